@@ -1,0 +1,90 @@
+/* Network plugins, version 3: looked up by NCCL 2.6.4 to 2.7.8.
+ * One getProperties replaces pciPath and ptrSupport; the strings stay ours.
+ * The collective plugin appears. */
+#ifndef WEFT_NCCL_NET_V3_H
+#define WEFT_NCCL_NET_V3_H
+
+#include "common.h"
+
+/* A device. */
+typedef struct {
+  char* name;      /* unique, for logs */
+  char* pciPath;   /* in sysfs; may be NULL */
+  uint64_t guid;   /* of the chip that the port sits on */
+  int ptrSupport;  /* NCCL_PTR_* */
+  int speed;       /* Mbit/s */
+  int port;        /* number of the port */
+  int maxComms;    /* connections it can carry */
+} ncclNetProperties_v3_t;
+
+/* ncclNetPlugin_v3 */
+typedef struct {
+  /* What the log calls the plugin, and what NCCL_NET selects. */
+  const char* name;
+  /* Once per process, before anything else. */
+  ncclResult_t (*init)(ncclDebugLogger_t logFunction);
+  /* Number of devices; they are numbered from 0. */
+  ncclResult_t (*devices)(int* ndev);
+  /* Describes a device. The strings stay the plugin's. */
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v3_t* props);
+  /* Opens a rendezvous and writes up to NCCL_NET_HANDLE_MAXSIZE_V4 bytes that a peer connects with. */
+  ncclResult_t (*listen)(int dev, void* handle, void** listenComm);
+  /* Joins the peer that wrote the handle. May block. */
+  ncclResult_t (*connect)(int dev, void* handle, void** sendComm);
+  /* Takes the next peer. May block. */
+  ncclResult_t (*accept)(void* listenComm, void** recvComm);
+  /* Makes memory of kind NCCL_PTR_* usable by a connection. */
+  ncclResult_t (*regMr)(void* comm, void* data, int size, int type, void** mhandle);
+  /* Undoes regMr. */
+  ncclResult_t (*deregMr)(void* comm, void* mhandle);
+  /* Starts a send. *request NULL: not now, call again. */
+  ncclResult_t (*isend)(void* sendComm, void* data, int size, void* mhandle, void** request);
+  /* Starts a receive of at most size bytes. *request NULL: not now, call again. */
+  ncclResult_t (*irecv)(void* recvComm, void* data, int size, void* mhandle, void** request);
+  /* Returns when data received into GPU memory is visible there. */
+  ncclResult_t (*flush)(void* recvComm, void* data, int size, void* mhandle);
+  /* Polls a request; when done, its size is stored unless the pointer is NULL. */
+  ncclResult_t (*test)(void* request, int* done, int* size);
+  /* Closes the sending side. */
+  ncclResult_t (*closeSend)(void* sendComm);
+  /* Closes the receiving side. */
+  ncclResult_t (*closeRecv)(void* recvComm);
+  /* Closes the rendezvous. */
+  ncclResult_t (*closeListen)(void* listenComm);
+} ncclNet_v3_t;
+
+/* ncclCollNetPlugin_v3 */
+typedef struct {
+  /* What the log calls the plugin. */
+  const char* name;
+  /* Once per process, before anything else. */
+  ncclResult_t (*init)(ncclDebugLogger_t logFunction);
+  /* Number of devices; they are numbered from 0. */
+  ncclResult_t (*devices)(int* ndev);
+  /* Describes a device. The strings stay the plugin's. */
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v3_t* props);
+  /* Opens a rendezvous and writes up to NCCL_NET_HANDLE_MAXSIZE_V4 bytes that a peer connects with. */
+  ncclResult_t (*listen)(int dev, void* handle, void** listenComm);
+  /* Builds the group out of the handles of all ranks. */
+  ncclResult_t (*connect)(void* handles[], int nranks, int rank, void* listenComm, void** collComm);
+  /* Whether this type and operation can be reduced. */
+  ncclResult_t (*reduceSupport)(ncclDataType_t dataType, ncclRedOp_t redOp, int* supported);
+  /* Makes memory of kind NCCL_PTR_* usable by a connection. */
+  ncclResult_t (*regMr)(void* collComm, void* data, int size, int type, void** mhandle);
+  /* Undoes regMr. */
+  ncclResult_t (*deregMr)(void* collComm, void* mhandle);
+  /* Starts reducing count elements into recvData of every rank. */
+  ncclResult_t (*iallreduce)(void* collComm, void* sendData, void* recvData, int count,
+                             ncclDataType_t dataType, ncclRedOp_t redOp, void* sendMhandle,
+                             void* recvMhandle, void** request);
+  /* Returns when data received into GPU memory is visible there. */
+  ncclResult_t (*flush)(void* collComm, void* data, int size, void* mhandle);
+  /* Polls a request; when done, its size is stored unless the pointer is NULL. */
+  ncclResult_t (*test)(void* request, int* done, int* size);
+  /* Leaves the group. */
+  ncclResult_t (*closeColl)(void* collComm);
+  /* Closes the rendezvous. */
+  ncclResult_t (*closeListen)(void* listenComm);
+} ncclCollNet_v3_t;
+
+#endif

@@ -1,0 +1,119 @@
+/* Profiler plugin, version 5: looked up by NCCL 2.28.3 and later.
+ * The type of an event has 64 bits; calls of the API are events, and parents of
+ * what they start. */
+#ifndef WEFT_NCCL_PROFILER_V5_H
+#define WEFT_NCCL_PROFILER_V5_H
+
+#include "common.h"
+#include "profiler_event.h"
+
+/* What is known when an event begins; type says which member of the union counts. */
+typedef struct {
+  uint64_t type;
+  void* parentObj;
+  int rank;
+  union {
+    struct { /* ncclGroupStart to ncclGroupEnd */
+      bool graphCaptured;
+      int groupDepth;
+    } groupApi;
+    struct { /* the call of a collective */
+      const char* func;
+      size_t count;
+      const char* datatype;
+      int root;
+      void* stream;
+      bool graphCaptured;
+    } collApi;
+    struct { /* the call of a send or a receive */
+      const char* func;
+      size_t count;
+      const char* datatype;
+      void* stream;
+      bool graphCaptured;
+    } p2pApi;
+    struct {
+      void* stream;
+    } kernelLaunch;
+    struct { /* a collective, seen by the host */
+      uint64_t seqNumber;
+      const char* func;
+      const void* sendBuff;
+      void* recvBuff;
+      size_t count;
+      int root;
+      const char* datatype;
+      uint8_t nChannels;
+      uint8_t nWarps;
+      const char* algo;
+      const char* proto;
+      void* parentGroup;
+    } coll;
+    struct { /* a send or a receive, seen by the host */
+      const char* func;
+      void* buff;
+      const char* datatype;
+      size_t count;
+      int peer;
+      uint8_t nChannels;
+      void* parentGroup;
+    } p2p;
+    struct { /* its share of one channel, on the proxy thread */
+      ncclPid_t pid;
+      uint8_t channelId;
+      int peer;
+      int nSteps;
+      int chunkSize;
+      int isSend;
+    } proxyOp;
+    struct { /* one step of that */
+      int step;
+    } proxyStep;
+    struct { /* one channel on the GPU */
+      uint8_t channelId;
+      uint64_t pTimer;
+    } kernelCh;
+    struct { /* reported by the network plugin */
+      int64_t id;
+      void* data;
+    } netPlugin;
+  };
+} ncclProfilerEventDescr_v5_t;
+
+typedef ncclProfilerEventState_t ncclProfilerEventState_v5_t;
+
+/* What comes with a state. */
+typedef union {
+  struct { /* one step of that */
+    size_t transSize;
+  } proxyStep;
+  struct { /* the proxy thread itself */
+    int appendedProxyOps;
+  } proxyCtrl;
+  struct { /* reported by the network plugin */
+    void* data;
+  } netPlugin;
+  struct { /* one channel on the GPU */
+    uint64_t pTimer;
+  } kernelCh;
+} ncclProfilerEventStateArgs_v5_t;
+
+/* ncclProfiler_v5 */
+typedef struct {
+  /* What the log calls the plugin. */
+  const char* name;
+  /* Called for every communicator, with its name and shape; the plugin sets the mask of the events it wants. */
+  ncclResult_t (*init)(void** context, uint64_t commId, int* eActivationMask, const char* commName,
+                       int nNodes, int nranks, int rank, ncclDebugLogger_t logfn);
+  /* Begins an event of eDescr->type; *eHandle is what later calls and children name it by. */
+  ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v5_t* eDescr);
+  /* The work of the event is over, or, for what runs on the GPU, has been queued. */
+  ncclResult_t (*stopEvent)(void* eHandle);
+  /* The event has entered another state. */
+  ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_v5_t eState,
+                                   ncclProfilerEventStateArgs_v5_t* eStateArgs);
+  /* The communicator goes; no event of it follows. */
+  ncclResult_t (*finalize)(void* context);
+} ncclProfiler_v5_t;
+
+#endif
