@@ -1,0 +1,165 @@
+package knob
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/knobs.md")
+
+func TestNumbersReadAsC(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int64
+		ok   bool
+	}{
+		{"16", 16, true}, {"0x10", 16, true}, {"0X0f", 15, true}, {"010", 8, true}, {" 4\n", 4, true},
+		{"+4", 4, true}, {"-2", -2, true}, {"0", 0, true}, {"0xb", 11, true},
+		{"17", 0, false}, {"-1", 0, false}, {"abc", 0, false}, {"4x", 0, false}, {"0b11", 0, false},
+		{"0o7", 0, false}, {"1_0", 0, false}, {"09", 0, false}, {"+-4", 0, false},
+		{"99999999999999999999", 0, false}, {" ", 0, false},
+	} {
+		v := Parse(map[string]string{"NCCL_SOCKET_NTHREADS": c.text})
+		if !c.ok {
+			if v.Int(SocketNThreads) != -2 || v.Origin(SocketNThreads) != Rejected || len(v.Problems()) != 1 {
+				t.Errorf("%q: value %d, origin %v, problems %q", c.text, v.Int(SocketNThreads), v.Origin(SocketNThreads), v.Problems())
+			}
+			continue
+		}
+		if v.Int(SocketNThreads) != c.want || v.Origin(SocketNThreads) != FromEnvironment || len(v.Problems()) != 0 {
+			t.Errorf("%q: value %d, origin %v, problems %q", c.text, v.Int(SocketNThreads), v.Origin(SocketNThreads), v.Problems())
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	v := Parse(map[string]string{
+		"NCCL_SOCKET_NTHREADS":   "many",
+		"NCCL_SOCKET_FAMILY":     "AF_UNIX",
+		"NCCL_SOCKET_TOS_CONFIG": "256",
+		"NCCL_SOCKET_MAGIC":      "0xffffffffffffffff",
+		"NCCL_SOCKET_IFNAME":     "eth\n0",
+		"NCCL_SOCKET_RCVBUF":     "",
+		"WEFT_TIMEOUT":           "0",
+		"WEFT_PORT_RANGE":        "4000-4100",
+		"WEFT_TIMOUT":            "3",
+		"WEFTX":                  "3",
+		"PATH":                   "/bin",
+	})
+	wantProblems := []string{
+		"NCCL_SOCKET_FAMILY=AF_UNIX: must be AF_INET or AF_INET6; using the default (unset)",
+		"NCCL_SOCKET_NTHREADS=many: must be -2 or 0 to 16; using the default -2",
+		"NCCL_SOCKET_TOS_CONFIG=256: must be -1 or 0 to 255; using the default -1",
+		"WEFT_TIMEOUT=0: must be 1 to 3600 seconds; using the default 10 s",
+		"WEFT_TIMOUT is not a knob of weft and is ignored; did you mean WEFT_TIMEOUT?",
+	}
+	if d := cmp.Diff(wantProblems, v.Problems()); d != "" {
+		t.Errorf("problems (-want +got):\n%s", d)
+	}
+	wantNotes := []string{
+		`NCCL_SOCKET_IFNAME set by environment to "eth\n0"`,
+		"NCCL_SOCKET_MAGIC=0xffffffffffffffff is accepted and changes nothing here: every listen draws a secret token of its own, and a peer proves that it knows it",
+		"WEFT_PORT_RANGE set by environment to 4000-4100",
+	}
+	if d := cmp.Diff(wantNotes, v.Notes()); d != "" {
+		t.Errorf("notes (-want +got):\n%s", d)
+	}
+	if lo, hi := v.Ports(PortRange); lo != 4000 || hi != 4100 {
+		t.Errorf("ports %d-%d", lo, hi)
+	}
+	if v.Seconds(Timeout) != 10*time.Second || v.Text(SocketIfname) != "eth\n0" || v.Int(SocketRcvBuf) != -1 {
+		t.Error("values are wrong")
+	}
+	if v.Origin(SocketRcvBuf) != FromDefault || v.Int(SocketMagic) != -1 {
+		t.Error("origin or bits are wrong")
+	}
+}
+
+func TestPorts(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"4000": true, "1-65535": true, " 5-6 ": true, "0-5": false, "6-5": false, "65536": false, "-": false, "a-b": false, "1-2-3": false,
+	} {
+		v := Parse(map[string]string{"WEFT_PORT_RANGE": text})
+		lo, hi := v.Ports(PortRange)
+		if got := len(v.Problems()) == 0; got != ok || got != (lo > 0 && lo <= hi) {
+			t.Errorf("%q: ports %d-%d, problems %q", text, lo, hi, v.Problems())
+		}
+	}
+}
+
+func TestTableIsSound(t *testing.T) {
+	seen := map[string]bool{}
+	for id, s := range All() {
+		if s.Name == "" || s.Doc == "" || seen[s.Name] {
+			t.Errorf("row %d: name %q missing, twice, or without doc", id, s.Name)
+		}
+		seen[s.Name] = true
+		if s.Type == Number || s.Type == Seconds {
+			if !s.allows(s.Default) {
+				t.Errorf("%s: default %d is not legal", s.Name, s.Default)
+			}
+		}
+		if s.Type == Choice && len(s.Choices) == 0 {
+			t.Errorf("%s: no choices", s.Name)
+		}
+		if Nearest(s.Name) != s.Name || Lookup(ID(id)).Name != s.Name {
+			t.Errorf("%s is not nearest to itself", s.Name)
+		}
+	}
+}
+
+func TestDocsFollowTheTable(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "knobs.md")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(Markdown()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Markdown(), string(have)); d != "" {
+		t.Errorf("docs/knobs.md is stale; go test ./internal/knob -update (-want +got):\n%s", d)
+	}
+}
+
+func FuzzParseEnv(f *testing.F) {
+	for _, s := range []string{"", "0", "-2", "0x", "1_000", "9223372036854775808", "4000-4100", "AF_INET6", "\x00\xff\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		settings := map[string]string{"WEFT_" + text: text}
+		for _, s := range All() {
+			settings[s.Name] = text
+		}
+		v := Parse(settings)
+		for id, s := range All() {
+			id := ID(id)
+			if v.Origin(id) == Rejected && !slices.ContainsFunc(v.Problems(), func(p string) bool { return strings.HasPrefix(p, s.Name+"=") }) {
+				t.Errorf("%s=%q rejected without a line", s.Name, text)
+			}
+			if (s.Type == Number || s.Type == Seconds) && !s.allows(v.Int(id)) {
+				t.Errorf("%s=%q gives %d", s.Name, text, v.Int(id))
+			}
+			if v.Origin(id) == Rejected && v.Int(id) != s.Default {
+				t.Errorf("%s=%q rejected, yet %d", s.Name, text, v.Int(id))
+			}
+		}
+		for _, line := range append(v.Problems(), v.Notes()...) {
+			if strings.ContainsAny(line, "\n\r\x00") {
+				t.Errorf("a line holds control characters: %q", line)
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package knob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// unknown returns a line for every WEFT_ name that the table lacks, with the
+// name that was probably meant.
+func unknown(environ []string) []string {
+	var lines []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "WEFT_") || known(name) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s is not a knob of weft and is ignored; did you mean %s?", printable(name), Nearest(name)))
+	}
+	return lines
+}
+
+func known(name string) bool {
+	return slices.ContainsFunc(table[:], func(s Spec) bool { return s.Name == name })
+}
+
+// Nearest is the table's name with the smallest edit distance to name; of
+// several, the first.
+func Nearest(name string) string {
+	const longest = 64 // no knob is near a longer name, and the distance costs its square
+	if len(name) > longest {
+		name = name[:longest]
+	}
+	best, least := "", int(^uint(0)>>1)
+	for _, s := range table {
+		if d := distance(name, s.Name); d < least {
+			best, least = s.Name, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: single insertions, deletions and replacements.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
