@@ -1,0 +1,307 @@
+/* fastpath.h: the layout and the calls of the fast path, the C executor that runs a connection's plan.
+ *
+ * Plain C11 (fixed-width integers, macros, enums, structs, prototypes), because weft/gen reads it too: it makes the
+ * Go view (zz_view.go) and the layout assertions from it.
+ *
+ * One comm is one direction of one connection and lives in one slab: 64-byte aligned, type-stable (a slab address
+ * stays a slab for the life of the process), recycled with a new generation. Every word of a slab is a uint32_t or
+ * uint64_t, touched in C only through __atomic_*, in Go only through sync/atomic of the same width. Who writes:
+ *   core    Go, while no host call can see the slab (New, Free) or while the gate is held (everything else)
+ *   any     any thread, by compare-and-swap
+ *   owner   the thread that is inside the gate of this comm: its owner, or whoever holds it
+ *
+ * The gate. A host calls regMr, deregMr and close on another thread than isend, irecv and test. The calling thread
+ * publishes the comm in its record (in_call), then reads held. A holder swaps held from 0 to 1, runs a process-wide
+ * barrier (membarrier) and waits until no thread record names the comm. in_call lives in the thread's record, not in
+ * the slab, so that the flush of another comm's output, or a comm that moves to another thread, needs no second lock.
+ */
+#ifndef WEFT_FASTPATH_H
+#define WEFT_FASTPATH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WF_LINES 256       /* CTS lines outstanding a side */
+#define WF_LINES_SPARE 7   /* absorb the overhang of a group that starts near the end of the ring */
+#define WF_REQUESTS 256    /* request slots of a comm */
+#define WF_GROUP 8         /* receives that one irecv may group */
+#define WF_LANES 32        /* lanes of a comm */
+#define WF_STREAMS 64      /* streams of a comm, over all its lanes */
+#define WF_STREAM_BYTES 192 /* provider memory of one stream */
+#define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
+#define WF_NONE 0xffffffffu /* no slot */
+#define WF_SIZE_MAX 0x7fffffffu /* largest message */
+
+/* Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1, so that no
+ * handle is 0, 1 or 2, and no handle is an address that a host could dereference by accident. */
+#define WF_KIND_SHIFT 60
+#define WF_GEN_SHIFT 36
+#define WF_SLAB_SHIFT 16
+#define WF_GEN_MASK 0xffffffu
+#define WF_SLAB_MASK 0xfffffu
+#define WF_SLOT_MASK 0xffffu
+
+enum wf_kind {
+	WF_KIND_SEND = 1,    /* send comm */
+	WF_KIND_RECV = 2,    /* receive comm */
+	WF_KIND_REQUEST = 3, /* request */
+	WF_KIND_MR = 4,      /* registered memory */
+};
+
+enum wf_comm_state {
+	WF_COMM_FREE = 0,   /* nobody's */
+	WF_COMM_NEW = 1,    /* being set up, its handle is not valid yet */
+	WF_COMM_OPEN = 2,   /* the host may call */
+	WF_COMM_CLOSED = 3, /* closed; its lanes wait for the reaper */
+};
+
+enum wf_req_state {
+	WF_REQ_FREE = 0,    /* not in use */
+	WF_REQ_MATCHED = 1, /* a send that waits for the rest of its group */
+	WF_REQ_POSTED = 2,  /* on its way */
+	WF_REQ_DONE = 3,    /* complete; test reports it once */
+	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code once */
+};
+
+enum wf_fault_kind {
+	WF_FAULT_PEER_CLOSED = 1, /* the peer closed a stream; got = stream */
+	WF_FAULT_SOCKET = 2,      /* a socket call failed: err = errno, got = stream */
+	WF_FAULT_PROTOCOL = 3,    /* the peer sent what it must not: where says what, want and got the values */
+	WF_FAULT_TOO_LARGE = 4,   /* send of got bytes into a receive of want: the group (seq) is refused, the comm lives */
+	WF_FAULT_HANDLE = 5,      /* stale, closed or foreign comm or request: got = the value */
+	WF_FAULT_ARGUMENT = 6,    /* an argument out of range: where names it */
+	WF_FAULT_MR = 7,          /* memory not inside a live registration of this device: got = address, want = bytes */
+	WF_FAULT_INTERNAL = 8,    /* a defect or an exhausted table of ours */
+};
+
+/* What went wrong, as the C side saw it. */
+struct wf_fault {
+	uint32_t kind;     /* enum wf_fault_kind */
+	int32_t err;       /* errno, or 0 */
+	uint32_t lane;
+	uint32_t entry;    /* entry of the group */
+	uint64_t seq;      /* number of the group */
+	uint64_t want;
+	uint64_t got;
+	const char* where; /* static text */
+};
+
+/* Calls from C into the core. A const table of the provider's package; always called outside the gate. */
+struct wf_upcalls {
+	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0. PEER_CLOSED,
+	 * SOCKET, PROTOCOL and INTERNAL end the comm: every later call on it answers the returned code. */
+	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
+};
+
+struct wf_comm;
+struct wf_lane;
+
+/* What a lane can do. A const table of the provider's package. Each call runs inside the gate, is bounded, never
+ * blocks, and answers a negative number after wf_raise. */
+struct wf_lane_ops {
+	int (*send)(struct wf_comm* comm, struct wf_lane* lane);               /* start or continue posted sends, piecewise */
+	int (*cts)(struct wf_comm* comm, struct wf_lane* lane, uint32_t slot); /* queue the CTS of the group in that slot */
+	int (*progress)(struct wf_comm* comm, struct wf_lane* lane);           /* complete what can be completed; > 0: something moved */
+	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);              /* push queued small output; 0: drained, > 0: some left */
+};
+
+/* One line of the CTS ring, in the sender's memory. A line is trusted by its own seq, which is stored last. */
+struct wf_cts_line {
+	uint64_t addr;    /* verbs: where to write; tcp: 0 */
+	uint64_t size;    /* bytes that the receive takes */
+	uint32_t rkey[8]; /* verbs: per lane */
+	int32_t tag;
+	uint32_t n_i;     /* receives in the group << 16 | this one's index */
+	uint64_t seq;     /* number of the group, from 1 */
+};
+
+/* One buffer of a request: the send's own, or one of up to eight grouped receives. */
+struct wf_entry {
+	uint64_t data; /* first byte, as the process reaches it */
+	uint64_t mr;   /* handle of its registration, 0 for an empty buffer */
+	uint32_t cap;  /* bytes that the receive takes */
+	uint32_t size; /* bytes that the message has; WF_NONE: not known yet */
+	uint32_t got;  /* bytes arrived */
+	int32_t tag;
+};
+
+/* A request slot. written by: owner. */
+struct wf_req {
+	uint32_t gen;       /* generation in its handle; 0: free */
+	uint32_t state;     /* enum wf_req_state */
+	uint32_t n;         /* entries */
+	uint32_t left;      /* receives: entries that are not complete */
+	uint64_t seq;       /* number of its group */
+	uint32_t line;      /* line counter of its group (receives) */
+	uint32_t entry;     /* index in its group (sends) */
+	uint32_t cursor;    /* sends: bytes handed to streams so far */
+	uint32_t frames;    /* sends: frames begun and not finished */
+	uint32_t round;     /* the comm's round in which it was last tested */
+	uint32_t next;      /* next free slot */
+	uint32_t started;   /* sends: the first frame was taken (a message may have 0 bytes) */
+	uint32_t optional;  /* receives: entered with *request = 1 */
+	uint64_t reserved;
+	struct wf_entry e[WF_GROUP];
+	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, an event's handle and its start, one per entry */
+	uint64_t event[WF_GROUP];
+	uint64_t start[WF_GROUP];
+};
+
+/* One path of a comm. written by: core, but for the words of its provider. */
+struct wf_lane {
+	uint64_t ops;       /* const struct wf_lane_ops*; 0: no such lane */
+	uint64_t area;      /* provider memory inside the slab */
+	uint32_t index;     /* 0..31 */
+	uint32_t epoch;     /* raised when the lane is replaced */
+	uint32_t streams;   /* tcp: number of streams */
+	uint32_t chunk;     /* tcp: bytes per frame */
+	uint32_t rotor;     /* tcp: stream that is tried first; written by: owner */
+	uint32_t cts_bytes; /* tcp: bytes already sent of the CTS group at the queue's head; written by: owner */
+	uint32_t idle;      /* tcp: progress calls in a row that moved nothing; written by: owner */
+	uint32_t reserved;
+	uint64_t pad[2];
+};
+
+/* A comm: head of the slab. */
+struct wf_comm {
+	/* line 0, identity. written by: core */
+	uint32_t gen;      /* generation of the slab, in the comm's handle; survives Free */
+	uint32_t state;    /* enum wf_comm_state */
+	uint32_t kind;     /* WF_KIND_SEND or WF_KIND_RECV */
+	uint32_t device;
+	uint64_t cookie;   /* the core's name for the comm */
+	uint64_t upcalls;  /* const struct wf_upcalls* */
+	uint32_t index;    /* number of the slab */
+	uint32_t nlanes;
+	uint64_t pad0[3];
+
+	/* line 1, orders from other threads. written by: any */
+	uint32_t held;        /* 1: somebody holds the gate */
+	uint32_t refuse_code; /* what requests of a refused group end with */
+	uint64_t error;       /* generation << 32 | code; code 0: healthy */
+	uint64_t plan;        /* reserved: the plan that the owner should take over */
+	uint64_t pad1[5];
+
+	/* line 2, the owner's. written by: owner */
+	uint64_t owner;       /* record of the thread that called last; survives Free */
+	uint64_t listed;      /* record of the thread on whose output list it stands, or 0; under that record's lock */
+	uint64_t list_next;   /* next comm on that list; under that record's lock */
+	uint32_t req_gen;     /* generation given to the last request; survives Free */
+	uint32_t free_head;   /* free request slots, last freed first */
+	uint32_t slots;       /* slots ever used; those above were never touched */
+	uint32_t outstanding; /* requests that the host has not seen end */
+	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
+	uint32_t busy;        /* lanes with outstanding work, a bit each */
+	uint64_t pad2[2];
+
+	/* line 3, send side. written by: owner */
+	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */
+	uint32_t head_line;   /* its line counter */
+	uint32_t head_mask;   /* its entries that are matched */
+	uint32_t head_refused; /* 1: refused, its remaining sends end at once */
+	uint32_t cts_line;    /* line counter of the next CTS to arrive (tcp) */
+	uint64_t cts_seq;     /* number of the next CTS group to arrive (tcp) */
+	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
+	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
+	uint32_t tx_tail;
+	uint32_t free_line;   /* line counter below which every line was used up */
+	uint64_t pad3[2];
+
+	/* line 4, receive side. written by: owner */
+	uint64_t next_seq;    /* number of the next group, from 1 */
+	uint64_t tail_seq;    /* oldest group that is not complete */
+	uint32_t next_line;   /* line counter of the next group */
+	uint32_t tail_line;   /* line counter below which every line is free again */
+	uint64_t cts_out;     /* first group whose CTS is not wholly sent */
+	uint32_t incomplete;  /* groups that are not complete */
+	uint32_t pad4a;
+	uint64_t pad4[3];
+
+	/* line 5, counters for logs. written by: owner */
+	uint64_t messages;    /* messages whose last byte was handed over or arrived */
+	uint64_t bytes;
+	uint64_t pad5[6];
+
+	struct wf_lane lanes[WF_LANES];
+	uint64_t pad6[208];
+
+	/* second page on: what Free gives back to the system */
+	uint32_t tx[WF_REQUESTS];    /* slots of posted sends, in order */
+	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_NONE */
+	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
+	uint32_t pad7[8];
+	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
+	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
+	uint64_t pad8[192];
+	struct wf_req req[WF_REQUESTS];
+};
+
+/* A thread that calls in. Never freed; a later thread takes over the record of one that ended, with its list. */
+struct wf_thread {
+	uint64_t in_call;   /* comm whose gate the thread has entered, or 0 */
+	uint32_t used;      /* 1: a living thread has it. written by: any */
+	uint32_t lock;      /* guards list_head, list_tail and the listed comms' links. written by: any */
+	uint64_t list_head; /* comms with unsent output */
+	uint64_t list_tail;
+	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
+	uint64_t pad[6];
+};
+
+/* Registered memory. Never freed; recycled with a new generation. written by: core */
+struct wf_mr {
+	uint32_t gen;    /* generation in its handle; 0: not registered */
+	uint32_t last;   /* last generation given out */
+	uint32_t device;
+	uint32_t kind;   /* pointer kind as registered */
+	uint64_t addr;   /* address that the host names */
+	uint64_t length;
+	uint64_t base;   /* address where this process reaches the first byte */
+	uint64_t cookie; /* the core's name for it */
+	uint64_t pad[2];
+};
+
+/* ---- what a host calls, through the versioned tables ---- */
+int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request);
+int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request);
+int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request);
+int weft_test(void* request, int* done, int* sizes);
+int weft_misuse(const char* function, const char* what); /* reports misuse by the caller; returns the code to answer */
+int weft_forked(void); /* 0, or the code that every call must answer in a forked child */
+
+extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept changed state; a futex word */
+
+/* ---- what the core calls ---- */
+void wf_set_default_upcalls(const struct wf_upcalls* upcalls); /* for faults that belong to no comm */
+struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls); /* NULL: errno */
+uint64_t wf_comm_open(struct wf_comm* comm);       /* makes the handle valid and returns it */
+struct wf_comm* wf_comm_lookup(uint64_t handle);   /* NULL: stale, closed or foreign */
+struct wf_comm* wf_comm_at(uint32_t index);        /* slab of that number, or NULL */
+uint32_t wf_comm_count(void);                      /* slabs ever used */
+void wf_comm_close(struct wf_comm* comm);          /* gate held: handle and requests become invalid */
+void wf_comm_free(struct wf_comm* comm);           /* closed, lanes gone: gives the memory back */
+int wf_comm_fail(struct wf_comm* comm, uint32_t gen, int32_t code); /* 1: this call failed it */
+void wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held, receive side */
+int wf_comm_uses(struct wf_comm* comm, uint64_t mr); /* gate held: does a request that is not done use mr? */
+
+int wf_hold_try(struct wf_comm* comm);   /* 1: held is ours now; then wf_barrier, then wait until wf_hold_clear */
+void wf_barrier(void);                   /* orders this thread against every call in progress */
+int wf_hold_clear(struct wf_comm* comm); /* 1: no thread is inside the gate */
+void wf_hold_end(struct wf_comm* comm);
+
+struct wf_mr* wf_mr_at(uint32_t index);  /* entry of that number; makes the table reach that far; NULL: errno */
+uint64_t wf_mr_open(struct wf_mr* mr, uint32_t index); /* makes the filled entry valid and returns its handle */
+struct wf_mr* wf_mr_lookup(uint64_t handle);
+void wf_mr_close(struct wf_mr* mr);      /* from now on no call accepts its handle */
+
+int wf_process_init(void); /* 0, or errno: fork handler and barrier; any number of times */
+int wf_track_fd(int fd);   /* close it in a forked child; 0, or errno */
+void wf_untrack_fd(int fd);
+void wf_progress_wake(void);
+void wf_set_reaping(uint32_t n); /* connections that still drain: process exit waits for them, at most 2 s */
+
+/* ---- what a lane's provider calls, inside the gate ---- */
+int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got); /* records a fault; returns -1 */
+void wf_sent(struct wf_comm* comm, uint32_t slot);        /* the send's last byte was handed over */
+void wf_arrived(struct wf_comm* comm, uint32_t slot, uint32_t entry); /* the entry is complete */
+
+#endif
