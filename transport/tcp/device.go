@@ -1,0 +1,155 @@
+package tcp
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// Device is one interface that carries TCP.
+type Device struct {
+	rdma.Device
+	Streams   int  // TCP streams of a connection whose listener is this device
+	SpeedRead bool // SpeedMbps came from sysfs; otherwise it is NCCL's guess for such links
+}
+
+// guessedMbps is what NCCL's own sockets report for a link that has no speed.
+const guessedMbps = 10000
+
+// Devices chooses among the host's interfaces as NCCL's sockets would and
+// reads what the tables report about each. There is at least one, or an error
+// that says what was there instead.
+func (h *Host) Devices(k *knob.Values, log rdma.Logger) ([]*Device, error) {
+	found, why := h.choose(k, log)
+	if len(found) == 0 {
+		return nil, h.nothing(k)
+	}
+	devices := make([]*Device, 0, len(found))
+	names := make([]string, 0, len(found))
+	for i, c := range found {
+		d := h.describe(i, c)
+		threads, perThread := streamCounts(k, h.vendor(c.Name))
+		d.Streams = cutStreams(threads, perThread, d.Name, i == 0, log)
+		devices = append(devices, d)
+		names = append(names, fmt.Sprintf("[%d]%v", i, &d.Device))
+		speed := fmt.Sprintf("%d Mb/s", d.SpeedMbps)
+		if !d.SpeedRead {
+			speed = fmt.Sprintf("no speed in sysfs, reported as %d Mb/s", d.SpeedMbps)
+		}
+		log.Trace(rdma.Init, "device %d is %s: %s, MTU %d, %d streams a connection, addresses %v, PCI %q",
+			i, d.Name, speed, d.MTU, d.Streams, d.Addrs, d.PCIPath)
+	}
+	log.Info(rdma.Init, "using %s (%s)", strings.Join(names, " "), why)
+	return devices, nil
+}
+
+func (h *Host) describe(index int, c chosen) *Device {
+	speed, read := h.speed(c.Name)
+	return &Device{
+		Device: rdma.Device{
+			Index: index, Name: c.Name, PCIPath: h.pciPath(c.Name), GUID: uint64(index),
+			SpeedMbps: speed, Port: 0, MaxComms: rdma.MaxComms, MaxRecvs: rdma.MaxRecvs,
+			Latency: 0, Pointers: rdma.MemHost, MTU: c.MTU, IfIndex: c.Index, Addrs: c.addrs,
+			RailID: rdma.NoID, PlaneID: rdma.NoID,
+		},
+		SpeedRead: read,
+	}
+}
+
+// nothing explains an empty choice: every interface with what disqualified it.
+func (h *Host) nothing(k *knob.Values) error {
+	family := k.Text(knob.SocketFamily)
+	var have []string
+	for _, l := range h.Interfaces {
+		var addrs, others int
+		for _, a := range h.Addresses {
+			if a.IfIndex == l.Index && familyIs(a.Prefix.Addr(), family) {
+				addrs++
+			} else if a.IfIndex == l.Index {
+				others++
+			}
+		}
+		switch {
+		case !l.Running:
+			have = append(have, l.Name+" (down)")
+		case addrs == 0 && others > 0:
+			have = append(have, l.Name+" (no "+family+" address)")
+		case addrs == 0:
+			have = append(have, l.Name+" (no address)")
+		default:
+			have = append(have, l.Name)
+		}
+	}
+	here := "this machine has " + strings.Join(have, ", ")
+	if len(have) == 0 {
+		here = "this machine has no interface"
+	}
+	if list := k.Text(knob.SocketIfname); len(list) > 1 {
+		return rdma.Errorf(rdma.Usage, "devices", "NCCL_SOCKET_IFNAME=%s matches no running interface with an address; %s", list, here).
+			Try("name one of these, or unset NCCL_SOCKET_IFNAME")
+	}
+	if family != "" {
+		return rdma.Errorf(rdma.Usage, "devices", "no running interface has an address of NCCL_SOCKET_FAMILY=%s; %s", family, here).
+			Try("unset NCCL_SOCKET_FAMILY, or give an interface such an address")
+	}
+	return rdma.Errorf(rdma.Host, "devices", "no running interface has an address; %s", here).
+		Try("bring an interface up and give it an address")
+}
+
+func (h *Host) netFile(name string, parts ...string) string {
+	return filepath.Join(append([]string{h.Sysfs, "class", "net", name}, parts...)...)
+}
+
+// speed reads Mb/s. The file is empty, negative or unreadable for links that
+// have no speed of their own: bridges, tunnels, most virtual NICs.
+func (h *Host) speed(name string) (mbps int, read bool) {
+	text, err := os.ReadFile(h.netFile(name, "speed"))
+	if err != nil {
+		return guessedMbps, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n <= 0 {
+		return guessedMbps, false
+	}
+	return n, true
+}
+
+// pciPath is the PCI function that the interface hangs from: for a virtio NIC
+// the parent of the device that sysfs links to, since NCCL's topology code
+// takes the last component for a bus id. "" for what has no hardware.
+func (h *Host) pciPath(name string) string {
+	path, err := filepath.EvalSymlinks(h.netFile(name, "device"))
+	if err != nil {
+		return ""
+	}
+	for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
+		if isPCIFunction(filepath.Base(dir)) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// isPCIFunction recognises domain:bus:device.function.
+func isPCIFunction(name string) bool {
+	domain, rest, _ := strings.Cut(name, ":")
+	bus, rest, _ := strings.Cut(rest, ":")
+	device, function, _ := strings.Cut(rest, ".")
+	return len(domain) >= 4 && isHex(domain) && len(bus) == 2 && isHex(bus) &&
+		len(device) == 2 && isHex(device) && len(function) == 1 && isHex(function)
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+func (h *Host) vendor(name string) string {
+	text, err := os.ReadFile(h.netFile(name, "device", "vendor"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,134 @@
+package tcp
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"weft/transport/rdma"
+)
+
+// Interface is one link of the machine, as far as choosing needs it.
+type Interface struct {
+	Index   int
+	Name    string
+	MTU     int
+	Running bool // up, and with a carrier
+}
+
+// Address is one address of an interface.
+type Address struct {
+	IfIndex int
+	Prefix  netip.Prefix
+}
+
+// Host is what discovery looks at. Tests describe other machines with it.
+type Host struct {
+	Interfaces []Interface
+	Addresses  []Address // in the kernel's order, which is getifaddrs': IPv4 by interface, then IPv6
+	Sysfs      string    // "/sys"
+	Resolve    func(ctx context.Context, name string) ([]netip.Addr, error)
+}
+
+// ThisHost asks the kernel.
+func ThisHost() (*Host, error) {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil, unreadable("interfaces", err)
+	}
+	h := &Host{Sysfs: "/sys", Resolve: func(ctx context.Context, name string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	}}
+	for _, l := range links {
+		h.Interfaces = append(h.Interfaces, Interface{
+			Index: l.Index, Name: l.Name, MTU: l.MTU, Running: l.Flags&net.FlagRunning != 0})
+	}
+	if h.Addresses, err = kernelAddresses(); err != nil {
+		return nil, unreadable("addresses", err)
+	}
+	return h, nil
+}
+
+func unreadable(what string, err error) error {
+	return rdma.Errorf(rdma.Host, "devices", "cannot read the %s of this machine: %w", what, err).
+		Try("allow AF_NETLINK sockets: a seccomp or container profile forbids them")
+}
+
+// kernelAddresses is getifaddrs without its gaps: package net gives addresses
+// per interface and drops their order and flags.
+func kernelAddresses() ([]Address, error) {
+	dump, err := syscall.NetlinkRIB(syscall.RTM_GETADDR, syscall.AF_UNSPEC)
+	if err != nil {
+		return nil, fmt.Errorf("netlink RTM_GETADDR: %w", err)
+	}
+	messages, err := syscall.ParseNetlinkMessage(dump)
+	if err != nil {
+		return nil, fmt.Errorf("netlink RTM_GETADDR: %w", err)
+	}
+	var all []Address
+	for i := range messages {
+		if messages[i].Header.Type != syscall.RTM_NEWADDR {
+			continue
+		}
+		if a, ok := parseAddress(&messages[i]); ok {
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+const (
+	ifaFlags       = 8 // IFA_FLAGS: the 32-bit flags that the header's byte has no room for
+	flagOptimistic = 0x04
+	flagDADFailed  = 0x08
+	flagTentative  = 0x40
+)
+
+// parseAddress leaves out addresses that cannot be bound: duplicate address
+// detection still runs on them, or failed.
+func parseAddress(m *syscall.NetlinkMessage) (Address, bool) {
+	if len(m.Data) < syscall.SizeofIfAddrmsg {
+		return Address{}, false
+	}
+	family, bits, flags := m.Data[0], int(m.Data[1]), uint32(m.Data[2])
+	if family != syscall.AF_INET && family != syscall.AF_INET6 {
+		return Address{}, false
+	}
+	attrs, err := syscall.ParseNetlinkRouteAttr(m)
+	if err != nil {
+		return Address{}, false
+	}
+	var own, other netip.Addr // on a point-to-point link IFA_ADDRESS is the peer's
+	for _, a := range attrs {
+		switch a.Attr.Type {
+		case syscall.IFA_LOCAL:
+			own, _ = netip.AddrFromSlice(a.Value)
+		case syscall.IFA_ADDRESS:
+			other, _ = netip.AddrFromSlice(a.Value)
+		case ifaFlags:
+			if len(a.Value) >= 4 {
+				flags = binary.NativeEndian.Uint32(a.Value)
+			}
+		}
+	}
+	if !own.IsValid() {
+		own = other
+	}
+	if flags&flagDADFailed != 0 || flags&flagTentative != 0 && flags&flagOptimistic == 0 {
+		return Address{}, false
+	}
+	prefix := netip.PrefixFrom(own, bits)
+	return Address{IfIndex: int(binary.NativeEndian.Uint32(m.Data[4:8])), Prefix: prefix}, prefix.IsValid()
+}
+
+func (h *Host) byIndex(index int) (Interface, bool) {
+	for _, l := range h.Interfaces {
+		if l.Index == index {
+			return l, true
+		}
+	}
+	return Interface{}, false
+}

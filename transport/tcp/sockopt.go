@@ -1,0 +1,209 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/knob"
+)
+
+// Options are the socket options of one kind of socket. The zero value sets
+// nothing; -1 leaves a number to the kernel.
+type Options struct {
+	RcvBuf, SndBuf int
+	TOS            int  // the whole byte of IP_TOS or IPV6_TCLASS
+	NoDelay        bool // frames go out at once: weft does its own gathering
+	UserTimeout    time.Duration
+}
+
+// DataOptions are those of a stream. It has no user timeout: a peer whose
+// window is full for a long time is alive, and that option would kill it.
+// trafficClass is what NCCL gave with the context or connection, -1 if none.
+func DataOptions(k *knob.Values, trafficClass int32) Options {
+	return Options{
+		RcvBuf: int(k.Int(knob.SocketRcvBuf)), SndBuf: int(k.Int(knob.SocketSndBuf)),
+		TOS: TOS(k, trafficClass), NoDelay: true,
+	}
+}
+
+// ControlOptions are those of the control connection, which is nearly silent:
+// keepalive and the user timeout tell a dead peer from a quiet one.
+func ControlOptions(k *knob.Values, trafficClass int32) Options {
+	return Options{
+		RcvBuf: -1, SndBuf: -1, TOS: TOS(k, trafficClass), NoDelay: true,
+		UserTimeout: k.Seconds(knob.Timeout),
+	}
+}
+
+// TOS is the byte to set: the environment's, else NCCL's traffic class if it
+// is one, else -1.
+func TOS(k *knob.Values, trafficClass int32) int {
+	if tos := k.Int(knob.SocketTOS); tos >= 0 {
+		return int(tos)
+	}
+	if trafficClass >= 0 && trafficClass <= 255 {
+		return int(trafficClass)
+	}
+	return -1
+}
+
+// Apply sets the options. Before connect or listen, so that the window scale
+// fits the buffers and the first packet carries the TOS.
+func (o Options) Apply(fd int) error {
+	if o.RcvBuf >= 0 {
+		if err := setInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, o.RcvBuf, "SO_RCVBUF"); err != nil {
+			return err
+		}
+	}
+	if o.SndBuf >= 0 {
+		if err := setInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, o.SndBuf, "SO_SNDBUF"); err != nil {
+			return err
+		}
+	}
+	if o.TOS >= 0 {
+		if err := setTOS(fd, o.TOS); err != nil {
+			return err
+		}
+	}
+	if o.NoDelay {
+		if err := setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1, "TCP_NODELAY"); err != nil {
+			return err
+		}
+	}
+	if o.UserTimeout > 0 {
+		return setKeepalive(fd, o.UserTimeout)
+	}
+	return nil
+}
+
+// setTOS sets both families on an IPv6 socket: a v4-mapped peer is served by
+// the IPv4 option.
+func setTOS(fd, tos int) error {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return fmt.Errorf("getsockopt SO_DOMAIN: %w", err)
+	}
+	if domain == unix.AF_INET6 {
+		return setInt(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, tos, "IPV6_TCLASS")
+	}
+	return setInt(fd, unix.IPPROTO_IP, unix.IP_TOS, tos, "IP_TOS")
+}
+
+// setKeepalive finds a dead peer within t: idle data is covered by the user
+// timeout, an idle connection by probes, of which three fit into t.
+func setKeepalive(fd int, t time.Duration) error {
+	every := max(int(t/time.Second)/4, 1)
+	for _, s := range []struct {
+		level, opt, value int
+		name              string
+	}{
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1, "SO_KEEPALIVE"},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, every, "TCP_KEEPIDLE"},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, every, "TCP_KEEPINTVL"},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3, "TCP_KEEPCNT"},
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(t / time.Millisecond), "TCP_USER_TIMEOUT"},
+	} {
+		if err := setInt(fd, s.level, s.opt, s.value, s.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setInt(fd, level, opt, value int, name string) error {
+	if err := unix.SetsockoptInt(fd, level, opt, value); err != nil {
+		return fmt.Errorf("setsockopt %s=%d: %w", name, value, err)
+	}
+	return nil
+}
+
+// DeferAccept makes the kernel keep a connection from accept until its first
+// bytes are there; a client that says nothing costs the listener nothing.
+func DeferAccept(fd int, wait time.Duration) error {
+	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, max(int(wait/time.Second), 1), "TCP_DEFER_ACCEPT")
+}
+
+// BindToDevice ties a socket to the device's interface, so that its packets
+// leave there whatever the routing table prefers. It answers false, without an
+// error, where that is not allowed (kernels before 5.7 want CAP_NET_RAW) or
+// would cut the connection off: packets to an address of this very machine
+// travel over lo, whichever interface owns the address.
+func (d *Device) BindToDevice(fd int, remote netip.Addr) (bool, error) {
+	local, err := IsLocal(remote)
+	if err != nil || local {
+		return false, err
+	}
+	err = unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, d.Name)
+	if errors.Is(err, syscall.EPERM) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("setsockopt SO_BINDTODEVICE=%s: %w", d.Name, err)
+	}
+	return true, nil
+}
+
+// IsLocal reports whether a is an address of this machine at this moment.
+func IsLocal(a netip.Addr) (bool, error) {
+	a = a.Unmap().WithZone("")
+	if a.IsLoopback() {
+		return true, nil
+	}
+	all, err := kernelAddresses()
+	if err != nil {
+		return false, err
+	}
+	for _, own := range all {
+		if own.Prefix.Addr() == a {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Facts are what a connected socket turned out to have, for the log's line.
+type Facts struct {
+	MSS, TOS, RcvBuf, SndBuf int
+}
+
+// ReadFacts reads them back; what cannot be read is -1.
+func ReadFacts(fd int) Facts {
+	get := func(level, opt int) int {
+		n, err := unix.GetsockoptInt(fd, level, opt)
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	f := Facts{
+		MSS:    get(unix.IPPROTO_TCP, unix.TCP_MAXSEG),
+		RcvBuf: get(unix.SOL_SOCKET, unix.SO_RCVBUF),
+		SndBuf: get(unix.SOL_SOCKET, unix.SO_SNDBUF),
+	}
+	if get(unix.SOL_SOCKET, unix.SO_DOMAIN) == unix.AF_INET6 {
+		f.TOS = get(unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
+	} else {
+		f.TOS = get(unix.IPPROTO_IP, unix.IP_TOS)
+	}
+	return f
+}
+
+// Somaxconn is the kernel's limit of a listen backlog below procfs root
+// "/proc", or 0 when it cannot be read.
+func Somaxconn(procfs string) int {
+	text, err := os.ReadFile(filepath.Join(procfs, "sys", "net", "core", "somaxconn"))
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n
+}
