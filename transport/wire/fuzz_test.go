@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// law is what every decoder keeps: an error comes with the zero value, and what
+// it accepts is exactly what its encoder writes for the value it answered.
+func law[T any](f *testing.F, parse func([]byte) (T, error), app func(T) []byte, seeds ...T) {
+	for _, s := range seeds {
+		b := app(s)
+		f.Add(b)
+		f.Add(b[:len(b)/2])
+		f.Add(append(b, 0))
+	}
+	f.Add([]byte(nil))
+	f.Add([]byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := parse(b)
+		if err != nil {
+			var zero T
+			if !cmp.Equal(v, zero, equateAddrs) {
+				t.Fatalf("error %v with value %+v", err, v)
+			}
+			return
+		}
+		again := app(v)
+		if !bytes.Equal(again, b) {
+			t.Fatalf("parsed %x\nwrote  %x\nvalue %+v", b, again, v)
+		}
+	})
+}
+
+func FuzzHandle(f *testing.F) {
+	parse := func(b []byte) (Handle, error) {
+		h, err := ParseHandle(b)
+		if err == nil && len(h.Append(nil)) < len(b) { // padding is not part of the value
+			h, err = ParseHandle(b[:len(h.Append(nil))])
+			if err == nil {
+				return Handle{}, ErrMalformed
+			}
+		}
+		return h, err
+	}
+	law(f, parse, func(h Handle) []byte { return h.Append(nil) },
+		Handle{Token: Token{1}, ListenID: 4, State: 9, Addrs: v4s(11)}, Handle{Addrs: v6s(4)}, Handle{Addrs: v6s(1)})
+}
+
+func FuzzFrame1(f *testing.F) {
+	law(f, ParseFrame1, func(m Frame1) []byte { return m.Append(nil) }, Frame1{Version: 1, Role: RoleComm, Nonce: Nonce{7}})
+}
+
+func FuzzFrame2(f *testing.F) {
+	law(f, ParseFrame2, func(m Frame2) []byte { return m.Append(nil) }, Frame2{Nonce: Nonce{7}})
+}
+
+func FuzzFrame3(f *testing.F) {
+	law(f, ParseFrame3, func(m Frame3) []byte { return m.Append(nil) }, Frame3{Proof: Proof{7}})
+}
+
+func FuzzHello(f *testing.F) {
+	parse := func(b []byte) (Hello, error) {
+		m, err := ParseHello(b)
+		if err == nil && m.Speaks != Version { // later versions may append fields
+			return Hello{}, ErrVersion
+		}
+		return m, err
+	}
+	law(f, parse, func(m Hello) []byte { return m.Append(nil) },
+		Hello{Header: sample, Speaks: Version, Device: 2, PID: 33, Process: ProcessID{5}, Host: "node1", Build: "v0", Name: "eth0"})
+}
+
+func FuzzInventory(f *testing.F) {
+	d := Device{Name: "eth0", Addrs: append(v4s(1), v6s(1)...), GIDs: []GID{{1}}, Rail: -1}
+	law(f, ParseInventory, func(m Inventory) []byte { return m.Append(nil) },
+		Inventory{Header: sample}, Inventory{Header: sample, Devices: []Device{d, d}})
+}
+
+func FuzzLanes(f *testing.F) {
+	law(f, ParseLanes, func(m Lanes) []byte { return m.Append(nil) },
+		Lanes{Header: sample, Lanes: []Lane{{Kind: LaneTCP, Streams: 4, MTU: 1500}}})
+}
+
+func FuzzStream(f *testing.F) {
+	law(f, ParseStream, func(m Stream) []byte { return m.Append(nil) }, Stream{Header: sample, Parent: Nonce{1}, Index: 1})
+}
+
+func FuzzGo(f *testing.F) {
+	law(f, ParseGo, func(m Go) []byte { return m.Append(nil) }, Go{Header: sample})
+}
+
+func FuzzReject(f *testing.F) {
+	law(f, ParseReject, func(m Reject) []byte { return m.Append(nil) }, Reject{Header: sample, Reason: "no room"})
+}
+
+func FuzzSession(f *testing.F) {
+	law(f, ParseSession, func(m Session) []byte { return m.Append(nil) }, Session{Header: sample, Key: [KeySize]byte{1}})
+}
+
+func FuzzAttach(f *testing.F) {
+	law(f, ParseAttach, func(m Attach) []byte { return m.Append(nil) }, Attach{Header: sample, Nonce: Nonce{1}})
+}
+
+func FuzzClosed(f *testing.F) {
+	law(f, ParseClosed, func(m Closed) []byte { return m.Append(nil) }, Closed{Header: sample})
+}
+
+func FuzzRefused(f *testing.F) {
+	law(f, ParseRefused, func(m Refused) []byte { return m.Append(nil) }, Refused{Header: sample, Seq: 1, Entry: 2, Size: 3, Room: 4})
+}
+
+func FuzzFailed(f *testing.F) {
+	law(f, ParseFailed, func(m Failed) []byte { return m.Append(nil) }, Failed{Header: sample, Reason: "link"})
+}
+
+func FuzzBye(f *testing.F) {
+	law(f, ParseBye, func(m Bye) []byte { return m.Append(nil) }, Bye{Header: sample})
+}
+
+// FuzzReader feeds a stream cut anywhere; the reader never answers a frame that
+// FrameLength would not have accepted.
+func FuzzReader(f *testing.F) {
+	f.Add((&Attach{Header: sample}).Append(nil), 3)
+	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		cut = min(max(cut, 0), len(b))
+		r := NewReader(&twoPart{b[:cut], b[cut:]})
+		var got []byte
+		for {
+			frame, err := r.Next()
+			if err != nil {
+				break
+			}
+			if n, err := FrameLength(frame); err != nil || n != len(frame) {
+				t.Fatalf("frame of %d bytes says %d, %v", len(frame), n, err)
+			}
+			got = append(got, frame...)
+		}
+		if !bytes.HasPrefix(b, got) {
+			t.Fatalf("read %x from %x", got, b)
+		}
+	})
+}

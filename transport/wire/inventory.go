@@ -1,0 +1,121 @@
+package wire
+
+import "net/netip"
+
+const (
+	// MaxDevices bounds a peer's whole inventory.
+	MaxDevices  = 256
+	maxDevAddrs = 32
+	maxDevGIDs  = 32
+)
+
+// GID is a port's global identifier, a RoCE or InfiniBand address.
+type GID [16]byte
+
+// Device is what the path solver may know of one device of the peer.
+type Device struct {
+	Index     uint16
+	Port      uint8
+	Kind      uint8 // provider: 1 tcp, 2 verbs
+	Link      uint8 // link layer: 0 none, 1 Ethernet, 2 InfiniBand
+	Flags     uint8
+	MTU       uint32
+	SpeedMbps uint32
+	ECE       uint32
+	GUID      uint64
+	Rail      int16
+	Plane     int16
+	Name      string
+	Addrs     []Endpoint // port 0: a rendezvous address travels in the handle
+	GIDs      []GID
+}
+
+// Inventory lists devices; a long list continues in further frames (FlagMore).
+type Inventory struct {
+	Header
+	Devices []Device
+}
+
+func (d *Device) append(dst []byte) []byte {
+	dst = le.AppendUint16(dst, d.Index)
+	dst = append(dst, d.Port, d.Kind, d.Link, d.Flags)
+	dst = le.AppendUint32(dst, d.MTU)
+	dst = le.AppendUint32(dst, d.SpeedMbps)
+	dst = le.AppendUint32(dst, d.ECE)
+	dst = le.AppendUint64(dst, d.GUID)
+	dst = le.AppendUint16(dst, uint16(d.Rail))
+	dst = le.AppendUint16(dst, uint16(d.Plane))
+	dst = appendText(dst, d.Name, maxName)
+	addrs, gids := d.Addrs[:min(len(d.Addrs), maxDevAddrs)], d.GIDs[:min(len(d.GIDs), maxDevGIDs)]
+	dst = append(dst, byte(len(addrs)), byte(len(gids)))
+	for _, a := range addrs {
+		dst = a.append(dst)
+	}
+	for _, g := range gids {
+		dst = append(dst, g[:]...)
+	}
+	return dst
+}
+
+func (c *cursor) device() Device {
+	d := Device{Index: c.u16(), Port: c.u8(), Kind: c.u8(), Link: c.u8(), Flags: c.u8(), MTU: c.u32(),
+		SpeedMbps: c.u32(), ECE: c.u32(), GUID: c.u64(), Rail: int16(c.u16()), Plane: int16(c.u16())}
+	d.Name = c.text(maxName)
+	addrs, gids := int(c.u8()), int(c.u8())
+	if addrs > maxDevAddrs || gids > maxDevGIDs {
+		c.bad = true
+	}
+	for i := 0; i < addrs && !c.bad; i++ {
+		d.Addrs = append(d.Addrs, c.endpoint())
+	}
+	for i := 0; i < gids && !c.bad; i++ {
+		var g GID
+		c.copy(g[:])
+		d.GIDs = append(d.GIDs, g)
+	}
+	return d
+}
+
+// Append writes m in as many frames as it needs.
+func (m *Inventory) Append(dst []byte) []byte {
+	var scratch []byte
+	start, n := len(dst), 0
+	open := func() {
+		start, n = len(dst), 0
+		dst = m.begin(dst, KindInventory)
+		dst = append(dst, 0)
+	}
+	open()
+	for i := range m.Devices[:min(len(m.Devices), MaxDevices)] {
+		scratch = m.Devices[i].append(scratch[:0])
+		if n == 255 || len(dst)-start+len(scratch) > MaxFrame {
+			le.PutUint16(dst[start+6:], le.Uint16(dst[start+6:])|FlagMore)
+			finish(dst, start)
+			open()
+		}
+		dst = append(dst, scratch...)
+		n++
+		dst[start+HeaderSize] = byte(n)
+	}
+	return finish(dst, start)
+}
+
+// ParseInventory reads one frame of an inventory.
+func ParseInventory(frame []byte) (Inventory, error) {
+	h, c, err := open(frame, KindInventory)
+	if err != nil {
+		return Inventory{}, err
+	}
+	m := Inventory{Header: h}
+	n := int(c.u8())
+	for i := 0; i < n && !c.bad; i++ {
+		m.Devices = append(m.Devices, c.device())
+	}
+	if !c.done() {
+		return Inventory{}, malformed("inventory", "%d devices do not fill its %d bytes", n, len(frame))
+	}
+	return m, nil
+}
+
+// Subnet is the address with its subnet's width.
+func (e Endpoint) Subnet() netip.Prefix { return netip.PrefixFrom(e.Addr, int(e.Prefix)) }

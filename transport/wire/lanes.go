@@ -1,0 +1,62 @@
+package wire
+
+// MaxLanes is the most lanes of a comm, MaxStreams the most streams of a tcp lane.
+const (
+	MaxLanes   = 32
+	MaxStreams = 64
+)
+
+// LaneTCP is the kind of a lane made of TCP streams.
+const LaneTCP = 1
+
+// Lane is one lane as the listening side wants it.
+type Lane struct {
+	Kind    uint8
+	Streams uint8 // the listener's count, as NCCL's sockets have it
+	Device  uint16
+	MTU     uint32
+}
+
+// Lanes follows the listening side's hello on a comm's first stream.
+type Lanes struct {
+	Header
+	Lanes []Lane
+}
+
+// Append writes m.
+func (m *Lanes) Append(dst []byte) []byte {
+	start := len(dst)
+	dst = m.begin(dst, KindLanes)
+	dst = append(dst, byte(len(m.Lanes)))
+	for _, l := range m.Lanes {
+		dst = append(dst, l.Kind, l.Streams)
+		dst = le.AppendUint16(dst, l.Device)
+		dst = le.AppendUint32(dst, l.MTU)
+	}
+	return finish(dst, start)
+}
+
+// ParseLanes reads a lanes message.
+func ParseLanes(frame []byte) (Lanes, error) {
+	h, c, err := open(frame, KindLanes)
+	if err != nil {
+		return Lanes{}, err
+	}
+	m := Lanes{Header: h}
+	n := int(c.u8())
+	if n == 0 || n > MaxLanes {
+		return Lanes{}, malformed("lanes", "%d lanes", n)
+	}
+	m.Lanes = make([]Lane, 0, n)
+	for range n {
+		l := Lane{Kind: c.u8(), Streams: c.u8(), Device: c.u16(), MTU: c.u32()}
+		if l.Streams == 0 || l.Streams > MaxStreams {
+			c.bad = true
+		}
+		m.Lanes = append(m.Lanes, l)
+	}
+	if !c.done() {
+		return Lanes{}, malformed("lanes", "%d lanes do not fill its %d bytes", n, len(frame))
+	}
+	return m, nil
+}
