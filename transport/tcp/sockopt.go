@@ -93,6 +93,7 @@ func setTOS(fd, tos int) error {
 		return fmt.Errorf("getsockopt SO_DOMAIN: %w", err)
 	}
 	if domain == unix.AF_INET6 {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, tos)
 		return setInt(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, tos, "IPV6_TCLASS")
 	}
 	return setInt(fd, unix.IPPROTO_IP, unix.IP_TOS, tos, "IP_TOS")
