@@ -264,7 +264,7 @@ func (u *Unit) Newest(f Family) *Table {
 // typedef aliases; nil when there is none.
 func (u *Unit) Record(name string) *Record {
 	for _, r := range u.Records {
-		if r.Name == name || (r.Tag != "" && name == r.keyword()+" "+r.Tag) {
+		if r.Name == name || (r.Tag != "" && name == r.TagName()) {
 			return r
 		}
 	}
@@ -274,11 +274,15 @@ func (u *Unit) Record(name string) *Record {
 	return nil
 }
 
-func (r *Record) keyword() string {
-	if r.Union {
-		return "union"
+// TagName returns "struct tag" or "union tag"; empty without a tag.
+func (r *Record) TagName() string {
+	switch {
+	case r.Tag == "":
+		return ""
+	case r.Union:
+		return "union " + r.Tag
 	}
-	return "struct"
+	return "struct " + r.Tag
 }
 
 // Typedef returns the typedef called name, or nil.

@@ -1,0 +1,6 @@
+#ifndef WEFT_SYSROOT_STDBOOL_H
+#define WEFT_SYSROOT_STDBOOL_H
+#define bool _Bool
+#define true 1
+#define false 0
+#endif

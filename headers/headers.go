@@ -1,0 +1,12 @@
+// Package headers embeds the C headers that weft is generated from and built
+// with; `go run ./gen drop SRC` adds to them. A cgo package that includes one
+// imports this package: that is how the go command learns when one changes.
+package headers
+
+import "embed"
+
+// FS holds the headers (nccl/...), the measured layouts (facts/...) and the
+// fingerprints of every field (LOCK).
+//
+//go:embed nccl
+var FS embed.FS
