@@ -1,0 +1,21 @@
+# What is built, and how it is generated. How the library is linked stands in internal/link alone.
+
+dist:
+	@$(GO) run ./internal/link/weftlink -o $(DIST)
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/weft ./tools/weft
+
+run: all ## build, then move verified data between three ranks through every table
+	@$(DIST)/weft run --abi old --sizes 8,64K,4M
+	@$(DIST)/weft run
+
+regen: ## write the generated files anew from headers/ and gen/rules
+	@$(GO) run ./gen
+
+regen-check: ## fail when a generated file differs from what the generator would write
+	@$(GO) run ./gen -check
+
+drop: ## import a header or a folder of headers: make drop SRC=DIR
+	@test -n "$(SRC)" || { echo "make drop: say where the headers are: make drop SRC=DIR" >&2; exit 2; }
+	@$(GO) run ./gen drop "$(SRC)"
+
+.PHONY: dist run regen regen-check drop

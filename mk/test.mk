@@ -1,0 +1,47 @@
+# The tests. Each step runs under internal/check, which counts; the counts of all steps are added up at the end.
+
+STEP    = $(CACHE)/check
+GOTEST  = $(GO) test -timeout 14m
+# Packages that start hosts with the built library in them: what runs again under other conditions.
+SUITE   = ./internal/conform/... ./tools/weft/...
+RESULTS = $(abspath $(CACHE)/results)
+STEPS   = test-regen test-vet test-unit test-c test-nopreempt test-beside
+
+test: $(STEP) ## regeneration check, vet, unit tests, conformance, many processes, the C parts under sanitizers
+ifdef WEFT_RESULTS
+	@$(MAKE) --no-print-directory -k $(STEPS)
+else
+	@rm -f $(RESULTS); export WEFT_RESULTS=$(RESULTS); \
+	$(MAKE) --no-print-directory -k $(STEPS); status=$$?; $(STEP) -summary && exit $$status
+endif
+
+$(STEP): FORCE
+	@$(GO) build -o $@ ./internal/check
+FORCE:
+
+test-regen: $(STEP)
+	@$(STEP) "regeneration" $(MAKE) --no-print-directory regen-check
+
+test-vet: $(STEP)
+	@$(STEP) "go vet" $(GO) vet ./...
+
+test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes
+	@$(STEP) -kind gotest "tests" $(GOTEST) ./...
+
+test-c: $(STEP)
+	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory stress
+
+test-nopreempt: $(STEP)
+	@GODEBUG=asyncpreemptoff=1 $(STEP) -kind gotest "suite without asynchronous preemption" $(GOTEST) -count=1 $(SUITE)
+
+test-beside: $(STEP)
+	@mkdir -p $(CACHE)/second && $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
+	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) -count=1 $(SUITE)
+
+fuzz: ## fuzz every decoder for TIME (10s) each
+	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$p/*_test.go | cut -c6-); do \
+	    echo "=== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(TIME),10s) $$p || exit 1; \
+	  done; done
+
+.PHONY: test $(STEPS) fuzz FORCE
