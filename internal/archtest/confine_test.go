@@ -1,0 +1,41 @@
+package archtest
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cgo lists the packages that may import "C", and why.
+var cgo = map[string]string{
+	"transport/fastpath":   "the C executor and its Go view",
+	"transport/tcp":        "the stream pump",
+	"transport":            "the ops table through which C calls the core",
+	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
+	"compat":               "the version tables",
+	"internal/link/second": "the other Go library of a test",
+}
+
+// unsafeFiles may import "unsafe" beside zz_ files, files named *_unsafe.go and files that import "C"; each for a reason.
+var unsafeFiles = map[string]string{}
+
+func TestCgoIsConfined(t *testing.T) {
+	for _, g := range sources(t) {
+		if slices.Contains(g.imports, "C") && cgo[g.pkg] == "" {
+			t.Errorf(`%s imports "C"; only these packages may: %v`, g.name, cgo)
+		}
+	}
+}
+
+func TestUnsafeIsConfined(t *testing.T) {
+	for _, g := range sources(t) {
+		base := path.Base(g.name)
+		if !slices.Contains(g.imports, "unsafe") || generated(g.name) || slices.Contains(g.imports, "C") || strings.HasSuffix(base, "_unsafe.go") {
+			continue
+		}
+		if unsafeFiles[g.name] == "" {
+			t.Errorf(`%s imports "unsafe"; only zz_ files, *_unsafe.go and files with import "C" may`, g.name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package archtest
+
+import (
+	"strings"
+	"testing"
+)
+
+// layers lists the folders from the lowest up. A package imports from lower layers, and from its own folder's subtree.
+var layers = [][]string{
+	{"abi", "transport/rdma", "internal/knob"},
+	{"transport/fastpath", "transport/mesh", "transport/wire"},
+	{"transport/verbs", "transport/tcp", "transport/relay"},
+	{"transport"},
+	{"collnet", "profiler"},
+	{"plugin"},
+	{"compat"},
+	{"lib"},
+}
+
+// beside are the folders outside the product's layers, and what of the repository they may import.
+var beside = map[string][]string{
+	"headers":    {},
+	"gen":        {"gen", "headers"},
+	"tools/weft": {"tools/weft", "abi", "transport/rdma", "internal/knob", "internal/host", "internal/conform", "internal/release", "internal/build", "internal/link", "headers"},
+	"internal":   {"internal", "headers", "abi", "transport/rdma", "transport/wire"},
+}
+
+// data may be imported from every layer: it is embedded text without code.
+var data = []string{"headers"}
+
+// within says whether pkg is folder or lies below it.
+func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+func anyWithin(pkg string, folders []string) bool {
+	for _, f := range folders {
+		if within(pkg, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// layer returns the layer of a package and the folder that put it there; -1 when it is beside the layers.
+func layer(pkg string) (int, string) {
+	best, where := -1, ""
+	for i, folders := range layers {
+		for _, f := range folders {
+			if within(pkg, f) && len(f) > len(where) {
+				best, where = i, f
+			}
+		}
+	}
+	return best, where
+}
+
+func besideOf(pkg string) (string, bool) {
+	best := ""
+	for f := range beside {
+		if within(pkg, f) && len(f) > len(best) {
+			best = f
+		}
+	}
+	return best, best != ""
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, g := range sources(t) {
+		if g.test {
+			continue // a test may build and run what lies above it
+		}
+		level, folder := layer(g.pkg)
+		aside, isAside := besideOf(g.pkg)
+		if level < 0 && !isAside {
+			t.Errorf("%s: the folder %s has no layer: add it to layers or beside in internal/archtest/layer_test.go", g.name, g.pkg)
+			continue
+		}
+		for _, imp := range g.imports {
+			dep, ours := strings.CutPrefix(imp, "weft/")
+			if !ours || anyWithin(dep, data) {
+				continue
+			}
+			to, where := layer(dep)
+			switch {
+			case level < 0:
+				if !anyWithin(dep, beside[aside]) {
+					t.Errorf("%s imports %s; %s may import only %v", g.name, imp, aside, beside[aside])
+				}
+			case to < 0:
+				t.Errorf("%s imports %s, which is no part of the product", g.name, imp)
+			case to > level || to == level && where != folder:
+				t.Errorf("%s (layer %d) imports %s (layer %d); imports point down", g.name, level, imp, to)
+			}
+		}
+	}
+}
+
+// The generator must stay usable on its own, and nothing may come to depend on it.
+func TestNobodyImportsTheGenerator(t *testing.T) {
+	for _, g := range sources(t) {
+		if within(g.pkg, "gen") {
+			continue
+		}
+		for _, imp := range g.imports {
+			if dep, ours := strings.CutPrefix(imp, "weft/"); ours && within(dep, "gen") {
+				t.Errorf("%s imports %s", g.name, imp)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package archtest
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+// budgets bound the C of the product, in lines, so that decisions stay in Go.
+var budgets = []struct {
+	what  string
+	lines int
+	match func(file string) bool
+}{
+	{"the executor, transport/fastpath/*.c", 700, func(f string) bool { return path.Dir(f) == "transport/fastpath" && strings.HasSuffix(f, ".c") }},
+	{"the stream pump, transport/tcp/*.c", 400, func(f string) bool { return path.Dir(f) == "transport/tcp" && strings.HasSuffix(f, ".c") }},
+	{"the host, tools/host/*.c and *.h", 2500, func(f string) bool {
+		return path.Dir(f) == "tools/host" && (strings.HasSuffix(f, ".c") || strings.HasSuffix(f, ".h"))
+	}},
+}
+
+func count(text string) int { return strings.Count(text, "\n") }
+
+func TestBudgetsOfC(t *testing.T) {
+	for _, b := range budgets {
+		total, some := 0, false
+		for _, f := range list(t) {
+			if b.match(f) && !generated(f) {
+				total += count(read(t, f))
+				some = true
+			}
+		}
+		if !some {
+			t.Errorf("%s: no such files", b.what)
+		}
+		if total > b.lines {
+			t.Errorf("%s: %d lines, at most %d are allowed", b.what, total, b.lines)
+		}
+	}
+}
+
+// maxLines is where a file has let a second concept in.
+const maxLines = 400
+
+func TestFilesAreShort(t *testing.T) {
+	for _, f := range list(t) {
+		switch path.Ext(f) {
+		case ".go", ".c", ".h", ".mk", ".sh":
+		default:
+			continue
+		}
+		if generated(f) || testdata(f) {
+			continue
+		}
+		if n := count(read(t, f)); n > maxLines {
+			t.Errorf("%s has %d lines, at most %d are allowed: which second concept moved in?", f, n, maxLines)
+		}
+	}
+}
