@@ -1,0 +1,120 @@
+package collnet
+
+import (
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+// Refuse is a collNet that offers no device.
+//
+// Its init succeeds and devices answers 0. That is the quiet way out in every
+// release:
+//   - 2.6 to 2.12 look at init and devices once and keep their collNet pointer
+//     NULL; a failed init is the same to them, but for a line in the log.
+//   - 2.13 to 2.27 do so under a state that becomes "disabled" either way;
+//     adapters around old tables pass a failed init through a macro that logs it.
+//   - 2.28 and later init once per communicator and ask devices the first time;
+//     none disables collNet for the process, and finalize is not called.
+//
+// The functions behind devices are never reached then. A host that calls one
+// nevertheless gets an error, never a crash.
+type Refuse struct{ abi.CollNetDefaults }
+
+// noContext is what init gives to tables that keep one: not NULL, which some
+// host may take for a failure, and no address.
+const noContext = 1
+
+func (Refuse) Init(a *abi.CollNetInitArgs) error {
+	if a.Ctx != nil {
+		*a.Ctx = noContext
+	}
+	return nil
+}
+
+func (Refuse) Devices(a *abi.CollNetDevicesArgs) error {
+	if a.Ndev == nil {
+		return rdma.Errorf(rdma.Misuse, "collNet.devices", "ndev is NULL")
+	}
+	*a.Ndev = 0
+	return nil
+}
+
+func (Refuse) GetProperties(a *abi.CollNetGetPropertiesArgs) error {
+	return rdma.Errorf(rdma.Misuse, "collNet.getProperties", "device %d of 0", a.Dev)
+}
+
+func (Refuse) Listen(a *abi.CollNetListenArgs) error {
+	clear0(a.ListenComm)
+	return refused("listen")
+}
+
+func (Refuse) Connect(a *abi.CollNetConnectArgs) error {
+	clear0(a.CollComm)
+	return refused("connect")
+}
+
+// ReduceSupport says the truth: nothing can be reduced here.
+func (Refuse) ReduceSupport(a *abi.CollNetReduceSupportArgs) error {
+	if a.Supported == nil {
+		return rdma.Errorf(rdma.Misuse, "collNet.reduceSupport", "supported is NULL")
+	}
+	*a.Supported = 0
+	return nil
+}
+
+func (Refuse) RegMr(a *abi.CollNetRegMrArgs) error {
+	clear0(a.Mhandle)
+	return refused("regMr")
+}
+
+func (Refuse) RegMrDmaBuf(a *abi.CollNetRegMrDmaBufArgs) error {
+	clear0(a.Mhandle)
+	return refused("regMrDmaBuf")
+}
+
+func (Refuse) DeregMr(*abi.CollNetDeregMrArgs) error { return refused("deregMr") }
+
+func (Refuse) Iallreduce(a *abi.CollNetIallreduceArgs) error {
+	clear0(a.Request)
+	return refused("iallreduce")
+}
+
+func (Refuse) Iallgather(a *abi.CollNetIallgatherArgs) error {
+	clear0(a.Request)
+	return refused("iallgather")
+}
+
+func (Refuse) Ireducescatter(a *abi.CollNetIreducescatterArgs) error {
+	clear0(a.Request)
+	return refused("ireducescatter")
+}
+
+func (Refuse) Iflush(a *abi.CollNetIflushArgs) error {
+	clear0(a.Request)
+	return refused("iflush")
+}
+
+func (Refuse) Test(a *abi.CollNetTestArgs) error {
+	if a.Done != nil {
+		*a.Done = 0
+	}
+	return refused("test")
+}
+
+func (Refuse) CloseColl(*abi.CollNetCloseCollArgs) error { return refused("closeColl") }
+
+func (Refuse) CloseListen(*abi.CollNetCloseListenArgs) error { return refused("closeListen") }
+
+// Finalize has nothing to release, whatever the context.
+func (Refuse) Finalize(*abi.CollNetFinalizeArgs) error { return nil }
+
+func refused(call string) error {
+	return rdma.Errorf(rdma.Misuse, "collNet."+call, "collNet has no device here, so nothing can have been opened").
+		Try("do not use collNet after devices answered 0")
+}
+
+func clear0(p *uintptr) {
+	if p != nil {
+		*p = 0
+	}
+}
