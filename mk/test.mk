@@ -5,7 +5,7 @@ GOTEST  = $(GO) test -timeout 14m
 # Packages that start hosts with the built library in them: what runs again under other conditions.
 SUITE   = ./internal/conform/... ./tools/weft/...
 RESULTS = $(abspath $(CACHE)/results)
-STEPS   = test-regen test-vet test-unit test-c test-nopreempt test-beside
+STEPS   = test-regen test-vet test-exports test-unit test-c test-nopreempt test-beside
 
 test: $(STEP) ## regeneration check, vet, unit tests, conformance, many processes, the C parts under sanitizers
 ifdef WEFT_RESULTS
@@ -24,6 +24,8 @@ test-regen: $(STEP)
 
 test-vet: $(STEP)
 	@$(STEP) "go vet" $(GO) vet ./...
+
+test-exports: $(STEP)
 	@$(GO) build -o $(CACHE)/weftvet ./internal/exportvet/weftvet
 	@$(STEP) "vet of exported functions" $(GO) vet -vettool=$(abspath $(CACHE)/weftvet) ./...
 

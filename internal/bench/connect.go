@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"weft/internal/host"
+)
+
+// connections measures connects one by one, a storm of 1,000, and what 1,000 and 10,000 connections hold.
+func connections(c *config) error {
+	for _, plugin := range c.plugins() {
+		if err := connectOne(c, plugin); err != nil {
+			return err
+		}
+		for _, n := range []int64{1000, 10_000} {
+			if err := storm(c, plugin, n); err != nil {
+				return fmt.Errorf("%s, %d connections: %w", filepath.Base(plugin), n, err)
+			}
+		}
+	}
+	return nil
+}
+
+// connectOne connects 200 times in sequence and shows the spread of connect until its comm is there.
+func connectOne(c *config, plugin string) error {
+	r, err := c.newRig(plugin)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	var ms []float64
+	for range 200 {
+		m, err := newStorm(r, 1)
+		if err != nil {
+			return err
+		}
+		rep, _, err := m.connect(1)
+		if err != nil {
+			return err
+		}
+		ms = append(ms, rep.Float("max")/1e6)
+		if err := m.close(); err != nil {
+			return err
+		}
+	}
+	slices.Sort(ms)
+	fmt.Printf("  %-24s single connect: p50 %.2f ms, p99 %.2f ms\n", filepath.Base(plugin), median(ms), ms[len(ms)*99/100])
+	return nil
+}
+
+// crowd is many connections from one process to the other; comms and handles lie in arrays in the hosts.
+type crowd struct {
+	r                     *rig
+	n                     int64
+	handlesA, handlesB    host.Ptr
+	listens, sends, recvs host.Ptr
+}
+
+func newStorm(r *rig, n int64) (*crowd, error) {
+	s := &crowd{r: r, n: n}
+	for _, m := range []struct {
+		h    *host.Host
+		p    *host.Ptr
+		size int64
+	}{{r.a, &s.handlesA, 128 * n}, {r.b, &s.handlesB, 128 * n}, {r.b, &s.listens, 8 * n}, {r.a, &s.sends, 8 * n}, {r.b, &s.recvs, 8 * n}} {
+		var err error
+		if *m.p, err = m.h.Alloc(m.size); err != nil {
+			return nil, err
+		}
+		if err := m.h.FillByte(*m.p, m.size, 0); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.b.Call("service", "conn.listen", host.Args{"ctx", r.nb.Ctx, "n", n, "handles", s.handlesB, "comms", s.listens}); err != nil {
+		return nil, err
+	}
+	text, err := r.b.Read(s.handlesB, 128*n)
+	if err != nil {
+		return nil, err
+	}
+	return s, r.a.Write(s.handlesA, text)
+}
+
+// connect connects all, at most inflight at a time, and accepts them.
+func (s *crowd) connect(inflight int64) (connected, accepted *host.Reply, err error) {
+	pb := s.r.b.Go("service", "conn.accept", host.Args{"n", s.n, "listens", s.listens, "comms", s.recvs, "inflight", inflight, "limit", limit})
+	pa := s.r.a.Go("service", "conn.connect", host.Args{"ctx", s.r.na.Ctx, "n", s.n, "handles", s.handlesA, "comms", s.sends, "inflight", inflight, "limit", limit})
+	connected, errA := pa.Wait()
+	accepted, errB := pb.Wait()
+	return connected, accepted, errors.Join(errA, errB)
+}
+
+func (s *crowd) close() error {
+	_, errA := s.r.a.Call("service", "conn.close", host.Args{"n", s.n, "comms", s.sends, "kind", "send"})
+	_, errB := s.r.b.Call("service", "conn.close", host.Args{"n", s.n, "comms", s.recvs, "kind", "recv"})
+	_, errL := s.r.b.Call("service", "conn.close", host.Args{"n", s.n, "comms", s.listens, "kind", "listen"})
+	for _, m := range []struct {
+		h *host.Host
+		p host.Ptr
+	}{{s.r.a, s.handlesA}, {s.r.b, s.handlesB}, {s.r.b, s.listens}, {s.r.a, s.sends}, {s.r.b, s.recvs}} {
+		if err := m.h.Free(m.p); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errA, errB, errL)
+}
+
+func storm(c *config, plugin string, n int64) error {
+	r, err := c.newRig(plugin)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	for _, h := range []*host.Host{r.a, r.b} {
+		if err := h.Rlimit("nofile", 65536, 65536); err != nil {
+			return err
+		}
+	}
+	before, err := r.a.Stat()
+	if err != nil {
+		return err
+	}
+	s, err := newStorm(r, n)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	connected, _, err := s.connect(n)
+	if err != nil {
+		return err
+	}
+	took := time.Since(begin).Seconds()
+	after, err := r.a.Stat()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("  %-24s %6d at once: %.0f a second, p99 %.0f ms; connecting side: %d threads, %d fds, %.1f KiB a connection\n", filepath.Base(plugin), n,
+		float64(n)/took, connected.Float("p99")/1e6, after.Threads, after.FDs-before.FDs, float64(after.RSS-before.RSS)/float64(n)/1024)
+	return s.close()
+}

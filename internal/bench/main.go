@@ -1,0 +1,89 @@
+// Command bench measures the built library beside its yardsticks in the same run: the host's plain TCP loop and, if given, another plugin.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weft/internal/link"
+)
+
+// config is what the user asked for.
+type config struct {
+	dist, vs, iface string
+	rounds          int
+	root            string
+}
+
+// chapter is one group of figures.
+type chapter struct {
+	name  string
+	about string
+	run   func(*config) error
+}
+
+var chapters = []chapter{
+	{"size", "library size, time to load and to initialise, regeneration", sizes},
+	{"bw", "one-way bandwidth of one connection", bandwidth},
+	{"lat", "8-byte ping-pong: hot, after 1 ms idle, with all cores busy", latency},
+	{"test", "CPU of an idle and of a done test", tests},
+	{"conns", "connects, and what connections cost", connections},
+}
+
+func main() {
+	c := &config{}
+	var names []string
+	for _, ch := range chapters {
+		names = append(names, ch.name)
+	}
+	only := flag.String("only", strings.Join(names, ","), "chapters to run")
+	flag.StringVar(&c.dist, "dist", "dist", "folder of "+link.Name+" and weft-host")
+	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
+	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")
+	flag.IntVar(&c.rounds, "n", 5, "rounds; medians are shown")
+	flag.Parse()
+	if err := c.run(strings.Split(*only, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (c *config) run(only []string) error {
+	var err error
+	if c.root, err = os.Getwd(); err != nil {
+		return err
+	}
+	for _, p := range []*string{&c.dist, &c.vs} {
+		if *p != "" {
+			if *p, err = filepath.Abs(*p); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range only {
+		i := slices.IndexFunc(chapters, func(ch chapter) bool { return ch.name == name })
+		if i < 0 {
+			return fmt.Errorf("-only %s: no such chapter", name)
+		}
+		fmt.Printf("\n%s: %s\n", chapters[i].name, chapters[i].about)
+		if err := chapters[i].run(c); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (c *config) library() string { return filepath.Join(c.dist, link.Name) }
+
+// median of what was measured.
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	if len(s) == 0 {
+		return 0
+	}
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

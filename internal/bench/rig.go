@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"weft/internal/host"
+)
+
+const limit = 2 * time.Minute
+
+// rig is a pair of host processes with a plugin in each, one on each of the first two cores.
+type rig struct {
+	a, b   *host.Host
+	na, nb *host.Net
+}
+
+// newRig starts two hosts and initialises the newest net table that the plugin exports. The first core drives a, the second b.
+func (c *config) newRig(plugin string) (*rig, error) {
+	r := &rig{}
+	for i, side := range []struct {
+		h **host.Host
+		n **host.Net
+	}{{&r.a, &r.na}, {&r.b, &r.nb}} {
+		h, err := host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: string(rune('a' + i)),
+			Env: []string{"NCCL_SOCKET_IFNAME=" + c.iface}, Deadline: limit})
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		*side.h = h
+		if *side.n, err = start(h, plugin, i); err != nil {
+			r.close()
+			return nil, fmt.Errorf("%s: %w", plugin, err)
+		}
+	}
+	return r, nil
+}
+
+func start(h *host.Host, plugin string, cpu int) (*host.Net, error) {
+	lib, err := h.Load(plugin)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := lib.Tables(host.FamilyNet)
+	if err != nil {
+		return nil, err
+	}
+	if len(tables) == 0 {
+		return nil, errors.New("exports no net table")
+	}
+	newest := 0
+	for _, v := range tables {
+		newest = max(newest, v)
+	}
+	n, err := lib.BindNet(newest)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.Init(); err != nil {
+		return nil, err
+	}
+	if devices, err := n.Devices(); err != nil || devices == 0 {
+		return nil, errors.Join(err, errors.New("no device"))
+	}
+	_, err = h.Call("progress", "proc.pin", host.Args{"cpu", cpu})
+	return n, err
+}
+
+func (r *rig) close() {
+	for _, h := range []*host.Host{r.a, r.b} {
+		if h != nil {
+			h.Kill()
+		}
+	}
+}
+
+// connect makes one connection from one side to the other.
+func connect(from, to *host.Net, fh, th *host.Host) (send, recv host.Ptr, err error) {
+	handle, listen, err := to.Listen(0)
+	if err != nil {
+		return 0, 0, err
+	}
+	text, err := th.Read(handle, int64(to.HandleSize()))
+	if err != nil {
+		return 0, 0, err
+	}
+	there, err := fh.Alloc(128)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := fh.Write(there, text); err != nil {
+		return 0, 0, err
+	}
+	type end struct {
+		comm host.Ptr
+		err  error
+	}
+	accepted := make(chan end, 1)
+	go func() {
+		c, err := to.AcceptPoll(listen, limit/4)
+		accepted <- end{c, err}
+	}()
+	send, err = from.ConnectPoll(0, there, limit/4)
+	in := <-accepted
+	return send, in.comm, errors.Join(err, in.err, to.CloseListen(listen))
+}
+
+// buffer allocates and registers memory with a comm.
+func buffer(h *host.Host, n *host.Net, comm host.Ptr, size int64) (addr, mh host.Ptr, err error) {
+	if addr, err = h.Alloc(size); err != nil {
+		return 0, 0, err
+	}
+	if err = h.FillByte(addr, size, 0x5a); err != nil {
+		return 0, 0, err
+	}
+	mh, err = n.RegMr(comm, addr, size)
+	return addr, mh, err
+}
+
+// both runs a command on each side at once and returns the replies.
+func (r *rig) both(cmdA string, a host.Args, cmdB string, b host.Args) (*host.Reply, *host.Reply, error) {
+	pb := r.b.Go("progress", cmdB, b)
+	pa := r.a.Go("progress", cmdA, a)
+	ra, errA := pa.Wait()
+	rb, errB := pb.Wait()
+	return ra, rb, errors.Join(errA, errB)
+}
+
+// plain opens a TCP connection of the host's own loop, without any plugin: descriptors on both sides.
+func (r *rig) plain() (fdA, fdB int64, err error) {
+	l, err := r.b.Call("progress", "plain.listen", host.Args{"addr", "127.0.0.1"})
+	if err != nil {
+		return 0, 0, err
+	}
+	p := r.b.Go("progress", "plain.accept", host.Args{"fd", l.Int("fd")})
+	ca, err := r.a.Call("progress", "plain.connect", host.Args{"addr", "127.0.0.1", "port", l.Int("port")})
+	cb, errB := p.Wait()
+	return ca.Int("fd"), cb.Int("fd"), errors.Join(err, errB)
+}
