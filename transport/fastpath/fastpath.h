@@ -31,6 +31,7 @@
 #define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
 #define WF_NONE 0xffffffffu /* no slot */
 #define WF_SIZE_MAX 0x7fffffffu /* largest message */
+#define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
 
 /* Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1, so that no
  * handle is 0, 1 or 2, and no handle is an address that a host could dereference by accident. */
@@ -84,6 +85,7 @@ struct wf_fault {
 	uint64_t want;
 	uint64_t got;
 	const char* where; /* static text */
+	const char* call;  /* the host's call: isend, irecv, iflush, test or another; static text */
 };
 
 /* Calls from C into the core. A const table of the provider's package; always called outside the gate. */
@@ -121,7 +123,7 @@ struct wf_entry {
 	uint64_t mr;   /* handle of its registration, 0 for an empty buffer */
 	uint32_t cap;  /* bytes that the receive takes */
 	uint32_t size; /* bytes that the message has; WF_NONE: not known yet */
-	uint32_t got;  /* bytes arrived */
+	uint32_t got;  /* receives: bytes that accepted frames have announced */
 	int32_t tag;
 };
 
@@ -130,12 +132,12 @@ struct wf_req {
 	uint32_t gen;       /* generation in its handle; 0: free */
 	uint32_t state;     /* enum wf_req_state */
 	uint32_t n;         /* entries */
-	uint32_t left;      /* receives: entries that are not complete */
+	uint32_t left;      /* receives: entries whose last byte is not announced */
 	uint64_t seq;       /* number of its group */
 	uint32_t line;      /* line counter of its group (receives) */
 	uint32_t entry;     /* index in its group (sends) */
 	uint32_t cursor;    /* sends: bytes handed to streams so far */
-	uint32_t frames;    /* sends: frames begun and not finished */
+	uint32_t frames;    /* frames begun and not finished */
 	uint32_t round;     /* the comm's round in which it was last tested */
 	uint32_t next;      /* next free slot */
 	uint32_t started;   /* sends: the first frame was taken (a message may have 0 bytes) */
@@ -191,7 +193,7 @@ struct wf_comm {
 	uint32_t slots;       /* slots ever used; those above were never touched */
 	uint32_t outstanding; /* requests that the host has not seen end */
 	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
-	uint32_t busy;        /* lanes with outstanding work, a bit each */
+	uint32_t unsent;      /* posted sends that are not wholly handed over */
 	uint64_t pad2[2];
 
 	/* line 3, send side. written by: owner */
@@ -204,7 +206,7 @@ struct wf_comm {
 	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
 	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
 	uint32_t tx_tail;
-	uint32_t free_line;   /* line counter below which every line was used up */
+	uint32_t pad3a;
 	uint64_t pad3[2];
 
 	/* line 4, receive side. written by: owner */
@@ -227,7 +229,7 @@ struct wf_comm {
 
 	/* second page on: what Free gives back to the system */
 	uint32_t tx[WF_REQUESTS];    /* slots of posted sends, in order */
-	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_NONE */
+	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
 	uint32_t pad7[8];
 	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
@@ -244,7 +246,7 @@ struct wf_thread {
 	uint64_t list_head; /* comms with unsent output */
 	uint64_t list_tail;
 	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
-	uint64_t pad[6];
+	uint64_t pad[5];
 };
 
 /* Registered memory. Never freed; recycled with a new generation. written by: core */
@@ -273,7 +275,7 @@ extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept chang
 /* ---- what the core calls ---- */
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls); /* for faults that belong to no comm */
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls); /* NULL: errno */
-uint64_t wf_comm_open(struct wf_comm* comm);       /* makes the handle valid and returns it */
+uint64_t wf_comm_open(struct wf_comm* comm); /* makes the handle valid and returns it; 0: it has no lane */
 struct wf_comm* wf_comm_lookup(uint64_t handle);   /* NULL: stale, closed or foreign */
 struct wf_comm* wf_comm_at(uint32_t index);        /* slab of that number, or NULL */
 uint32_t wf_comm_count(void);                      /* slabs ever used */
@@ -301,7 +303,7 @@ void wf_set_reaping(uint32_t n); /* connections that still drain: process exit w
 
 /* ---- what a lane's provider calls, inside the gate ---- */
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got); /* records a fault; returns -1 */
-void wf_sent(struct wf_comm* comm, uint32_t slot);        /* the send's last byte was handed over */
-void wf_arrived(struct wf_comm* comm, uint32_t slot, uint32_t entry); /* the entry is complete */
+void wf_sent(struct wf_comm* comm, uint32_t slot);    /* the send's last byte was handed over */
+void wf_arrived(struct wf_comm* comm, uint32_t slot); /* the group's last byte arrived */
 
 #endif

@@ -1,0 +1,138 @@
+package fastpath
+
+/*
+#include "fastpath.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Kind is the direction of a comm.
+type Kind uint32
+
+// The kinds of a comm.
+const (
+	Send Kind = C.WF_KIND_SEND
+	Recv Kind = C.WF_KIND_RECV
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Send:
+		return "send"
+	case Recv:
+		return "receive"
+	}
+	return fmt.Sprintf("kind %d", uint32(k))
+}
+
+// Comm is one direction of one connection: the Go side of a slab.
+type Comm struct {
+	c      *C.struct_wf_comm
+	gen    uint32
+	index  uint32
+	kind   Kind
+	device uint32
+	cookie uint64
+	gate   sync.Mutex // protects: the right to hold the slab's gate; goroutines order themselves here
+}
+
+// HandleError says that a value is not the handle of something alive.
+type HandleError struct {
+	What  string // what it should have been
+	Value uintptr
+}
+
+func (e *HandleError) Error() string {
+	return fmt.Sprintf("fastpath: %#x is not a live %s: it was closed, or is not weft's", uint64(e.Value), e.What)
+}
+
+func (c *Comm) String() string { return fmt.Sprintf("%s comm %d.%d", c.kind, c.index, c.gen) }
+
+// Open makes the comm visible and returns the handle that the host holds. A comm opens once, after its lanes are attached:
+// 0 is the answer for a comm without lanes.
+func (c *Comm) Open() uintptr { return uintptr(C.wf_comm_open(c.c)) }
+
+// Lookup finds an open comm by its handle; the error is a *HandleError.
+func Lookup(handle uintptr) (*Comm, error) {
+	c := C.wf_comm_lookup(C.uint64_t(handle))
+	if c == nil {
+		return nil, &HandleError{What: "comm", Value: handle}
+	}
+	comm := registry.find(word32(&c.index))
+	if comm == nil || comm.gen != uint32(handle>>C.WF_GEN_SHIFT)&C.WF_GEN_MASK {
+		return nil, &HandleError{What: "comm", Value: handle}
+	}
+	return comm, nil
+}
+
+// Cookie is the core's name for the comm.
+func (c *Comm) Cookie() uint64 { return c.cookie }
+
+// Kind is the comm's direction.
+func (c *Comm) Kind() Kind { return c.kind }
+
+// Device is the number of the comm's device.
+func (c *Comm) Device() uint32 { return c.device }
+
+// Fail ends the comm: every later call on it answers code, but requests that are done are still reported done. The first
+// code stays. It reports whether this call was the first.
+func (c *Comm) Fail(code int32) bool {
+	return C.wf_comm_fail(c.c, C.uint32_t(c.gen), C.int32_t(code)) != 0
+}
+
+// RefuseGroup ends the receives of group seq with code, because the sender refused it. A group that is complete, or not
+// yet announced to the sender, is left alone.
+func (c *Comm) RefuseGroup(seq uint64, code int32) error {
+	if err := c.Hold(); err != nil {
+		return err
+	}
+	defer c.Release()
+	C.wf_comm_refuse(c.c, C.uint64_t(seq), C.int32_t(code))
+	return nil
+}
+
+// Close makes the handle and every request of the comm invalid. Its lanes stay as they are, for the reaper.
+func (c *Comm) Close() error {
+	if err := c.Hold(); err != nil {
+		return err
+	}
+	defer c.Release()
+	if state := word32(&c.c.state); state == C.WF_COMM_CLOSED || state == C.WF_COMM_FREE {
+		return fmt.Errorf("fastpath: close %v: it is closed already", c)
+	}
+	C.wf_comm_close(c.c)
+	return nil
+}
+
+// Free gives the slab back, after Close and after the lanes are gone. The comm must not be used again.
+func (c *Comm) Free() {
+	if registry.remove(c) {
+		C.wf_comm_free(c.c)
+	}
+}
+
+// Stats is what a comm has done so far.
+type Stats struct {
+	Messages    uint64 // handed to the kernel, or arrived in full
+	Bytes       uint64
+	Outstanding uint32 // requests whose end the host has not seen
+	Unsent      uint32 // posted sends that are not wholly handed over
+	Incomplete  uint32 // posted groups of receives that are not complete
+	Code        int32  // what the comm failed with, or 0
+}
+
+// Snapshot reads the comm's counters; between two of them a call may have come.
+func (c *Comm) Snapshot() Stats {
+	return Stats{
+		Messages:    word64(&c.c.messages),
+		Bytes:       word64(&c.c.bytes),
+		Outstanding: word32(&c.c.outstanding),
+		Unsent:      word32(&c.c.unsent),
+		Incomplete:  word32(&c.c.incomplete),
+		Code:        int32(uint32(word64(&c.c.error))),
+	}
+}

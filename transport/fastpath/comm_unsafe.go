@@ -1,0 +1,50 @@
+package fastpath
+
+/*
+#include "fastpath.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// The whole unsafe surface: the upcall table that the provider passes, and the slab that a lane's provider asks for.
+
+// Options says what a new comm is.
+type Options struct {
+	Kind    Kind
+	Device  uint32
+	Cookie  uint64         // the core's name for the comm, given back in upcalls
+	Upcalls unsafe.Pointer // *C.struct_wf_upcalls, a const table
+}
+
+// New takes a slab. The host cannot see the comm before Open.
+func New(o Options) (*Comm, error) {
+	if o.Kind != Send && o.Kind != Recv {
+		return nil, fmt.Errorf("fastpath: new comm: kind %d is neither Send nor Recv", o.Kind)
+	}
+	if rc := C.wf_process_init(); rc != 0 {
+		return nil, fmt.Errorf("fastpath: new comm: the fork handler could not be installed: %w", syscall.Errno(rc))
+	}
+	c, err := C.wf_comm_new(C.uint32_t(o.Kind), C.uint32_t(o.Device), C.uint64_t(o.Cookie), (*C.struct_wf_upcalls)(o.Upcalls))
+	if c == nil {
+		return nil, fmt.Errorf("fastpath: new comm: no memory for slab %d: %w", C.wf_comm_count(), err)
+	}
+	comm := &Comm{c: c, gen: uint32(c.gen), index: uint32(c.index), kind: o.Kind, device: o.Device, cookie: o.Cookie}
+	registry.add(comm)
+	return comm, nil
+}
+
+// SetDefaultUpcalls names the table (*C.struct_wf_upcalls) for faults that belong to no comm.
+func SetDefaultUpcalls(table unsafe.Pointer) { C.wf_set_default_upcalls((*C.struct_wf_upcalls)(table)) }
+
+// Slab is the comm's slab (*C.struct_wf_comm), for the provider of its lanes.
+func (c *Comm) Slab() unsafe.Pointer { return unsafe.Pointer(c.c) }
+
+// word32 and word64 read one word of a slab.
+func word32(p *C.uint32_t) uint32 { return atomic.LoadUint32((*uint32)(p)) }
+func word64(p *C.uint64_t) uint64 { return atomic.LoadUint64((*uint64)(p)) }

@@ -1,0 +1,118 @@
+/* gate.c: thread records, the gate's slow sides (joining, moving a comm to another thread, holding) and the lists of
+ * comms with unsent output. */
+#define _GNU_SOURCE
+#include "gate.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WF_THREADS 1024
+#define WF_ADOPT_YIELDS 200
+
+__thread struct wf_thread* wf_self __attribute__((tls_model("initial-exec")));
+uint32_t wf_fenced;
+
+static struct wf_thread wf_threads[WF_THREADS] __attribute__((aligned(64)));
+static uint32_t wf_threads_top; /* records above were never used */
+static pthread_key_t wf_thread_key;
+
+static void wf_thread_end(void* record) {
+	struct wf_thread* t = record;
+	wf_leave(t);
+	wf_store(t->used, 0u);
+}
+
+/* At load time, because a host may call in before Go has started. */
+__attribute__((constructor)) static void wf_gate_start(void) {
+	pthread_key_create(&wf_thread_key, wf_thread_end);
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) wf_store(wf_fenced, 1u);
+}
+
+/* Gives the calling thread its record; NULL when more than WF_THREADS threads call. */
+struct wf_thread* wf_thread_join(void) {
+	for (uint32_t i = 0; i < WF_THREADS; i++) {
+		struct wf_thread* t = &wf_threads[i];
+		uint32_t unused = 0;
+		if (wf_load(t->used) || !__atomic_compare_exchange_n(&t->used, &unused, 1u, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+		uint32_t top = wf_load(wf_threads_top);
+		while (top <= i && !__atomic_compare_exchange_n(&wf_threads_top, &top, i + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
+		pthread_setspecific(wf_thread_key, t);
+		return wf_self = t;
+	}
+	return NULL;
+}
+
+int wf_hold_try(struct wf_comm* c) {
+	uint32_t free = 0;
+	return __atomic_compare_exchange_n(&c->held, &free, 1u, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+void wf_barrier(void) {
+	if (wf_fenced && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+int wf_hold_clear(struct wf_comm* c) {
+	uint32_t top = wf_load(wf_threads_top);
+	for (uint32_t i = 0; i < top; i++)
+		if (__atomic_load_n(&wf_threads[i].in_call, __ATOMIC_SEQ_CST) == (uint64_t)(uintptr_t)c) return 0;
+	return 1;
+}
+
+void wf_hold_end(struct wf_comm* c) { wf_store(c->held, 0u); }
+
+static void wf_lock(struct wf_thread* t) {
+	while (__atomic_exchange_n(&t->lock, 1u, __ATOMIC_ACQUIRE)) sched_yield();
+}
+static void wf_unlock(struct wf_thread* t) { wf_store(t->lock, 0u); }
+
+static struct wf_comm* wf_comm_of(uint64_t word) { return (struct wf_comm*)(uintptr_t)word; }
+
+/* Puts the comm on the thread's output list. Inside the gate. */
+void wf_list(struct wf_thread* t, struct wf_comm* c) {
+	if (wf_load(c->listed)) return;
+	wf_lock(t);
+	wf_put(c->list_next, (uint64_t)0);
+	if (wf_get(t->list_tail)) wf_put(wf_comm_of(wf_get(t->list_tail))->list_next, (uint64_t)(uintptr_t)c);
+	else wf_put(t->list_head, (uint64_t)(uintptr_t)c);
+	wf_put(t->list_tail, (uint64_t)(uintptr_t)c);
+	wf_store(c->listed, (uint64_t)(uintptr_t)t);
+	wf_unlock(t);
+}
+
+/* Takes the comm off whatever list it stands on. Inside the gate, or with the gate held. */
+void wf_unlist(struct wf_comm* c) {
+	struct wf_thread* t = (struct wf_thread*)(uintptr_t)wf_load(c->listed);
+	if (!t) return;
+	wf_lock(t);
+	struct wf_comm* before = NULL;
+	for (struct wf_comm* at = wf_comm_of(wf_get(t->list_head)); at && at != c; at = wf_comm_of(wf_get(at->list_next))) before = at;
+	uint64_t next = wf_get(c->list_next);
+	if (before) wf_put(before->list_next, next);
+	else wf_put(t->list_head, next);
+	if (!next) wf_put(t->list_tail, (uint64_t)(uintptr_t)before);
+	wf_store(c->listed, (uint64_t)0);
+	wf_unlock(t);
+}
+
+/* Makes the calling thread the comm's owner. 0: the gate is held, or its last owner is still inside: try later. */
+int wf_adopt(struct wf_thread* t, struct wf_comm* c) {
+	if (!wf_hold_try(c)) return 0;
+	if (wf_get(c->owner)) wf_barrier(); /* without an owner nobody is inside */
+	for (int i = 0; !wf_hold_clear(c); i++) {
+		if (i == WF_ADOPT_YIELDS) {
+			wf_hold_end(c);
+			return 0;
+		}
+		sched_yield();
+	}
+	int listed = wf_load(c->listed) != 0;
+	wf_unlist(c);
+	wf_put(c->owner, (uint64_t)(uintptr_t)t);
+	if (listed) wf_list(t, c);
+	wf_hold_end(c);
+	return 1;
+}

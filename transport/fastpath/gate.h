@@ -1,0 +1,61 @@
+/* gate.h: access to slab words, and the gate, for the C files of the fast path and of its providers.
+ *
+ * wf_get, wf_put: words of one writing side. Relaxed, because the gate orders them; plain under ThreadSanitizer, so that
+ * it sees an access that slipped past the gate. wf_load, wf_store: words that order others. */
+#ifndef WEFT_GATE_H
+#define WEFT_GATE_H
+
+#include "fastpath.h"
+
+#ifdef __SANITIZE_THREAD__
+#define wf_get(word) (word)
+#define wf_put(word, value) ((void)((word) = (value)))
+#else
+#define wf_get(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#define wf_put(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
+#endif
+#define wf_load(word) __atomic_load_n(&(word), __ATOMIC_ACQUIRE)
+#define wf_store(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELEASE)
+#define wf_likely(x) __builtin_expect(!!(x), 1)
+#define wf_unlikely(x) __builtin_expect(!!(x), 0)
+#define WF_HIDDEN __attribute__((visibility("hidden")))
+
+extern WF_HIDDEN __thread struct wf_thread* wf_self __attribute__((tls_model("initial-exec")));
+extern WF_HIDDEN uint32_t wf_fenced;     /* 1: membarrier orders entry against a holder; 0: entry is an exchange */
+extern WF_HIDDEN uint32_t wf_forked_child; /* 1: this is a forked child */
+
+WF_HIDDEN struct wf_thread* wf_thread_join(void);
+WF_HIDDEN int wf_adopt(struct wf_thread* t, struct wf_comm* c);
+WF_HIDDEN void wf_list(struct wf_thread* t, struct wf_comm* c);
+WF_HIDDEN void wf_unlist(struct wf_comm* c);
+WF_HIDDEN const struct wf_upcalls* wf_default_upcalls(void);
+
+static inline void wf_leave(struct wf_thread* t) { wf_store(t->in_call, (uint64_t)0); }
+
+/* 1: inside, and the caller owns the comm; 0: somebody holds it. */
+static inline int wf_enter(struct wf_thread* t, struct wf_comm* c) {
+	for (int adopted = 0;; adopted = 1) {
+		if (wf_likely(wf_load(wf_fenced))) {
+			wf_store(t->in_call, (uint64_t)(uintptr_t)c);
+			__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the holder's membarrier does the rest */
+		} else {
+			__atomic_exchange_n(&t->in_call, (uint64_t)(uintptr_t)c, __ATOMIC_SEQ_CST);
+		}
+		if (wf_unlikely(__atomic_load_n(&c->held, wf_fenced ? __ATOMIC_ACQUIRE : __ATOMIC_SEQ_CST))) break;
+		if (wf_likely(wf_get(c->owner) == (uint64_t)(uintptr_t)t)) return 1;
+		wf_leave(t);
+		if (adopted || !wf_adopt(t, c)) return 0;
+	}
+	wf_leave(t);
+	return 0;
+}
+
+static inline uint64_t wf_handle(uint32_t kind, uint32_t gen, uint32_t slab, uint32_t slot) {
+	return (uint64_t)kind << WF_KIND_SHIFT | (uint64_t)(gen & WF_GEN_MASK) << WF_GEN_SHIFT | (uint64_t)slab << WF_SLAB_SHIFT | slot;
+}
+static inline uint32_t wf_handle_kind(uint64_t h) { return (uint32_t)(h >> WF_KIND_SHIFT); }
+static inline uint32_t wf_handle_gen(uint64_t h) { return (uint32_t)(h >> WF_GEN_SHIFT) & WF_GEN_MASK; }
+static inline uint32_t wf_handle_slab(uint64_t h) { return (uint32_t)(h >> WF_SLAB_SHIFT) & WF_SLAB_MASK; }
+static inline uint32_t wf_handle_slot(uint64_t h) { return (uint32_t)h & WF_SLOT_MASK; }
+
+#endif

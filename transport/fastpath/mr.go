@@ -1,0 +1,91 @@
+package fastpath
+
+/*
+#include "fastpath.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync"
+)
+
+// mrs gives out the entries of the C table of registered memory.
+var mrs struct {
+	mu   sync.Mutex // protects the fields below and every entry's content
+	used uint32     // entries above were never used
+	free []uint32
+}
+
+// RegisterMR makes [addr, addr+length) usable by comms of the device and returns its handle.
+func RegisterMR(device uint32, addr uintptr, length uint64, kind uint32, cookie uint64) (uintptr, error) {
+	return RegisterMappedMR(device, addr, addr, length, kind, cookie)
+}
+
+// RegisterMappedMR is RegisterMR for memory that the host names by addr and this process reaches at base.
+func RegisterMappedMR(device uint32, addr, base uintptr, length uint64, kind uint32, cookie uint64) (uintptr, error) {
+	if end := uint64(addr) + length; end < length || uint64(base)+length < length {
+		return 0, fmt.Errorf("fastpath: register %#x+%d: the range wraps around", uint64(addr), length)
+	}
+	mrs.mu.Lock()
+	defer mrs.mu.Unlock()
+	index := mrs.used
+	if n := len(mrs.free); n > 0 {
+		index = mrs.free[n-1]
+	}
+	mr, err := C.wf_mr_at(C.uint32_t(index))
+	if mr == nil {
+		return 0, fmt.Errorf("fastpath: register %#x+%d: no room for registration %d: %w", uint64(addr), length, index, err)
+	}
+	if n := len(mrs.free); n > 0 {
+		mrs.free = mrs.free[:n-1]
+	} else {
+		mrs.used++
+	}
+	mr.device, mr.kind = C.uint32_t(device), C.uint32_t(kind)
+	mr.addr, mr.base, mr.length = C.uint64_t(addr), C.uint64_t(base), C.uint64_t(length)
+	mr.cookie = C.uint64_t(cookie)
+	return uintptr(C.wf_mr_open(mr, C.uint32_t(index))), nil
+}
+
+// LookupMR returns the cookie of a live registration; the error is a *HandleError.
+func LookupMR(handle uintptr) (cookie uint64, err error) {
+	mrs.mu.Lock()
+	defer mrs.mu.Unlock()
+	mr := C.wf_mr_lookup(C.uint64_t(handle))
+	if mr == nil {
+		return 0, &HandleError{What: "memory handle", Value: handle}
+	}
+	return uint64(mr.cookie), nil
+}
+
+// DeregisterMR ends a registration. It holds every comm of the device; those with an unfinished request in that memory
+// fail with code and are returned. After it nothing reads or writes that memory.
+func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
+	mrs.mu.Lock()
+	mr := C.wf_mr_lookup(C.uint64_t(handle))
+	if mr == nil {
+		mrs.mu.Unlock()
+		return nil, &HandleError{What: "memory handle", Value: handle}
+	}
+	device := uint32(mr.device)
+	C.wf_mr_close(mr)
+	mrs.mu.Unlock()
+
+	comms := registry.onDevice(device)
+	if err := holdAll(comms); err != nil {
+		return nil, err // the entry is never used again: a stuck thread may still touch the memory
+	}
+	var failed []*Comm
+	for _, c := range comms {
+		if C.wf_comm_uses(c.c, C.uint64_t(handle)) != 0 && c.Fail(code) {
+			failed = append(failed, c)
+		}
+	}
+	releaseAll(comms)
+
+	mrs.mu.Lock()
+	mrs.free = append(mrs.free, uint32(handle)&(1<<(C.WF_SLAB_SHIFT)-1)|uint32(handle>>C.WF_SLAB_SHIFT)&C.WF_SLAB_MASK<<16)
+	mrs.mu.Unlock()
+	return failed, nil
+}

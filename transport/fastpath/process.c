@@ -1,0 +1,81 @@
+/* process.c: what concerns the whole process: forked children, exit while connections drain, the progress word. */
+#define _GNU_SOURCE
+#include "gate.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WF_FDS (1u << 22) /* highest descriptor that can be tracked */
+#define WF_DRAIN_MS 2000
+#define WF_SYSTEM_ERROR 2 /* ncclSystemError, in every table */
+#define WF_INTERNAL_ERROR 3 /* ncclInternalError, in every table */
+
+uint32_t weft_progress_epoch;
+uint32_t wf_forked_child;
+
+static uint64_t* wf_fds;     /* a bit per descriptor */
+static uint32_t wf_fds_top;  /* words above hold no bit */
+static uint32_t wf_reaping;
+static uint32_t wf_started;
+static uint64_t wf_upcalls_default;
+
+void wf_set_default_upcalls(const struct wf_upcalls* upcalls) { wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls); }
+
+const struct wf_upcalls* wf_default_upcalls(void) { return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default); }
+
+int weft_forked(void) { return wf_unlikely(wf_load(wf_forked_child)) ? WF_SYSTEM_ERROR : 0; }
+
+/* Only what is async-signal-safe: the child of a threaded process may do no more. */
+static void wf_in_child(void) {
+	wf_store(wf_forked_child, 1u);
+	for (uint32_t w = 0; w < wf_load(wf_fds_top); w++)
+		for (uint64_t bits = wf_load(wf_fds[w]); bits; bits &= bits - 1) close((int)(w * 64 + (uint32_t)__builtin_ctzll(bits)));
+}
+
+/* At load time, because a host may fork before it opens anything. */
+__attribute__((constructor)) static void wf_process_start(void) {
+	void* p = mmap(NULL, WF_FDS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED) return;
+	wf_fds = p;
+	if (pthread_atfork(NULL, NULL, wf_in_child) == 0) wf_store(wf_started, 1u);
+}
+
+int wf_process_init(void) { return wf_load(wf_started) ? 0 : ENOMEM; }
+
+int wf_track_fd(int fd) {
+	if (fd < 0 || (uint32_t)fd >= WF_FDS || !wf_fds) return EBADF;
+	uint32_t word = (uint32_t)fd / 64, top = wf_load(wf_fds_top);
+	while (top <= word && !__atomic_compare_exchange_n(&wf_fds_top, &top, word + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
+	__atomic_fetch_or(&wf_fds[word], 1ull << (fd % 64), __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+void wf_untrack_fd(int fd) {
+	if (fd >= 0 && (uint32_t)fd < WF_FDS && wf_fds) __atomic_fetch_and(&wf_fds[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_ACQ_REL);
+}
+
+void wf_progress_wake(void) {
+	__atomic_fetch_add(&weft_progress_epoch, 1u, __ATOMIC_ACQ_REL);
+	syscall(SYS_futex, &weft_progress_epoch, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void wf_set_reaping(uint32_t n) { wf_store(wf_reaping, n); }
+
+/* exit() must not cut connections whose last bytes are still on their way. */
+__attribute__((destructor)) static void wf_drain(void) {
+	for (int ms = 0; ms < WF_DRAIN_MS && wf_load(wf_reaping) && !wf_load(wf_forked_child); ms++)
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+/* Reports misuse that belongs to no comm. Outside the gate. */
+int weft_misuse(const char* function, const char* what) {
+	const struct wf_upcalls* up = wf_default_upcalls();
+	struct wf_fault f = {.kind = WF_FAULT_ARGUMENT, .where = what, .call = function};
+	return up ? up->fault(0, &f) : WF_INTERNAL_ERROR;
+}

@@ -1,0 +1,49 @@
+package tcp
+
+/*
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden
+#include "stream.h"
+*/
+import "C"
+
+import (
+	"fmt"
+
+	"weft/transport/fastpath"
+)
+
+// AttachStreams makes fds the streams of a lane of c, before c is opened. Lanes are attached in order, from 0; stream 0 of
+// lane 0 also carries the CTS. The fds are non-blocking and close-on-exec; they belong to the lane until DetachStreams.
+func AttachStreams(c *fastpath.Comm, lane int, fds []int) error {
+	slab := (*C.struct_wf_comm)(c.Slab())
+	attached := 0
+	for i := range int(slab.nlanes) {
+		attached += int(slab.lanes[i].streams)
+	}
+	switch {
+	case lane != int(slab.nlanes) || lane >= C.WF_LANES:
+		return fmt.Errorf("tcp: attach lane %d to %v: its next lane is %d of at most %d", lane, c, slab.nlanes, C.WF_LANES)
+	case len(fds) == 0 || attached+len(fds) > C.WF_STREAMS:
+		return fmt.Errorf("tcp: attach %d streams to %v, which has %d: a comm has 1 to %d", len(fds), c, attached, C.WF_STREAMS)
+	}
+	raw := make([]C.int, len(fds))
+	for i, fd := range fds {
+		if err := fastpath.TrackFD(fd); err != nil {
+			return err
+		}
+		raw[i] = C.int(fd)
+	}
+	C.wf_stream_attach(slab, C.uint32_t(lane), &raw[0], C.uint32_t(len(raw)))
+	return nil
+}
+
+// DetachStreams takes the streams of a closed comm back, in the order in which they were attached.
+func DetachStreams(c *fastpath.Comm) []int {
+	var raw [C.WF_STREAMS]C.int
+	n := int(C.wf_stream_detach((*C.struct_wf_comm)(c.Slab()), &raw[0], C.WF_STREAMS))
+	fds := make([]int, n)
+	for i := range fds {
+		fds[i] = int(raw[i])
+	}
+	return fds
+}

@@ -1,0 +1,383 @@
+/* stream.c: the stream pump: moves frames between a comm's requests and non-blocking sockets, on the thread that calls.
+ *
+ *  sender    tx holds posted sends. Each stream writes its partly written frame, then takes the next frames from tx; small
+ *            frames are gathered into one write, a large one is written from where it lies.
+ *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a small
+ *            staging buffer on the stack, so that the next header comes with the payload; staging is used up before return.
+ *  CTS       the receiver makes CTS frames from its request slots when they are flushed; the sender reads them into its ring.
+ *
+ * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include "../fastpath/gate.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
+#define WF_CALL_BYTES (1u << 20) /* bytes that one visit of a stream may move */
+#define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
+#define WF_SMALL 1024u           /* a payload up to here is copied behind its header */
+#define WF_GATHER 8u             /* frames in one write */
+#define WF_STAGING 2048u
+
+_Static_assert(sizeof(struct wf_frame) == 32, "frame header");
+_Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");
+
+/* A frame being written: a header and a payload that lies in the send's buffer. */
+struct wf_piece {
+	struct wf_frame head;
+	uint32_t slot;
+	uint32_t done; /* bytes already written */
+};
+
+static inline struct wf_stream* wf_streams(struct wf_lane* l) { return (struct wf_stream*)(uintptr_t)wf_get(l->area); }
+
+static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
+	return (struct wf_stream*)((char*)wf_streams(l) + i * WF_STREAM_BYTES);
+}
+
+static void wf_frame_put(uint64_t* words, const struct wf_frame* f) {
+	uint64_t w[4];
+	memcpy(w, f, sizeof w);
+	for (int i = 0; i < 4; i++) wf_put(words[i], w[i]);
+}
+
+static void wf_frame_get(struct wf_frame* f, uint64_t* words) {
+	uint64_t w[4];
+	for (int i = 0; i < 4; i++) w[i] = wf_get(words[i]);
+	memcpy(f, w, sizeof w);
+}
+
+static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssize_t rc, int err) {
+	int closed = rc == 0 || err == EPIPE || err == ECONNRESET;
+	wf_raise(closed ? WF_FAULT_PEER_CLOSED : WF_FAULT_SOCKET, where, rc == 0 ? 0 : err, 0, 0, stream);
+	wf_self->fault.lane = wf_get(l->index);
+	return -1;
+}
+
+/* ---- sender ---- */
+
+/* The frames that the stream would write next: its unfinished one, then from tx on. Takes nothing yet. */
+static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_piece* p) {
+	uint32_t n = 0, bytes = 0, chunk = wf_get(l->chunk);
+	uint32_t head = wf_get(c->tx_head), tail = wf_get(c->tx_tail);
+	if (wf_get(s->tx_slot) != WF_NONE) {
+		p[0].slot = wf_get(s->tx_slot);
+		p[0].done = wf_get(s->tx_done);
+		wf_frame_get(&p[0].head, s->tx_frame);
+		bytes = WF_FRAME + p[0].head.len - p[0].done;
+		n = 1;
+	}
+	for (uint32_t cursor = WF_NONE; n < WF_GATHER && head != tail && bytes < WF_SMALL; n++) {
+		uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]);
+		struct wf_req* r = &c->req[slot];
+		uint32_t size = wf_get(r->e[0].size), at = cursor == WF_NONE ? wf_get(r->cursor) : cursor;
+		uint32_t len = size - at < chunk ? size - at : chunk;
+		p[n].slot = slot;
+		p[n].done = 0;
+		p[n].head = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
+			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
+		bytes += len;
+		cursor = at + len;
+		if (cursor == size) {
+			cursor = WF_NONE;
+			head++;
+		}
+	}
+	return n;
+}
+
+/* Writes the pieces with one call; small ones are copied together, the payload of a large one goes from its place. */
+static ssize_t wf_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t* want) {
+	unsigned char buf[WF_GATHER * WF_FRAME + 2 * WF_SMALL]; /* gathering stops at WF_SMALL, with at most one more payload */
+	struct iovec iov[2 * WF_GATHER];
+	uint32_t used = 0;
+	int vecs = 0;
+	*want = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t skip = p[i].done < WF_FRAME ? 0 : p[i].done - WF_FRAME;
+		uint32_t left = p[i].head.len - skip;
+		const unsigned char* data = (const unsigned char*)(uintptr_t)wf_get(c->req[p[i].slot].e[0].data) + p[i].head.offset + skip;
+		if (!vecs || (unsigned char*)iov[vecs - 1].iov_base + iov[vecs - 1].iov_len != buf + used) iov[vecs++] = (struct iovec){buf + used, 0};
+		uint32_t start = used;
+		if (p[i].done < WF_FRAME) {
+			memcpy(buf + used, (unsigned char*)&p[i].head + p[i].done, WF_FRAME - p[i].done);
+			used += WF_FRAME - p[i].done;
+		}
+		if (left <= WF_SMALL) {
+			memcpy(buf + used, data, left);
+			used += left;
+			left = 0;
+		}
+		iov[vecs - 1].iov_len += used - start;
+		if (!iov[vecs - 1].iov_len) vecs--;
+		if (left) iov[vecs++] = (struct iovec){(void*)(uintptr_t)data, left < WF_CALL_BYTES ? left : WF_CALL_BYTES};
+		*want += used - start + (left < WF_CALL_BYTES ? left : WF_CALL_BYTES);
+	}
+	if (vecs == 1) return send((int)wf_get(s->fd), iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return sendmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = (size_t)vecs}, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* k bytes of the pieces were written: takes from tx what was begun, ends what is finished, keeps what is cut. */
+static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t k) {
+	for (uint32_t i = 0; i < n && (k || p[i].done); i++) {
+		struct wf_req* r = &c->req[p[i].slot];
+		if (!p[i].done) {
+			uint32_t cursor = wf_get(r->cursor) + p[i].head.len;
+			wf_put(r->cursor, cursor);
+			wf_put(r->frames, wf_get(r->frames) + 1);
+			if (cursor == p[i].head.size) wf_put(c->tx_head, wf_get(c->tx_head) + 1);
+		}
+		uint32_t left = WF_FRAME + p[i].head.len - p[i].done;
+		if (k < left) {
+			wf_put(s->tx_slot, p[i].slot);
+			wf_put(s->tx_done, p[i].done + (uint32_t)k);
+			wf_frame_put(s->tx_frame, &p[i].head);
+			return;
+		}
+		k -= left;
+		if (p[i].done) wf_put(s->tx_slot, WF_NONE);
+		wf_put(r->frames, wf_get(r->frames) - 1);
+		if (!wf_get(r->frames) && wf_get(r->cursor) == p[i].head.size) wf_sent(c, p[i].slot);
+	}
+}
+
+static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
+	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor);
+	struct wf_piece p[WF_GATHER];
+	for (uint32_t moved = 0, full = 0; full < streams && moved < WF_CALL_BYTES;) {
+		struct wf_stream* s = wf_stream_at(l, rotor);
+		uint32_t n = wf_gather(c, l, s, p);
+		size_t want = 0;
+		ssize_t k = n ? wf_write(c, s, p, n, &want) : 0;
+		if (k < 0 && errno == EINTR) continue;
+		if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return wf_broken(l, rotor, "send", k, errno);
+		if (k > 0) wf_written(c, s, p, n, (size_t)k);
+		moved += k > 0 ? (uint32_t)k : 0;
+		int ended = k <= 0 || (size_t)k < want;
+		full = ended ? full + 1 : 0;
+		if (streams == 1) continue;
+		if (ended || k > WF_CHUNK / 2) wf_put(l->rotor, rotor = rotor + 1 == streams ? 0 : rotor + 1);
+	}
+	return 0;
+}
+
+/* ---- receiver ---- */
+
+static int wf_wrong(struct wf_lane* l, const struct wf_frame* f, const char* where, uint64_t want, uint64_t got) {
+	wf_raise(WF_FAULT_PROTOCOL, where, 0, f->seq, want, got);
+	wf_self->fault.lane = wf_get(l->index);
+	wf_self->fault.entry = f->entry;
+	return -1;
+}
+
+/* A frame's payload is complete. */
+static void wf_landed(struct wf_comm* c, uint32_t slot) {
+	struct wf_req* r = &c->req[slot];
+	uint32_t frames = wf_get(r->frames) - 1;
+	wf_put(r->frames, frames);
+	if (!frames && !wf_get(r->left)) wf_arrived(c, slot);
+}
+
+/* A DATA header arrived: every field is the peer's word, so every field is checked. Bytes are booked when announced; what
+ * was announced in full takes no further frame, so nothing is written after the group is complete. */
+static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
+	struct wf_frame f;
+	wf_frame_get(&f, s->rx_frame);
+	if (f.kind != WF_FRAME_DATA) return wf_wrong(l, &f, "frame is not DATA", WF_FRAME_DATA, f.kind);
+	if (f.seq < wf_get(c->tail_seq) || f.seq >= wf_get(c->cts_out)) return wf_wrong(l, &f, "no receive has this seq", wf_get(c->tail_seq), f.seq);
+	uint32_t slot = wf_get(c->group[f.seq % WF_LINES]);
+	if (slot & WF_GROUP_DONE) return wf_wrong(l, &f, "the group is complete", wf_get(c->tail_seq), f.seq);
+	struct wf_req* r = &c->req[slot];
+	if (f.entry >= wf_get(r->n)) return wf_wrong(l, &f, "entry outside the group", wf_get(r->n), f.entry);
+	struct wf_entry* e = &r->e[f.entry];
+	uint32_t size = wf_get(e->size), got = wf_get(e->got);
+	if (f.size > wf_get(e->cap)) return wf_wrong(l, &f, "message larger than its receive", wf_get(e->cap), f.size);
+	if (size == WF_NONE) wf_put(e->size, size = f.size);
+	else if (size != f.size || size == got) return wf_wrong(l, &f, "size differs from the first frame's", size, f.size);
+	if (f.offset > size || f.len > size - f.offset || f.len > size - got) return wf_wrong(l, &f, "payload outside its message", size, f.offset + f.len);
+	if (!f.len && size) return wf_wrong(l, &f, "empty frame of a message that is not", size, 0);
+	wf_put(e->got, got + f.len);
+	if (got + f.len == size) wf_put(r->left, wf_get(r->left) - 1);
+	wf_put(r->frames, wf_get(r->frames) + 1);
+	wf_put(s->rx_slot, slot);
+	wf_put(s->rx_data, wf_get(e->data) + f.offset);
+	wf_put(s->rx_left, f.len);
+	if (!f.len) wf_landed(c, slot);
+	return 0;
+}
+
+/* A CTS header arrived: one line of the ring. */
+static int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
+	struct wf_frame f;
+	wf_frame_get(&f, s->rx_frame);
+	if (f.kind != WF_FRAME_CTS || f.len) return wf_wrong(l, &f, "frame is not CTS", WF_FRAME_CTS, f.kind);
+	uint64_t seq = wf_get(c->cts_seq);
+	uint32_t entry = wf_get(c->cts_entry), at = wf_get(c->cts_line);
+	if (f.seq != seq || f.entry != entry) return wf_wrong(l, &f, "CTS out of order", seq, f.seq);
+	struct wf_cts_line* line = &c->ring[at % WF_LINES];
+	uint32_t n = entry ? wf_get(line->n_i) >> 16 : f.flags;
+	if (f.flags != n || n < 1 || n > WF_GROUP) return wf_wrong(l, &f, "receives in the group", n, f.flags);
+	if (at + n - wf_get(c->head_line) > WF_LINES) return wf_wrong(l, &f, "more CTS than lines", WF_LINES, at + n - wf_get(c->head_line));
+	if (f.size > WF_SIZE_MAX) return wf_wrong(l, &f, "size of a receive", WF_SIZE_MAX, f.size);
+	wf_put(line[entry].size, (uint64_t)f.size);
+	wf_put(line[entry].tag, (int32_t)f.offset);
+	wf_put(line[entry].n_i, n << 16 | entry);
+	wf_store(line[entry].seq, seq);
+	wf_put(c->cts_entry, ++entry);
+	if (entry == n) {
+		wf_put(c->cts_entry, 0u);
+		wf_put(c->cts_seq, seq + 1);
+		wf_put(c->cts_line, at + n);
+	}
+	return 0;
+}
+
+/* Uses up k staged bytes: headers, payloads, and the part of a header that stays for the next read. */
+static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, const unsigned char* at, size_t k, int sender) {
+	unsigned char head[sizeof(struct wf_frame)];
+	while (k) {
+		uint32_t left = wf_get(s->rx_left), have = wf_get(s->rx_have);
+		if (left) {
+			size_t m = k < left ? k : left;
+			memcpy((void*)(uintptr_t)wf_get(s->rx_data), at, m);
+			wf_put(s->rx_data, wf_get(s->rx_data) + m);
+			wf_put(s->rx_left, left - (uint32_t)m);
+			if (m == left) wf_landed(c, wf_get(s->rx_slot));
+			at += m, k -= m;
+			continue;
+		}
+		uint32_t m = k < WF_FRAME - have ? (uint32_t)k : WF_FRAME - have;
+		if (have) wf_frame_get((struct wf_frame*)head, s->rx_frame);
+		memcpy(head + have, at, m);
+		wf_frame_put(s->rx_frame, (struct wf_frame*)head);
+		at += m, k -= m, have += m;
+		wf_put(s->rx_have, have % WF_FRAME);
+		if (have == WF_FRAME && (sender ? wf_cts_frame(c, l, s) : wf_data_frame(c, l, s)) < 0) return -1;
+	}
+	return 0;
+}
+
+/* Reads one stream, at most WF_CALL_BYTES; the number of bytes, or -1 after a fault. */
+static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sender) {
+	struct wf_stream* s = wf_stream_at(l, i);
+	unsigned char staging[WF_STAGING];
+	for (int64_t moved = 0;;) {
+		uint32_t left = wf_get(s->rx_left);
+		size_t want = left < WF_CALL_BYTES ? left : WF_CALL_BYTES;
+		struct iovec iov[2] = {{(void*)(uintptr_t)wf_get(s->rx_data), want}, {staging, sizeof staging}};
+		ssize_t k;
+		if (!left) k = recv((int)wf_get(s->fd), staging, sizeof staging, MSG_DONTWAIT);
+		else if (want < left) k = recv((int)wf_get(s->fd), iov[0].iov_base, want, MSG_DONTWAIT);
+		else k = recvmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = 2}, MSG_DONTWAIT);
+		if (k < 0 && errno == EINTR) continue;
+		if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return moved;
+		if (k <= 0) return wf_broken(l, i, "recv", k, k ? errno : 0);
+		size_t direct = (size_t)k < want ? (size_t)k : want, asked = want + (want < left ? 0 : sizeof staging);
+		if (direct) {
+			wf_put(s->rx_data, wf_get(s->rx_data) + direct);
+			wf_put(s->rx_left, left - (uint32_t)direct);
+			if (direct == left) wf_landed(c, wf_get(s->rx_slot));
+		}
+		if (wf_unstage(c, l, s, staging, (size_t)k - direct, sender) < 0) return -1;
+		moved += k;
+		if ((size_t)k < asked || moved >= WF_CALL_BYTES || (!sender && !wf_get(c->incomplete))) return moved;
+	}
+}
+
+/* Sender: reads CTS. Receiver: reads data, from the stream that had some last and one other. */
+static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
+	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(l->index) ? 0 : wf_read(c, l, 0, 1) < 0 ? -1 : 0;
+	uint32_t streams = wf_get(l->streams);
+	int64_t moved = 0;
+	for (uint32_t tried = 0, empty = 0; tried < streams && wf_get(c->incomplete) && moved < WF_CALL_BYTES && empty < 2; tried++) {
+		uint32_t i = wf_get(l->rotor);
+		int64_t k = wf_read(c, l, i, 0);
+		if (k < 0) return -1;
+		if (!k) empty++;
+		moved += k;
+		if (streams > 1) wf_put(l->rotor, i + 1 == streams ? 0 : i + 1);
+	}
+	return 0;
+}
+
+/* ---- CTS, from the receiver ---- */
+
+/* The queue is [cts_out, next_seq) itself: the frames are made from the request slots when they are sent. */
+static int wf_stream_cts(struct wf_comm* c, struct wf_lane* l, uint32_t slot) {
+	(void)c, (void)l, (void)slot;
+	return 0;
+}
+
+/* Sends queued CTS with one write. 0: all are out, 1: some are left. */
+static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
+	struct wf_frame buf[64];
+	if (wf_get(c->kind) != WF_KIND_RECV || wf_get(l->index)) return 0;
+	uint64_t first = wf_get(c->cts_out), next = wf_get(c->next_seq), seq = first;
+	uint32_t n = 0, skip = wf_get(l->cts_bytes);
+	for (; seq < next; seq++) {
+		struct wf_req* r = &c->req[wf_get(c->group[seq % WF_LINES])];
+		uint32_t group = wf_get(r->n);
+		if (n + group > sizeof buf / sizeof *buf) break;
+		for (uint32_t i = 0; i < group; i++)
+			buf[n++] = (struct wf_frame){.kind = WF_FRAME_CTS, .entry = (uint8_t)i, .epoch = (uint16_t)wf_get(l->epoch), .flags = (uint16_t)group,
+				.size = wf_get(r->e[i].cap), .offset = (uint32_t)wf_get(r->e[i].tag), .seq = seq};
+	}
+	if (!n) return 0;
+	ssize_t k;
+	do k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (k < 0 && errno == EINTR);
+	if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return wf_broken(l, 0, "send", k, errno);
+	for (skip += k > 0 ? (uint32_t)k : 0; first < seq; first++) {
+		uint32_t bytes = wf_get(c->req[wf_get(c->group[first % WF_LINES])].n) * WF_FRAME;
+		if (skip < bytes) break;
+		skip -= bytes;
+	}
+	wf_put(c->cts_out, first);
+	wf_put(l->cts_bytes, skip);
+	return first < next;
+}
+
+/* ---- attach, detach ---- */
+
+static const struct wf_lane_ops wf_stream_ops = {
+	.send = wf_stream_send,
+	.cts = wf_stream_cts,
+	.progress = wf_stream_progress,
+	.flush = wf_stream_flush,
+};
+
+void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t n) {
+	uint32_t before = 0;
+	for (uint32_t i = 0; i < wf_get(c->nlanes); i++) before += wf_get(c->lanes[i].streams);
+	struct wf_lane* l = &c->lanes[lane];
+	wf_put(l->ops, (uint64_t)(uintptr_t)&wf_stream_ops);
+	wf_put(l->area, (uint64_t)(uintptr_t)((char*)c->area + before * WF_STREAM_BYTES));
+	wf_put(l->index, lane);
+	wf_put(l->epoch, 0u);
+	wf_put(l->streams, n);
+	wf_put(l->rotor, 0u);
+	wf_put(l->cts_bytes, 0u);
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_stream* s = wf_stream_at(l, i);
+		wf_put(s->fd, (uint32_t)fds[i]);
+		wf_put(s->tx_slot, WF_NONE);
+		wf_put(s->rx_have, 0u);
+		wf_put(s->rx_left, 0u);
+	}
+	wf_put(c->nlanes, lane + 1);
+	for (uint32_t i = 0; i <= lane; i++) wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
+}
+
+uint32_t wf_stream_detach(struct wf_comm* c, int* fds, uint32_t room) {
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < wf_get(c->nlanes); i++)
+		for (uint32_t s = 0; s < wf_get(c->lanes[i].streams) && n < room; s++) fds[n++] = (int)wf_get(wf_stream_at(&c->lanes[i], s)->fd);
+	wf_put(c->nlanes, 0u);
+	return n;
+}

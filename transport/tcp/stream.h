@@ -1,0 +1,50 @@
+/* stream.h: a lane of 1..64 TCP streams, and the frames that travel on them.
+ *
+ * Every frame begins with 32 bytes, little endian:
+ *
+ *    0  kind   1   2 CTS (receiver to sender, on stream 0), 3 DATA (sender to receiver, on any stream)
+ *    1  entry  1   index in the group, 0..7
+ *    2  lane   1   lane of the comm
+ *    3  hop    1   0; relays count it
+ *    4  epoch  2   the lane's, 0 until a lane is replaced
+ *    6  flags  2   CTS: receives in the group, 1..8; DATA: 0
+ *    8  len    4   payload bytes that follow; CTS: 0
+ *   12  size   4   DATA: bytes of the whole message; CTS: bytes that the receive takes
+ *   16  offset 8   DATA: where in the message the payload belongs; CTS: the tag
+ *   24  seq    8   number of the group, from 1
+ *
+ * A frame names (seq, entry, offset), never a key or an address: there is nothing to forge. A group's CTS are n frames in
+ * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
+ * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames. */
+#ifndef WEFT_STREAM_H
+#define WEFT_STREAM_H
+
+#include "../fastpath/fastpath.h"
+
+#define WF_FRAME_CTS 2
+#define WF_FRAME_DATA 3
+
+struct wf_frame {
+	uint8_t kind, entry, lane, hop;
+	uint16_t epoch, flags;
+	uint32_t len, size;
+	uint64_t offset, seq;
+};
+
+/* One stream of a lane, in the lane's area of the slab. written by: owner, but for fd (core). */
+struct wf_stream {
+	uint32_t fd;
+	uint32_t tx_slot;  /* send whose frame is partly written; WF_NONE: none */
+	uint32_t tx_done;  /* bytes of header and payload written of it */
+	uint32_t rx_have;  /* header bytes arrived */
+	uint64_t rx_data;  /* where the next payload byte goes */
+	uint32_t rx_left;  /* payload bytes still to come; then the next header */
+	uint32_t rx_slot;  /* receive they belong to */
+	uint64_t tx_frame[4];
+	uint64_t rx_frame[4];
+};
+
+void wf_stream_attach(struct wf_comm* comm, uint32_t lane, const int* fds, uint32_t n); /* before the comm is opened */
+uint32_t wf_stream_detach(struct wf_comm* comm, int* fds, uint32_t room); /* after it is closed; number of streams */
+
+#endif
