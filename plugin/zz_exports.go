@@ -13,6 +13,8 @@ import (
 */
 import "C"
 
+// weft_net_init is net.init for C.
+//
 //export weft_net_init
 func weft_net_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, config *C.ncclNetCommConfig_cur_t, logFunction C.uintptr_t, profFunction C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -24,6 +26,8 @@ func weft_net_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, config *C.nc
 	return C.int(done("init", netImpl().Init(&a)))
 }
 
+// weft_net_devices is net.devices for C.
+//
 //export weft_net_devices
 func weft_net_devices(ndev *C.int) (rc C.int) {
 	defer func() {
@@ -35,6 +39,8 @@ func weft_net_devices(ndev *C.int) (rc C.int) {
 	return C.int(done("devices", netImpl().Devices(&a)))
 }
 
+// weft_net_getProperties is net.getProperties for C.
+//
 //export weft_net_getProperties
 func weft_net_getProperties(dev C.int, props *C.ncclNetProperties_cur_t) (rc C.int) {
 	defer func() {
@@ -49,6 +55,9 @@ func weft_net_getProperties(dev C.int, props *C.ncclNetProperties_cur_t) (rc C.i
 	return C.int(done("getProperties", netImpl().GetProperties(&a)))
 }
 
+// weft_net_listen is net.listen for C.
+// memory: handle
+//
 //export weft_net_listen
 func weft_net_listen(ctx C.uintptr_t, dev C.int, handle unsafe.Pointer, listenComm *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -60,6 +69,9 @@ func weft_net_listen(ctx C.uintptr_t, dev C.int, handle unsafe.Pointer, listenCo
 	return C.int(done("listen", netImpl().Listen(&a)))
 }
 
+// weft_net_connect is net.connect for C.
+// memory: handle
+//
 //export weft_net_connect
 func weft_net_connect(ctx C.uintptr_t, dev C.int, handle unsafe.Pointer, sendComm *C.uintptr_t, sendDevComm **C.ncclNetDeviceHandle_cur_t, config *C.ncclNetCommConfig_cur_t) (rc C.int) {
 	defer func() {
@@ -71,6 +83,8 @@ func weft_net_connect(ctx C.uintptr_t, dev C.int, handle unsafe.Pointer, sendCom
 	return C.int(done("connect", netImpl().Connect(&a)))
 }
 
+// weft_net_accept is net.accept for C.
+//
 //export weft_net_accept
 func weft_net_accept(listenComm C.uintptr_t, recvComm *C.uintptr_t, recvDevComm **C.ncclNetDeviceHandle_cur_t) (rc C.int) {
 	defer func() {
@@ -82,6 +96,8 @@ func weft_net_accept(listenComm C.uintptr_t, recvComm *C.uintptr_t, recvDevComm 
 	return C.int(done("accept", netImpl().Accept(&a)))
 }
 
+// weft_net_regMr is net.regMr for C.
+//
 //export weft_net_regMr
 func weft_net_regMr(comm C.uintptr_t, data C.uintptr_t, size C.size_t, type_ C.int, mhandle *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -93,6 +109,8 @@ func weft_net_regMr(comm C.uintptr_t, data C.uintptr_t, size C.size_t, type_ C.i
 	return C.int(done("regMr", netImpl().RegMr(&a)))
 }
 
+// weft_net_regMrDmaBuf is net.regMrDmaBuf for C.
+//
 //export weft_net_regMrDmaBuf
 func weft_net_regMrDmaBuf(comm C.uintptr_t, data C.uintptr_t, size C.size_t, type_ C.int, offset C.uint64_t, fd C.int, mhandle *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -104,6 +122,8 @@ func weft_net_regMrDmaBuf(comm C.uintptr_t, data C.uintptr_t, size C.size_t, typ
 	return C.int(done("regMrDmaBuf", netImpl().RegMrDmaBuf(&a)))
 }
 
+// weft_net_deregMr is net.deregMr for C.
+//
 //export weft_net_deregMr
 func weft_net_deregMr(comm C.uintptr_t, mhandle C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -115,6 +135,8 @@ func weft_net_deregMr(comm C.uintptr_t, mhandle C.uintptr_t) (rc C.int) {
 	return C.int(done("deregMr", netImpl().DeregMr(&a)))
 }
 
+// weft_net_closeSend is net.closeSend for C.
+//
 //export weft_net_closeSend
 func weft_net_closeSend(sendComm C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -126,6 +148,8 @@ func weft_net_closeSend(sendComm C.uintptr_t) (rc C.int) {
 	return C.int(done("closeSend", netImpl().CloseSend(&a)))
 }
 
+// weft_net_closeRecv is net.closeRecv for C.
+//
 //export weft_net_closeRecv
 func weft_net_closeRecv(recvComm C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -137,6 +161,8 @@ func weft_net_closeRecv(recvComm C.uintptr_t) (rc C.int) {
 	return C.int(done("closeRecv", netImpl().CloseRecv(&a)))
 }
 
+// weft_net_closeListen is net.closeListen for C.
+//
 //export weft_net_closeListen
 func weft_net_closeListen(listenComm C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -148,6 +174,8 @@ func weft_net_closeListen(listenComm C.uintptr_t) (rc C.int) {
 	return C.int(done("closeListen", netImpl().CloseListen(&a)))
 }
 
+// weft_net_finalize is net.finalize for C.
+//
 //export weft_net_finalize
 func weft_net_finalize(ctx C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -159,6 +187,8 @@ func weft_net_finalize(ctx C.uintptr_t) (rc C.int) {
 	return C.int(done("finalize", netImpl().Finalize(&a)))
 }
 
+// weft_net_setNetAttr is net.setNetAttr for C.
+//
 //export weft_net_setNetAttr
 func weft_net_setNetAttr(ctx C.uintptr_t, netAttr *C.ncclNetAttr_cur_t) (rc C.int) {
 	defer func() {
@@ -170,6 +200,8 @@ func weft_net_setNetAttr(ctx C.uintptr_t, netAttr *C.ncclNetAttr_cur_t) (rc C.in
 	return C.int(done("setNetAttr", netImpl().SetNetAttr(&a)))
 }
 
+// weft_coll_init is collNet.init for C.
+//
 //export weft_coll_init
 func weft_coll_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, logFunction C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -181,6 +213,8 @@ func weft_coll_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, logFunction
 	return C.int(done("collNet.init", collImpl().Init(&a)))
 }
 
+// weft_coll_devices is collNet.devices for C.
+//
 //export weft_coll_devices
 func weft_coll_devices(ndev *C.int) (rc C.int) {
 	defer func() {
@@ -192,6 +226,8 @@ func weft_coll_devices(ndev *C.int) (rc C.int) {
 	return C.int(done("collNet.devices", collImpl().Devices(&a)))
 }
 
+// weft_coll_getProperties is collNet.getProperties for C.
+//
 //export weft_coll_getProperties
 func weft_coll_getProperties(dev C.int, props *C.ncclNetProperties_cur_t) (rc C.int) {
 	defer func() {
@@ -206,6 +242,9 @@ func weft_coll_getProperties(dev C.int, props *C.ncclNetProperties_cur_t) (rc C.
 	return C.int(done("collNet.getProperties", collImpl().GetProperties(&a)))
 }
 
+// weft_coll_listen is collNet.listen for C.
+// memory: handle
+//
 //export weft_coll_listen
 func weft_coll_listen(ctx C.uintptr_t, dev C.int, handle unsafe.Pointer, listenComm *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -217,6 +256,8 @@ func weft_coll_listen(ctx C.uintptr_t, dev C.int, handle unsafe.Pointer, listenC
 	return C.int(done("collNet.listen", collImpl().Listen(&a)))
 }
 
+// weft_coll_connect is collNet.connect for C.
+//
 //export weft_coll_connect
 func weft_coll_connect(handles *unsafe.Pointer, nranks C.int, rank C.int, listenComm C.uintptr_t, collComm *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -228,6 +269,8 @@ func weft_coll_connect(handles *unsafe.Pointer, nranks C.int, rank C.int, listen
 	return C.int(done("collNet.connect", collImpl().Connect(&a)))
 }
 
+// weft_coll_reduceSupport is collNet.reduceSupport for C.
+//
 //export weft_coll_reduceSupport
 func weft_coll_reduceSupport(dataType C.ncclDataType_t, redOp C.ncclRedOp_t, supported *C.int) (rc C.int) {
 	defer func() {
@@ -239,6 +282,8 @@ func weft_coll_reduceSupport(dataType C.ncclDataType_t, redOp C.ncclRedOp_t, sup
 	return C.int(done("collNet.reduceSupport", collImpl().ReduceSupport(&a)))
 }
 
+// weft_coll_regMr is collNet.regMr for C.
+//
 //export weft_coll_regMr
 func weft_coll_regMr(collComm C.uintptr_t, data C.uintptr_t, size C.size_t, type_ C.int, mhandle *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -250,6 +295,8 @@ func weft_coll_regMr(collComm C.uintptr_t, data C.uintptr_t, size C.size_t, type
 	return C.int(done("collNet.regMr", collImpl().RegMr(&a)))
 }
 
+// weft_coll_regMrDmaBuf is collNet.regMrDmaBuf for C.
+//
 //export weft_coll_regMrDmaBuf
 func weft_coll_regMrDmaBuf(collComm C.uintptr_t, data C.uintptr_t, size C.size_t, type_ C.int, offset C.uint64_t, fd C.int, mhandle *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -261,6 +308,8 @@ func weft_coll_regMrDmaBuf(collComm C.uintptr_t, data C.uintptr_t, size C.size_t
 	return C.int(done("collNet.regMrDmaBuf", collImpl().RegMrDmaBuf(&a)))
 }
 
+// weft_coll_deregMr is collNet.deregMr for C.
+//
 //export weft_coll_deregMr
 func weft_coll_deregMr(collComm C.uintptr_t, mhandle C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -272,6 +321,8 @@ func weft_coll_deregMr(collComm C.uintptr_t, mhandle C.uintptr_t) (rc C.int) {
 	return C.int(done("collNet.deregMr", collImpl().DeregMr(&a)))
 }
 
+// weft_coll_iallreduce is collNet.iallreduce for C.
+//
 //export weft_coll_iallreduce
 func weft_coll_iallreduce(collComm C.uintptr_t, sendData C.uintptr_t, recvData C.uintptr_t, count C.size_t, dataType C.ncclDataType_t, redOp C.ncclRedOp_t, sendMhandle C.uintptr_t, recvMhandle C.uintptr_t, request *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -283,6 +334,8 @@ func weft_coll_iallreduce(collComm C.uintptr_t, sendData C.uintptr_t, recvData C
 	return C.int(done("collNet.iallreduce", collImpl().Iallreduce(&a)))
 }
 
+// weft_coll_iallgather is collNet.iallgather for C.
+//
 //export weft_coll_iallgather
 func weft_coll_iallgather(collComm C.uintptr_t, sendData C.uintptr_t, nRecvParts C.int, recvParts *C.ncclNetSGE_cur_t, bytesPerRank C.size_t, windowOffset C.size_t, windowBytes C.size_t, sendMhandle C.uintptr_t, request *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -294,6 +347,8 @@ func weft_coll_iallgather(collComm C.uintptr_t, sendData C.uintptr_t, nRecvParts
 	return C.int(done("collNet.iallgather", collImpl().Iallgather(&a)))
 }
 
+// weft_coll_ireducescatter is collNet.ireducescatter for C.
+//
 //export weft_coll_ireducescatter
 func weft_coll_ireducescatter(collComm C.uintptr_t, nSendParts C.int, sendParts *C.ncclNetSGE_cur_t, recvData C.uintptr_t, bytesPerRank C.size_t, windowOffset C.size_t, windowBytes C.size_t, dataType C.ncclDataType_t, redOp C.ncclRedOp_t, recvMhandle C.uintptr_t, request *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -305,6 +360,8 @@ func weft_coll_ireducescatter(collComm C.uintptr_t, nSendParts C.int, sendParts 
 	return C.int(done("collNet.ireducescatter", collImpl().Ireducescatter(&a)))
 }
 
+// weft_coll_iflush is collNet.iflush for C.
+//
 //export weft_coll_iflush
 func weft_coll_iflush(collComm C.uintptr_t, data C.uintptr_t, size C.int, mhandle C.uintptr_t, request *C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -316,6 +373,8 @@ func weft_coll_iflush(collComm C.uintptr_t, data C.uintptr_t, size C.int, mhandl
 	return C.int(done("collNet.iflush", collImpl().Iflush(&a)))
 }
 
+// weft_coll_test is collNet.test for C.
+//
 //export weft_coll_test
 func weft_coll_test(request C.uintptr_t, done_ *C.int, size *C.int) (rc C.int) {
 	defer func() {
@@ -327,6 +386,8 @@ func weft_coll_test(request C.uintptr_t, done_ *C.int, size *C.int) (rc C.int) {
 	return C.int(done("collNet.test", collImpl().Test(&a)))
 }
 
+// weft_coll_closeColl is collNet.closeColl for C.
+//
 //export weft_coll_closeColl
 func weft_coll_closeColl(collComm C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -338,6 +399,8 @@ func weft_coll_closeColl(collComm C.uintptr_t) (rc C.int) {
 	return C.int(done("collNet.closeColl", collImpl().CloseColl(&a)))
 }
 
+// weft_coll_closeListen is collNet.closeListen for C.
+//
 //export weft_coll_closeListen
 func weft_coll_closeListen(listenComm C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -349,6 +412,8 @@ func weft_coll_closeListen(listenComm C.uintptr_t) (rc C.int) {
 	return C.int(done("collNet.closeListen", collImpl().CloseListen(&a)))
 }
 
+// weft_coll_finalize is collNet.finalize for C.
+//
 //export weft_coll_finalize
 func weft_coll_finalize(ctx C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -360,6 +425,8 @@ func weft_coll_finalize(ctx C.uintptr_t) (rc C.int) {
 	return C.int(done("collNet.finalize", collImpl().Finalize(&a)))
 }
 
+// weft_prof_init is profiler.init for C.
+//
 //export weft_prof_init
 func weft_prof_init(abi_ C.int, context *C.uintptr_t, commId C.uint64_t, eActivationMask *C.int, commName *C.char, nNodes C.int, nranks C.int, rank C.int, logfn C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -371,6 +438,8 @@ func weft_prof_init(abi_ C.int, context *C.uintptr_t, commId C.uint64_t, eActiva
 	return C.int(done("profiler.init", profImpl().Init(&a)))
 }
 
+// weft_prof_startEvent is profiler.startEvent for C.
+//
 //export weft_prof_startEvent
 func weft_prof_startEvent(context C.uintptr_t, eHandle *C.uintptr_t, eDescr *C.ncclProfilerEventDescr_cur_t) (rc C.int) {
 	defer func() {
@@ -382,6 +451,8 @@ func weft_prof_startEvent(context C.uintptr_t, eHandle *C.uintptr_t, eDescr *C.n
 	return C.int(done("profiler.startEvent", profImpl().StartEvent(&a)))
 }
 
+// weft_prof_stopEvent is profiler.stopEvent for C.
+//
 //export weft_prof_stopEvent
 func weft_prof_stopEvent(eHandle C.uintptr_t) (rc C.int) {
 	defer func() {
@@ -393,6 +464,8 @@ func weft_prof_stopEvent(eHandle C.uintptr_t) (rc C.int) {
 	return C.int(done("profiler.stopEvent", profImpl().StopEvent(&a)))
 }
 
+// weft_prof_recordEventState is profiler.recordEventState for C.
+//
 //export weft_prof_recordEventState
 func weft_prof_recordEventState(eHandle C.uintptr_t, eState C.ncclProfilerEventState_cur_t, eStateArgs *C.ncclProfilerEventStateArgs_cur_t) (rc C.int) {
 	defer func() {
@@ -404,6 +477,8 @@ func weft_prof_recordEventState(eHandle C.uintptr_t, eState C.ncclProfilerEventS
 	return C.int(done("profiler.recordEventState", profImpl().RecordEventState(&a)))
 }
 
+// weft_prof_finalize is profiler.finalize for C.
+//
 //export weft_prof_finalize
 func weft_prof_finalize(context C.uintptr_t) (rc C.int) {
 	defer func() {

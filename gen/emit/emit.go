@@ -27,14 +27,17 @@ func Files(u *model.Unit, root fs.FS) ([]output.File, error) {
 		return nil, err
 	}
 	out := tree{}
-	for _, emit := range []func(*plan.Plan, tree) error{mirrors, interfaces, slowHeader, exports, exportMap} {
+	for _, emit := range []func(*plan.Plan, tree) error{mirrors, interfaces, slowHeader, exports, exportMap, compat} {
 		if err := emit(p, out); err != nil {
 			return nil, err
 		}
 	}
+	if err := matrix(p, root, out); err != nil {
+		return nil, err
+	}
 	var files []output.File
-	for name, data := range out {
-		files = append(files, output.File{Path: name, Data: data})
+	for _, name := range sorted(out) {
+		files = append(files, output.File{Path: name, Data: out[name]})
 	}
 	return files, nil
 }

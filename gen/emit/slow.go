@@ -132,6 +132,17 @@ func export(f *jen.File, c *plan.Core) {
 	body = append(body, jen.Return(jen.Qual("C", "int").Call(
 		jen.Id("done").Call(jen.Lit(callName(c)), jen.Id(impl).Call().Dot(goName(c.Slot)).Call(jen.Op("&").Id("a"))),
 	)))
+	var memory []string
+	for _, q := range c.Params {
+		if q.Role == plan.Memory {
+			memory = append(memory, goParam(q.Name))
+		}
+	}
+	f.Commentf("%s is %s.%s for C.", c.CFunc, c.Family, c.Slot)
+	if memory != nil { // the vet pass wants to know which pointers are real
+		f.Comment("memory: " + strings.Join(memory, ", "))
+	}
+	f.Comment("//")
 	f.Comment("//export " + c.CFunc)
 	f.Func().Id(c.CFunc).Params(params...).Params(jen.Id("rc").Qual("C", "int")).Block(body...)
 }

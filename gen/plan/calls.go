@@ -37,7 +37,7 @@ func (p *planner) calls() {
 			case q.Default != "":
 				c.Args = append(c.Args, q.Default)
 			default:
-				c.Args = append(c.Args, zero(q.Type))
+				c.Args = append(c.Args, zero(q))
 			}
 		}
 		p.plan.Calls = append(p.plan.Calls, c)

@@ -11,8 +11,8 @@ import (
 type Copy struct {
 	Name     string // of the C function
 	Old, Cur *model.Type
-	CurName  string // ncclNetProperties_cur_t
-	Lower    bool   // newest to old; else old to newest
+	CurName  string      // ncclNetProperties_cur_t
+	Lower    bool        // newest to old; else old to newest
 	Selector *model.Type // of the parameter by which a union is selected, if one is
 	On       string      // that parameter
 	Steps    []*Step
@@ -121,19 +121,16 @@ func (w *copier) field(at, curAt string, f *model.Field, cur *model.Record) []*S
 		return []*Step{{Dst: dst, Src: src, CFunc: r.Words[0]}}
 	}
 	switch {
+	case from.Kind == model.Struct && to.Kind == model.Struct && f.Type.Name == "": // C has no name to cast with
+		return w.record(path+".", curAt+name+".", f.Type.Record, g.Type.Record)
 	case same(from, to) && from.Kind == model.Array:
 		return []*Step{{Dst: dst, Src: src, Len: from.Len}}
-	case same(from, to), widens(from, to):
+	case same(from, to) && (from.Record == nil || from.Record == to.Record), widens(from, to):
 		return []*Step{{Dst: dst, Src: src}}
 	case from.Kind == model.Array && to.Kind == model.Array && same(from.Elem, to.Elem):
 		return w.array(f, at, curAt, dst, src, from, to)
-	case from.Kind == model.Struct && to.Kind == model.Struct && f.Type.Name != "":
-		if nested := w.p.copyOf(w.out, w.slot, f.Type, g.Type, w.copy.Lower); nested != nil {
-			return []*Step{{Dst: dst, Src: src, Copy: nested}}
-		}
-		return nil
 	case from.Kind == model.Struct && to.Kind == model.Struct:
-		return w.record(path+".", curAt+name+".", f.Type.Record, g.Type.Record)
+		return []*Step{{Dst: dst, Src: src, Copy: w.p.copyOf(w.out, w.slot, f.Type, g.Type, w.copy.Lower)}}
 	}
 	w.missing(f, fmt.Sprintf("it is %s here and %s in %s (%s)", f.Type, g.Type, w.copy.Cur.Name, g.Pos),
 		fmt.Sprintf("convert %s v%d %s CFUNC", w.stem, w.version, path))

@@ -105,7 +105,7 @@ func (p *planner) coreOf(t *model.Table) {
 			if p.rules.Slot("slow", fam, t.Version, f.Name) != nil {
 				c.Served = Slow
 			} else {
-				p.notef("%s.%s: nobody serves it, it answers \"unsupported\"; when somebody does, add: slow %s %s", t.Record.Name, f.Name, fam, f.Name)
+				p.noted(fam, t.Version, f.Name, fmt.Sprintf("is new: it answers \"unsupported\" until somebody serves it and writes: slow %s %s", fam, f.Name))
 			}
 			p.slowParams(c, t)
 		}
@@ -131,7 +131,7 @@ func (p *planner) fastParams(c *Core, t *model.Table, slot *model.Field, pos str
 	}
 	for _, q := range c.Func.Params {
 		if fn.Param(q.Name) == nil {
-			p.notef("%s: %s.%s: %s does not take %q; it is dropped", slot.Pos, t.Record.Name, slot.Name, c.CFunc, q.Name)
+			p.noted(string(t.Family), t.Version, slot.Name, fmt.Sprintf("has a new %s; %s does not take it, and it is dropped", q.Name, c.CFunc))
 		}
 	}
 	c.Func = fn
@@ -173,7 +173,9 @@ func (p *planner) slowParams(c *Core, t *model.Table) {
 func (p *planner) slowParam(c *Core, t *model.Table, name string, typ *model.Type, pos model.Pos) *CoreParam {
 	q := &CoreParam{Name: name, Type: typ, C: typ.String(), Role: Value, Pos: pos}
 	fam := string(t.Family)
-	where := func() string { return fmt.Sprintf("%s: %s.%s: parameter %q (%s)", pos, t.Record.Name, c.Slot, name, typ) }
+	where := func() string {
+		return fmt.Sprintf("%s: %s.%s: parameter %q (%s)", pos, t.Record.Name, c.Slot, name, typ)
+	}
 	decided := func(verb string) bool { return p.rules.Param(verb, fam, t.Version, c.Slot, name) != nil }
 	switch {
 	case typ.IsFuncPtr():

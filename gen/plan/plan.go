@@ -6,7 +6,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"sort"
 
 	"weft/gen/model"
 	"weft/gen/rules"
@@ -46,7 +45,9 @@ type planner struct {
 	cores map[string]*Core // by family and slot
 	curs  map[string]*Cur
 	sites []*site
-	errs  []error
+
+	noteList []*note
+	errs     []error
 }
 
 // Build plans every table in the unit. fast holds the prototypes of
@@ -82,7 +83,7 @@ func Build(unit, fast *model.Unit, set *rules.Set) (*Plan, error) {
 	if err := errors.Join(p.errs...); err != nil {
 		return nil, err
 	}
-	sort.Strings(p.plan.Notes)
+	p.tell()
 	return p.plan, nil
 }
 
@@ -102,10 +103,6 @@ func (p *planner) from(f model.Family) int {
 
 func (p *planner) errorf(format string, a ...any) {
 	p.errs = append(p.errs, fmt.Errorf(format, a...))
-}
-
-func (p *planner) notef(format string, a ...any) {
-	p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, a...))
 }
 
 // slots returns the function members of a table.

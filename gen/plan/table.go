@@ -119,7 +119,7 @@ func (p *planner) slot(out *Table, t *model.Table, f *model.Field) *Slot {
 				} else {
 					s.After = append(s.After, r)
 				}
-				s.Why = append(s.Why, "rule "+verb+" the call")
+				s.Why = append(s.Why, fmt.Sprintf("`%s` %s the call", strings.TrimSuffix(r.C, ";"), verb))
 			}
 		}
 	}
@@ -179,8 +179,11 @@ func (p *planner) preset(t *model.Table, s *Slot, c *CoreParam, given map[string
 	case r != nil:
 		a.C = r.C
 	case a.C == "":
-		a.C = zero(c.Type)
-		p.notef("%s: %s.%s: no %q here; the core gets %s", s.Pos, t.Record.Name, s.Name, c.Name, a.C)
+		a.C = zero(c)
+		if v := s.Core.Vector; v != nil && v.Count == c.Name {
+			break // an array of one
+		}
+		p.noted(string(t.Family), t.Version, s.Name, fmt.Sprintf("has no %s; the core gets %s", c.Name, a.C))
 	}
 	if v := s.Core.Vector; v.Has(c.Name) && given[v.Count] == nil && a.C != "NULL" {
 		a.Conv, a.Elem = OneZero, c.Type.Elem
@@ -188,16 +191,17 @@ func (p *planner) preset(t *model.Table, s *Slot, c *CoreParam, given map[string
 	if v := s.Core.Vector; v != nil && v.Count == c.Name {
 		a.C = "1"
 	}
+	why := c.Name + " = " + strings.ReplaceAll(a.C, "$N", "the version")
 	a.C = strings.ReplaceAll(a.C, "$N", fmt.Sprint(t.Version))
-	if c.Extra && r == nil {
-		return a // as in the canonical table: the plugin is told, nothing is converted
+	if !c.Extra || r != nil { // else as in the canonical table: the plugin is told, nothing is converted
+		s.Why = append(s.Why, why)
 	}
-	s.Why = append(s.Why, c.Name+" = "+a.C)
 	return a
 }
 
-func zero(t *model.Type) string {
-	if t.Kind == model.Pointer {
+// zero is what a core parameter gets when nobody gives it.
+func zero(c *CoreParam) string {
+	if c.Type.Kind == model.Pointer && c.Role != Opaque {
 		return "NULL"
 	}
 	return "0"

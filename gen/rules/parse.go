@@ -52,6 +52,7 @@ var grammar = map[string]string{
 	"unset":   "stem versions field... !",
 	"convert": "subject",
 	"declare": "c",
+	"drift":   "stem versions field word word !",
 }
 
 var families = []string{"net", "collNet", "profiler"}

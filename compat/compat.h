@@ -1,0 +1,29 @@
+/* What every table's file sees: the core in Go and in C, and the hand-written
+ * adapters. An adapter takes the table's version and the slot's parameters; it
+ * names structs by their _cur_t aliases only, and reaches the Go core through
+ * zz_calls.h, so that newer headers need no edit here. */
+#ifndef WEFT_COMPAT_H
+#define WEFT_COMPAT_H
+
+#include "fastpath.h"
+#include "zz_slow.h"
+
+/* blocking.c */
+int weft_blocking_connect(int abi, int dev, void* handle, void** sendComm);
+int weft_blocking_accept(int abi, void* listenComm, void** recvComm);
+
+/* flush.c */
+int weft_blocking_flush(int abi, void* recvComm, void* data, int size, void* mhandle);
+int weft_coll_blocking_flush(int abi, void* collComm, void* data, int size, void* mhandle);
+
+/* v2.c */
+int weft_v2_pci_path(int abi, int dev, char** path);
+int weft_v2_ptr_support(int abi, int dev, int* supportedTypes);
+
+/* codes.c */
+const char* weft_v1_func(uint8_t code);
+const char* weft_v1_datatype(uint8_t code);
+const char* weft_v1_algo(uint8_t code);
+const char* weft_v1_proto(uint8_t code);
+
+#endif

@@ -1,0 +1,27 @@
+/* What v2 asks one by one and getProperties answers at once since v3. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compat.h"
+#include "zz_calls.h"
+
+int weft_v2_pci_path(int abi, int dev, char** path) {
+  (void)abi;
+  *path = NULL;
+  ncclNetProperties_cur_t props;
+  memset(&props, 0, sizeof props);
+  int rc = weft_call_net_getProperties(dev, &props);
+  if (rc || !props.pciPath) return rc; /* virtual interfaces have none */
+  *path = strdup(props.pciPath);       /* the caller frees it */
+  return *path ? ncclSuccess : ncclSystemError;
+}
+
+int weft_v2_ptr_support(int abi, int dev, int* supportedTypes) {
+  (void)abi;
+  *supportedTypes = 0;
+  ncclNetProperties_cur_t props;
+  memset(&props, 0, sizeof props);
+  int rc = weft_call_net_getProperties(dev, &props);
+  if (!rc) *supportedTypes = props.ptrSupport & (NCCL_PTR_HOST | NCCL_PTR_CUDA);
+  return rc;
+}
