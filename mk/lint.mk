@@ -2,7 +2,7 @@
 # #cgo lines: a newer compiler must not break a user's build.
 
 LINT_WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith \
-  -Wwrite-strings -Wcast-align -Wformat=2 -Wundef -Wvla -Wredundant-decls -Wnested-externs -Wlogical-op -Wduplicated-cond \
+  -Wwrite-strings -Wcast-align -Wformat=2 -Wundef -Wvla -Wredundant-decls -Wnested-externs -Wduplicated-cond \
   -Wduplicated-branches -Wnull-dereference -Wimplicit-fallthrough=5 -Wno-unused-parameter
 LINT_INC  = -Iheaders -Iheaders/nccl -Itransport/fastpath -Itransport/tcp -Icompat -Iplugin
 LINT_C    = $(sort $(wildcard compat/*.c transport/fastpath/*.c transport/tcp/*.c transport/*.c plugin/*.c tools/host/*.c))
