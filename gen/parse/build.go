@@ -120,12 +120,36 @@ func (b *builder) external(x *cc.ExternalDeclaration) {
 }
 
 func (b *builder) vet(x *cc.ExternalDeclaration) {
+	if b.opts.Library && !definesType(x.Declaration) {
+		return
+	}
 	for _, t := range cc.NodeTokens(x) {
 		why, bad := forbidden[t.SrcStr()]
 		if bad && !(b.opts.Library && t.SrcStr() == "_Alignas") {
 			refuse(t, "%s: %s", t.SrcStr(), why)
 		}
 	}
+}
+
+// definesType reports whether a declaration makes a type: what others say of
+// functions does not change a layout.
+func definesType(d *cc.Declaration) bool {
+	if d == nil {
+		return false
+	}
+	for s := d.DeclarationSpecifiers; s != nil; s = s.DeclarationSpecifiers {
+		switch {
+		case s.Case == cc.DeclarationSpecifiersStorage && s.StorageClassSpecifier.Case == cc.StorageClassSpecifierTypedef:
+			return true
+		case s.Case == cc.DeclarationSpecifiersTypeSpec:
+			ts := s.TypeSpecifier
+			if ts.Case == cc.TypeSpecifierEnum || ts.Case == cc.TypeSpecifierStructOrUnion &&
+				ts.StructOrUnionSpecifier.Case == cc.StructOrUnionSpecifierDef {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (b *builder) declaration(d *cc.Declaration, own bool) {

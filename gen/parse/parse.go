@@ -31,8 +31,9 @@ type Options struct {
 	// include. What it declares is known but not part of the unit.
 	Prelude string
 
-	// Library allows what our own headers may contain beside types: inline
-	// functions and variables (both skipped), _Alignas, unnamed parameters.
+	// Library allows what a library's header may contain beside types: inline
+	// functions and variables (both skipped), attributes of functions,
+	// _Alignas, and tables that no plugin can be generated for.
 	Library bool
 
 	// System, if not nil, is searched before the embedded sysroot for what is

@@ -14,12 +14,10 @@ import (
 var tableName = regexp.MustCompile(`^ncclNet_v\d+_t$|^ncclCollNet_v\d+_t$|^ncclProfiler_v\d+_t$`)
 var tableVersion = regexp.MustCompile(`_v(\d+)_t$`)
 
-// tables finds the plugin tables among the records and checks that each is
-// what a plugin can be built for: a name, then functions.
+// tables finds the plugin tables among the records and, unless the headers are
+// merely read, checks that each is what a plugin can be built for: a name, then
+// functions.
 func (b *builder) tables() {
-	if b.opts.Library {
-		return
-	}
 	for _, r := range b.unit.Records {
 		if !tableName.MatchString(r.Name) {
 			continue
@@ -32,6 +30,9 @@ func (b *builder) tables() {
 			if f.TypeName(v) == r.Name {
 				b.unit.Tables = append(b.unit.Tables, &model.Table{Family: f, Version: v, Symbol: f.Symbol(v), Record: r, Header: r.Pos.File})
 			}
+		}
+		if b.opts.Library {
+			continue
 		}
 		for i, f := range r.Fields {
 			if what := entry(i, f); what != "" {

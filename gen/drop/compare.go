@@ -1,0 +1,175 @@
+package drop
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+
+	"weft/gen/lock"
+	"weft/gen/model"
+)
+
+// Verdict is what is said of one type of the source.
+type Verdict struct {
+	Type    string
+	Status  string // New, Identical, Changed, Drift, Older
+	Changes []*lock.Change
+	Pos     model.Pos
+}
+
+// The verdicts.
+const (
+	New       = "new"
+	Identical = "identical"
+	Changed   = "changed"
+	Drifted   = "known drift"
+	Older     = "not served"
+	Unused    = "unused"
+)
+
+// report is the comparison of a source with what we hold.
+type report struct {
+	verdicts []Verdict
+	broken   []*lock.Change
+	notes    []string
+	grown    map[string][]*model.EnumValue // our enum -> values to add
+}
+
+var ourTypes = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)\w*_v\d+_t$`)
+
+// compare compares every versioned type of theirs, and what all versions
+// share, with ours.
+func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
+	rep := &report{grown: map[string][]*model.EnumValue{}}
+	have := byType(lock.Of(ours))
+	got := lock.Of(theirs)
+	names, lines := group(got)
+	importing := importable(ours, theirs)
+	for _, name := range names {
+		if !ourTypes.MatchString(name) {
+			continue
+		}
+		v := Verdict{Type: name, Status: Identical, Pos: lines[name][0].Pos}
+		switch old := have[name]; {
+		case old == nil && importing[name]:
+			v.Status = New
+		case old == nil && tableType.MatchString(name):
+			v.Status = Older
+		case old == nil:
+			v.Status = Unused
+		default:
+			for _, c := range lock.Diff(old, lines[name]) {
+				v.Changes = append(v.Changes, c)
+				switch {
+				case c.Kind == lock.Respelled:
+				case lock.Covered(c, drifts):
+					if v.Status == Identical {
+						v.Status = Drifted
+					}
+				default:
+					v.Status = Changed
+					rep.broken = append(rep.broken, c)
+				}
+			}
+		}
+		rep.verdicts = append(rep.verdicts, v)
+	}
+	rep.enums(ours, theirs)
+	rep.macros(ours, theirs)
+	return rep
+}
+
+func byType(ls []lock.Line) map[string][]lock.Line {
+	_, m := group(ls)
+	return m
+}
+
+func group(ls []lock.Line) (names []string, m map[string][]lock.Line) {
+	m = map[string][]lock.Line{}
+	for _, l := range ls {
+		if m[l.Struct] == nil {
+			names = append(names, l.Struct)
+		}
+		m[l.Struct] = append(m[l.Struct], l)
+	}
+	return names, m
+}
+
+// importable names the types to import: tables newer than those we hold, and
+// what they need that we do not have.
+func importable(ours, theirs *model.Unit) map[string]bool {
+	in := map[string]bool{}
+	for _, t := range newTables(ours, theirs) {
+		for _, td := range closure(theirs, t.Record.Name) {
+			if ours.Typedef(td.Name) == nil {
+				in[td.Name] = true
+			}
+		}
+	}
+	return in
+}
+
+func newTables(ours, theirs *model.Unit) []*model.Table {
+	var ts []*model.Table
+	for _, t := range theirs.Tables {
+		if newest := ours.Newest(t.Family); newest == nil || t.Version > newest.Version {
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// enums compares the shared enumerations: values must agree, and new ones are
+// taken over together with a new table.
+func (rep *report) enums(ours, theirs *model.Unit) {
+	for _, e := range theirs.Enums {
+		mine := enumCalled(ours, lock.EnumName(e))
+		if mine == nil {
+			continue
+		}
+		value, name := map[string]int64{}, map[int64]string{}
+		for _, v := range mine.Values {
+			value[v.Name] = v.Value
+			name[v.Value] = v.Name
+		}
+		for _, v := range e.Values {
+			was, known := value[v.Name]
+			switch {
+			case known && was == v.Value, lock.Counter(v.Name):
+			case known:
+				c := &lock.Change{Kind: lock.Changed,
+					Old: &lock.Line{Struct: lock.EnumName(e), Field: v.Name, Offset: was, Size: e.Size, Type: "enumerator"},
+					New: &lock.Line{Struct: lock.EnumName(e), Field: v.Name, Offset: v.Value, Size: e.Size, Type: "enumerator", Pos: v.Pos}}
+				rep.broken = append(rep.broken, c)
+			case name[v.Value] != "" && !lock.Counter(name[v.Value]):
+				rep.notes = append(rep.notes, fmt.Sprintf("%v: %s = %d is called %s here", v.Pos, v.Name, v.Value, name[v.Value]))
+			default:
+				key := lock.EnumName(mine)
+				rep.grown[key] = append(rep.grown[key], v)
+				rep.notes = append(rep.notes, fmt.Sprintf("%v: new value %s.%s = %d", v.Pos, key, v.Name, v.Value))
+			}
+		}
+	}
+}
+
+func enumCalled(u *model.Unit, name string) *model.Enum {
+	for _, e := range u.Enums {
+		if lock.EnumName(e) == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// macros notes limits that differ: they belong to a release, not to a version.
+func (rep *report) macros(ours, theirs *model.Unit) {
+	var notes []string
+	for _, m := range theirs.Macros {
+		mine := ours.Macro(m.Name)
+		if mine != nil && m.Kind != model.MacroText && (m.Int != mine.Int || m.Uint != mine.Uint) {
+			notes = append(notes, fmt.Sprintf("%v: %s is %s there, %s here", m.Pos, m.Name, m.Text, mine.Text))
+		}
+	}
+	sort.Strings(notes)
+	rep.notes = append(rep.notes, notes...)
+}

@@ -1,0 +1,197 @@
+package drop
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/gen/lock"
+	"weft/gen/model"
+)
+
+// width is the longest line that a restated header has.
+const width = 100
+
+// declare writes a typedef in the layout of our headers, with the comments
+// that doc finds for its members.
+func declare(b *strings.Builder, t *model.Typedef, doc func(member string) string) {
+	switch r, e := t.Type.Record, t.Type.Enum; {
+	case r != nil && r.Name == t.Name:
+		fmt.Fprintf(b, "typedef %s {\n", strings.TrimSpace(keyword(r)+" "+r.Tag))
+		members(b, r, 1, doc)
+		fmt.Fprintf(b, "} %s;\n", t.Name)
+	case e != nil && e.Name == t.Name:
+		fmt.Fprintf(b, "typedef %s {\n", strings.TrimSpace("enum "+e.Tag))
+		for i, v := range e.Values {
+			comma := ","
+			if i == len(e.Values)-1 {
+				comma = ""
+			}
+			fmt.Fprintf(b, "  %s = %d%s\n", v.Name, v.Value, comma)
+		}
+		fmt.Fprintf(b, "} %s;\n", t.Name)
+	case t.Type.IsFuncPtr() && t.Type.Name == "":
+		wrap(b, "typedef "+opening(t.Type.Elem.Func, t.Name), t.Type.Elem.Func)
+	default:
+		fmt.Fprintf(b, "typedef %s;\n", t.Type.Declare(t.Name))
+	}
+}
+
+func keyword(r *model.Record) string {
+	if r.Union {
+		return "union"
+	}
+	return "struct"
+}
+
+func members(b *strings.Builder, r *model.Record, depth int, doc func(string) string) {
+	pad := strings.Repeat("  ", depth)
+	for _, f := range r.Fields {
+		said := doc(f.Name)
+		switch {
+		case f.Type.IsFuncPtr() && f.Type.Name == "":
+			if said != "" {
+				fmt.Fprintf(b, "%s/* %s */\n", pad, said)
+			}
+			wrap(b, pad+opening(f.Type.Elem.Func, f.Name), f.Type.Elem.Func)
+		case f.Type.Record != nil && f.Type.Record.Name == "":
+			fmt.Fprintf(b, "%s%s {", pad, keyword(f.Type.Record))
+			if said != "" {
+				fmt.Fprintf(b, " /* %s */", said)
+			}
+			b.WriteByte('\n')
+			members(b, f.Type.Record, depth+1, func(string) string { return "" })
+			fmt.Fprintf(b, "%s;\n", strings.TrimRight(pad+"} "+f.Name, " "))
+		case said != "":
+			fmt.Fprintf(b, "%s%s;  /* %s */\n", pad, f.Type.Declare(f.Name), said)
+		default:
+			fmt.Fprintf(b, "%s%s;\n", pad, f.Type.Declare(f.Name))
+		}
+	}
+}
+
+func opening(f *model.Func, name string) string {
+	return fmt.Sprintf("%s (*%s)(", f.Result, name)
+}
+
+// wrap writes parameters behind an opening, aligned under the first.
+func wrap(b *strings.Builder, line string, f *model.Func) {
+	indent := strings.Repeat(" ", len(line))
+	var ps []string
+	for _, p := range f.Params {
+		ps = append(ps, p.Type.Declare(p.Name))
+	}
+	if f.Variadic {
+		ps = append(ps, "...")
+	}
+	if len(ps) == 0 {
+		ps = []string{"void"}
+	}
+	for i, p := range ps {
+		end := ", "
+		if i == len(ps)-1 {
+			end = ");"
+		}
+		if len(line)+len(strings.TrimRight(p+end, " ")) > width && line != indent {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = indent
+		}
+		line += p + end
+	}
+	b.WriteString(line + "\n")
+}
+
+// needs lists the typedefs of u that a typedef refers to, by name.
+func needs(u *model.Unit, t *model.Typedef) []string {
+	var names []string
+	seen := map[string]bool{t.Name: true}
+	var walk func(*model.Type)
+	records := map[*model.Record]bool{}
+	walk = func(x *model.Type) {
+		if x == nil {
+			return
+		}
+		if x.Name != "" && x.Name != t.Name && u.Typedef(x.Name) != nil {
+			if !seen[x.Name] {
+				seen[x.Name] = true
+				names = append(names, x.Name)
+			}
+			return
+		}
+		walk(x.Elem)
+		if f := x.Func; f != nil {
+			walk(f.Result)
+			for _, p := range f.Params {
+				walk(p.Type)
+			}
+		}
+		if r := x.Record; r != nil && !records[r] {
+			records[r] = true
+			for _, f := range r.Fields {
+				walk(f.Type)
+			}
+		}
+	}
+	walk(t.Type)
+	return names
+}
+
+// closure lists the typedefs that the named ones need, themselves included,
+// in the order of u.
+func closure(u *model.Unit, names ...string) []*model.Typedef {
+	in := map[string]bool{}
+	var add func(string)
+	add = func(name string) {
+		if t := u.Typedef(name); t != nil && !in[name] {
+			in[name] = true
+			for _, n := range needs(u, t) {
+				add(n)
+			}
+		}
+	}
+	for _, n := range names {
+		add(n)
+	}
+	var ts []*model.Typedef
+	for _, t := range u.Typedefs {
+		if in[t.Name] {
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// prelude declares, from our own headers, what foreign ones use without
+// defining it.
+func prelude(ours *model.Unit, missing []string) string {
+	var b strings.Builder
+	b.WriteString("#include <stdbool.h>\n#include <stdint.h>\n#include <sys/types.h>\n")
+	for _, t := range closure(ours, missing...) {
+		declare(&b, t, func(string) string { return "" })
+	}
+	for _, name := range missing {
+		if m := ours.Macro(name); m != nil {
+			fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Text)
+		}
+	}
+	return b.String()
+}
+
+// predecessor finds the comments of the newest version of a type that we hold.
+func predecessor(ours *model.Unit, name string) func(string) string {
+	var best *model.Record
+	for _, r := range ours.Records {
+		if lock.Stem(r.Name) == lock.Stem(name) && (best == nil || lock.Version(r.Name) > lock.Version(best.Name)) {
+			best = r
+		}
+	}
+	return func(member string) string {
+		if best == nil || member == "" {
+			return ""
+		}
+		f, _ := best.Field(member)
+		if f == nil {
+			return ""
+		}
+		return f.Doc
+	}
+}

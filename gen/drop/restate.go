@@ -1,0 +1,144 @@
+package drop
+
+import (
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+
+	"weft/gen/lock"
+	"weft/gen/model"
+)
+
+// restate writes the headers of all new tables in our own layout: path in
+// headers/ -> text.
+func restate(ours, theirs *model.Unit) map[string]string {
+	tables := newTables(ours, theirs)
+	byHeader := map[string][]*model.Table{}
+	var headers []string
+	for _, t := range tables {
+		h := headerOf(t)
+		if byHeader[h] == nil {
+			headers = append(headers, h)
+		}
+		byHeader[h] = append(byHeader[h], t)
+	}
+	sort.SliceStable(headers, func(i, j int) bool { return byHeader[headers[i]][0].Version < byHeader[headers[j]][0].Version })
+	home := map[string]string{} // type -> header
+	for _, t := range ours.Typedefs {
+		home[t.Name] = t.Pos.File
+	}
+	texts := map[string]string{}
+	for _, h := range headers {
+		texts[h] = header(ours, theirs, h, byHeader[h], home)
+	}
+	return texts
+}
+
+func headerOf(t *model.Table) string {
+	stem := "net"
+	if t.Family == model.Profiler {
+		stem = "profiler"
+	}
+	return fmt.Sprintf("nccl/%s_v%d.h", stem, t.Version)
+}
+
+func header(ours, theirs *model.Unit, name string, tables []*model.Table, home map[string]string) string {
+	var roots []string
+	for _, t := range tables {
+		roots = append(roots, t.Record.Name)
+	}
+	includes := map[string]bool{}
+	var body strings.Builder
+	all := closure(theirs, roots...)
+	for _, m := range theirs.Macros { // limits of this version, such as array lengths
+		if ours.Macro(m.Name) == nil && m.Pos.File == tables[0].Header && m.Kind != model.MacroText {
+			fmt.Fprintf(&body, "#define %s %s\n", m.Name, strings.ReplaceAll(value(m), "--", "- -"))
+		}
+	}
+	if body.Len() > 0 {
+		body.WriteByte('\n')
+	}
+	for i, t := range all {
+		if h, known := home[t.Name]; known {
+			if h != name {
+				includes[h] = true
+			}
+			continue
+		}
+		home[t.Name] = name
+		for _, tab := range tables {
+			if tab.Record.Name == t.Name {
+				fmt.Fprintf(&body, "/* %s */\n", tab.Symbol)
+			}
+		}
+		declare(&body, t, predecessor(ours, t.Name))
+		if i < len(all)-1 {
+			body.WriteByte('\n')
+		}
+	}
+	var b strings.Builder
+	guard := "WEFT_" + strings.ToUpper(strings.NewReplacer("/", "_", ".", "_").Replace(name))
+	fmt.Fprintf(&b, "/* %s, version %d. */\n#ifndef %s\n#define %s\n\n", title(tables), tables[0].Version, guard, guard)
+	b.WriteString("#include <stdbool.h>\n#include <sys/types.h>\n\n")
+	includes["nccl/common.h"] = true
+	var hs []string
+	for h := range includes {
+		hs = append(hs, path.Base(h))
+	}
+	sort.Strings(hs)
+	for _, h := range hs {
+		fmt.Fprintf(&b, "#include %q\n", h)
+	}
+	fmt.Fprintf(&b, "\n%s\n#endif\n", strings.TrimRight(body.String(), "\n")+"\n")
+	return b.String()
+}
+
+func title(tables []*model.Table) string {
+	if tables[0].Family == model.Profiler {
+		return "Profiler plugin"
+	}
+	return "Network plugins"
+}
+
+func value(m *model.Macro) string {
+	switch m.Kind {
+	case model.MacroUint:
+		return fmt.Sprintf("%#xU", m.Uint)
+	case model.MacroString:
+		return fmt.Sprintf("%q", m.Str)
+	}
+	return fmt.Sprint(m.Int)
+}
+
+// grow adds values to an enumeration in the text of one of our headers, before
+// the counter at its end, if there is one.
+func grow(text string, e *model.Enum, values []*model.EnumValue) string {
+	lines := strings.Split(text, "\n")
+	last := e.Values[len(e.Values)-1]
+	at := last.Pos.Line - 1
+	if at < 0 || at >= len(lines) {
+		return text
+	}
+	var added []string
+	top := last.Value
+	for _, v := range values {
+		added = append(added, fmt.Sprintf("  %s = %d,", v.Name, v.Value))
+		top = max(top, v.Value+1)
+	}
+	if lock.Counter(last.Name) {
+		lines[at] = strings.Replace(lines[at], fmt.Sprintf("%s = %d", last.Name, last.Value), fmt.Sprintf("%s = %d", last.Name, top), 1)
+	} else {
+		added[len(added)-1] = strings.TrimSuffix(added[len(added)-1], ",")
+		end := len(lines[at])
+		if i := strings.Index(lines[at], "/*"); i >= 0 {
+			end = i
+		}
+		said := strings.TrimRight(lines[at][:end], " ")
+		lines[at] = said + "," + lines[at][len(said):]
+		at++
+	}
+	out := append([]string(nil), lines[:at]...)
+	out = append(out, added...)
+	return strings.Join(append(out, lines[at:]...), "\n")
+}

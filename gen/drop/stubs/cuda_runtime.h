@@ -1,0 +1,1 @@
+typedef struct CUstream_st* cudaStream_t;
