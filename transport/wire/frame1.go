@@ -91,3 +91,9 @@ func (r Role) String() string {
 	}
 	return fmt.Sprintf("role %d", uint16(r))
 }
+
+// CouldBeFrame1 reports whether b, however short, may begin a frame 1.
+func CouldBeFrame1(b []byte) bool {
+	n := min(len(b), len(frame1Magic))
+	return string(b[:n]) == string(frame1Magic[:n])
+}

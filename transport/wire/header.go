@@ -129,3 +129,9 @@ func (k Kind) String() string {
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
+
+// Stamp writes the session and message id into a frame already appended.
+func Stamp(frame []byte, session, message uint64) {
+	le.PutUint64(frame[16:], session)
+	le.PutUint64(frame[24:], message)
+}

@@ -1,5 +1,8 @@
 package wire
 
+// StreamSize is the length of a stream message.
+const StreamSize = HeaderSize + NonceSize + 1
+
 // Stream joins a further connection to the comm whose first stream was opened
 // with nonce Parent; Header.Lane names the lane.
 type Stream struct {

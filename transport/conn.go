@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+	"weft/transport/tcp"
+)
+
+// conn is a TCP connection in Go's poller whose descriptor a forked child will
+// close.
+type conn struct {
+	*net.TCPConn
+	fd     int
+	closed atomic.Bool
+}
+
+func newConn(t *net.TCPConn) (*conn, error) {
+	c := &conn{TCPConn: t, fd: -1}
+	raw, err := t.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { c.fd = int(fd) })
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	fastpath.TrackFD(c.fd)
+	return c, nil
+}
+
+// Close closes once.
+func (c *conn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	fastpath.UntrackFD(c.fd)
+	return c.TCPConn.Close()
+}
+
+// handover answers a descriptor of the same connection that Go's poller does
+// not know, and closes c.
+func (c *conn) handover() (int, error) {
+	dup, err := unix.FcntlInt(uintptr(c.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	fastpath.TrackFD(dup)
+	return dup, c.Close()
+}
+
+// apply sets the options on a connection that already stands.
+func (c *conn) apply(o tcp.Options) error { return o.Apply(c.fd) }
+
+// remote is the peer's address without a zone's noise.
+func (c *conn) remote() netip.AddrPort {
+	a, _ := c.RemoteAddr().(*net.TCPAddr)
+	if a == nil {
+		return netip.AddrPort{}
+	}
+	ap := a.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// path is one way to reach a peer: from a local address, bound to a device or not.
+type path struct {
+	remote netip.AddrPort
+	local  netip.Addr  // zero: the kernel chooses
+	dev    *tcp.Device // nil: not bound
+}
+
+// dial opens one connection along p.
+func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) {
+	var laddr netip.AddrPort
+	d := net.Dialer{KeepAlive: -1}
+	if p.local.IsValid() {
+		laddr = netip.AddrPortFrom(p.local, 0)
+	}
+	d.Control = func(_, _ string, raw syscall.RawConn) error {
+		var opErr error
+		err := raw.Control(func(fd uintptr) {
+			// Without it every source address has one pool of ports for all peers.
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+			if opErr = o.Apply(int(fd)); opErr == nil && bind && p.dev != nil {
+				_, opErr = p.dev.BindToDevice(int(fd), p.remote.Addr())
+			}
+		})
+		return errors.Join(err, opErr)
+	}
+	t, err := d.DialTCP(ctx, "tcp", laddr, p.remote)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(t)
+}
+
+// cutOnCancel makes reads and writes on c fail when ctx ends. The function it
+// answers undoes that; it reports false when c was already cut.
+func cutOnCancel(ctx context.Context, c *conn) func() bool {
+	return context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+}

@@ -1,0 +1,64 @@
+package transport
+
+import (
+	"testing"
+
+	"weft/transport/fastpath"
+	"weft/transport/wire"
+)
+
+func TestConnectAccept(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		addr    string
+		streams int
+		size    int
+	}{
+		{"IPv4 64", "127.0.0.1/8", 1, wire.HandleMin},
+		{"IPv4 128", "127.0.0.1/8", 1, wire.HandleMax},
+		{"IPv6 64", "::1/128", 1, wire.HandleMin},
+		{"IPv6 128", "::1/128", 1, wire.HandleMax},
+		{"8 streams", "127.0.0.1/8", 8, wire.HandleMax},
+		{"64 streams", "127.0.0.1/8", 64, wire.HandleMax},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := start(t, nil, device(0, "lo", 1, tc.addr))
+			b := start(t, nil, device(0, "lo", tc.streams, tc.addr))
+			l, h := b.listen(t, tc.size)
+			before := string(h)
+			send, err := a.connect(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(h) != before {
+				t.Error("the handle is not as it was once connect is done")
+			}
+			recv, err := accept(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(send.fds) != tc.streams || len(recv.fds) != tc.streams {
+				t.Errorf("%d and %d streams, the listener has %d", len(send.fds), len(recv.fds), tc.streams)
+			}
+			if c, err := CommOf(send.Handle(), fastpath.Send); c != send || err != nil {
+				t.Errorf("%v %v", c, err)
+			}
+			if _, err := CommOf(send.Handle(), fastpath.Recv); err == nil {
+				t.Error("a send comm passed for a receive comm")
+			}
+			for _, p := range []*process{a, b} {
+				if p.log.Count("INFO NET", "over tcp", "stream", "MTU", "MSS", "TOS") != 1 {
+					t.Errorf("log: %q", p.log.Lines())
+				}
+			}
+			for _, err := range []error{send.Close(), recv.Close(), l.Close()} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := CommOf(send.Handle(), fastpath.Send); err == nil {
+				t.Error("a closed comm is still found")
+			}
+		})
+	}
+}

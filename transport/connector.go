@@ -1,0 +1,250 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"weft/internal/knob"
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// connector is a connect that the host polls. The host's handle holds nothing
+// of it but a number.
+type connector struct {
+	ctx          *Context
+	core         *Core
+	dev          *tcp.Device
+	handle       wire.Handle
+	state        uint64
+	trafficClass int32
+	cancel       context.CancelCauseFunc
+	polled       atomic.Int64 // unix nanoseconds of the last poll
+	reap         *time.Timer
+
+	mu   sync.Mutex
+	done bool  // protected by mu, as all below
+	comm *Comm // until a poll takes it
+	err  error
+}
+
+var errAbandoned = errors.New("the connect was abandoned")
+
+// Connect begins or polls the connect to the listen behind handle: nil, nil
+// while it is under way. It writes nothing but the handle's connector state.
+func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, error) {
+	h, err := wire.ParseHandle(handle)
+	if err != nil {
+		return nil, rdma.Errorf(rdma.Usage, "connect", "%w", err).
+			Try("the listening rank runs another plugin or another version of weft; install the same on both hosts")
+	}
+	if k := x.connectorOf(&h); k != nil {
+		return k.poll(handle)
+	}
+	d, err := x.core.device("connect", dev)
+	if err != nil {
+		return nil, err
+	}
+	if trafficClass < 0 {
+		trafficClass = x.opts.TrafficClass
+	}
+	k := &connector{ctx: x, core: x.core, dev: d, handle: h, trafficClass: trafficClass}
+	k.state = uint64(x.core.connSalt)<<32 | uint64(x.core.nextState.Add(1))
+	k.polled.Store(time.Now().UnixNano())
+	ctx, cancel := context.WithCancelCause(context.Background())
+	k.cancel = cancel
+	limit := x.core.cfg.Knobs.Seconds(knob.ConnectTimeout)
+	k.mu.Lock()
+	k.reap = time.AfterFunc(limit, func() { k.expire(limit) })
+	k.mu.Unlock()
+	if !own(x, x.owned.connectors, k.state, k) {
+		k.reap.Stop()
+		return nil, errFinalized("connect")
+	}
+	wire.PutState(handle, k.state)
+	go k.run(ctx)
+	return nil, nil
+}
+
+// connectorOf finds the connect that h belongs to. A state that this context
+// did not write, or wrote for another listen, means nothing.
+func (x *Context) connectorOf(h *wire.Handle) *connector {
+	if h.State == 0 {
+		return nil
+	}
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	k := x.owned.connectors[h.State]
+	if k == nil || k.handle.ListenID != h.ListenID || k.handle.Token != h.Token {
+		return nil
+	}
+	return k
+}
+
+// poll answers the result once it is there; the connector ends with it.
+func (k *connector) poll(handle []byte) (*Comm, error) {
+	k.polled.Store(time.Now().UnixNano())
+	k.mu.Lock()
+	done, comm, err := k.done, k.comm, k.err
+	k.comm = nil
+	k.mu.Unlock()
+	if !done {
+		return nil, nil
+	}
+	k.forget()
+	wire.PutState(handle, 0)
+	return comm, err
+}
+
+func (k *connector) forget() {
+	disown(k.ctx, k.ctx.owned.connectors, k.state)
+	k.mu.Lock()
+	k.reap.Stop()
+	k.mu.Unlock()
+	k.cancel(nil)
+}
+
+// finish stores the result, or throws it away when nobody will ask.
+func (k *connector) finish(c *Comm, err error) {
+	k.mu.Lock()
+	over := k.done
+	if !over {
+		k.done, k.comm, k.err = true, c, err
+	}
+	k.mu.Unlock()
+	if over && c != nil {
+		c.Close()
+	}
+	fastpath.ProgressWake()
+}
+
+// abandon ends a connect that the host gave up.
+func (k *connector) abandon() {
+	k.cancel(errAbandoned)
+	k.mu.Lock()
+	comm := k.comm
+	k.done, k.comm, k.err = true, nil, errFinalized("connect")
+	k.mu.Unlock()
+	if comm != nil {
+		comm.Close()
+	}
+	k.forget()
+}
+
+// expire runs at the deadline: a connect under way has failed, one that nobody
+// has polled for as long is swept, one that is polled is looked at again later.
+func (k *connector) expire(limit time.Duration) {
+	k.mu.Lock()
+	done := k.done
+	idle := time.Since(time.Unix(0, k.polled.Load()))
+	if idle < limit {
+		k.reap.Reset(limit - idle)
+	}
+	k.mu.Unlock()
+	if !done {
+		k.cancel(fmt.Errorf("no answer within %v", limit))
+	}
+	if idle >= limit {
+		k.abandon()
+	}
+}
+
+// run connects, trying again as NCCL_SOCKET_RETRY_CNT says.
+func (k *connector) run(ctx context.Context) {
+	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
+	ways := paths(k.dev, &k.handle)
+	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
+	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
+	for n := 1; ; n++ {
+		w, err := k.core.race(ctx, &k.handle, ways, o)
+		if err == nil {
+			k.finish(k.complete(ctx, w, o))
+			return
+		}
+		if n > retries || !again(err) || !pause(ctx, time.Duration(n)*sleep) {
+			k.finish(nil, k.lost(err, n))
+			return
+		}
+	}
+}
+
+// pause sleeps unless ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lost says why no address answered as the listener.
+func (k *connector) lost(err error, rounds int) error {
+	if exhausted(err) {
+		return noFiles("connect", err).On(k.dev.Name)
+	}
+	e := rdma.Errorf(rdma.Network, "connect", "%w (%d rounds)", err, rounds).On(k.dev.Name).With(k.peer(nil))
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return e.Try("the peer's process has ended, or a firewall rejects its ports: see WEFT_PORT_RANGE")
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", k.dev.Name)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		e.Cause = rdma.Host
+		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", k.dev.Name)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return e.Try("the peer closed this listen already, or something else has its port")
+	}
+	return e.Try("packets to the peer are lost: a firewall drops them, or the address belongs to another network; see NCCL_SOCKET_IFNAME and WEFT_PORT_RANGE")
+}
+
+// peer names the other side as well as is known.
+func (k *connector) peer(w *won) string {
+	if w != nil {
+		return w.conn.remote().String()
+	}
+	return k.handle.Addrs[0].AddrPort().String()
+}
+
+// complete takes the winner from frame 3 to a comm.
+func (k *connector) complete(ctx context.Context, w *won, o tcp.Options) (*Comm, error) {
+	w.conn.SetDeadline(time.Now().Add(k.core.timeout))
+	uncut := cutOnCancel(ctx, w.conn)
+	c, err := k.outbound(ctx, w, o)
+	if err != nil {
+		uncut()
+		w.conn.Close()
+		return nil, k.classify(err, w)
+	}
+	return c, nil
+}
+
+// classify keeps an error that knows its cause and gives others the peer's.
+func (k *connector) classify(err error, w *won) error {
+	var e *rdma.Error
+	if errors.As(err, &e) {
+		if e.Dev == "" {
+			e.Dev = k.dev.Name
+		}
+		return err
+	}
+	if exhausted(err) {
+		return noFiles("connect", err).On(k.dev.Name)
+	}
+	cause := rdma.Network
+	if peerGone(err) || errors.Is(err, wire.ErrMalformed) {
+		cause = rdma.Peer
+	}
+	return rdma.Errorf(cause, "connect", "the handshake failed: %w", err).On(k.dev.Name).With(k.peer(w)).
+		Try("look at the peer's log")
+}

@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"sync"
+
+	"weft/transport/rdma"
+)
+
+// ContextOptions describe one context of the host: a table version before v11,
+// a communicator from v11 on.
+type ContextOptions struct {
+	ABI          int
+	CommID       uint64
+	TrafficClass int32 // -1: none given
+	Log          rdma.Logger
+}
+
+// Context owns what the host made under it and sweeps what the host forgot.
+type Context struct {
+	core *Core
+	opts ContextOptions
+	attr struct {
+		sync.Mutex
+		last rdma.Attr // protected
+	}
+	owned struct {
+		sync.Mutex
+		listeners  map[*Listener]struct{} // protected, as all below
+		connectors map[uint64]*connector
+		comms      map[*Comm]struct{}
+		closed     bool
+	}
+}
+
+// NewContext makes a context.
+func (c *Core) NewContext(o ContextOptions) *Context {
+	if o.Log == nil {
+		o.Log = c.cfg.Log
+	}
+	x := &Context{core: c, opts: o}
+	x.owned.listeners = map[*Listener]struct{}{}
+	x.owned.connectors = map[uint64]*connector{}
+	x.owned.comms = map[*Comm]struct{}{}
+	c.contexts.Lock()
+	c.contexts.all[x] = struct{}{}
+	x.owned.closed = c.contexts.closed
+	c.contexts.Unlock()
+	return x
+}
+
+// ABI is the table version that the host uses.
+func (x *Context) ABI() int { return x.opts.ABI }
+
+// SetAttr keeps the host's hints about the work to come.
+func (x *Context) SetAttr(a rdma.Attr) {
+	x.attr.Lock()
+	x.attr.last = a
+	x.attr.Unlock()
+}
+
+// Attr answers the hints given last.
+func (x *Context) Attr() rdma.Attr {
+	x.attr.Lock()
+	defer x.attr.Unlock()
+	return x.attr.last
+}
+
+// Close is finalize: it ends connects that nobody polls any more, listens and
+// comms that the host never closed (NCCL forgets them when it aborts).
+func (x *Context) Close() error {
+	x.core.contexts.Lock()
+	delete(x.core.contexts.all, x)
+	x.core.contexts.Unlock()
+
+	x.owned.Lock()
+	x.owned.closed = true
+	var connectors []*connector
+	var ls []*Listener
+	var cs []*Comm
+	for _, c := range x.owned.connectors {
+		connectors = append(connectors, c)
+	}
+	for l := range x.owned.listeners {
+		ls = append(ls, l)
+	}
+	for c := range x.owned.comms {
+		cs = append(cs, c)
+	}
+	x.owned.Unlock()
+
+	if n := len(connectors) + len(ls) + len(cs); n > 0 {
+		x.opts.Log.Info(rdma.Net, "finalize: closing %d listens, %d connects and %d comms that were left open", len(ls), len(connectors), len(cs))
+	}
+	for _, c := range connectors {
+		c.abandon()
+	}
+	for _, l := range ls {
+		l.Close()
+	}
+	for _, c := range cs {
+		c.Close()
+	}
+	return nil
+}
+
+// own records v unless the context is closed.
+func own[K comparable, V any](x *Context, m map[K]V, k K, v V) bool {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	if x.owned.closed {
+		return false
+	}
+	m[k] = v
+	return true
+}
+
+func disown[K comparable, V any](x *Context, m map[K]V, k K) {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	delete(m, k)
+}
+
+func errFinalized(op string) error {
+	return rdma.Errorf(rdma.Misuse, op, "the context was finalized")
+}

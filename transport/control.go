@@ -1,0 +1,202 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// read is a session's one goroutine: it serves the peer's messages until the
+// connection ends.
+func (s *session) read(rd *wire.Reader) {
+	for {
+		b, err := rd.Next()
+		if err != nil {
+			s.end(s.broken("reading", err))
+			return
+		}
+		if err := s.serve(b); err != nil {
+			s.end(rdma.Errorf(rdma.Peer, "control connection", "%w", err).With(s.name).
+				Try("both hosts must run the same weft"))
+			return
+		}
+	}
+}
+
+// serve acts on one message. A message about a comm that is not here any more
+// is no error: the two sides close at different times.
+func (s *session) serve(b []byte) error {
+	switch k := wire.KindOf(b); k {
+	case wire.KindAttach:
+		m, err := wire.ParseAttach(b)
+		if err != nil {
+			return err
+		}
+		return s.onAttach(&m)
+	case wire.KindClosed:
+		m, err := wire.ParseClosed(b)
+		if err != nil {
+			return err
+		}
+		s.withMember(m.Comm, func(mb *member) { mb.closed = true })
+	case wire.KindRefused:
+		m, err := wire.ParseRefused(b)
+		if err != nil {
+			return err
+		}
+		if c := s.comm(m.Comm); c != nil {
+			c.refusedByPeer(&m)
+		}
+	case wire.KindFailed:
+		m, err := wire.ParseFailed(b)
+		if err != nil {
+			return err
+		}
+		s.onFailed(&m)
+	case wire.KindBye:
+		if _, err := wire.ParseBye(b); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.parting = true
+		s.mu.Unlock()
+	default:
+		return fmt.Errorf("message of %s: %w", k, wire.ErrMalformed)
+	}
+	return nil
+}
+
+func (s *session) onAttach(a *wire.Attach) error {
+	if s.active {
+		return fmt.Errorf("attach from the listening side: %w", wire.ErrMalformed)
+	}
+	m := s.join(a.Comm)
+	if m == nil {
+		return fmt.Errorf("comm %d attached twice: %w", a.Comm, wire.ErrMalformed)
+	}
+	why := errors.New("the listen knows no such comm: it was given up or closed")
+	if in := s.core.findInbound(a.Nonce); in != nil {
+		if why = in.attach(m); why == nil {
+			return nil
+		}
+	}
+	s.leave(m)
+	s.tell(&wire.Failed{Header: wire.Header{Comm: a.Comm}, Reason: why.Error()})
+	return nil
+}
+
+func (s *session) onFailed(f *wire.Failed) {
+	err := rdma.Errorf(rdma.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name)
+	var c *Comm
+	s.withMember(f.Comm, func(m *member) { m.failed, c = err, m.comm })
+	if c != nil {
+		c.fail(err)
+	}
+}
+
+func (s *session) withMember(id uint64, do func(*member)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.members[id]; m != nil {
+		do(m)
+	}
+}
+
+func (s *session) comm(id uint64) (c *Comm) {
+	s.withMember(id, func(m *member) { c = m.comm })
+	return c
+}
+
+// broken says how the connection ended, as far as the kernel tells.
+func (s *session) broken(doing string, err error) *rdma.Error {
+	e := rdma.Errorf(rdma.Network, "control connection", "%s: %w", doing, err).With(s.name)
+	switch {
+	case peerGone(err):
+		e.Cause = rdma.Peer
+		e.Remedy = "the peer's process ended or was killed; look at its log"
+	case errors.Is(err, syscall.ETIMEDOUT):
+		e.Remedy = fmt.Sprintf("the peer's host did not answer for %v: it is down or the network between is cut", s.core.timeout)
+	}
+	return e
+}
+
+// peerGone reports whether err means that the peer's kernel closed the
+// connection, so that its data streams end too, each after its last byte.
+func peerGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// end closes the session for good; its comms learn why.
+func (s *session) end(why *rdma.Error) {
+	s.mu.Lock()
+	if s.ended != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.ended = why
+	orderly := s.parting
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	var left []*Comm
+	for _, m := range s.members {
+		m.failed = why
+		if m.comm != nil && !m.closed {
+			left = append(left, m.comm)
+		}
+	}
+	s.mu.Unlock()
+	s.core.sessions.forget(s)
+	s.conn.Close()
+	if len(left) == 0 {
+		if !orderly && !errors.Is(why, net.ErrClosed) && !errors.Is(why, io.EOF) {
+			s.core.cfg.Log.Info(rdma.Net, "%v", why)
+		}
+		return
+	}
+	if !peerGone(why.Err) {
+		for _, c := range left {
+			c.fail(why)
+		}
+		return
+	}
+	// A process that exits may leave bytes behind which its comms still owe their
+	// receivers. The streams' own ends say when all has arrived; what remains
+	// are comms whose streams go on without their control connection.
+	go watch(left, why)
+}
+
+// watchEvery paces watch; a stream that stands still for so long is not ending.
+const watchEvery = time.Second
+
+// watch follows the comms of a session whose peer seems gone until each has
+// ended with its streams, or shows that its streams live on without it.
+func watch(left []*Comm, why *rdma.Error) {
+	bytes := map[*Comm]uint64{}
+	for _, c := range left {
+		c.suspected(why)
+		bytes[c] = c.streams().bytes
+	}
+	for len(bytes) > 0 {
+		time.Sleep(watchEvery)
+		for c, before := range bytes {
+			st := c.streams()
+			switch {
+			case c.over() || st.ended:
+				delete(bytes, c)
+			case st.unread == 0 && st.bytes == before:
+				c.fail(why)
+				delete(bytes, c)
+			default:
+				bytes[c] = st.bytes
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package transport
+
+import (
+	"crypto/rand"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// Config is what a core needs from its process.
+type Config struct {
+	Knobs   *knob.Values
+	Log     rdma.Logger
+	Code    func(err error, abi int) int32 // the only place where an error becomes a result code
+	Devices []*tcp.Device                  // what NCCL sees, in its order
+	Build   string                         // this build, for the peer's error messages
+}
+
+// Core is the transport of one process: one process id, one set of rendezvous
+// sockets, one control connection per peer.
+type Core struct {
+	cfg     Config
+	timeout time.Duration // T of the design
+	process wire.ProcessID
+	host    string
+
+	rendezvous *rendezvous
+	sessions   *sessions
+	reaper     *reaper
+	noise      *noise
+	local      localAddrs
+	files      fileLimit
+
+	nextComm  atomic.Uint64 // comm ids on the wire, for comms that this process connects
+	connSalt  uint32        // upper half of every connector state written by this core
+	nextState atomic.Uint32
+
+	inbound struct {
+		sync.Mutex
+		byNonce map[wire.Nonce]*inbound // protected; comms that the passive side is setting up
+	}
+	contexts struct {
+		sync.Mutex
+		all    map[*Context]struct{} // protected
+		closed bool                  // protected
+	}
+}
+
+// Open starts a core. It opens no socket before the first listen or connect.
+func Open(cfg Config) (*Core, error) {
+	if len(cfg.Devices) == 0 {
+		return nil, rdma.Errorf(rdma.Host, "init", "no usable network device").
+			Try("see NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY")
+	}
+	if cfg.Knobs == nil {
+		cfg.Knobs = knob.Defaults()
+	}
+	if cfg.Log == nil {
+		cfg.Log = rdma.Discard{}
+	}
+	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName()}
+	rand.Read(c.process[:])
+	c.connSalt = uint32(random64()) | 1 // never 0: a state of 0 means "none yet"
+	c.nextComm.Store(random64() >> 16)
+	c.rendezvous = newRendezvous(c)
+	c.sessions = newSessions(c)
+	c.reaper = newReaper(c.timeout)
+	c.noise = newNoise(cfg.Log)
+	c.inbound.byNonce = map[wire.Nonce]*inbound{}
+	c.contexts.all = map[*Context]struct{}{}
+	installUpcalls(c)
+	return c, nil
+}
+
+// Close ends everything that this core still has. The library never calls it:
+// a core lives as long as its process.
+func (c *Core) Close() {
+	c.contexts.Lock()
+	c.contexts.closed = true
+	var all []*Context
+	for x := range c.contexts.all {
+		all = append(all, x)
+	}
+	c.contexts.Unlock()
+	for _, x := range all {
+		x.Close()
+	}
+	c.sessions.closeAll()
+	c.rendezvous.closeAll()
+}
+
+// Devices answers the devices in NCCL's order.
+func (c *Core) Devices() []*tcp.Device { return c.cfg.Devices }
+
+func (c *Core) device(op string, dev int) (*tcp.Device, error) {
+	if dev < 0 || dev >= len(c.cfg.Devices) {
+		return nil, rdma.Errorf(rdma.Misuse, op, "device %d of %d", dev, len(c.cfg.Devices))
+	}
+	return c.cfg.Devices[dev], nil
+}
+
+// hello is what this process says of itself on a connection of dev.
+func (c *Core) hello(dev *tcp.Device) wire.Hello {
+	return wire.Hello{Speaks: wire.Version, Device: uint16(dev.Index), PID: uint32(os.Getpid()),
+		Process: c.process, Host: c.host, Build: c.cfg.Build, Name: dev.Name}
+}
+
+// inventory lists all devices for the peer's path solver.
+func (c *Core) inventory() wire.Inventory {
+	var inv wire.Inventory
+	for _, d := range c.cfg.Devices {
+		w := wire.Device{Index: uint16(d.Index), Port: uint8(d.Port), Kind: wire.LaneTCP, Link: 1, MTU: uint32(d.MTU),
+			SpeedMbps: uint32(d.SpeedMbps), GUID: d.GUID, Rail: d.RailID, Plane: d.PlaneID, Name: d.Name}
+		for _, p := range d.Addrs {
+			w.Addrs = append(w.Addrs, wire.Endpoint{Addr: p.Addr().WithZone(""), Prefix: uint8(p.Bits())})
+		}
+		inv.Devices = append(inv.Devices, w)
+	}
+	return inv
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "unknown-host"
+	}
+	return name
+}

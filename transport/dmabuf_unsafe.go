@@ -1,0 +1,72 @@
+package transport
+
+// unsafe here: mmap and munmap of a DMA-BUF that the executor reaches by address.
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+)
+
+// mapping is a DMA-BUF seen through the CPU.
+type mapping struct {
+	fd   int
+	addr unsafe.Pointer
+	size uintptr
+}
+
+// RegMrDmaBuf registers memory behind a DMA-BUF, where the kernel lets the CPU
+// map it. The caller may close its descriptor at once.
+func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error) {
+	m, base, err := mapBuffer(fd, offset, size)
+	if err != nil {
+		return 0, rdma.Errorf(rdma.Host, "regMrDmaBuf", "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
+			Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
+	}
+	h, err := c.register(&memory{addr: addr, size: size, mapping: m}, base, kind)
+	if err != nil {
+		m.close()
+	}
+	return h, err
+}
+
+// mapBuffer maps size bytes at offset of a copy of fd and answers where they start.
+func mapBuffer(fd int, offset, size uint64) (*mapping, uintptr, error) {
+	page := uint64(os.Getpagesize())
+	start := offset &^ (page - 1)
+	length := offset - start + size
+	if size == 0 || length < size || length > 1<<47 || offset > 1<<62 {
+		return nil, 0, syscall.EINVAL
+	}
+	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	fastpath.TrackFD(dup)
+	m := &mapping{fd: dup, size: uintptr(length)}
+	// A plain file that ends early would raise SIGBUS later; a DMA-BUF says its size the same way.
+	if end, err := unix.Seek(dup, 0, unix.SEEK_END); err == nil && uint64(end) < offset+size {
+		m.close()
+		return nil, 0, errors.New("the buffer ends before that")
+	}
+	m.addr, err = unix.MmapPtr(dup, int64(start), nil, m.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		m.close()
+		return nil, 0, err
+	}
+	return m, uintptr(m.addr) + uintptr(offset-start), nil
+}
+
+func (m *mapping) close() {
+	if m.addr != nil {
+		unix.MunmapPtr(m.addr, m.size)
+		m.addr = nil
+	}
+	closeFD(m.fd)
+}

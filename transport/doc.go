@@ -1,0 +1,17 @@
+// Package transport is the control plane: it listens, connects and accepts,
+// registers memory, closes, and turns faults into errors; bytes of messages
+// never pass through it.
+//
+// A connection comes about like this:
+//
+//  1. Listen opens the process's rendezvous sockets, draws a listen id and a
+//     token, and writes both with the addresses into the handle.
+//  2. Connect races the handle's addresses. Each attempt sends frame 1; the
+//     listener is silent until that proves the token. The first valid frame 2 wins.
+//  3. Frame 3 and the hellos tell both sides who speaks. The pair's control
+//     connection is opened if it does not stand yet.
+//  4. The connecting side opens the streams that the listening side asked for,
+//     attaches the comm on the control connection and says go.
+//  5. Both sides hand the sockets to the C executor. All of this runs in
+//     goroutines; the host's calls only ask whether it is done.
+package transport

@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"errors"
+	"syscall"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// fault is struct wf_fault, as the executor raised it.
+type fault struct {
+	kind      uint32
+	errno     syscall.Errno
+	entry     uint32
+	seq       uint64
+	want, got uint64
+	where     string
+}
+
+// fault judges what the executor met on c: it logs, records the first cause and
+// answers the host's code. It runs on the host's thread and waits for nothing.
+func (c *Comm) fault(f *fault) int32 {
+	switch f.kind {
+	case faultTooLarge:
+		err := rdma.Errorf(rdma.Usage, "isend", "%d bytes do not fit the peer's receive of %d (group %d, entry %d)", f.got, f.want, f.seq, f.entry).
+			On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was sent")
+		rdma.Say(c.ctx.opts.Log, err)
+		c.tell(func(h wire.Header) frame {
+			return &wire.Refused{Header: h, Seq: f.seq, Entry: f.entry, Size: f.got, Room: f.want}
+		})
+		return c.code(err)
+	case faultHandle, faultArgument, faultMR: // this call only
+		err := f.describe(c.verb(), c.dev.Name, c.peer)
+		rdma.Say(c.ctx.opts.Log, err)
+		return c.code(err)
+	}
+	err := f.describe(c.verb(), c.dev.Name, c.peer)
+	c.mu.Lock()
+	if c.failed != nil {
+		first := c.failed
+		c.mu.Unlock()
+		return c.code(first)
+	}
+	if c.suspect != nil && err.Cause == rdma.Peer {
+		err.Remedy = "its control connection had ended as well: " + c.suspect.Err.Error() + "; " + c.suspect.Remedy
+	}
+	c.failed = err
+	c.mu.Unlock()
+	rdma.Say(c.ctx.opts.Log, err)
+	if f.kind == faultProtocol || f.kind == faultInternal {
+		c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: err.Err.Error()} })
+	}
+	return c.code(err)
+}
+
+// verb is the call that moves c's data.
+func (c *Comm) verb() string {
+	if c.op() == "connect" {
+		return "isend"
+	}
+	return "irecv"
+}
+
+// describe puts a fault into words.
+func (f *fault) describe(op, dev, peer string) *rdma.Error {
+	var e *rdma.Error
+	switch f.kind {
+	case faultPeerClosed:
+		e = rdma.Errorf(rdma.Peer, op, "the peer closed stream %d", f.got).
+			Try("its process ended, or closed the connection first; look at its log")
+	case faultSocket:
+		e = rdma.Errorf(socketCause(f.errno), op, "%s on stream %d: %w", f.where, f.got, f.errno)
+		if e.Cause == rdma.Peer {
+			e.Remedy = "the peer's process ended or was killed; look at its log"
+		} else {
+			e.Remedy = "the network to the peer failed; look at the link and at the peer's log"
+		}
+	case faultProtocol:
+		e = rdma.Errorf(rdma.Peer, op, "the peer sent what it must not: %s, expected %d, got %d", f.where, f.want, f.got).
+			Try("both hosts must run the same weft")
+	case faultHandle:
+		e = rdma.Errorf(rdma.Misuse, op, "%s: %#x is stale, closed or not weft's", f.where, f.got)
+	case faultArgument:
+		e = rdma.Errorf(rdma.Misuse, op, "%s: got %d, allowed %d", f.where, f.got, f.want)
+	case faultMR:
+		e = rdma.Errorf(rdma.Misuse, op, "%d bytes at %#x are not inside memory registered on this device (%s)", f.want, f.got, f.where)
+	default:
+		e = rdma.Errorf(rdma.Internal, op, "%s (kind %d, errno %d, expected %d, got %d)", f.where, f.kind, int(f.errno), f.want, f.got).
+			Try("this is a defect of weft; please report it with this line")
+	}
+	return e.On(dev).With(peer)
+}
+
+func socketCause(errno syscall.Errno) rdma.Cause {
+	switch {
+	case errors.Is(errno, syscall.ECONNRESET), errors.Is(errno, syscall.EPIPE):
+		return rdma.Peer
+	case errors.Is(errno, syscall.ENOMEM), errors.Is(errno, syscall.ENOBUFS), errors.Is(errno, syscall.EFAULT):
+		return rdma.Host
+	}
+	return rdma.Network
+}

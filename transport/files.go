@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/rdma"
+)
+
+// fileLimit raises the process's soft limit of open files, only when it was
+// hit and only as far as connections need.
+type fileLimit struct{ mu sync.Mutex }
+
+// exhausted reports whether err says that this process has no descriptor left.
+func exhausted(err error) bool { return errors.Is(err, syscall.EMFILE) }
+
+// raise makes room after exhausted and reports whether to try again.
+func (f *fileLimit) raise(log rdma.Logger) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur >= lim.Max {
+		return false
+	}
+	old := lim.Cur
+	lim.Cur = min(lim.Max, max(old*2, 1024))
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
+		return false
+	}
+	log.Info(rdma.Init, "raised the limit of open files from %d to %d (hard limit %d): connections needed more", old, lim.Cur, lim.Max)
+	return true
+}
+
+// noFiles is the error for a limit that cannot be raised.
+func noFiles(op string, err error) *rdma.Error {
+	var lim unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_NOFILE, &lim)
+	return rdma.Errorf(rdma.Host, op, "no file descriptor left, the limit is %d: %w", lim.Cur, err).
+		Try("raise it: ulimit -n, LimitNOFILE= of systemd, nofile of /etc/security/limits.conf, --ulimit nofile of docker")
+}

@@ -1,0 +1,114 @@
+package transport
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// testLimit bounds every wait in these tests; none of them measures time.
+const testLimit = 20 * time.Second
+
+// device is an interface of the test's own invention.
+func device(index int, name string, streams int, addrs ...string) *tcp.Device {
+	d := &tcp.Device{Streams: streams}
+	d.Device = rdma.Device{Index: index, Name: name, GUID: uint64(index), MTU: 65536, IfIndex: 1, Pointers: rdma.MemHost}
+	for _, a := range addrs {
+		d.Addrs = append(d.Addrs, netip.MustParsePrefix(a))
+	}
+	return d
+}
+
+func lo(streams int) *tcp.Device { return device(0, "lo", streams, "127.0.0.1/8") }
+
+// testCode is distinct per cause.
+func testCode(err error, _ int) int32 { return 100 + int32(rdma.CauseOf(err)) }
+
+type process struct {
+	*Core
+	log *rdma.Recorder
+	ctx *Context
+}
+
+// start plays a process: a core of its own.
+func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process {
+	t.Helper()
+	if len(devices) == 0 {
+		devices = []*tcp.Device{lo(1)}
+	}
+	k := knob.Parse(env)
+	if p := k.Problems(); len(p) != 0 {
+		t.Fatal(p)
+	}
+	p := &process{log: &rdma.Recorder{}}
+	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: devices, Build: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Core, p.ctx = c, c.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
+	t.Cleanup(c.Close)
+	return p
+}
+
+func (p *process) listen(t testing.TB, size int) (*Listener, []byte) {
+	t.Helper()
+	h := make([]byte, size)
+	l, err := p.ctx.Listen(0, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, h
+}
+
+// eventually polls until ok.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(testLimit); !ok(); time.Sleep(200 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", testLimit, what)
+		}
+	}
+}
+
+var errStill = errors.New("still pending at the test's limit")
+
+// connect polls until the connect ends.
+func (p *process) connect(handle []byte) (*Comm, error) {
+	for end := time.Now().Add(testLimit); time.Now().Before(end); time.Sleep(50 * time.Microsecond) {
+		if c, err := p.ctx.Connect(0, -1, handle); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, errStill
+}
+
+func accept(l *Listener) (*Comm, error) {
+	for end := time.Now().Add(testLimit); time.Now().Before(end); time.Sleep(50 * time.Microsecond) {
+		if c, err := l.Accept(); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, errStill
+}
+
+// pair connects a to a listen of b.
+func pair(t testing.TB, a, b *process) (send, recv *Comm) {
+	t.Helper()
+	l, h := b.listen(t, wire.HandleMax)
+	defer l.Close()
+	send, err := a.connect(h)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	recv, err = accept(l)
+	if err != nil {
+		t.Fatalf("accept: %v", err)
+	}
+	return send, recv
+}

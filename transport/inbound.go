@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// inbound is a comm that the passive side is setting up. It is complete when
+// go has come, every stream has joined and the session carries it, in any
+// order; whoever brings the last part finishes it.
+type inbound struct {
+	core     *Core
+	listener *Listener
+	nonce    wire.Nonce
+	hello    wire.Hello // the connecting process
+	peer     string
+	deadline *time.Timer
+
+	mu      sync.Mutex
+	conns   []*conn // by stream; protected by mu, as all below
+	missing int     // parts still to come
+	goMsg   wire.Go
+	member  *member // set by attach
+	over    bool    // finished or aborted
+}
+
+func newInbound(h *handshake, streams int) *inbound {
+	in := &inbound{core: h.core, listener: h.listener, nonce: h.f1.Nonce, conns: make([]*conn, streams)}
+	in.missing = streams - 1 + 2 // streams after the first, attach, go
+	in.conns[0] = h.conn
+	return in
+}
+
+// register makes in known to streams and attach.
+func (in *inbound) register() bool {
+	if !in.listener.begin(in) {
+		return false
+	}
+	in.peer = peerName(&in.hello, in.conns[0])
+	in.core.inbound.Lock()
+	in.core.inbound.byNonce[in.nonce] = in
+	in.core.inbound.Unlock()
+	in.deadline = time.AfterFunc(in.core.timeout, func() {
+		in.abort(fmt.Errorf("the connection was not complete after %v", in.core.timeout))
+	})
+	return true
+}
+
+func (c *Core) findInbound(n wire.Nonce) *inbound {
+	c.inbound.Lock()
+	defer c.inbound.Unlock()
+	return c.inbound.byNonce[n]
+}
+
+// join takes in stream index.
+func (in *inbound) join(index int, c *conn) error {
+	in.mu.Lock()
+	if in.over || index >= len(in.conns) || in.conns[index] != nil {
+		in.mu.Unlock()
+		return fmt.Errorf("stream %d of %d, given twice, or too late", index, len(in.conns))
+	}
+	in.conns[index] = c
+	in.part()
+	return nil
+}
+
+// attach binds in to the session that will carry it.
+func (in *inbound) attach(m *member) error {
+	if m.session.peer.Process != in.hello.Process {
+		return errors.New("the comm belongs to another process")
+	}
+	in.mu.Lock()
+	if in.over || in.member != nil {
+		in.mu.Unlock()
+		return errors.New("the comm is attached already, or was given up")
+	}
+	in.member = m
+	in.part()
+	return nil
+}
+
+// goes takes in the connecting side's go.
+func (in *inbound) goes(m wire.Go, c *conn) {
+	in.mu.Lock()
+	if in.over {
+		in.mu.Unlock()
+		c.Close()
+		return
+	}
+	in.goMsg = m
+	in.part()
+}
+
+// part counts one part; the last one finishes. Called with mu held, releases it.
+func (in *inbound) part() {
+	in.missing--
+	last := in.missing == 0
+	in.over = last
+	in.mu.Unlock()
+	if last {
+		in.forget()
+		in.finish()
+	}
+}
+
+func (in *inbound) forget() {
+	in.core.inbound.Lock()
+	delete(in.core.inbound.byNonce, in.nonce)
+	in.core.inbound.Unlock()
+	if in.deadline != nil {
+		in.deadline.Stop()
+	}
+}
+
+// abort gives up and closes every stream; why is logged unless nil.
+func (in *inbound) abort(why error) {
+	in.mu.Lock()
+	if in.over {
+		in.mu.Unlock()
+		return
+	}
+	in.over = true
+	conns, m := in.conns, in.member
+	in.mu.Unlock()
+	in.forget()
+	in.listener.end(in, nil)
+	for _, c := range conns {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if m != nil {
+		m.session.leave(m)
+	}
+	if why != nil {
+		in.listener.ctx.opts.Log.Info(rdma.Net, "%v",
+			rdma.Errorf(rdma.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer))
+	}
+}
+
+// finish makes the comm and queues it for accept.
+func (in *inbound) finish() {
+	l := in.listener
+	c, err := in.build()
+	if err == nil && !l.end(in, c) {
+		c.Close() // the listen was closed meanwhile
+		return
+	}
+	if err == nil {
+		return
+	}
+	l.end(in, nil)
+	for _, k := range in.conns {
+		k.Close()
+	}
+	in.member.session.tell(&wire.Failed{Header: in.member.header(), Reason: err.Error()})
+	in.member.session.leave(in.member)
+	rdma.Say(l.ctx.opts.Log, err)
+}
+
+func (in *inbound) build() (*Comm, error) {
+	m, l := in.member, in.listener
+	if in.goMsg.Session != m.session.id || in.goMsg.Comm != m.id {
+		return nil, rdma.Errorf(rdma.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
+			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer)
+	}
+	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, in.conns)
+	if err != nil {
+		return nil, err
+	}
+	c.attached(m)
+	if !own(l.ctx, l.ctx.owned.comms, c, struct{}{}) {
+		c.Close()
+		return nil, errFinalized("accept")
+	}
+	return c, nil
+}

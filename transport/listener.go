@@ -1,0 +1,143 @@
+package transport
+
+import (
+	"crypto/rand"
+	"sync"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// Listener is one listen of the host. Connections to it come about in the
+// background; Accept hands them out.
+type Listener struct {
+	ctx    *Context
+	dev    *tcp.Device
+	handle uint64 // what the host holds
+	id     uint64 // on the wire
+	token  wire.Token
+
+	mu     sync.Mutex
+	nonces map[wire.Nonce]struct{} // seen; protected by mu, as all below
+	ready  []*Comm                 // waiting for accept, in order of arrival
+	setup  map[*inbound]struct{}
+	closed bool
+}
+
+// Listen opens a listen on device dev and writes its handle: 64 or 128 bytes.
+func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
+	d, err := x.core.device("listen", dev)
+	if err != nil {
+		return nil, err
+	}
+	if len(handle) < wire.HandleMin {
+		return nil, rdma.Errorf(rdma.Internal, "listen", "handle buffer of %d bytes", len(handle)).On(d.Name)
+	}
+	l := &Listener{ctx: x, dev: d, id: random64(), nonces: map[wire.Nonce]struct{}{}, setup: map[*inbound]struct{}{}}
+	rand.Read(l.token[:])
+	size := min(len(handle), wire.HandleMax)
+	eps, err := x.core.rendezvous.open(l, size)
+	if err != nil {
+		return nil, err
+	}
+	h := wire.Handle{Token: l.token, ListenID: l.id, Addrs: eps}
+	clear(handle[:size])
+	copy(handle, h.Append(nil))
+	listeners.add(func(id uint64) *Listener { l.handle = id; return l })
+	if !own(x, x.owned.listeners, l, struct{}{}) {
+		l.Close()
+		return nil, errFinalized("listen")
+	}
+	return l, nil
+}
+
+// Handle is the value that the host holds.
+func (l *Listener) Handle() uintptr { return uintptr(l.handle) }
+
+// Context is the one that the listen was made under.
+func (l *Listener) Context() *Context { return l.ctx }
+
+// ListenerOf finds the listen behind a value that the host gave.
+func ListenerOf(handle uintptr) (*Listener, error) {
+	if l, ok := listeners.get(uint64(handle)); ok {
+		return l, nil
+	}
+	return nil, rdma.Errorf(rdma.Misuse, "listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
+}
+
+// Accept answers the next connection, or nil while there is none.
+func (l *Listener) Accept() (*Comm, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, rdma.Errorf(rdma.Misuse, "accept", "the listen was closed").On(l.dev.Name)
+	}
+	if len(l.ready) == 0 {
+		return nil, nil
+	}
+	c := l.ready[0]
+	l.ready[0] = nil
+	l.ready = l.ready[1:]
+	return c, nil
+}
+
+// Close ends the listen and every connection that nobody accepted.
+func (l *Listener) Close() error {
+	if _, ok := listeners.take(l.handle); !ok {
+		return rdma.Errorf(rdma.Misuse, "closeListen", "the listen was closed before").On(l.dev.Name)
+	}
+	l.mu.Lock()
+	l.closed = true
+	ready, setup := l.ready, l.setup
+	l.ready, l.setup, l.nonces = nil, nil, nil
+	l.mu.Unlock()
+	l.ctx.core.rendezvous.forget(l)
+	disown(l.ctx, l.ctx.owned.listeners, l)
+	for in := range setup {
+		in.abort(nil)
+	}
+	for _, c := range ready {
+		c.Close()
+	}
+	return nil
+}
+
+// fresh remembers a nonce and reports whether it is the first time.
+func (l *Listener) fresh(n wire.Nonce) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if _, seen := l.nonces[n]; seen {
+		return false
+	}
+	l.nonces[n] = struct{}{}
+	return true
+}
+
+// begin records a comm whose set-up has begun.
+func (l *Listener) begin(in *inbound) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.setup)+len(l.ready) >= rdma.MaxComms {
+		return false
+	}
+	l.setup[in] = struct{}{}
+	return true
+}
+
+// end forgets a comm whose set-up has ended, and queues c for accept if it went well.
+func (l *Listener) end(in *inbound, c *Comm) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.setup, in)
+	if l.closed || c == nil {
+		return false
+	}
+	l.ready = append(l.ready, c)
+	fastpath.ProgressWake()
+	return true
+}

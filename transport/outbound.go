@@ -1,0 +1,146 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// outbound takes a won race to a comm: frame 3 and hello, session, streams,
+// attach, go.
+func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm, error) {
+	peer, streams, err := k.agree(w)
+	if err != nil {
+		return nil, err
+	}
+	s, err := k.core.sessions.get(ctx, peer.Process, func() (*session, error) {
+		return k.core.openSession(ctx, &k.handle, w.path, k.dev, k.trafficClass)
+	})
+	if err != nil {
+		return nil, err
+	}
+	conns, err := k.streams(ctx, w, streams, o)
+	if err == nil {
+		var c *Comm
+		if c, err = k.launch(ctx, s, w, peerName(peer, w.conn), conns); err == nil {
+			return c, nil
+		}
+	}
+	for _, c := range conns[min(1, len(conns)):] {
+		c.Close()
+	}
+	s.release()
+	return nil, err
+}
+
+// agree exchanges hellos and reads what the listening side wants.
+func (k *connector) agree(w *won) (*wire.Hello, int, error) {
+	mine := k.core.hello(k.dev)
+	if err := w.confirm(mine.Append(nil)); err != nil {
+		return nil, 0, err
+	}
+	rd := readers.Get().(*wire.Reader)
+	rd.Reset(w.conn)
+	defer func() { rd.Reset(nil); readers.Put(rd) }()
+	peer, err := w.readHello(rd, &mine)
+	if err != nil {
+		return nil, 0, err
+	}
+	frame, err := rd.Next()
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading lanes: %w", err)
+	}
+	if wire.KindOf(frame) == wire.KindReject {
+		m, err := wire.ParseReject(frame)
+		if err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn))
+	}
+	m, err := wire.ParseLanes(frame)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(m.Lanes) != 1 || m.Lanes[0].Kind != wire.LaneTCP || rd.Buffered() != 0 {
+		return nil, 0, fmt.Errorf("%d lanes of kind %d, %d bytes more: %w", len(m.Lanes), m.Lanes[0].Kind, rd.Buffered(), wire.ErrMalformed)
+	}
+	return peer, int(m.Lanes[0].Streams), nil
+}
+
+// streams opens the further streams of a comm, all at once.
+func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) ([]*conn, error) {
+	conns := make([]*conn, 1, n)
+	conns[0] = w.conn
+	type opened struct {
+		i   int
+		w   *won
+		err error
+	}
+	results := make(chan opened, n)
+	for i := 1; i < n; i++ {
+		go func() {
+			v, err := k.core.attempt(ctx, &k.handle, w.path, wire.RoleStream, o)
+			if err == nil {
+				m := wire.Stream{Parent: w.f1.Nonce, Index: uint8(i)}
+				if err = v.confirm(m.Append(nil)); err != nil {
+					v.conn.Close()
+				}
+			}
+			results <- opened{i, v, err}
+		}()
+	}
+	all := make([]*conn, n)
+	all[0] = w.conn
+	var failed error
+	for i := 1; i < n; i++ {
+		r := <-results
+		if r.err != nil {
+			failed = fmt.Errorf("opening stream %d of %d: %w", r.i, n, r.err)
+			continue
+		}
+		all[r.i] = r.w.conn
+	}
+	if failed == nil {
+		return all, nil
+	}
+	for _, c := range all[1:] {
+		if c != nil {
+			conns = append(conns, c)
+		}
+	}
+	return conns, failed
+}
+
+// launch attaches the comm to its session, says go and builds it.
+func (k *connector) launch(ctx context.Context, s *session, w *won, peer string, conns []*conn) (*Comm, error) {
+	m := s.join(k.core.nextComm.Add(1))
+	if m == nil {
+		return nil, fmt.Errorf("the control connection to %s ended meanwhile", s.name)
+	}
+	s.tell(&wire.Attach{Header: m.header(), Nonce: w.f1.Nonce})
+	last := wire.Go{Header: wire.Header{Session: s.id, Comm: m.id}}
+	_, err := w.conn.Write(last.Append(nil))
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.leave(m)
+		return nil, fmt.Errorf("sending go: %w", err)
+	}
+	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, conns)
+	if err != nil {
+		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
+		s.leave(m)
+		return nil, err
+	}
+	c.attached(m)
+	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
+		return nil, errors.Join(errFinalized("connect"), c.Close())
+	}
+	return c, nil
+}

@@ -1,0 +1,289 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// readers are the 4 KiB buffers of handshakes; nobody gets one before its
+// frame 1 is verified.
+var readers = sync.Pool{New: func() any { return wire.NewReader(nil) }}
+
+var (
+	errUnknownListen = errors.New("frame 1 names no open listen")
+	errWrongToken    = errors.New("frame 1 does not prove the token")
+	errReplay        = errors.New("frame 1 was seen before (replay)")
+	errNoConfirm     = errors.New("frame 3 does not prove the token")
+)
+
+// receive runs the passive side of one connection: silence until frame 1
+// proves the token, then frame 2, then what the role asks for.
+func (r *rendezvous) receive(s *socket, c *conn, w *waiting) {
+	c.SetDeadline(time.Now().Add(handshakeLimit))
+	f1, l, err := r.frame1(c)
+	r.pending.leave(w)
+	if err != nil {
+		r.core.noise.dropped(c.remote().Addr(), s.addr.String(), err)
+		c.Close()
+		return
+	}
+	// Only the first stream of a comm and a control connection pause for an
+	// answer; on a further stream data may follow at once, so nothing is read ahead.
+	from := io.Reader(c)
+	if f1.Role == wire.RoleStream {
+		from = io.LimitReader(c, wire.Frame3Size+wire.StreamSize)
+	}
+	rd := readers.Get().(*wire.Reader)
+	rd.Reset(from)
+	h := &handshake{core: r.core, listener: l, conn: c, f1: f1, reader: rd}
+	err = h.run()
+	rd.Reset(nil)
+	readers.Put(rd)
+	if err != nil {
+		c.Close()
+		l.ctx.opts.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Peer, "accept", "%s connection: %w", f1.Role, err).
+			On(l.dev.Name).With(h.peer()))
+	}
+}
+
+// frame1 reads and judges the first 64 bytes. Bytes that cannot be a frame 1
+// end the connection as soon as they are there.
+func (r *rendezvous) frame1(c *conn) (wire.Frame1, *Listener, error) {
+	var b [wire.Frame1Size]byte
+	for got := 0; got < len(b); {
+		n, err := c.Read(b[got:])
+		if got += n; err != nil {
+			return wire.Frame1{}, nil, fmt.Errorf("%d of 64 bytes of frame 1: %w", got, err)
+		}
+		if !wire.CouldBeFrame1(b[:got]) {
+			return wire.Frame1{}, nil, fmt.Errorf("it begins with %q", b[:min(got, 16)])
+		}
+	}
+	f1, err := wire.ParseFrame1(b[:])
+	if err != nil {
+		return wire.Frame1{}, nil, err
+	}
+	l := r.lookup(f1.ListenID)
+	switch {
+	case l == nil:
+		return wire.Frame1{}, nil, errUnknownListen
+	case !f1.Verify(&l.token):
+		return wire.Frame1{}, nil, errWrongToken
+	case !l.fresh(f1.Nonce):
+		return wire.Frame1{}, nil, errReplay
+	}
+	return f1, l, nil
+}
+
+// handshake is the passive side of a connection whose frame 1 is verified.
+type handshake struct {
+	core     *Core
+	listener *Listener
+	conn     *conn
+	f1       wire.Frame1
+	reader   *wire.Reader
+	hello    wire.Hello // the peer's
+}
+
+func (h *handshake) peer() string {
+	if h.hello.Host == "" {
+		return h.conn.remote().String()
+	}
+	return peerName(&h.hello, h.conn)
+}
+
+// run answers frame 1 and serves the role. It returns when the connection has
+// found its owner, or failed.
+func (h *handshake) run() error {
+	f2 := wire.Frame2{Nonce: newNonce()}
+	f2.Sign(&h.listener.token, &h.f1)
+	if _, err := h.conn.Write(f2.Append(nil)); err != nil {
+		return fmt.Errorf("sending frame 2: %w", err)
+	}
+	b, err := h.reader.Bytes(wire.Frame3Size)
+	if err != nil {
+		return fmt.Errorf("reading frame 3: %w", err)
+	}
+	f3, err := wire.ParseFrame3(b)
+	if err != nil {
+		return err
+	}
+	if !f3.Verify(&h.listener.token, &h.f1, &f2) {
+		return errNoConfirm
+	}
+	h.conn.SetDeadline(time.Now().Add(h.core.timeout))
+	switch h.f1.Role {
+	case wire.RoleStream:
+		return h.stream()
+	case wire.RoleControl:
+		return h.control()
+	}
+	return h.comm()
+}
+
+// readHello reads the peer's hello and answers with ours followed by rest;
+// when the versions differ both sides can name each other.
+func (h *handshake) readHello(rest func(b []byte) []byte) error {
+	frame, err := h.reader.Next()
+	if err != nil {
+		return fmt.Errorf("reading hello: %w", err)
+	}
+	if h.hello, err = wire.ParseHello(frame); err != nil {
+		return err
+	}
+	mine := h.core.hello(h.listener.dev)
+	b := mine.Append(nil)
+	if mismatch := versions(&mine, &h.hello); mismatch != nil {
+		h.conn.Write(b)
+		rdma.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
+		return mismatch
+	}
+	if rest == nil {
+		return nil
+	}
+	if _, err := h.conn.Write(rest(b)); err != nil {
+		return fmt.Errorf("sending hello: %w", err)
+	}
+	return nil
+}
+
+// comm serves the first stream of a comm: hello, lanes, then go.
+func (h *handshake) comm() error {
+	l := h.listener
+	streams := max(1, min(l.dev.Streams, wire.MaxStreams))
+	in := newInbound(h, streams)
+	rejected := false
+	err := h.readHello(func(b []byte) []byte {
+		in.hello = h.hello
+		if rejected = !in.register(); rejected {
+			m := wire.Reject{Reason: "the listen is closing, or has as many connections as a device takes"}
+			return m.Append(b)
+		}
+		m := wire.Lanes{Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: uint16(l.dev.Index), MTU: uint32(l.dev.MTU)}}}
+		return m.Append(b)
+	})
+	if err != nil {
+		in.abort(nil)
+		return err
+	}
+	if rejected {
+		return errors.New("refused: the listen is closing or full")
+	}
+	if h.reader.Buffered() != 0 {
+		err := fmt.Errorf("%d bytes before lanes were agreed", h.reader.Buffered())
+		in.abort(err)
+		return err
+	}
+	// The next byte after go may be data: read go and no more.
+	var b [wire.GoSize]byte
+	if _, err := io.ReadFull(h.conn, b[:]); err != nil {
+		err = fmt.Errorf("waiting for go: %w", err)
+		in.abort(nil)
+		return err
+	}
+	m, err := wire.ParseGo(b[:])
+	if err != nil {
+		in.abort(err)
+		return err
+	}
+	in.goes(m, h.conn)
+	return nil
+}
+
+// stream serves a further stream: it joins the comm whose nonce it names.
+func (h *handshake) stream() error {
+	frame, err := h.reader.Next()
+	if err != nil {
+		return fmt.Errorf("reading stream: %w", err)
+	}
+	m, err := wire.ParseStream(frame)
+	if err != nil {
+		return err
+	}
+	in := h.core.findInbound(m.Parent)
+	if in == nil || in.listener != h.listener {
+		return errors.New("it joins a comm that is not being set up")
+	}
+	return in.join(int(m.Index), h.conn)
+}
+
+// control serves a control connection: hello and inventories both ways, then
+// the session. This goroutine goes on as the session's reader.
+func (h *handshake) control() error {
+	if err := h.conn.apply(tcp.ControlOptions(h.core.cfg.Knobs, -1)); err != nil {
+		return err
+	}
+	if err := h.readHello(nil); err != nil {
+		return err
+	}
+	devices, err := readInventory(h.reader)
+	if err != nil {
+		return err
+	}
+	if n := h.reader.Buffered(); n != 0 {
+		return fmt.Errorf("%d bytes before the session was granted", n)
+	}
+	s := newSession(h.core, h.conn, &h.hello, devices, false)
+	s.id = random64() | 1
+	mine := h.core.hello(h.listener.dev)
+	inv := h.core.inventory()
+	grant := wire.Session{Header: wire.Header{Session: s.id}, Key: s.drawKey()}
+	if _, err := h.conn.Write(grant.Append(inv.Append(mine.Append(nil)))); err != nil {
+		return fmt.Errorf("sending session: %w", err)
+	}
+	h.conn.SetDeadline(time.Time{})
+	h.core.sessions.addPassive(s)
+	go s.read(wire.NewReader(h.conn))
+	return nil
+}
+
+// readInventory reads the frames of one inventory, a bounded number.
+func readInventory(rd *wire.Reader) ([]wire.Device, error) {
+	var all []wire.Device
+	for {
+		frame, err := rd.Next()
+		if err != nil {
+			return nil, fmt.Errorf("reading inventory: %w", err)
+		}
+		m, err := wire.ParseInventory(frame)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m.Devices...)
+		if len(all) > wire.MaxDevices || (m.Flags&wire.FlagMore != 0 && len(m.Devices) == 0) {
+			return nil, fmt.Errorf("inventory of more than %d devices: %w", wire.MaxDevices, wire.ErrMalformed)
+		}
+		if m.Flags&wire.FlagMore == 0 {
+			return all, nil
+		}
+	}
+}
+
+// versions tells two hellos that cannot work together, naming both hosts.
+func versions(mine, theirs *wire.Hello) *rdma.Error {
+	if mine.Speaks == theirs.Speaks {
+		return nil
+	}
+	return rdma.Errorf(rdma.Usage, "handshake", "%s runs weft %s (wire version %d), %s runs weft %s (wire version %d)",
+		mine.Host, build(mine), mine.Speaks, theirs.Host, build(theirs), theirs.Speaks).
+		Try("install the same weft on both hosts")
+}
+
+func build(h *wire.Hello) string {
+	if h.Build == "" {
+		return "of an unnamed build"
+	}
+	return h.Build
+}
+
+// peerName is how messages call the process at the other end of c.
+func peerName(h *wire.Hello, c *conn) string {
+	return fmt.Sprintf("%s pid %d (%s)", h.Host, h.PID, c.remote())
+}

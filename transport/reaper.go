@@ -1,0 +1,186 @@
+package transport
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+)
+
+// reaper ends the streams of closed comms without losing a byte that the
+// kernel took: close() on a socket with unread input would reset it, and with it
+// what it has not sent yet. So it discards input, says that no more will come,
+// and reads to the peer's end. One goroutine serves all, and none exists while
+// there is nothing to reap.
+type reaper struct {
+	limit time.Duration
+
+	mu      sync.Mutex
+	poll    int               // epoll descriptor while running; protected by mu, as all below
+	wake    int               // eventfd, to tell the goroutine of newcomers
+	streams map[int]*draining // by descriptor
+	order   []*draining       // by deadline; entries already gone have fd -1
+	running bool
+}
+
+// draining is one stream; the last of its comm frees the executor's slab.
+type draining struct {
+	fd       int
+	deadline time.Time
+	owner    *drainingComm
+}
+
+type drainingComm struct {
+	fp   *fastpath.Comm
+	left int
+}
+
+func newReaper(limit time.Duration) *reaper {
+	return &reaper{limit: limit, poll: -1, wake: -1, streams: map[int]*draining{}}
+}
+
+// add takes over the descriptors of a closed comm.
+func (r *reaper) add(fds []int, fp *fastpath.Comm) {
+	owner := &drainingComm{fp: fp}
+	deadline := time.Now().Add(r.limit)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, fd := range fds {
+		if drain(fd) {
+			closeFD(fd)
+			continue
+		}
+		unix.Shutdown(fd, unix.SHUT_WR)
+		if !r.start() || r.watch(fd) != nil {
+			closeFD(fd) // out of descriptors: better a reset than a leak
+			continue
+		}
+		d := &draining{fd: fd, deadline: deadline, owner: owner}
+		owner.left++
+		r.streams[fd] = d
+		r.order = append(r.order, d)
+	}
+	if owner.left == 0 {
+		fp.Free()
+	}
+	fastpath.SetReaping(len(r.streams))
+	if r.running {
+		unix.Write(r.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+}
+
+// start makes sure that the goroutine runs. Called with mu held.
+func (r *reaper) start() bool {
+	if r.running {
+		return true
+	}
+	var err error
+	if r.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return false
+	}
+	if r.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		unix.Close(r.poll)
+		return false
+	}
+	fastpath.TrackFD(r.poll)
+	fastpath.TrackFD(r.wake)
+	r.watch(r.wake)
+	r.running = true
+	go r.run()
+	return true
+}
+
+func (r *reaper) watch(fd int) error {
+	return unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
+}
+
+// run reaps until nothing is left.
+func (r *reaper) run() {
+	events := make([]unix.EpollEvent, 128)
+	for {
+		r.mu.Lock()
+		wait := r.expire(time.Now())
+		if len(r.streams) == 0 {
+			r.running = false
+			closeFD(r.poll)
+			closeFD(r.wake)
+			r.mu.Unlock()
+			return
+		}
+		poll, wake := r.poll, r.wake
+		r.mu.Unlock()
+		n, err := unix.EpollWait(poll, events, int(wait/time.Millisecond)+1)
+		if err != nil && !errors.Is(err, syscall.EINTR) {
+			n = 0
+		}
+		r.mu.Lock()
+		for _, e := range events[:max(n, 0)] {
+			if int(e.Fd) == wake {
+				var b [8]byte
+				unix.Read(wake, b[:])
+				continue
+			}
+			if d := r.streams[int(e.Fd)]; d != nil && drain(d.fd) {
+				r.end(d)
+			}
+		}
+		fastpath.SetReaping(len(r.streams))
+		r.mu.Unlock()
+	}
+}
+
+// expire closes what has had its time and answers how long until the next.
+// Called with mu held.
+func (r *reaper) expire(now time.Time) time.Duration {
+	for len(r.order) > 0 {
+		d := r.order[0]
+		if d.fd >= 0 && now.Before(d.deadline) {
+			return d.deadline.Sub(now)
+		}
+		r.order[0] = nil
+		r.order = r.order[1:]
+		if d.fd >= 0 {
+			r.end(d)
+		}
+	}
+	fastpath.SetReaping(len(r.streams))
+	return 0
+}
+
+// end closes d. Called with mu held.
+func (r *reaper) end(d *draining) {
+	delete(r.streams, d.fd)
+	closeFD(d.fd)
+	d.fd = -1
+	d.owner.left--
+	if d.owner.left == 0 {
+		d.owner.fp.Free()
+	}
+}
+
+// drain discards what has arrived and reports whether the peer's end, or an
+// error, is behind it. What one call reads is bounded: epoll tells of the rest.
+func drain(fd int) bool {
+	var sink [16 << 10]byte
+	for range 64 {
+		n, err := unix.Read(fd, sink[:])
+		switch {
+		case errors.Is(err, syscall.EAGAIN):
+			return false
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || n == 0:
+			return true
+		}
+	}
+	return false
+}
+
+// closeFD closes a descriptor that a forked child would have closed too.
+func closeFD(fd int) {
+	fastpath.UntrackFD(fd)
+	unix.Close(fd)
+}

@@ -1,0 +1,185 @@
+package transport
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+const (
+	lingerIdle = 30 * time.Second // a control connection outlives its last comm by this
+	outLimit   = 1 << 20          // bytes waiting for a peer that does not read
+)
+
+// session is one control connection of a process pair, as one of the two sees
+// it. All comms that the connecting process has with the other share it.
+type session struct {
+	core    *Core
+	conn    *conn
+	id      uint64
+	key     [wire.KeySize]byte // by which a later version reopens it
+	peer    wire.Hello
+	name    string        // of the peer, for messages
+	devices []wire.Device // the peer's inventory
+	active  bool          // this process opened it
+
+	mu      sync.Mutex
+	members map[uint64]*member // by comm id; protected by mu, as all below
+	users   int                // active side: comms and handshakes that need it
+	idle    *time.Timer
+	ended   error // why it is over, nil while it stands
+	parting bool  // bye was said, by either side
+
+	out struct {
+		sync.Mutex
+		queue   []byte // protected, as all below
+		spare   []byte
+		writing bool
+		message uint64
+	}
+}
+
+// member is one comm of a session.
+type member struct {
+	session *session
+	id      uint64
+	comm    *Comm // nil until it is built; protected by session.mu, as all below
+	closed  bool  // the peer closed it in good order
+	failed  error // it failed before it was built
+	gone    bool
+}
+
+func (m *member) header() wire.Header { return wire.Header{Comm: m.id} }
+
+func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, active bool) *session {
+	return &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
+		members: map[uint64]*member{}}
+}
+
+func (s *session) drawKey() [wire.KeySize]byte {
+	rand.Read(s.key[:])
+	return s.key
+}
+
+// join adds a comm; nil when the session is over.
+func (s *session) join(id uint64) *member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil || s.members[id] != nil {
+		return nil
+	}
+	m := &member{session: s, id: id}
+	s.members[id] = m
+	return m
+}
+
+// leave removes a comm.
+func (s *session) leave(m *member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !m.gone {
+		m.gone = true
+		delete(s.members, m.id)
+	}
+}
+
+// hold keeps the session from ending for want of comms; false when it is over.
+func (s *session) hold() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil || s.parting {
+		return false
+	}
+	s.users++
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	return true
+}
+
+// release undoes hold. The connecting side closes an unused session after a while.
+func (s *session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	if s.users == 0 && s.active && s.ended == nil {
+		s.idle = time.AfterFunc(lingerIdle, s.part)
+	}
+}
+
+// part says bye if still nobody needs the session.
+func (s *session) part() {
+	s.mu.Lock()
+	if s.users > 0 || s.ended != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.parting = true
+	s.mu.Unlock()
+	s.core.sessions.forget(s)
+	s.tell(&wire.Bye{})
+	s.conn.CloseWrite()
+}
+
+// frame is a message that a session can send.
+type frame interface{ Append([]byte) []byte }
+
+// tell sends m and returns when it is with the kernel, or with a goroutine that
+// is sending already. A session that is over swallows it.
+func (s *session) tell(m frame) {
+	if s.enqueue(m) {
+		s.flush()
+	}
+}
+
+// tellLater sends m without waiting for the socket: for the host's threads.
+func (s *session) tellLater(m frame) {
+	if s.enqueue(m) {
+		go s.flush()
+	}
+}
+
+// enqueue appends m, numbered, and reports whether the caller is the one to flush.
+func (s *session) enqueue(m frame) bool {
+	s.out.Lock()
+	defer s.out.Unlock()
+	if len(s.out.queue) > outLimit {
+		go s.end(rdma.Errorf(rdma.Peer, "control connection", "%d bytes of messages wait for a peer that reads nothing", len(s.out.queue)).With(s.name))
+		return false
+	}
+	start := len(s.out.queue)
+	s.out.queue = m.Append(s.out.queue)
+	s.out.message++
+	wire.Stamp(s.out.queue[start:], s.id, s.out.message)
+	if s.out.writing {
+		return false
+	}
+	s.out.writing = true
+	return true
+}
+
+func (s *session) flush() {
+	for {
+		s.out.Lock()
+		b := s.out.queue
+		if len(b) == 0 {
+			s.out.writing = false
+			s.out.Unlock()
+			return
+		}
+		s.out.queue = s.out.spare[:0]
+		s.out.Unlock()
+		_, err := s.conn.Write(b)
+		s.out.Lock()
+		s.out.spare = b[:0]
+		s.out.Unlock()
+		if err != nil {
+			s.end(s.broken("sending", err))
+			return // writing stays set: nothing is sent any more
+		}
+	}
+}

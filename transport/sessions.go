@@ -1,0 +1,176 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// sessions are the control connections of this process, by direction.
+type sessions struct {
+	core *Core
+	mu   sync.Mutex
+	out  map[wire.ProcessID]*opening // opened or being opened by this process; protected by mu
+	in   map[*session]struct{}       // opened by others; protected by mu
+}
+
+// opening is a session of this process; s or err is valid once ready is closed.
+type opening struct {
+	ready chan struct{}
+	s     *session
+	err   error
+}
+
+func newSessions(c *Core) *sessions {
+	return &sessions{core: c, out: map[wire.ProcessID]*opening{}, in: map[*session]struct{}{}}
+}
+
+// get answers the session with process, held, opening it if need be. Of many
+// callers one opens; should its way fail, the next tries with a handle of its own.
+func (ss *sessions) get(ctx context.Context, process wire.ProcessID, open func() (*session, error)) (*session, error) {
+	for {
+		ss.mu.Lock()
+		o := ss.out[process]
+		mine := o == nil
+		if mine {
+			o = &opening{ready: make(chan struct{})}
+			ss.out[process] = o
+		}
+		ss.mu.Unlock()
+		if mine {
+			return ss.lead(process, o, open)
+		}
+		select {
+		case <-o.ready:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if o.err == nil && o.s.hold() {
+			return o.s, nil
+		}
+		ss.drop(process, o)
+	}
+}
+
+func (ss *sessions) lead(process wire.ProcessID, o *opening, open func() (*session, error)) (*session, error) {
+	o.s, o.err = open()
+	if o.err == nil && !o.s.hold() {
+		o.err = fmt.Errorf("the control connection ended at once")
+	}
+	if o.err != nil {
+		ss.drop(process, o)
+	}
+	close(o.ready)
+	return o.s, o.err
+}
+
+func (ss *sessions) drop(process wire.ProcessID, o *opening) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.out[process] == o {
+		delete(ss.out, process)
+	}
+}
+
+func (ss *sessions) addPassive(s *session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.in[s] = struct{}{}
+}
+
+// forget takes s out, so that a new connect opens another.
+func (ss *sessions) forget(s *session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.in, s)
+	if o := ss.out[s.peer.Process]; o != nil && o.s == s {
+		delete(ss.out, s.peer.Process)
+	}
+}
+
+func (ss *sessions) closeAll() {
+	ss.mu.Lock()
+	var all []*session
+	for s := range ss.in {
+		all = append(all, s)
+	}
+	for _, o := range ss.out {
+		select {
+		case <-o.ready:
+			if o.s != nil {
+				all = append(all, o.s)
+			}
+		default:
+		}
+	}
+	ss.mu.Unlock()
+	for _, s := range all {
+		s.mu.Lock()
+		s.parting = true
+		s.mu.Unlock()
+		s.end(rdma.Errorf(rdma.Host, "control connection", "this process closed it").With(s.name))
+	}
+}
+
+// openSession opens the control connection to the process behind a handle,
+// along the path that its comm's handshake won.
+func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *tcp.Device, trafficClass int32) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeLimit)
+	defer cancel()
+	w, err := c.attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass))
+	if err != nil {
+		return nil, fmt.Errorf("opening the control connection: %w", err)
+	}
+	s, err := w.session(dev)
+	if err != nil {
+		w.conn.Close()
+		return nil, fmt.Errorf("opening the control connection: %w", err)
+	}
+	return s, nil
+}
+
+// session is the active side of handshake.control.
+func (w *won) session(dev *tcp.Device) (*session, error) {
+	c := w.core
+	w.conn.SetDeadline(time.Now().Add(c.timeout))
+	mine, inv := c.hello(dev), c.inventory()
+	if err := w.confirm(inv.Append(mine.Append(nil))); err != nil {
+		return nil, err
+	}
+	rd := wire.NewReader(w.conn)
+	peer, err := w.readHello(rd, &mine)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := readInventory(rd)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := rd.Next()
+	if err != nil {
+		return nil, fmt.Errorf("reading session: %w", err)
+	}
+	grant, err := wire.ParseSession(frame)
+	if err != nil {
+		return nil, err
+	}
+	w.conn.SetDeadline(time.Time{})
+	s := newSession(c, w.conn, peer, devices, true)
+	s.id, s.key = grant.Session, grant.Key
+	go s.read(rd)
+	return s, nil
+}
+
+// String describes a path for messages.
+func (p path) String() string {
+	if p.local == (netip.Addr{}) {
+		return p.remote.String()
+	}
+	return fmt.Sprintf("%s from %s", p.remote, p.local)
+}

@@ -1,0 +1,68 @@
+package transport
+
+// unsafe and C here: the pointer to the const upcall table, and the fault that
+// the executor passes.
+
+/*
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}
+#include "upcall.h"
+*/
+import "C"
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+)
+
+// lastCore speaks for faults that belong to no comm: a stale or foreign handle
+// does not tell whose it was.
+var lastCore atomic.Pointer[Core]
+
+func upcalls() unsafe.Pointer { return unsafe.Pointer(C.weft_core_upcalls()) }
+
+func installUpcalls(c *Core) {
+	lastCore.Store(c)
+	fastpath.SetDefaultUpcalls(upcalls())
+}
+
+//export weftCoreFault
+func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
+	c := lastCore.Load()
+	defer func() {
+		if r := recover(); r != nil {
+			err := rdma.Errorf(rdma.Internal, "fault", "panic: %v %s", r, debug.Stack())
+			rdma.Say(c.cfg.Log, err)
+			code = C.int(c.cfg.Code(err, newestABI))
+		}
+	}()
+	ft := fault{
+		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry),
+		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where),
+	}
+	if comm, ok := comms.get(uint64(cookie)); ok {
+		return C.int(comm.fault(&ft))
+	}
+	err := ft.describe("call", "", "")
+	rdma.Say(c.cfg.Log, err)
+	return C.int(c.cfg.Code(err, newestABI))
+}
+
+const (
+	faultPeerClosed = C.WF_FAULT_PEER_CLOSED
+	faultSocket     = C.WF_FAULT_SOCKET
+	faultProtocol   = C.WF_FAULT_PROTOCOL
+	faultTooLarge   = C.WF_FAULT_TOO_LARGE
+	faultHandle     = C.WF_FAULT_HANDLE
+	faultArgument   = C.WF_FAULT_ARGUMENT
+	faultMR         = C.WF_FAULT_MR
+	faultInternal   = C.WF_FAULT_INTERNAL
+)
+
+// newestABI stands for the table where none is known; the codes of misuse are
+// the same in all.
+const newestABI = 12
