@@ -116,13 +116,25 @@ func Start(o Options) (*Host, error) {
 	go h.bury()
 	select {
 	case <-ready:
-		return h, nil
+		return h, h.loadFirst()
 	case <-h.dead:
 		return nil, h.Err()
 	case <-time.After(o.Deadline):
 		h.Kill()
 		return nil, fmt.Errorf("start %s: not ready within %v", o.Name, o.Deadline)
 	}
+}
+
+// loadFirst opens the library that WEFT_HOST_FIRST names, so that a whole test
+// suite can run beside a second Go library in the same process.
+func (h *Host) loadFirst() error {
+	if first := os.Getenv("WEFT_HOST_FIRST"); first != "" {
+		if _, err := h.Load(first); err != nil {
+			h.Kill()
+			return fmt.Errorf("WEFT_HOST_FIRST: %w", err)
+		}
+	}
+	return nil
 }
 
 func environment(o Options) []string {

@@ -208,7 +208,7 @@ func (n *Net) Test(req Ptr, count int) (done bool, sizes []int64, err error) {
 
 // Wait repeats test until the request is done.
 func (n *Net) Wait(req Ptr, count int, limit time.Duration) (sizes []int64, err error) {
-	r, err := n.h.CallIn(limit+30*time.Second, n.Data, "net.wait", Args{"on", n.As, "req", req, "n", count, "limit", limit})
+	r, err := n.h.CallIn(limit+30*time.Second, n.Data, "net.test", Args{"on", n.As, "req", req, "n", count, "poll", 1, "limit", limit})
 	return r.Ints("size"), err
 }
 

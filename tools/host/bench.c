@@ -1,0 +1,262 @@
+/* One-way bandwidth, ping-pong and the price of test, over a bound table or, as the
+ * reference, over a plain non-blocking TCP socket with the same buffers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "host.h"
+
+enum { MAX_WINDOW = 256 };
+
+static char* slot_at(char* buf, int64_t i, int64_t size, int64_t span) {
+  const int64_t step = (size + 63) & ~(int64_t)63, n = step ? span / step : 0;
+  return buf + (n > 1 ? i % n * step : 0);
+}
+
+static void sleep_ns(int64_t ns, bool spin) {
+  const int64_t until = now_ns() + ns;
+  struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+  if (!spin && ns > 0) nanosleep(&t, NULL);
+  while (spin && now_ns() < until) continue;
+}
+
+/* role send or recv; window requests in flight; check compares with the seed pattern. */
+static void c_bw(struct req* q) {
+  const struct table* t = table_of(q, "net");
+  if (!t) return;
+  const bool sender = strcmp(str(q, "role", "send"), "send") == 0;
+  void *comm = ptr(q, "comm"), *mh = ptr(q, "mh"), *reqs[MAX_WINDOW];
+  char* buf = ptr(q, "buf");
+  const int64_t size = num(q, "size", 8), count = num(q, "count", 1), span = num(q, "span", size);
+  int64_t window = num(q, "window", 8), posted = 0, done = 0, tests = 0, nulls = 0;
+  size_t bad = 0;
+  if (window > MAX_WINDOW) window = MAX_WINDOW;
+  sleep_ns(num(q, "delay", 0) * 1000000, false);
+  struct clock c;
+  clock_start(&c, q);
+  while (done < count) {
+    while (posted < count && posted - done < window) {
+      void *data = slot_at(buf, posted, size, span), *ph = NULL, *req = NULL;
+      int64_t n = size;
+      int tag = 1, rc;
+      if (sender && num(q, "check", 0)) pattern_fill(data, (size_t)size, (uint64_t)(num(q, "seed", 0) + posted));
+      rc = sender ? LOOP("isend", t->isend(t, comm, data, n, tag, mh, NULL, &req))
+                  : LOOP("irecv", t->irecv(t, comm, 1, &data, &n, &tag, &mh, &ph, &req));
+      if (rc != 0) return loop_failed(q, sender ? "isend" : "irecv", rc);
+      if (!req) {
+        nulls++;
+        break;
+      }
+      reqs[posted++ % window] = req;
+    }
+    int ok = 0, got = 0, rc = 0;
+    if (done < posted) {
+      rc = LOOP("test\0", net_test(t, reqs[done % window], &ok, &got));
+      tests++;
+    }
+    if (rc != 0) return loop_failed(q, "test", rc);
+    if (ok && !sender) {
+      if (got != size) return fail(q, "fault", "message %lld has %d bytes", (long long)done, got);
+      if (num(q, "check", 0))
+        bad += pattern_check(slot_at(buf, done, size, span), (size_t)size,
+                             (uint64_t)(num(q, "seed", 0) + done), NULL);
+    }
+    done += ok;
+    if (!ok && (tests & 1023) == 0 && clock_late(&c, q)) return;
+  }
+  clock_cpu(&c, q);
+  out_num(q, "bytes", size * count);
+  out_num(q, "tests", tests);
+  out_num(q, "nulls", nulls);
+  out_num(q, "bad", (int64_t)bad);
+}
+
+/* The same over a socket: as fast as write and read alone can be. */
+static void c_plain_bw(struct req* q) {
+  const int fd = (int)num(q, "fd", -1);
+  const bool sender = strcmp(str(q, "role", "send"), "send") == 0;
+  char* buf = ptr(q, "buf");
+  const int64_t size = num(q, "size", 8), count = num(q, "count", 1), span = num(q, "span", size);
+  struct clock c;
+  uint32_t idle = 0;
+  clock_start(&c, q);
+  for (int64_t i = 0; i < count; i++) {
+    char* data = slot_at(buf, i, size, span);
+    for (int64_t at = 0; at < size;) {
+      const ssize_t n = sender ? send(fd, data + at, (size_t)(size - at), MSG_NOSIGNAL | MSG_DONTWAIT)
+                               : recv(fd, data + at, (size_t)(size - at), MSG_DONTWAIT);
+      if (n > 0) {
+        at += n;
+      } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        return fail(q, "fault", "socket: %s", n ? strerror(errno) : "closed by the peer");
+      } else if ((++idle & 1023) == 0 && clock_late(&c, q)) {
+        return;
+      }
+    }
+  }
+  clock_cpu(&c, q);
+  out_num(q, "bytes", size * count);
+}
+
+/* One ping-pong, by whichever transport. */
+struct pair {
+  const struct table* t;
+  void *send, *recv, *smh, *rmh, *rreq, *sreq;
+  int fd;
+  int64_t size;
+  char *out, *in;
+  const struct clock* clock;
+  struct req* q;
+};
+
+static int post_recv(struct pair* p) {
+  void *data = p->in, *ph = NULL;
+  int64_t n = p->size;
+  int tag = 1, rc = 0;
+  if (p->fd >= 0) return 0;
+  p->rreq = NULL;
+  for (uint32_t i = 1; rc == 0 && !p->rreq; i++) {
+    rc = LOOP("irecv", p->t->irecv(p->t, p->recv, 1, &data, &n, &tag, &p->rmh, &ph, &p->rreq));
+    if ((i & 1023) == 0 && clock_late(p->clock, p->q)) return -1;
+  }
+  return rc;
+}
+
+static int do_send(struct pair* p) {
+  int rc = 0;
+  if (p->fd >= 0)
+    return send(p->fd, p->out, (size_t)p->size, MSG_NOSIGNAL) == p->size ? 0 : (int)ncclRemoteError;
+  p->sreq = NULL;
+  for (uint32_t i = 1; rc == 0 && !p->sreq; i++) {
+    rc = LOOP("isend", p->t->isend(p->t, p->send, p->out, p->size, 1, p->smh, NULL, &p->sreq));
+    if ((i & 1023) == 0 && clock_late(p->clock, p->q)) return -1;
+  }
+  return rc;
+}
+
+/* Polls the receive, and the send that may still be under way. */
+static int do_recv(struct pair* p) {
+  int64_t at = 0;
+  int rc = 0, ok = 0, size;
+  for (uint32_t i = 1; rc == 0; i++) {
+    if (p->fd >= 0) {
+      const ssize_t n = recv(p->fd, p->in + at, (size_t)(p->size - at), MSG_DONTWAIT);
+      if (n == 0 || (n < 0 && errno != EAGAIN)) return (int)ncclRemoteError;
+      at += n > 0 ? n : 0;
+      if (at == p->size) return 0;
+    } else {
+      if (!ok) rc = LOOP("test\0", net_test(p->t, p->rreq, &ok, &size));
+      int sent = !p->sreq;
+      if (rc == 0 && !sent) rc = LOOP("test\0", net_test(p->t, p->sreq, &sent, &size));
+      if (sent) p->sreq = NULL;
+      if (ok && sent) return rc;
+    }
+    if ((i & 1023) == 0 && clock_late(p->clock, p->q)) return -1;
+  }
+  return rc;
+}
+
+static void ping_pong(struct req* q, const struct table* t, int fd) {
+  const bool ping = strcmp(str(q, "role", "ping"), "ping") == 0, spin = num(q, "spin", 0) != 0;
+  const int64_t iters = num(q, "iters", 1000), warm = num(q, "warm", 100);
+  const int64_t idle = num(q, "idle", 0) * 1000, size = num(q, "size", 8);
+  struct clock c;
+  struct pair p = {.t = t, .fd = fd, .send = ptr(q, "send"), .recv = ptr(q, "recv"),
+                   .smh = ptr(q, "smh"), .rmh = ptr(q, "rmh"), .size = size, .out = ptr(q, "buf"),
+                   .in = (char*)ptr(q, "buf") + ((size + 63) & ~(int64_t)63), .clock = &c, .q = q};
+  int64_t* ns = calloc((size_t)(iters + 1), sizeof *ns);
+  if (!ns) return fail(q, "nomem", "%lld samples", (long long)iters);
+  clock_start(&c, q);
+  int rc = ping ? 0 : post_recv(&p);
+  for (int64_t i = -warm; rc == 0 && i < iters; i++) {
+    if (i == 0) {
+      const int64_t limit = c.limit;
+      clock_start(&c, q);
+      c.limit = limit;
+    }
+    if (ping) {
+      sleep_ns(idle, spin);
+      const int64_t t0 = now_ns();
+      rc = do_send(&p);
+      if (rc == 0) rc = post_recv(&p);
+      if (rc == 0) rc = do_recv(&p);
+      if (i >= 0) ns[i] = (now_ns() - t0) / 2;
+    } else {
+      rc = do_recv(&p);
+      if (rc == 0) rc = do_send(&p);
+      if (rc == 0 && i + 1 < iters) rc = post_recv(&p);
+    }
+  }
+  int done = !p.sreq, got;
+  while (rc == 0 && !done) rc = LOOP("test\0", net_test(t, p.sreq, &done, &got));
+  if (rc > 0) loop_failed(q, "isend, irecv or test", rc);
+  if (rc == 0) {
+    clock_cpu(&c, q);
+    if (ping) percentiles(q, ns, (int)iters);
+  }
+  free(ns);
+}
+
+static void c_lat(struct req* q) {
+  const struct table* t = table_of(q, "net");
+  if (t) ping_pong(q, t, -1);
+}
+
+static void c_plain_lat(struct req* q) { ping_pong(q, NULL, (int)num(q, "fd", -1)); }
+
+/* What a test costs that finds nothing, and one that finds a finished request: the
+ * peer sends 8 messages of size once `delay` ms have passed (bw delay= count=8). */
+static void c_testcost(struct req* q) {
+  enum { N = 8 };
+  const struct table* t = table_of(q, "net");
+  if (!t) return;
+  char* buf = ptr(q, "buf");
+  void *mh = ptr(q, "mh"), *reqs[N], *ph = NULL;
+  const int64_t size = num(q, "size", 8), iters = num(q, "iters", 100000);
+  struct clock c;
+  int rc, ok = 0, got;
+  clock_start(&c, q);
+  for (int i = 0; i < N;) {
+    void* data = buf + i * ((size + 63) & ~(int64_t)63);
+    int64_t n = size;
+    int tag = 1;
+    rc = t->irecv(t, ptr(q, "recv"), 1, &data, &n, &tag, &mh, &ph, &reqs[i]);
+    if (rc != 0) return loop_failed(q, "irecv", rc);
+    if (reqs[i]) i++;
+    if (clock_late(&c, q)) return;
+  }
+  int64_t t0 = now_ns();
+  for (int64_t i = 0; i < iters; i++) {
+    rc = net_test(t, reqs[N - 1], &ok, &got);
+    if (rc != 0 || ok) return fail(q, "fault", "test %lld: rc %d, done %d", (long long)i, rc, ok);
+  }
+  out_double(q, "idle", (double)(now_ns() - t0) / (double)iters);
+  while (!ok) { /* the last message's request: what it reads completes the others */
+    rc = net_test(t, reqs[N - 1], &ok, &got);
+    if (rc != 0) return loop_failed(q, "test", rc);
+    if (clock_late(&c, q)) return;
+  }
+  t0 = now_ns();
+  int found = 0;
+  for (int i = 0; i < N - 1; i++, found += ok) {
+    ok = 0;
+    rc = net_test(t, reqs[i], &ok, &got);
+    if (rc != 0) return loop_failed(q, "test", rc);
+  }
+  out_double(q, "done", (double)(now_ns() - t0) / (N - 1));
+  out_num(q, "found", found);
+  for (int i = 0; found < N - 1 && i < N - 1; i++) /* a plugin that completes one a call */
+    for (ok = 0; !ok && !clock_late(&c, q);)
+      if (net_test(t, reqs[i], &ok, &got) != 0) break;
+}
+
+const struct command bench_commands[] = {{"bw", c_bw},
+                                         {"lat", c_lat},
+                                         {"testcost", c_testcost},
+                                         {"plain.bw", c_plain_bw},
+                                         {"plain.lat", c_plain_lat},
+                                         {NULL, NULL}};

@@ -1,0 +1,53 @@
+/* Limits, CPU time and percentiles of the loops. */
+#include <stdlib.h>
+#include <sys/time.h>
+
+#include "host.h"
+
+void clock_start(struct clock* c, const struct req* q) {
+  c->t0 = now_ns();
+  c->limit = c->t0 + num(q, "limit", 30000) * 1000000;
+  getrusage(RUSAGE_SELF, &c->ru);
+}
+
+bool clock_late(const struct clock* c, struct req* q) {
+  if (now_ns() <= c->limit) return false;
+  q->ns = -1;
+  fail(q, "deadline", "not done within %lld ms", (long long)num(q, "limit", 30000));
+  return true;
+}
+
+static int64_t tv_ns(struct timeval t) { return (t.tv_sec * 1000000LL + t.tv_usec) * 1000; }
+
+void clock_cpu(const struct clock* c, struct req* q) {
+  struct rusage ru;
+  getrusage(RUSAGE_SELF, &ru);
+  out_double(q, "us", (double)(now_ns() - c->t0) / 1000);
+  out_num(q, "utime", tv_ns(ru.ru_utime) - tv_ns(c->ru.ru_utime));
+  out_num(q, "stime", tv_ns(ru.ru_stime) - tv_ns(c->ru.ru_stime));
+}
+
+/* The reply of a loop that a plugin's error ended. */
+void loop_failed(struct req* q, const char* slot, int rc) {
+  out_num(q, "rc", rc);
+  out_str(q, "slot", slot);
+}
+
+static int by_value(const void* a, const void* b) {
+  const int64_t x = *(const int64_t*)a, y = *(const int64_t*)b;
+  return (x > y) - (x < y);
+}
+
+void percentiles(struct req* q, int64_t* ns, int n) {
+  static const struct {
+    const char* key;
+    int per_mille;
+  } p[] = {{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p999", 999}, {"max", 1000}};
+  if (n <= 0) return;
+  qsort(ns, (size_t)n, sizeof *ns, by_value);
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += (double)ns[i];
+  for (size_t i = 0; i < sizeof p / sizeof *p; i++)
+    out_num(q, p[i].key, ns[(int64_t)(n - 1) * p[i].per_mille / 1000]);
+  out_double(q, "mean", sum / n);
+}

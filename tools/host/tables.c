@@ -1,0 +1,110 @@
+/* Every version of every table, through its header and its template. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+/* A string of the properties; (fill) when the plugin did not write the pointer. */
+static void out_props_str(struct req* q, const char* key, const char* s, int fill) {
+  const char* untouched;
+  memset(&untouched, fill, sizeof untouched);
+  out_str(q, key, s == untouched ? "(fill)" : s);
+}
+
+#define V 2
+#define HEADER "net_v2.h"
+#include "net_call.inc"
+#define V 3
+#define HEADER "net_v3.h"
+#include "net_call.inc"
+#define V 4
+#define HEADER "net_v4.h"
+#include "net_call.inc"
+#define V 5
+#define HEADER "net_v5.h"
+#include "net_call.inc"
+#define V 6
+#define HEADER "net_v6.h"
+#include "net_call.inc"
+#define V 7
+#define HEADER "net_v7.h"
+#include "net_call.inc"
+#define V 8
+#define HEADER "net_v8.h"
+#include "net_call.inc"
+#define V 9
+#define HEADER "net_v9.h"
+#include "net_call.inc"
+#define V 10
+#define HEADER "net_v10.h"
+#include "net_call.inc"
+#define V 11
+#define HEADER "net_v11.h"
+#include "net_call.inc"
+#define V 12
+#define HEADER "net_v12.h"
+#include "net_call.inc"
+#define V 3
+#include "coll_call.inc"
+#define V 4
+#include "coll_call.inc"
+#define V 5
+#include "coll_call.inc"
+#define V 6
+#include "coll_call.inc"
+#define V 7
+#include "coll_call.inc"
+#define V 8
+#include "coll_call.inc"
+#define V 9
+#include "coll_call.inc"
+#define V 10
+#include "coll_call.inc"
+#define V 11
+#include "coll_call.inc"
+#define V 12
+#include "coll_call.inc"
+#define V 1
+#include "profiler_v1.h"
+#include "prof_call.inc"
+#define V 2
+#include "profiler_v2.h"
+#include "prof_call.inc"
+#define V 3
+#include "profiler_v3.h"
+#include "prof_call.inc"
+#define V 4
+#include "profiler_v4.h"
+#include "prof_call.inc"
+#define V 5
+#include "profiler_v5.h"
+#include "prof_call.inc"
+#define V 6
+#include "profiler_v6.h"
+#include "prof_call.inc"
+
+static const struct table* const net[] = {
+    NULL, NULL, &net_table_v2, &net_table_v3, &net_table_v4, &net_table_v5, &net_table_v6, &net_table_v7, &net_table_v8, &net_table_v9, &net_table_v10, &net_table_v11, &net_table_v12};
+static const struct table* const coll[] = {
+    NULL, NULL, NULL, &coll_table_v3, &coll_table_v4, &coll_table_v5, &coll_table_v6, &coll_table_v7, &coll_table_v8, &coll_table_v9, &coll_table_v10, &coll_table_v11, &coll_table_v12};
+static const struct table* const prof[] = {
+    NULL, &prof_table_v1, &prof_table_v2, &prof_table_v3, &prof_table_v4, &prof_table_v5, &prof_table_v6};
+
+const struct table* table_known(const char* family, int version) {
+  if (version < 0) return NULL;
+  if (strcmp(family, "net") == 0) return version <= 12 ? net[version] : NULL;
+  if (strcmp(family, "coll") == 0) return version <= 12 ? coll[version] : NULL;
+  return strcmp(family, "prof") == 0 && version <= 6 ? prof[version] : NULL;
+}
+
+const char* const slot_names[S_COUNT] = {
+#define NAME(s) [S_##s] = #s
+    NAME(init), NAME(devices), NAME(pciPath), NAME(ptrSupport), NAME(getProperties), NAME(listen),
+    NAME(connect), NAME(accept), NAME(regMr), NAME(regMrDmaBuf), NAME(deregMr), NAME(isend),
+    NAME(irecv), NAME(flush), NAME(iflush), NAME(test), NAME(closeSend), NAME(closeRecv),
+    NAME(closeListen), NAME(getDeviceMr), NAME(irecvConsumed), NAME(makeVDevice), NAME(finalize),
+    NAME(setNetAttr), NAME(reduceSupport), NAME(iallreduce), NAME(iallgather),
+    NAME(ireducescatter), NAME(closeColl), NAME(startEvent), NAME(stopEvent),
+    NAME(recordEventState),
+#undef NAME
+};
