@@ -119,7 +119,7 @@ static ncclResult_t collnet_v5_reduceSupport(ncclDataType_t dataType, ncclRedOp_
 static ncclResult_t collnet_v5_regMr(void* collComm, void* data, int size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative");
+  if (size < 0) return (ncclResult_t)weft_misuse("collNet.regMr", "size is negative");
   return (ncclResult_t)weft_coll_regMr((uintptr_t)collComm, (uintptr_t)data, (size_t)size, type, (uintptr_t*)mhandle);
 }
 
@@ -132,7 +132,7 @@ static ncclResult_t collnet_v5_deregMr(void* collComm, void* mhandle) {
 static ncclResult_t collnet_v5_iallreduce(void* collComm, void* sendData, void* recvData, int count, ncclDataType_t dataType, ncclRedOp_t redOp, void* sendMhandle, void* recvMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (count < 0) return (ncclResult_t)weft_misuse("iallreduce", "count is negative");
+  if (count < 0) return (ncclResult_t)weft_misuse("collNet.iallreduce", "count is negative");
   return (ncclResult_t)weft_coll_iallreduce((uintptr_t)collComm, (uintptr_t)sendData, (uintptr_t)recvData, (size_t)count, dataType, redOp, (uintptr_t)sendMhandle, (uintptr_t)recvMhandle, (uintptr_t*)request);
 }
 

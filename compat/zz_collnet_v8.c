@@ -164,14 +164,14 @@ static ncclResult_t collnet_v8_deregMr(void* collComm, void* mhandle) {
 static ncclResult_t collnet_v8_iallreduce(void* collComm, void* sendData, void* recvData, int count, ncclDataType_t dataType, ncclRedOp_t redOp, void* sendMhandle, void* recvMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (count < 0) return (ncclResult_t)weft_misuse("iallreduce", "count is negative");
+  if (count < 0) return (ncclResult_t)weft_misuse("collNet.iallreduce", "count is negative");
   return (ncclResult_t)weft_coll_iallreduce((uintptr_t)collComm, (uintptr_t)sendData, (uintptr_t)recvData, (size_t)count, dataType, redOp, (uintptr_t)sendMhandle, (uintptr_t)recvMhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v8_iallgather(void* collComm, void* sendData, int nRecvParts, ncclNetSGE_v8_t* recvParts, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, void* sendMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (nRecvParts < 1 || nRecvParts > 64) return (ncclResult_t)weft_misuse("iallgather", "nRecvParts is not between 1 and 64");
+  if (nRecvParts < 1 || nRecvParts > 64) return (ncclResult_t)weft_misuse("collNet.iallgather", "nRecvParts is not between 1 and 64");
   ncclNetSGE_cur_t recvParts_cur[64];
   for (int i = 0; i < nRecvParts; i++) {
     lift_ncclNetSGE_v8(&recvParts_cur[i], &recvParts[i]);
@@ -182,7 +182,7 @@ static ncclResult_t collnet_v8_iallgather(void* collComm, void* sendData, int nR
 static ncclResult_t collnet_v8_ireducescatter(void* collComm, int nSendParts, ncclNetSGE_v8_t* sendParts, void* recvData, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, ncclDataType_t dataType, ncclRedOp_t redOp, void* recvMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (nSendParts < 1 || nSendParts > 64) return (ncclResult_t)weft_misuse("ireducescatter", "nSendParts is not between 1 and 64");
+  if (nSendParts < 1 || nSendParts > 64) return (ncclResult_t)weft_misuse("collNet.ireducescatter", "nSendParts is not between 1 and 64");
   ncclNetSGE_cur_t sendParts_cur[64];
   for (int i = 0; i < nSendParts; i++) {
     lift_ncclNetSGE_v8(&sendParts_cur[i], &sendParts[i]);

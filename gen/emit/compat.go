@@ -77,7 +77,7 @@ func (b *body) linef(format string, a ...any) { fmt.Fprintf(b, "  "+format+"\n",
 
 // misuse refuses the call when a condition holds.
 func (b *body) misuse(indent, cond, what string) {
-	b.linef(`%sif (%s) return (ncclResult_t)weft_misuse("%s", "%s");`, indent, cond, b.slot.Name, what)
+	b.linef(`%sif (%s) return (ncclResult_t)weft_misuse("%s", "%s");`, indent, cond, callName(b.slot.Core), what)
 }
 
 // function writes one adapter.

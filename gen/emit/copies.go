@@ -22,6 +22,11 @@ func copyFunction(c *plan.Copy) string {
 	for _, s := range c.Steps {
 		step(&b, "  ", s)
 	}
+	for _, s := range c.Steps { // after the counters were copied
+		if s.Clamp != "" {
+			fmt.Fprintf(&b, "  if (to->%s > %d) to->%s = %d;\n", s.Clamp, s.Len, s.Clamp, s.Len)
+		}
+	}
 	b.WriteString("}\n")
 	return b.String()
 }
@@ -44,9 +49,6 @@ func step(b *strings.Builder, in string, s *plan.Step) {
 		fmt.Fprintf(b, "%s%s(&to->%s, &from->%s);\n", in, s.Copy.Name, s.Dst, s.Src)
 	case s.Len > 0:
 		fmt.Fprintf(b, "%sfor (int i = 0; i < %d; i++) to->%s[i] = from->%s[i];\n", in, s.Len, s.Dst, s.Src)
-		if s.Clamp != "" {
-			fmt.Fprintf(b, "%sif (to->%s > %d) to->%s = %d;\n", in, s.Clamp, s.Len, s.Clamp, s.Len)
-		}
 	case s.CFunc != "":
 		fmt.Fprintf(b, "%sto->%s = %s(from->%s);\n", in, s.Dst, s.CFunc, s.Src)
 	default:
