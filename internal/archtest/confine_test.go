@@ -12,6 +12,7 @@ var cgo = map[string]string{
 	"transport/fastpath":   "the C executor and its Go view",
 	"transport/tcp":        "the stream pump",
 	"transport":            "the ops table through which C calls the core",
+	"transport/hostcalls":  "Go tests call the executor as a host does",
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
 	"compat":               "the version tables",
 	"internal/link/second": "the other Go library of a test",

@@ -1,0 +1,67 @@
+// Package hostcalls lets Go tests call the executor as a host's threads do;
+// the library does not contain it.
+package hostcalls
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -I${SRCDIR}/../fastpath
+#include "fastpath.h"
+
+static int call_isend(uintptr_t comm, uintptr_t data, size_t size, int tag, uintptr_t mh, uintptr_t* req) {
+	return weft_isend((void*)comm, (void*)data, size, tag, (void*)mh, NULL, (void**)req);
+}
+
+static int call_irecv(uintptr_t comm, int n, uintptr_t* data, size_t* sizes, int* tags, uintptr_t* mhs, uintptr_t* req) {
+	void *d[WF_GROUP], *m[WF_GROUP];
+	for (int i = 0; i < n && i < WF_GROUP; i++) {
+		d[i] = (void*)data[i];
+		m[i] = (void*)mhs[i];
+	}
+	return weft_irecv((void*)comm, n, d, sizes, tags, m, NULL, (void**)req);
+}
+
+static int call_test(uintptr_t req, int* done, int* sizes) { return weft_test((void*)req, done, sizes); }
+*/
+import "C"
+
+import (
+	_ "weft/transport/fastpath" // the executor itself
+)
+
+// Buf is memory that one entry of a call names.
+type Buf struct {
+	Addr   uintptr
+	Size   uint64
+	Tag    int32
+	Handle uintptr // of its registration
+}
+
+// Isend posts a send; a request of 0 means "not yet".
+func Isend(comm uintptr, b Buf) (request uintptr, code int32) {
+	var r C.uintptr_t
+	rc := C.call_isend(C.uintptr_t(comm), C.uintptr_t(b.Addr), C.size_t(b.Size), C.int(b.Tag), C.uintptr_t(b.Handle), &r)
+	return uintptr(r), int32(rc)
+}
+
+// Irecv posts a group of up to eight receives; a request of 0 means "not yet".
+func Irecv(comm uintptr, bufs ...Buf) (request uintptr, code int32) {
+	var data, handles [8]C.uintptr_t
+	var sizes [8]C.size_t
+	var tags [8]C.int
+	for i, b := range bufs {
+		data[i], sizes[i], tags[i], handles[i] = C.uintptr_t(b.Addr), C.size_t(b.Size), C.int(b.Tag), C.uintptr_t(b.Handle)
+	}
+	var r C.uintptr_t
+	rc := C.call_irecv(C.uintptr_t(comm), C.int(len(bufs)), &data[0], &sizes[0], &tags[0], &handles[0], &r)
+	return uintptr(r), int32(rc)
+}
+
+// Test asks a request; sizes are valid once done.
+func Test(request uintptr) (done bool, sizes [8]int32, code int32) {
+	var d C.int
+	var s [8]C.int
+	rc := C.call_test(C.uintptr_t(request), &d, &s[0])
+	for i := range s {
+		sizes[i] = int32(s[i])
+	}
+	return d != 0, sizes, int32(rc)
+}
