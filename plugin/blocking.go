@@ -1,0 +1,48 @@
+package plugin
+
+import (
+	"time"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// What the adapters of tables v2 to v4, whose calls block, wait for; compat's
+// wait.h has the same numbers.
+const (
+	waitConnect   = 0
+	waitAccept    = 1
+	waitFlush     = 2
+	waitCollFlush = 3
+)
+
+// blockingDeadline is how long such a call may take. The transport ends a
+// connect at the same limit and knows why; it gets a second to say so.
+func (p *process) blockingDeadline(kind int) time.Duration {
+	switch kind {
+	case waitConnect:
+		return p.knobs().Seconds(knob.ConnectTimeout) + time.Second
+	case waitAccept:
+		return p.knobs().Seconds(knob.AcceptTimeout)
+	}
+	return p.knobs().Seconds(knob.Timeout)
+}
+
+// blockingTimedOut is the error of one that took longer.
+func (p *process) blockingTimedOut(kind, table int, waited time.Duration) error {
+	c, err := p.contexts.find("wait", uintptr(table))
+	if err != nil || kind == waitCollFlush { // collNet has no contexts here
+		c = &netCtx{table: table, log: p.log}
+	}
+	waited = waited.Round(time.Millisecond)
+	switch kind {
+	case waitConnect:
+		return c.fail(rdma.Errorf(rdma.Network, "connect", "the peer did not answer within %v", waited).
+			Try("see whether it runs and can be reached; WEFT_CONNECT_TIMEOUT is the limit"))
+	case waitAccept:
+		return c.fail(rdma.Errorf(rdma.Peer, "accept", "no peer came within %v", waited).
+			Try("see whether all ranks run; WEFT_ACCEPT_TIMEOUT is the limit"))
+	}
+	return c.fail(rdma.Errorf(rdma.Internal, "flush", "not complete after %v", waited).
+		Try("please report it; WEFT_TIMEOUT is the limit"))
+}

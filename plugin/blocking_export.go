@@ -1,0 +1,26 @@
+package plugin
+
+// Called by compat's hand-written adapters; declared in zz_slow.h.
+
+/*
+#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/../headers
+#include "zz_slow.h"
+*/
+import "C"
+
+import "time"
+
+//export weft_blocking_deadline_ms
+func weft_blocking_deadline_ms(kind C.int) C.int64_t {
+	return C.int64_t(theProcess.blockingDeadline(int(kind)).Milliseconds())
+}
+
+//export weft_blocking_timedout
+func weft_blocking_timedout(kind, abi C.int, waited C.int64_t) (rc C.int) {
+	defer func() {
+		if r := recover(); r != nil {
+			rc = C.int(recovered("wait", r))
+		}
+	}()
+	return C.int(done("wait", theProcess.blockingTimedOut(int(kind), int(abi), time.Duration(waited)*time.Millisecond)))
+}

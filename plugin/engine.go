@@ -1,0 +1,52 @@
+package plugin
+
+import "weft/transport/rdma"
+
+// engine is what the plugin needs of the transport; bridge.go fits the real
+// one to it, tests bring their own.
+type engine interface {
+	Context(o contextOptions) netContext
+	Comm(handle uintptr, side side) (comm, error)
+	Listener(handle uintptr) (listener, error)
+}
+
+// contextOptions describe one use of the transport: a communicator, or all of
+// a process that shares an old table.
+type contextOptions struct {
+	Table        int
+	CommID       uint64
+	TrafficClass int32 // -1: none
+	Log          rdma.Logger
+}
+
+type netContext interface {
+	Listen(dev int, handle []byte) (listener, error)
+	Connect(dev int, trafficClass int32, handle []byte) (comm, error) // nil, nil: not yet
+	SetAttr(rdma.Attr)
+	Close() error
+}
+
+type listener interface {
+	Handle() uintptr
+	Table() int
+	Accept() (comm, error) // nil, nil: not yet
+	Close() error
+}
+
+type comm interface {
+	Handle() uintptr
+	Table() int
+	RegMr(address uintptr, size uint64, kind rdma.MemKind) (uintptr, error)
+	RegMrDmaBuf(address uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error)
+	DeregMr(handle uintptr) error
+	Close() error
+}
+
+// side is the direction of a comm; close calls name it, memory calls do not.
+type side uint8
+
+const (
+	anySide side = iota
+	sendSide
+	recvSide
+)

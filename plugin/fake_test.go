@@ -1,0 +1,267 @@
+package plugin
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"weft/abi"
+	"weft/internal/knob"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+)
+
+// fakeHost is a process with modules that can go away and a log that is kept.
+type fakeHost struct {
+	env map[string]string
+
+	mu      sync.Mutex
+	modules map[uintptr]module // protected by mu
+	said    []said             // protected by mu
+	strings []string           // protected by mu
+}
+
+type said struct {
+	logger   uintptr
+	level    int32
+	flags    uint64
+	function string
+	line     int
+	text     string
+}
+
+func (h *fakeHost) Getenv(name string) (string, bool) { v, ok := h.env[name]; return v, ok }
+
+func (h *fakeHost) Environ() []string {
+	var all []string
+	for k, v := range h.env {
+		all = append(all, k+"="+v)
+	}
+	return all
+}
+
+func (h *fakeHost) Module(address uintptr) module {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.modules[address]
+}
+
+func (h *fakeHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, said{logger, level, flags, function, line, text})
+}
+
+func (h *fakeHost) CString(s string) *byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.strings = append(h.strings, s)
+	b := append([]byte(s), 0)
+	return &b[0]
+}
+
+func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
+
+// lines are those of a level that contain every part.
+func (h *fakeHost) lines(level int32, parts ...string) []said {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var found []said
+lines:
+	for _, s := range h.said {
+		if s.level != level {
+			continue
+		}
+		for _, p := range parts {
+			if !strings.Contains(s.text, p) {
+				continue lines
+			}
+		}
+		found = append(found, s)
+	}
+	return found
+}
+
+func (h *fakeHost) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = nil
+}
+
+// fakeEngine answers what a test put into it.
+type fakeEngine struct {
+	mu        sync.Mutex
+	contexts  []*fakeContext // protected by mu while inits run at once
+	comms     map[uintptr]*fakeComm
+	listeners map[uintptr]*fakeListener
+}
+
+type fakeContext struct {
+	engine  *fakeEngine
+	options contextOptions
+	size    int   // of the last handle buffer
+	class   int32 // of the last connect
+	attr    rdma.Attr
+	closed  int
+	err     error
+	ready   bool // the next connect is done
+}
+
+func (e *fakeEngine) Context(o contextOptions) netContext {
+	c := &fakeContext{engine: e, options: o}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.contexts = append(e.contexts, c)
+	return c
+}
+
+func (e *fakeEngine) Comm(handle uintptr, s side) (comm, error) {
+	if c := e.comms[handle]; c != nil && (s == anySide || s == c.side) {
+		return c, nil
+	}
+	return nil, rdma.Errorf(rdma.Misuse, "comm", "%#x is no comm", handle)
+}
+
+func (e *fakeEngine) Listener(handle uintptr) (listener, error) {
+	if l := e.listeners[handle]; l != nil {
+		return l, nil
+	}
+	return nil, rdma.Errorf(rdma.Misuse, "listen comm", "%#x is no listen", handle)
+}
+
+func (c *fakeContext) Listen(dev int, handle []byte) (listener, error) {
+	c.size = len(handle)
+	if c.err != nil {
+		return nil, c.err
+	}
+	l := &fakeListener{context: c, handle: uintptr(0x5000 + len(c.engine.listeners))}
+	c.engine.listeners[l.handle] = l
+	return l, nil
+}
+
+func (c *fakeContext) Connect(dev int, class int32, handle []byte) (comm, error) {
+	c.size, c.class = len(handle), class
+	if c.err != nil || !c.ready {
+		return nil, c.err
+	}
+	return c.engine.comm(c, sendSide), nil
+}
+
+func (c *fakeContext) SetAttr(a rdma.Attr) { c.attr = a }
+
+func (c *fakeContext) Close() error { c.closed++; return nil }
+
+func (e *fakeEngine) comm(c *fakeContext, s side) *fakeComm {
+	n := &fakeComm{context: c, side: s, handle: uintptr(0x7000 + len(e.comms))}
+	e.comms[n.handle] = n
+	return n
+}
+
+type fakeListener struct {
+	context *fakeContext
+	handle  uintptr
+	closed  bool
+}
+
+func (l *fakeListener) Handle() uintptr { return l.handle }
+func (l *fakeListener) Table() int      { return l.context.options.Table }
+
+func (l *fakeListener) Accept() (comm, error) {
+	if l.context.err != nil || !l.context.ready {
+		return nil, l.context.err
+	}
+	return l.context.engine.comm(l.context, recvSide), nil
+}
+
+func (l *fakeListener) Close() error {
+	delete(l.context.engine.listeners, l.handle)
+	return nil
+}
+
+type fakeComm struct {
+	context *fakeContext
+	side    side
+	handle  uintptr
+	kind    rdma.MemKind
+	fd      int
+	err     error
+}
+
+func (c *fakeComm) Handle() uintptr { return c.handle }
+func (c *fakeComm) Table() int      { return c.context.options.Table }
+
+func (c *fakeComm) RegMr(_ uintptr, _ uint64, kind rdma.MemKind) (uintptr, error) {
+	c.kind = kind
+	return 0x9000, c.err
+}
+
+func (c *fakeComm) RegMrDmaBuf(_ uintptr, _, _ uint64, fd int, kind rdma.MemKind) (uintptr, error) {
+	c.kind, c.fd = kind, fd
+	return 0x9001, c.err
+}
+
+func (c *fakeComm) DeregMr(uintptr) error { return c.err }
+
+func (c *fakeComm) Close() error {
+	delete(c.context.engine.comms, c.handle)
+	return c.err
+}
+
+// bench is a process with fakes around it.
+type bench struct {
+	*process
+	t      *testing.T
+	host   *fakeHost
+	engine *fakeEngine
+	fail   error // of the next discovery
+	opened int
+}
+
+const nccl, other = uintptr(0xc0de), uintptr(0xbeef) // two log functions
+
+func newBench(t *testing.T, env map[string]string) *bench {
+	b := &bench{t: t, host: &fakeHost{env: env, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
+	b.engine = &fakeEngine{comms: map[uintptr]*fakeComm{}, listeners: map[uintptr]*fakeListener{}}
+	b.process = newProcess(b.host)
+	b.devices = func(*knob.Values, rdma.Logger) ([]*tcp.Device, error) {
+		if b.fail != nil {
+			return nil, b.fail
+		}
+		one := func(i int, name, path string) *tcp.Device {
+			return &tcp.Device{Streams: 1, Device: rdma.Device{
+				Index: i, Name: name, PCIPath: path, GUID: uint64(i), SpeedMbps: 25000, MaxComms: rdma.MaxComms, MaxRecvs: rdma.MaxRecvs,
+				Pointers: rdma.MemHost, MTU: 1500, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}, RailID: -1, PlaneID: -1}}
+		}
+		return []*tcp.Device{one(0, "eth0", "/sys/devices/pci0000:00/0000:00:1f.6"), one(1, "lo", "")}, nil
+	}
+	b.start = func(engineOptions) (engine, error) { b.opened++; return b.engine, nil }
+	return b
+}
+
+// init calls init as a table does and answers its code and context.
+func (b *bench) init(table int, logger uintptr) (int32, uintptr) {
+	var ctx uintptr
+	a := abi.NetInitArgs{Abi: int32(table), LogFunction: logger}
+	if table >= tableContext {
+		a.Ctx = &ctx
+	}
+	return b.done("init", b.Init(&a)), ctx
+}
+
+func (b *bench) mustInit(table int) uintptr {
+	b.t.Helper()
+	code, ctx := b.init(table, nccl)
+	if code != 0 {
+		b.t.Fatalf("init of v%d: %d, log %v", table, code, b.host.said)
+	}
+	if table < tableContext {
+		return uintptr(table)
+	}
+	return ctx
+}
+
+func (s said) String() string {
+	return fmt.Sprintf("%#x level %d flags %#x %s:%d %q", s.logger, s.level, s.flags, s.function, s.line, s.text)
+}

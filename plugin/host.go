@@ -1,0 +1,33 @@
+package plugin
+
+// host is the process that the library lives in. Tests have one of their own.
+type host interface {
+	Getenv(name string) (string, bool)
+	Environ() []string
+	Module(address uintptr) module // zero when no module holds the address
+	Log(logger uintptr, level int32, flags uint64, function string, line int, text string)
+	CString(s string) *byte
+	Files() (soft, hard uint64) // the limit of open files before Go started; 0 when unknown
+}
+
+// module is a loaded object: where it lies and which file it is.
+type module struct {
+	base uintptr
+	name string
+}
+
+const (
+	tableFirst   = 2  // ncclNet tables that exist
+	tableGroups  = 5  // receives come in groups, handles have 128 bytes, connect and accept do not block
+	tableRemote  = 6  // ncclRemoteError exists
+	tableConfig  = 10 // connect brings a configuration
+	tableContext = 11 // init makes a context, once per communicator
+)
+
+// handleSize is NCCL_NET_HANDLE_MAXSIZE of the releases that use a table.
+func handleSize(table int) int {
+	if table < tableGroups {
+		return 64
+	}
+	return 128
+}

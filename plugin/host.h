@@ -1,0 +1,19 @@
+/* host.h: what the plugin asks of the process it lives in. */
+#ifndef WEFT_PLUGIN_HOST_H
+#define WEFT_PLUGIN_HOST_H
+
+#include <stdint.h>
+
+/* The module that holds the address: its base, and its name in *name. 0 when no module does. */
+uintptr_t weft_host_module(uintptr_t address, const char** name);
+
+/* Says one line through a host's variadic logger. */
+void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* function, int line, const char* text);
+
+/* The environment as libc has it now. */
+char** weft_host_environ(void);
+
+/* The limit of open files before the Go runtime raised it. */
+void weft_host_nofile(uint64_t* soft, uint64_t* hard);
+
+#endif

@@ -1,0 +1,76 @@
+package plugin
+
+// The plugin's whole surface of cgo and unsafe, but for generated code:
+// libc's environment, the host's log function, C strings that live for ever,
+// and the host's handle buffers.
+
+/*
+#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/../headers
+#include <stdlib.h>
+#include "host.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
+	"weft/transport/rdma"
+)
+
+// cHost is the process as C shows it.
+type cHost struct{}
+
+// Getenv asks libc: os.Getenv has the environment as it was when Go started,
+// and NCCL puts nccl.conf into it later.
+func (cHost) Getenv(name string) (string, bool) {
+	cname := C.CString(name)
+	defer C.free(unsafe.Pointer(cname))
+	value := C.getenv(cname)
+	if value == nil {
+		return "", false
+	}
+	return C.GoString(value), true
+}
+
+func (cHost) Environ() []string {
+	var all []string
+	for p := C.weft_host_environ(); p != nil && *p != nil; p = (**C.char)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
+		all = append(all, C.GoString(*p))
+	}
+	return all
+}
+
+func (cHost) Module(address uintptr) module {
+	var name *C.char
+	base := C.weft_host_module(C.uintptr_t(address), &name)
+	if base == 0 {
+		return module{}
+	}
+	return module{base: uintptr(base), name: C.GoString(name)}
+}
+
+func (cHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
+	cfunction, ctext := C.CString(function), C.CString(text)
+	C.weft_host_log(C.uintptr_t(logger), C.int(level), C.ulong(flags), cfunction, C.int(line), ctext)
+	C.free(unsafe.Pointer(cfunction))
+	C.free(unsafe.Pointer(ctext))
+}
+
+// CString lives for ever: the host keeps the pointers of getProperties.
+func (cHost) CString(s string) *byte { return (*byte)(unsafe.Pointer(C.CString(s))) }
+
+func (cHost) Files() (soft, hard uint64) {
+	var s, h C.uint64_t
+	C.weft_host_nofile(&s, &h)
+	return uint64(s), uint64(h)
+}
+
+// handleBytes is the host's buffer for a connection handle. Its size is not
+// passed: it is a constant of the table.
+func handleBytes(p unsafe.Pointer, table int) ([]byte, error) {
+	if p == nil {
+		return nil, rdma.Errorf(rdma.Misuse, "handle", "the handle buffer is NULL")
+	}
+	return unsafe.Slice((*byte)(p), handleSize(table)), nil
+}

@@ -1,0 +1,96 @@
+package plugin
+
+import (
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+// Init opens the transport when it is the first that succeeds, and gives the
+// host its context: before v11 one for all communicators of a table, from v11
+// on one per call.
+func (p *process) Init(a *abi.NetInitArgs) error {
+	table := int(a.Abi)
+	if table >= tableContext {
+		return p.initComm(a, table)
+	}
+	if table < tableFirst {
+		return rdma.Errorf(rdma.Misuse, "init", "there is no table v%d", table)
+	}
+	return p.initTable(a, table)
+}
+
+func (p *process) initComm(a *abi.NetInitArgs, table int) error {
+	if a.Ctx == nil {
+		return rdma.Errorf(rdma.Misuse, "init", "ctx is NULL")
+	}
+	*a.Ctx = 0
+	c := &netCtx{table: table, trafficClass: trafficClass(a.Config)}
+	c.voice = p.voices.add(a.LogFunction, table)
+	c.log = logger{p.voices, c.voice}
+	e, err := p.open(c.log)
+	if err != nil {
+		err = p.fail(c, err)
+		p.voices.drop(c.voice)
+		return err
+	}
+	c.net = e.Context(contextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log})
+	*a.Ctx = p.contexts.add(c)
+	return nil
+}
+
+// initTable: hosts before v11 call init once per process, and again after they
+// have unloaded the library, which did not go away. A second copy of NCCL in
+// the process does the same. The first one's log function stays in use until
+// its module is gone; a context is never taken from under its connections.
+func (p *process) initTable(a *abi.NetInitArgs, table int) error {
+	p.contexts.mu.Lock()
+	c := p.contexts.old[table]
+	p.contexts.mu.Unlock()
+	if c != nil {
+		if !p.voices.alive(c.voice) {
+			p.voices.replace(c.voice, a.LogFunction)
+		}
+		return nil
+	}
+	c = &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
+	c.voice = p.voices.add(a.LogFunction, table)
+	c.log = logger{p.voices, c.voice}
+	e, err := p.open(c.log)
+	if err != nil {
+		err = p.fail(c, err)
+		p.voices.drop(c.voice)
+		return err
+	}
+	c.net = e.Context(contextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log})
+	if !p.contexts.addOld(c) { // another thread's init of this table was faster
+		p.voices.drop(c.voice)
+		return c.net.Close()
+	}
+	return nil
+}
+
+// fail says the error at once, while the log function of the host that must
+// hear it is still known.
+func (p *process) fail(c *netCtx, err error) error {
+	err = classified("init", err)
+	rdma.Say(c.log, err)
+	return c.fail(err)
+}
+
+// Finalize ends a context. NCCL calls it once, from whichever of the
+// communicators that share it dies last.
+func (p *process) Finalize(a *abi.NetFinalizeArgs) error {
+	c, err := p.contexts.take("finalize", a.Ctx)
+	if err != nil {
+		return err
+	}
+	defer p.voices.drop(c.voice)
+	return c.fail(c.net.Close())
+}
+
+func trafficClass(config *abi.NetCommConfig) int32 {
+	if config == nil {
+		return abi.NCCL_NET_TRAFFIC_CLASS_UNDEF
+	}
+	return config.TrafficClass
+}

@@ -1,0 +1,138 @@
+package plugin
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+func TestInitOfOldTablesIsOncePerProcess(t *testing.T) {
+	for table := 2; table < tableContext; table++ {
+		b := newBench(t, nil)
+		if err := b.Listen(&abi.NetListenArgs{Ctx: uintptr(table), ListenComm: new(uintptr)}); rdma.CauseOf(err) != rdma.Misuse {
+			t.Errorf("v%d: listen before init: %v", table, err)
+		}
+		for range 3 {
+			if code, _ := b.init(table, nccl); code != 0 {
+				t.Fatalf("v%d: init answers %d", table, code)
+			}
+		}
+		if len(b.engine.contexts) != 1 || b.opened != 1 || b.engine.contexts[0].options.Table != table {
+			t.Errorf("v%d: %d contexts, %d times opened", table, len(b.engine.contexts), b.opened)
+		}
+	}
+}
+
+func TestInitOfNewTablesIsOncePerCommunicator(t *testing.T) {
+	b := newBench(t, nil)
+	first, second := b.mustInit(11), b.mustInit(12)
+	if first == second || first < firstContext || second < firstContext || b.opened != 1 {
+		t.Fatalf("contexts %#x and %#x, opened %d times", first, second, b.opened)
+	}
+	finalize := func(ctx uintptr) int32 { return b.done("finalize", b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx})) }
+	if finalize(first) != 0 || b.engine.contexts[0].closed != 1 || b.engine.contexts[1].closed != 0 {
+		t.Error("finalize closed the wrong context")
+	}
+	if finalize(first) != resultInternalError || b.engine.contexts[0].closed != 1 {
+		t.Error("a second finalize did something")
+	}
+	third := b.mustInit(12)
+	if third == first || uint32(third) != uint32(first) {
+		t.Errorf("the slot of %#x was reused as %#x: no generation", first, third)
+	}
+	// A comm split copies the value: both copies are the same context, until one finalizes.
+	if err := b.Listen(&abi.NetListenArgs{Ctx: first, ListenComm: new(uintptr)}); rdma.CauseOf(err) != rdma.Misuse {
+		t.Errorf("listen on a finalized context: %v", err)
+	}
+	for _, ctx := range []uintptr{0, 1, 11, 15, 16, 0xffffffff, ^uintptr(0), second + 1} {
+		if err := b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx}); err == nil {
+			t.Errorf("finalize took %#x", ctx)
+		}
+	}
+	if finalize(second) != 0 || finalize(third) != 0 {
+		t.Error("finalize failed")
+	}
+	if again := b.mustInit(12); again == 0 || b.opened != 1 {
+		t.Error("no init after the last finalize")
+	}
+	if code := b.done("init", b.Init(&abi.NetInitArgs{Abi: 12})); code != resultInternalError {
+		t.Errorf("init with a NULL ctx: %d", code)
+	}
+}
+
+func TestConcurrentInits(t *testing.T) {
+	b := newBench(t, nil)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[uintptr]bool{}
+	for i := range 40 {
+		wg.Go(func() {
+			code, ctx := b.init(8+i%5, nccl)
+			mu.Lock()
+			defer mu.Unlock()
+			if code != 0 || ctx != 0 && seen[ctx] {
+				t.Errorf("code %d, context %#x", code, ctx)
+			}
+			seen[ctx] = true
+		})
+	}
+	wg.Wait()
+	if b.opened != 1 || len(seen) != 17 { // 8 + 8 contexts of v11 and v12, and 0
+		t.Errorf("opened %d times, %d contexts", b.opened, len(seen))
+	}
+}
+
+func TestInitWithoutDevicesFails(t *testing.T) {
+	for _, c := range []struct {
+		err  func() error
+		want int32
+	}{
+		{func() error { return rdma.Errorf(rdma.Usage, "devices", "no match").Try("unset NCCL_SOCKET_IFNAME") }, resultInvalidUsage},
+		{func() error { return rdma.Errorf(rdma.Host, "devices", "no interface").Try("bring one up") }, resultSystemError},
+		{func() error { return errors.New("strange") }, resultInternalError},
+	} {
+		for _, table := range []int{4, 12} {
+			b := newBench(t, nil)
+			b.fail = c.err()
+			code, ctx := b.init(table, nccl)
+			if code != c.want || ctx != 0 || b.opened != 0 {
+				t.Errorf("v%d: code %d, context %#x", table, code, ctx)
+			}
+			if w := b.host.lines(levelWarn); len(w) != 1 || !strings.Contains(w[0].text, strings.Split(c.err().Error(), ";")[0]) {
+				t.Errorf("v%d: warnings %v", table, w)
+			}
+			ndev := int32(9)
+			if err := b.Devices(&abi.NetDevicesArgs{Ndev: &ndev}); err == nil || ndev != 0 {
+				t.Errorf("v%d: devices after a failed init: %d, %v", table, ndev, err)
+			}
+			b.fail = nil
+			if code, _ := b.init(table, nccl); code != 0 {
+				t.Errorf("v%d: init after the cause is gone: %d", table, code)
+			}
+		}
+	}
+}
+
+func TestInitSaysWhatItFound(t *testing.T) {
+	b := newBench(t, map[string]string{"NCCL_SOCKET_NTHREADS": "many", "WEFT_TIMOUT": "1", "NCCL_SOCKET_RCVBUF": "65536", "NCCL_SOCKET_INLINE": "4"})
+	b.mustInit(12)
+	b.mustInit(12)
+	b.mustInit(4)
+	if w := b.host.lines(levelWarn); len(w) != 2 {
+		t.Errorf("warnings %v", w)
+	}
+	for _, part := range []string{"verbs is not used", "NCCL_SOCKET_RCVBUF set", "NCCL_SOCKET_INLINE=4 is accepted and changes nothing"} {
+		if got := b.host.lines(levelInfo, part); len(got) != 1 {
+			t.Errorf("%q is said %d times", part, len(got))
+		}
+	}
+	for _, s := range b.host.said {
+		if !strings.HasPrefix(s.text, "NET/weft : ") || s.function == "" || s.line == 0 {
+			t.Errorf("line %v", s)
+		}
+	}
+}

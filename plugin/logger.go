@@ -1,0 +1,164 @@
+package plugin
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"weft/transport/rdma"
+)
+
+// NCCL's levels and subsystems; none ever changed its value.
+const (
+	levelWarn  = 2
+	levelInfo  = 3
+	levelTrace = 5
+
+	flagInit = 1 << 0
+	flagNet  = 1 << 4
+	flagEnv  = 1 << 7
+	flagAll  = ^uint64(0)
+)
+
+const prefix = "NET/weft : "
+
+// voice is one log function that a host gave to an init, as long as it can be
+// called: its module may be unloaded while this library stays.
+type voice struct {
+	call  atomic.Pointer[function]
+	table int
+}
+
+type function struct {
+	address uintptr
+	origin  module // zero: in no module (a callback made at run time); then it is trusted
+}
+
+// voices are the log functions in use, oldest first. What belongs to no
+// context (the control connection, the reaper) is said through the first that lives.
+type voices struct {
+	host  host
+	trace atomic.Bool // NCCL_DEBUG=TRACE; otherwise trace lines are not even formatted
+
+	mu  sync.Mutex
+	all []*voice // protected by mu
+}
+
+func (v *voices) add(fn uintptr, table int) *voice {
+	w := &voice{table: table}
+	v.replace(w, fn)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = append(v.all, w)
+	return w
+}
+
+func (v *voices) drop(w *voice) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = slices.DeleteFunc(v.all, func(o *voice) bool { return o == w })
+}
+
+// replace gives w another log function, after its own went away.
+func (v *voices) replace(w *voice, address uintptr) {
+	f := &function{address: address}
+	if address != 0 {
+		f.origin = v.host.Module(address)
+	}
+	w.call.Store(f)
+}
+
+// alive reports whether w's function may still be called.
+func (v *voices) alive(w *voice) bool { return v.function(w) != 0 }
+
+// function is w's, 0 if there is none or its module is gone.
+func (v *voices) function(w *voice) uintptr {
+	if w == nil {
+		return 0
+	}
+	f := w.call.Load()
+	if f.address != 0 && f.origin != (module{}) && v.host.Module(f.address) != f.origin {
+		return 0
+	}
+	return f.address
+}
+
+// pick is own if it can speak, else the first that can.
+func (v *voices) pick(own *voice) (fn uintptr, table int) {
+	if fn := v.function(own); fn != 0 {
+		return fn, own.table
+	}
+	v.mu.Lock()
+	all := slices.Clone(v.all)
+	v.mu.Unlock()
+	for _, w := range all {
+		if fn := v.function(w); fn != 0 {
+			return fn, w.table
+		}
+	}
+	return 0, 0
+}
+
+// logger speaks through own, or for the process when own is nil.
+type logger struct {
+	voices *voices
+	own    *voice
+}
+
+func (l logger) Warn(format string, a ...any) { l.say(levelWarn, nil, format, a...) }
+
+func (l logger) Info(sub rdma.Subsys, format string, a ...any) { l.say(levelInfo, &sub, format, a...) }
+
+func (l logger) Trace(sub rdma.Subsys, format string, a ...any) {
+	if l.voices.trace.Load() {
+		l.say(levelTrace, &sub, format, a...)
+	}
+}
+
+func (l logger) say(level int32, sub *rdma.Subsys, format string, a ...any) {
+	fn, table := l.voices.pick(l.own)
+	if fn == 0 {
+		return
+	}
+	flags := flagAll // a warning shows whatever NCCL_DEBUG_SUBSYS says, as NCCL's own do
+	if sub != nil {
+		flags = flagsOf(*sub, table)
+	}
+	function, line := caller()
+	text := strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ").Replace(fmt.Sprintf(format, a...))
+	l.voices.host.Log(fn, level, flags, function, line, prefix+text)
+}
+
+// flagsOf translates a subsystem. The releases behind tables 2 and 3 (up to
+// 2.7) mostly have no NCCL_ENV; what only it would carry is lost there.
+func flagsOf(sub rdma.Subsys, table int) uint64 {
+	switch sub {
+	case rdma.Init:
+		return flagInit | flagNet
+	case rdma.Env:
+		if table <= 3 {
+			return flagInit | flagEnv
+		}
+		return flagEnv
+	}
+	return flagNet
+}
+
+// caller is the place that had something to say: the first one outside the
+// logging itself.
+func caller() (function string, line int) {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "weft/plugin.logger.") && !strings.HasPrefix(f.Function, "weft/transport/rdma.") {
+			return strings.TrimPrefix(f.Function, "weft/"), f.Line
+		}
+		if !more {
+			return "weft", 0
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package plugin
+
+import (
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+// The functions of the net tables, in the order in which a host calls them.
+
+func (p *process) Devices(a *abi.NetDevicesArgs) error {
+	if a.Ndev == nil {
+		return null("devices", "ndev")
+	}
+	*a.Ndev = 0
+	if _, err := p.current("devices"); err != nil {
+		return err
+	}
+	p.state.RLock()
+	defer p.state.RUnlock()
+	*a.Ndev = int32(len(p.state.devs))
+	return nil
+}
+
+func (p *process) Listen(a *abi.NetListenArgs) error {
+	if a.ListenComm == nil {
+		return null("listen", "listenComm")
+	}
+	*a.ListenComm = 0
+	c, err := p.contexts.find("listen", a.Ctx)
+	if err != nil {
+		return err
+	}
+	handle, err := handleBytes(a.Handle, c.table)
+	if err != nil {
+		return c.fail(err)
+	}
+	l, err := c.net.Listen(int(a.Dev), handle)
+	if err != nil {
+		return c.fail(err)
+	}
+	*a.ListenComm = l.Handle()
+	return nil
+}
+
+func (p *process) Connect(a *abi.NetConnectArgs) error {
+	if a.SendComm == nil {
+		return null("connect", "sendComm")
+	}
+	*a.SendComm = 0
+	if a.SendDevComm != nil {
+		*a.SendDevComm = nil
+	}
+	c, err := p.contexts.find("connect", a.Ctx)
+	if err != nil {
+		return err
+	}
+	handle, err := handleBytes(a.Handle, c.table)
+	if err != nil {
+		return c.fail(err)
+	}
+	class := c.trafficClass
+	if a.Config != nil { // v10 configures each connection
+		class = a.Config.TrafficClass
+	}
+	s, err := c.net.Connect(int(a.Dev), class, handle)
+	if err != nil {
+		return c.fail(err)
+	}
+	if s != nil {
+		*a.SendComm = s.Handle()
+	}
+	return nil
+}
+
+func (p *process) Accept(a *abi.NetAcceptArgs) error {
+	if a.RecvComm == nil {
+		return null("accept", "recvComm")
+	}
+	*a.RecvComm = 0
+	if a.RecvDevComm != nil {
+		*a.RecvDevComm = nil
+	}
+	e, err := p.current("accept")
+	if err != nil {
+		return err
+	}
+	l, err := e.Listener(a.ListenComm)
+	if err != nil {
+		return err
+	}
+	r, err := l.Accept()
+	if err != nil {
+		return p.of(l.Table(), err)
+	}
+	if r != nil {
+		*a.RecvComm = r.Handle()
+	}
+	return nil
+}
+
+func (p *process) RegMr(a *abi.NetRegMrArgs) error {
+	if a.Mhandle == nil {
+		return null("regMr", "mhandle")
+	}
+	*a.Mhandle = 0
+	c, err := p.comm("regMr", a.Comm, anySide)
+	if err != nil {
+		return err
+	}
+	*a.Mhandle, err = c.RegMr(a.Data, a.Size, rdma.MemKind(a.Type))
+	return p.of(c.Table(), err)
+}
+
+func (p *process) RegMrDmaBuf(a *abi.NetRegMrDmaBufArgs) error {
+	if a.Mhandle == nil {
+		return null("regMrDmaBuf", "mhandle")
+	}
+	*a.Mhandle = 0
+	c, err := p.comm("regMrDmaBuf", a.Comm, anySide)
+	if err != nil {
+		return err
+	}
+	*a.Mhandle, err = c.RegMrDmaBuf(a.Data, a.Size, a.Offset, int(a.Fd), rdma.MemKind(a.Type))
+	return p.of(c.Table(), err)
+}
+
+func (p *process) DeregMr(a *abi.NetDeregMrArgs) error {
+	c, err := p.comm("deregMr", a.Comm, anySide)
+	if err != nil {
+		return err
+	}
+	return p.of(c.Table(), c.DeregMr(a.Mhandle))
+}
+
+func (p *process) CloseSend(a *abi.NetCloseSendArgs) error {
+	return p.close("closeSend", a.SendComm, sendSide)
+}
+
+func (p *process) CloseRecv(a *abi.NetCloseRecvArgs) error {
+	return p.close("closeRecv", a.RecvComm, recvSide)
+}
+
+func (p *process) close(call string, handle uintptr, s side) error {
+	c, err := p.comm(call, handle, s)
+	if err != nil {
+		return err
+	}
+	return p.of(c.Table(), c.Close())
+}
+
+func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
+	e, err := p.current("closeListen")
+	if err != nil {
+		return err
+	}
+	l, err := e.Listener(a.ListenComm)
+	if err != nil {
+		return err
+	}
+	return p.of(l.Table(), l.Close())
+}
+
+// SetNetAttr keeps what NCCL says about the work to come; nothing depends on
+// it yet, and nothing fails because of it.
+func (p *process) SetNetAttr(a *abi.NetSetNetAttrArgs) error {
+	c, err := p.contexts.find("setNetAttr", a.Ctx)
+	if err != nil {
+		return err
+	}
+	if a.NetAttr == nil {
+		return c.fail(null("setNetAttr", "netAttr"))
+	}
+	n := a.NetAttr
+	c.net.SetAttr(rdma.Attr{Send: commAttr(n.SendCommAttr), Recv: commAttr(n.RecvCommAttr), Op: n.Op, Algo: n.Algo, Proto: n.Proto})
+	return nil
+}
+
+func commAttr(a abi.NetCommAttr) rdma.CommAttr {
+	return rdma.CommAttr{
+		MaxConcurrentPeers: a.MaxConcurrentPeers, MinConcurrentPeers: a.MinConcurrentPeers,
+		MaxFlowsPerPeer: a.MaxFlowsPerPeer, MinFlowsPerPeer: a.MinFlowsPerPeer,
+	}
+}
+
+func (p *process) comm(call string, handle uintptr, s side) (comm, error) {
+	e, err := p.current(call)
+	if err != nil {
+		return nil, err
+	}
+	return e.Comm(handle, s)
+}
+
+// of marks an error with the table whose comm or listener it happened on.
+func (p *process) of(table int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &tableError{err, table, p.log}
+}
+
+func null(call, name string) error {
+	return rdma.Errorf(rdma.Misuse, call, "%s is NULL", name)
+}

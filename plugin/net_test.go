@@ -1,0 +1,170 @@
+package plugin
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+func TestProperties(t *testing.T) {
+	b := newBench(t, nil)
+	b.mustInit(12)
+	ndev := int32(-1)
+	if err := b.Devices(&abi.NetDevicesArgs{Ndev: &ndev}); err != nil || ndev != 2 {
+		t.Fatalf("devices %d, %v", ndev, err)
+	}
+	for dev := range ndev {
+		var p, q abi.NetProperties
+		garbage := unsafe.Slice((*byte)(unsafe.Pointer(&p)), unsafe.Sizeof(p))
+		for i := range garbage {
+			garbage[i] = 0xa5
+		}
+		for _, props := range []*abi.NetProperties{&p, &q} {
+			if err := b.GetProperties(&abi.NetGetPropertiesArgs{Dev: dev, Props: props}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.Name != q.Name || p.PciPath != q.PciPath {
+			t.Error("the strings move")
+		}
+		if (p.PciPath == nil) != (dev == 1) || p.Name == nil {
+			t.Error("a virtual device has no PCI path, every device a name")
+		}
+		want := abi.NetProperties{
+			Guid: uint64(dev), PtrSupport: 1, Speed: 25000, MaxComms: 65536, MaxRecvs: 8, VProps: abi.NetVDeviceProps{Ndevs: 1, Devs: [8]int32{dev}},
+			MaxP2pBytes: 1 << 30, MaxCollBytes: 1 << 30, MaxMultiRequestSize: 1, RailId: -1, PlaneId: -1,
+		}
+		ignore := cmpopts.IgnoreFields(abi.NetProperties{}, "Name", "PciPath")
+		if d := cmp.Diff(want, p, ignore, cmp.AllowUnexported(abi.NetProperties{}, abi.NetVDeviceProps{})); d != "" {
+			t.Errorf("properties (-want +got):\n%s", d)
+		}
+	}
+	if d := cmp.Diff([]string{"eth0", "/sys/devices/pci0000:00/0000:00:1f.6", "lo"}, b.host.strings); d != "" {
+		t.Errorf("C strings (-want +got):\n%s", d)
+	}
+	for _, a := range []abi.NetGetPropertiesArgs{{Dev: -1, Props: new(abi.NetProperties)}, {Dev: 2, Props: new(abi.NetProperties)}, {}} {
+		if err := b.GetProperties(&a); rdma.CauseOf(err) != rdma.Misuse {
+			t.Errorf("%+v: %v", a, err)
+		}
+	}
+}
+
+func TestLifeOfAConnection(t *testing.T) {
+	for _, table := range []int{2, 4, 5, 10, 11, 12} {
+		b := newBench(t, nil)
+		ctx := b.mustInit(table)
+		fake := b.engine.contexts[0]
+		var buffer [128]byte
+		var listen, send, recv, mr uintptr
+		ok := func(what string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("v%d: %s: %v", table, what, err)
+			}
+		}
+		ok("listen", b.Listen(&abi.NetListenArgs{Ctx: ctx, Handle: unsafe.Pointer(&buffer), ListenComm: &listen}))
+		if want := map[bool]int{true: 64, false: 128}[table < 5]; fake.size != want {
+			t.Errorf("v%d: a handle of %d bytes", table, fake.size)
+		}
+		sendDev, recvDev := new(abi.NetDeviceHandle), new(abi.NetDeviceHandle)
+		connect := &abi.NetConnectArgs{Ctx: ctx, Handle: unsafe.Pointer(&buffer), SendComm: &send, SendDevComm: &sendDev, Config: &abi.NetCommConfig{TrafficClass: 104}}
+		accept := &abi.NetAcceptArgs{ListenComm: listen, RecvComm: &recv, RecvDevComm: &recvDev}
+		send, recv = 1, 1
+		ok("connect, not yet", b.Connect(connect))
+		ok("accept, not yet", b.Accept(accept))
+		if send != 0 || recv != 0 || sendDev != nil || recvDev != nil || fake.class != 104 {
+			t.Errorf("v%d: not yet: %#x %#x, class %d", table, send, recv, fake.class)
+		}
+		fake.ready = true
+		connect.Config, connect.SendDevComm, accept.RecvDevComm = nil, nil, nil
+		ok("connect", b.Connect(connect))
+		ok("accept", b.Accept(accept))
+		if send == 0 || recv == 0 || fake.class != -1 {
+			t.Errorf("v%d: %#x %#x, class %d", table, send, recv, fake.class)
+		}
+		ok("regMr", b.RegMr(&abi.NetRegMrArgs{Comm: send, Type: 1, Mhandle: &mr}))
+		ok("regMrDmaBuf", b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{Comm: recv, Type: 2, Fd: 7, Mhandle: &mr}))
+		if b.engine.comms[send].kind != rdma.MemHost || b.engine.comms[recv].kind != rdma.MemCUDA || b.engine.comms[recv].fd != 7 || mr != 0x9001 {
+			t.Errorf("v%d: registration lost an argument", table)
+		}
+		ok("deregMr", b.DeregMr(&abi.NetDeregMrArgs{Comm: recv, Mhandle: mr}))
+		if b.CloseSend(&abi.NetCloseSendArgs{SendComm: recv}) == nil || b.CloseRecv(&abi.NetCloseRecvArgs{RecvComm: send}) == nil {
+			t.Errorf("v%d: a comm was closed as the other kind", table)
+		}
+		ok("closeListen", b.CloseListen(&abi.NetCloseListenArgs{ListenComm: listen}))
+		ok("closeSend", b.CloseSend(&abi.NetCloseSendArgs{SendComm: send}))
+		ok("closeRecv", b.CloseRecv(&abi.NetCloseRecvArgs{RecvComm: recv}))
+		for _, err := range []error{
+			b.CloseListen(&abi.NetCloseListenArgs{ListenComm: listen}), b.CloseSend(&abi.NetCloseSendArgs{SendComm: send}),
+			b.Accept(accept), b.RegMr(&abi.NetRegMrArgs{Comm: send, Mhandle: &mr}), b.DeregMr(&abi.NetDeregMrArgs{Comm: 2}),
+		} {
+			if b.done("again", err) != resultInternalError {
+				t.Errorf("v%d: after close: %v", table, err)
+			}
+		}
+		if mr != 0 {
+			t.Errorf("v%d: a failed regMr left %#x", table, mr)
+		}
+	}
+}
+
+func TestTrafficClassOfTheContext(t *testing.T) {
+	b := newBench(t, nil)
+	var ctx, send uintptr
+	var buffer [128]byte
+	if err := b.Init(&abi.NetInitArgs{Abi: 12, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: 96}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Connect(&abi.NetConnectArgs{Ctx: ctx, Handle: unsafe.Pointer(&buffer), SendComm: &send}); err != nil {
+		t.Fatal(err)
+	}
+	if f := b.engine.contexts[0]; f.class != 96 || f.options.TrafficClass != 96 {
+		t.Errorf("class %d, context's %d", f.class, f.options.TrafficClass)
+	}
+}
+
+func TestHintsAreKept(t *testing.T) {
+	b := newBench(t, nil)
+	ctx := b.mustInit(12)
+	in := abi.NetAttr{SendCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
+		RecvCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 5, MinConcurrentPeers: 6, MaxFlowsPerPeer: 7, MinFlowsPerPeer: 8}, Op: 9, Algo: 10, Proto: 11}
+	if err := b.SetNetAttr(&abi.NetSetNetAttrArgs{Ctx: ctx, NetAttr: &in}); err != nil {
+		t.Fatal(err)
+	}
+	want := rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
+		Recv: rdma.CommAttr{MaxConcurrentPeers: 5, MinConcurrentPeers: 6, MaxFlowsPerPeer: 7, MinFlowsPerPeer: 8}, Op: 9, Algo: 10, Proto: 11}
+	if got := b.engine.contexts[0].attr; got != want {
+		t.Errorf("hints %+v", got)
+	}
+	if b.SetNetAttr(&abi.NetSetNetAttrArgs{Ctx: ctx}) == nil || b.SetNetAttr(&abi.NetSetNetAttrArgs{NetAttr: &in}) == nil {
+		t.Error("a NULL argument passed")
+	}
+}
+
+// No function crashes on a table full of zeros, before init or after.
+func TestZerosAreErrors(t *testing.T) {
+	b := newBench(t, nil)
+	for range 2 {
+		for name, err := range map[string]error{
+			"devices": b.Devices(&abi.NetDevicesArgs{}), "getProperties": b.GetProperties(&abi.NetGetPropertiesArgs{}),
+			"listen": b.Listen(&abi.NetListenArgs{}), "connect": b.Connect(&abi.NetConnectArgs{}), "accept": b.Accept(&abi.NetAcceptArgs{}),
+			"listen 2": b.Listen(&abi.NetListenArgs{Ctx: 8, ListenComm: new(uintptr)}), "connect 2": b.Connect(&abi.NetConnectArgs{Ctx: 8, SendComm: new(uintptr)}),
+			"accept 2": b.Accept(&abi.NetAcceptArgs{RecvComm: new(uintptr)}),
+			"regMr":    b.RegMr(&abi.NetRegMrArgs{}), "regMrDmaBuf": b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{}),
+			"regMr 2": b.RegMr(&abi.NetRegMrArgs{Mhandle: new(uintptr)}), "deregMr": b.DeregMr(&abi.NetDeregMrArgs{}),
+			"closeSend": b.CloseSend(&abi.NetCloseSendArgs{}), "closeRecv": b.CloseRecv(&abi.NetCloseRecvArgs{}),
+			"closeListen": b.CloseListen(&abi.NetCloseListenArgs{}), "finalize": b.Finalize(&abi.NetFinalizeArgs{}),
+			"setNetAttr": b.SetNetAttr(&abi.NetSetNetAttrArgs{}), "init": b.Init(&abi.NetInitArgs{}),
+		} {
+			if rdma.CauseOf(err) != rdma.Misuse || err == nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		b.mustInit(8)
+	}
+}

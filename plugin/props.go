@@ -1,0 +1,47 @@
+package plugin
+
+import (
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+// GetProperties writes every field, whatever the caller's table shows of them:
+// hosts copy arrays by counts that they did not initialise.
+func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
+	if a.Props == nil {
+		return null("getProperties", "props")
+	}
+	if _, err := p.current("getProperties"); err != nil {
+		return err
+	}
+	p.state.RLock()
+	defer p.state.RUnlock()
+	if a.Dev < 0 || int(a.Dev) >= len(p.state.devs) {
+		return rdma.Errorf(rdma.Misuse, "getProperties", "device %d of %d", a.Dev, len(p.state.devs))
+	}
+	d := p.state.devs[a.Dev]
+	*a.Props = abi.NetProperties{
+		Name:             d.name,
+		PciPath:          d.path,
+		Guid:             d.GUID,
+		PtrSupport:       int32(d.Pointers),
+		RegIsGlobal:      0, // a registration belongs to the connection it was made with
+		ForceFlush:       0,
+		Speed:            int32(d.SpeedMbps),
+		Port:             int32(d.Port),
+		Latency:          d.Latency,
+		MaxComms:         int32(d.MaxComms),
+		MaxRecvs:         int32(d.MaxRecvs),
+		NetDeviceType:    abi.NCCL_NET_DEVICE_HOST,
+		NetDeviceVersion: abi.NCCL_NET_DEVICE_INVALID_VERSION, // what a host device has for a version
+		VProps:           abi.NetVDeviceProps{Ndevs: 1},
+		MaxP2pBytes:      rdma.MaxBytes,
+		MaxCollBytes:     rdma.MaxBytes,
+
+		MaxMultiRequestSize: 1,
+		RailId:              d.RailID,
+		PlaneId:             d.PlaneID,
+	}
+	a.Props.VProps.Devs[0] = a.Dev
+	return nil
+}

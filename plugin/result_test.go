@@ -1,0 +1,173 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+func TestCode(t *testing.T) {
+	for _, c := range []struct {
+		cause    rdma.Cause
+		old, new int32 // in tables up to v5, and since
+	}{
+		{rdma.Peer, 2, 6}, {rdma.Network, 2, 6}, {rdma.Host, 2, 2}, {rdma.Usage, 5, 5}, {rdma.Misuse, 3, 3},
+		{rdma.Internal, 3, 3}, {rdma.Unsupported, 3, 3}, {rdma.Cuda, 1, 1},
+	} {
+		err := fmt.Errorf("more: %w", rdma.Errorf(c.cause, "x", "y"))
+		for table := 2; table <= 12; table++ {
+			want := c.new
+			if table <= 5 {
+				want = c.old
+			}
+			if got := Code(err, table); got != want {
+				t.Errorf("%v in v%d: %d, want %d", c.cause, table, got, want)
+			}
+		}
+	}
+	if Code(nil, 5) != 0 || Code(errors.New("x"), 5) != 3 || Code(rdma.Errorf(rdma.Peer, "x", "y"), 0) != 6 {
+		t.Error("nil, unknown, or no table")
+	}
+}
+
+func TestDoneSaysAnErrorOnceThroughItsOwner(t *testing.T) {
+	b := newBench(t, nil)
+	b.init(4, nccl)
+	b.init(12, other)
+	b.host.forget()
+	e := rdma.Errorf(rdma.Peer, "connect", "gone")
+	b.engine.contexts[0].err, b.engine.contexts[1].err = e, errors.New("odd")
+	var buffer [128]byte
+	for range 3 {
+		if err := b.Connect(&abi.NetConnectArgs{Ctx: 4, SendComm: new(uintptr)}); b.done("connect", err) != resultInternalError {
+			t.Errorf("a NULL handle: %v", err)
+		}
+		a := &abi.NetListenArgs{Ctx: 4, Handle: unsafe.Pointer(&buffer), ListenComm: new(uintptr)}
+		if code := b.done("listen", b.Listen(a)); code != resultSystemError {
+			t.Errorf("code %d", code)
+		}
+	}
+	if w := b.host.lines(levelWarn, "connect: gone"); len(w) != 1 || w[0].logger != nccl {
+		t.Errorf("warnings %v", w)
+	}
+	if code := b.done("y", abi.NetDefaults{}.Finalize(nil)); code != resultInternalError || len(b.host.lines(levelWarn, "y: not supported")) != 1 {
+		t.Errorf("unsupported: %d, %v", code, b.host.said)
+	}
+}
+
+func TestAPanicBecomesAnErrorWithItsPlace(t *testing.T) {
+	b := newBench(t, nil)
+	b.mustInit(12)
+	b.host.forget()
+	code := func() (code int32) {
+		defer func() {
+			if r := recover(); r != nil {
+				code = b.recovered("listen", r)
+			}
+		}()
+		var none *fakeContext
+		none.SetAttr(rdma.Attr{})
+		return 0
+	}()
+	w := b.host.lines(levelWarn, "listen: internal error", "nil pointer", "fake_test.go")
+	if code != resultInternalError || len(w) != 1 || len(w[0].text) > 1000 {
+		t.Errorf("code %d, said %v", code, b.host.said)
+	}
+}
+
+func TestBlockingLimits(t *testing.T) {
+	b := newBench(t, map[string]string{"WEFT_CONNECT_TIMEOUT": "3"})
+	if b.blockingDeadline(waitConnect) != 61*time.Second || b.blockingDeadline(waitAccept) != 10*time.Minute {
+		t.Error("defaults before init")
+	}
+	b.mustInit(4)
+	if b.blockingDeadline(waitConnect) != 4*time.Second {
+		t.Error("the knob is not used")
+	}
+	for _, kind := range []int{waitConnect, waitAccept} {
+		if code := b.done("wait", b.blockingTimedOut(kind, 4, time.Second)); code != resultSystemError {
+			t.Errorf("kind %d: %d", kind, code)
+		}
+	}
+	if code := b.done("wait", b.blockingTimedOut(waitAccept, 3, time.Second)); code != resultSystemError || len(b.host.lines(levelWarn, "WEFT_")) != 3 {
+		t.Errorf("%d, %v", code, b.host.said)
+	}
+	for _, kind := range []int{waitFlush, waitCollFlush} {
+		if code := b.done("wait", b.blockingTimedOut(kind, 3, time.Second)); code != resultInternalError || b.blockingDeadline(kind) != 10*time.Second {
+			t.Errorf("kind %d: %d", kind, code)
+		}
+	}
+}
+
+func TestWhyNoVerbs(t *testing.T) {
+	dir := t.TempDir()
+	if s := whyNoVerbs(filepath.Join(dir, "none")); !strings.Contains(s, "no RDMA device") {
+		t.Error(s)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "mlx5_0"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if s := whyNoVerbs(dir); !strings.Contains(s, "mlx5_0") {
+		t.Error(s)
+	}
+}
+
+func TestFilesAreRestoredOnlyWhenGoRaisedThem(t *testing.T) {
+	for _, c := range []struct {
+		soft, hard uint64
+		now        unix.Rlimit
+		want       uint64 // 0: left alone
+	}{
+		{1024, 4096, unix.Rlimit{Cur: 4096, Max: 4096}, 1024},
+		{1024, 4096, unix.Rlimit{Cur: 2048, Max: 4096}, 0},
+		{1024, 4096, unix.Rlimit{Cur: 4096, Max: 8192}, 0},
+		{4096, 4096, unix.Rlimit{Cur: 4096, Max: 4096}, 0},
+		{0, 0, unix.Rlimit{Cur: 4096, Max: 4096}, 0},
+	} {
+		var set uint64
+		restoreFiles(c.soft, c.hard, func() (unix.Rlimit, error) { return c.now, nil }, func(l unix.Rlimit) error { set = l.Cur; return nil })
+		if set != c.want {
+			t.Errorf("%+v: set to %d", c, set)
+		}
+	}
+}
+
+func TestTheRealHost(t *testing.T) {
+	var h host = cHost{}
+	if v, ok := h.Getenv("PATH"); ok && v != os.Getenv("PATH") {
+		t.Error("PATH differs")
+	}
+	if _, ok := h.Getenv("WEFT_NO_SUCH_NAME"); ok {
+		t.Error("a name that is not there")
+	}
+	t.Setenv("WEFT_PLUGIN_TEST", "x=y") // cgo's os.Setenv reaches libc
+	if v, _ := h.Getenv("WEFT_PLUGIN_TEST"); v != "x=y" {
+		t.Errorf("got %q", v)
+	}
+	found := false
+	for _, e := range h.Environ() {
+		found = found || e == "WEFT_PLUGIN_TEST=x=y"
+	}
+	if !found {
+		t.Error("environ lacks it")
+	}
+	if m := h.Module(1); m != (module{}) {
+		t.Errorf("address 1 is in %v", m)
+	}
+	if soft, hard := h.Files(); soft == 0 || soft > hard {
+		t.Errorf("files %d of %d", soft, hard)
+	}
+	if len(Build) < len("weft") {
+		t.Error("no build name")
+	}
+}

@@ -1,0 +1,56 @@
+package plugin
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/rdma"
+)
+
+const (
+	leastProcs  = 4         // with fewer, a call into Go waits milliseconds when two threads enter at once
+	gcPercent   = 200       // connections are long-lived: collect half as often as Go would
+	memoryLimit = 512 << 20 // of the Go heap; the process belongs to the host
+)
+
+// tuneRuntime sets what a guest in another process needs. The Go runtime is
+// ours alone, yet a variable that the user set for it counts.
+func tuneRuntime(h host, log rdma.Logger) {
+	unset := func(name string) bool { v, ok := h.Getenv(name); return !ok || v == "" }
+	if n := runtime.GOMAXPROCS(0); n < leastProcs && unset("GOMAXPROCS") {
+		runtime.GOMAXPROCS(leastProcs)
+		log.Trace(rdma.Init, "Go may use %d threads at once instead of %d", leastProcs, n)
+	}
+	if unset("GOGC") {
+		debug.SetGCPercent(gcPercent)
+	}
+	if unset("GOMEMLIMIT") {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
+// restoreFiles undoes what package os did to the soft limit of open files
+// while Go started. Only what it did: a host that has set the limit since is
+// left alone.
+func restoreFiles(soft, hard uint64, get func() (unix.Rlimit, error), set func(unix.Rlimit) error) {
+	if soft == 0 || soft >= hard {
+		return
+	}
+	now, err := get()
+	if err != nil || now.Cur != hard || now.Max != hard {
+		return
+	}
+	now.Cur = soft
+	// A failure leaves a limit that is too high: nothing that this host, or we, would trip over now.
+	_ = set(now)
+}
+
+func init() {
+	soft, hard := theProcess.host.Files()
+	restoreFiles(soft, hard, func() (l unix.Rlimit, err error) {
+		err = unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
+		return l, err
+	}, func(l unix.Rlimit) error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &l) })
+}
