@@ -49,8 +49,8 @@ static void wf_flush_list(struct wf_thread* t, const char* call) {
 	for (int i = 0; i < WF_FLUSH_COMMS; i++) {
 		struct wf_comm* c = (struct wf_comm*)(uintptr_t)wf_load(t->list_head);
 		if (!c || c == first) return;
-		if (!wf_enter(t, c)) return; /* held, or moving to another thread: the holder needs its turn */
-		if (!wf_load(c->listed)) { /* closed meanwhile */
+		if (!wf_enter_own(t, c)) return; /* held, or moving to another thread: the holder needs its turn */
+		if (wf_load(c->listed) != (uint64_t)(uintptr_t)t) { /* closed meanwhile */
 			wf_leave(t);
 			continue;
 		}

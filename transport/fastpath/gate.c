@@ -50,9 +50,9 @@ int wf_hold_try(struct wf_comm* c) {
 	return __atomic_compare_exchange_n(&c->held, &free, 1u, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
+/* Where entry is an exchange, nothing is missing: the exchange and the swap of held are in one order. */
 void wf_barrier(void) {
-	if (wf_fenced && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (wf_load(wf_fenced)) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 int wf_hold_clear(struct wf_comm* c) {
@@ -77,7 +77,7 @@ void wf_list(struct wf_thread* t, struct wf_comm* c) {
 	wf_lock(t);
 	wf_put(c->list_next, (uint64_t)0);
 	if (wf_get(t->list_tail)) wf_put(wf_comm_of(wf_get(t->list_tail))->list_next, (uint64_t)(uintptr_t)c);
-	else wf_put(t->list_head, (uint64_t)(uintptr_t)c);
+	else wf_store(t->list_head, (uint64_t)(uintptr_t)c);
 	wf_put(t->list_tail, (uint64_t)(uintptr_t)c);
 	wf_store(c->listed, (uint64_t)(uintptr_t)t);
 	wf_unlock(t);
@@ -92,7 +92,7 @@ void wf_unlist(struct wf_comm* c) {
 	for (struct wf_comm* at = wf_comm_of(wf_get(t->list_head)); at && at != c; at = wf_comm_of(wf_get(at->list_next))) before = at;
 	uint64_t next = wf_get(c->list_next);
 	if (before) wf_put(before->list_next, next);
-	else wf_put(t->list_head, next);
+	else wf_store(t->list_head, next);
 	if (!next) wf_put(t->list_tail, (uint64_t)(uintptr_t)before);
 	wf_store(c->listed, (uint64_t)0);
 	wf_unlock(t);
@@ -100,7 +100,7 @@ void wf_unlist(struct wf_comm* c) {
 
 /* Makes the calling thread the comm's owner. 0: the gate is held, or its last owner is still inside: try later. */
 int wf_adopt(struct wf_thread* t, struct wf_comm* c) {
-	if (!wf_hold_try(c)) return 0;
+	if (wf_load(c->held) || !wf_hold_try(c)) return 0;
 	if (wf_get(c->owner)) wf_barrier(); /* without an owner nobody is inside */
 	for (int i = 0; !wf_hold_clear(c); i++) {
 		if (i == WF_ADOPT_YIELDS) {

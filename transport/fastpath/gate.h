@@ -32,22 +32,23 @@ WF_HIDDEN const struct wf_upcalls* wf_default_upcalls(void);
 
 static inline void wf_leave(struct wf_thread* t) { wf_store(t->in_call, (uint64_t)0); }
 
-/* 1: inside, and the caller owns the comm; 0: somebody holds it. */
-static inline int wf_enter(struct wf_thread* t, struct wf_comm* c) {
-	for (int adopted = 0;; adopted = 1) {
-		if (wf_likely(wf_load(wf_fenced))) {
-			wf_store(t->in_call, (uint64_t)(uintptr_t)c);
-			__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the holder's membarrier does the rest */
-		} else {
-			__atomic_exchange_n(&t->in_call, (uint64_t)(uintptr_t)c, __ATOMIC_SEQ_CST);
-		}
-		if (wf_unlikely(__atomic_load_n(&c->held, wf_fenced ? __ATOMIC_ACQUIRE : __ATOMIC_SEQ_CST))) break;
-		if (wf_likely(wf_get(c->owner) == (uint64_t)(uintptr_t)t)) return 1;
-		wf_leave(t);
-		if (adopted || !wf_adopt(t, c)) return 0;
+/* 1: inside, and the caller owns the comm; 0: somebody holds it, or another thread owns it. */
+static inline int wf_enter_own(struct wf_thread* t, struct wf_comm* c) {
+	if (wf_likely(wf_load(wf_fenced))) {
+		wf_store(t->in_call, (uint64_t)(uintptr_t)c);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the holder's membarrier does the rest */
+		if (wf_likely(!wf_load(c->held) && wf_get(c->owner) == (uint64_t)(uintptr_t)t)) return 1;
+	} else {
+		__atomic_exchange_n(&t->in_call, (uint64_t)(uintptr_t)c, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&c->held, __ATOMIC_SEQ_CST) && wf_get(c->owner) == (uint64_t)(uintptr_t)t) return 1;
 	}
 	wf_leave(t);
 	return 0;
+}
+
+/* The same, and takes the comm over from another thread. */
+static inline int wf_enter(struct wf_thread* t, struct wf_comm* c) {
+	return wf_likely(wf_enter_own(t, c)) || (wf_adopt(t, c) && wf_enter_own(t, c));
 }
 
 static inline uint64_t wf_handle(uint32_t kind, uint32_t gen, uint32_t slab, uint32_t slot) {
