@@ -28,7 +28,7 @@ char** weft_host_environ(void) { return environ; }
 static struct rlimit nofile;
 static int nofile_known;
 
-/* Package os raises the soft limit to the hard one while Go starts, for Go programs. This process is not one: a limit
+/* Package syscall raises the soft limit to the hard one while Go starts, for Go programs. This process is not one: a limit
  * above 1024 breaks its users of select(). Constructors with a priority run before those without, which start Go. */
 __attribute__((constructor(101))) static void remember_nofile(void) {
 	nofile_known = getrlimit(RLIMIT_NOFILE, &nofile) == 0;

@@ -128,10 +128,11 @@ func TestFilesAreRestoredOnlyWhenGoRaisedThem(t *testing.T) {
 		now        unix.Rlimit
 		want       uint64 // 0: left alone
 	}{
-		{1024, 4096, unix.Rlimit{Cur: 4096, Max: 4096}, 1024},
+		{1024, 4096, unix.Rlimit{Cur: 4095, Max: 4096}, 1024},
+		{1024, 4096, unix.Rlimit{Cur: 4096, Max: 4096}, 0},
 		{1024, 4096, unix.Rlimit{Cur: 2048, Max: 4096}, 0},
 		{1024, 4096, unix.Rlimit{Cur: 4096, Max: 8192}, 0},
-		{4096, 4096, unix.Rlimit{Cur: 4096, Max: 4096}, 0},
+		{4095, 4096, unix.Rlimit{Cur: 4095, Max: 4096}, 0},
 		{0, 0, unix.Rlimit{Cur: 4096, Max: 4096}, 0},
 	} {
 		var set uint64

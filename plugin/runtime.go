@@ -31,15 +31,15 @@ func tuneRuntime(h host, log rdma.Logger) {
 	}
 }
 
-// restoreFiles undoes what package os did to the soft limit of open files
-// while Go started. Only what it did: a host that has set the limit since is
-// left alone.
+// restoreFiles undoes what package syscall did to the soft limit of open files
+// while Go started: it set it to the hard limit less one. Only that: a host
+// that has set the limit since is left alone.
 func restoreFiles(soft, hard uint64, get func() (unix.Rlimit, error), set func(unix.Rlimit) error) {
-	if soft == 0 || soft >= hard {
+	if soft == 0 || soft+1 >= hard {
 		return
 	}
 	now, err := get()
-	if err != nil || now.Cur != hard || now.Max != hard {
+	if err != nil || now.Cur != hard-1 || now.Max != hard {
 		return
 	}
 	now.Cur = soft
