@@ -39,6 +39,10 @@ func matrix(p *plan.Plan, root fs.FS, out tree) error {
 	for _, f := range model.Families {
 		familyMatrix(&b, p, f)
 	}
+	b.WriteString("\n### Derived without a rule, for review\n\n")
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "- %s.\n", n)
+	}
 	b.WriteString(matrixEnd)
 	b.Write(after)
 	out[versioning] = b.Bytes()
