@@ -147,14 +147,17 @@ func flagsOf(sub rdma.Subsys, table int) uint64 {
 	return flagNet
 }
 
-// caller is the place that had something to say: the first one outside the
-// logging itself.
+// silent are the functions that speak for others; a line names who called them.
+var silent = []string{"weft/plugin.logger.", "weft/transport/rdma.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
+
+// caller is the place that had something to say: an error that a call returned
+// is said by the exported function, which carries the name of the call.
 func caller() (function string, line int) {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "weft/plugin.logger.") && !strings.HasPrefix(f.Function, "weft/transport/rdma.") {
+		if !slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
 			return strings.TrimPrefix(f.Function, "weft/"), f.Line
 		}
 		if !more {

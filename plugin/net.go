@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"errors"
+
 	"weft/abi"
 	"weft/transport/rdma"
 )
@@ -80,11 +82,7 @@ func (p *process) Accept(a *abi.NetAcceptArgs) error {
 	if a.RecvDevComm != nil {
 		*a.RecvDevComm = nil
 	}
-	e, err := p.current("accept")
-	if err != nil {
-		return err
-	}
-	l, err := e.Listener(a.ListenComm)
+	l, err := p.listener("accept", a.ListenComm)
 	if err != nil {
 		return err
 	}
@@ -149,11 +147,7 @@ func (p *process) close(call string, handle uintptr, s side) error {
 }
 
 func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
-	e, err := p.current("closeListen")
-	if err != nil {
-		return err
-	}
-	l, err := e.Listener(a.ListenComm)
+	l, err := p.listener("closeListen", a.ListenComm)
 	if err != nil {
 		return err
 	}
@@ -187,7 +181,26 @@ func (p *process) comm(call string, handle uintptr, s side) (comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.Comm(handle, s)
+	c, err := e.Comm(handle, s)
+	return c, inCall(call, err)
+}
+
+func (p *process) listener(call string, handle uintptr) (listener, error) {
+	e, err := p.current(call)
+	if err != nil {
+		return nil, err
+	}
+	l, err := e.Listener(handle)
+	return l, inCall(call, err)
+}
+
+// inCall names the call in an error of a look-up, which does not know it.
+func inCall(call string, err error) error {
+	var e *rdma.Error
+	if errors.As(err, &e) {
+		e.Op = call
+	}
+	return err
 }
 
 // of marks an error with the table whose comm or listener it happened on.
