@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"weft/gen/drop"
+	"weft/gen/emit"
 	"weft/gen/output"
 )
 
@@ -62,6 +63,9 @@ func regenerate(root string, check bool, out io.Writer) error {
 			return fmt.Errorf("generated files are not up to date; run `make regen`:\n%w", err)
 		}
 		return nil
+	}
+	if err := emit.TypeCheck(root, files); err != nil {
+		return err
 	}
 	touched, err := output.Write(root, files)
 	for _, p := range touched {
