@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -20,10 +19,7 @@ func TestProperties(t *testing.T) {
 	}
 	for dev := range ndev {
 		var p, q abi.NetProperties
-		garbage := unsafe.Slice((*byte)(unsafe.Pointer(&p)), unsafe.Sizeof(p))
-		for i := range garbage {
-			garbage[i] = 0xa5
-		}
+		scribble(&p)
 		for _, props := range []*abi.NetProperties{&p, &q} {
 			if err := b.GetProperties(&abi.NetGetPropertiesArgs{Dev: dev, Props: props}); err != nil {
 				t.Fatal(err)
@@ -67,12 +63,12 @@ func TestLifeOfAConnection(t *testing.T) {
 				t.Fatalf("v%d: %s: %v", table, what, err)
 			}
 		}
-		ok("listen", b.Listen(&abi.NetListenArgs{Ctx: ctx, Handle: unsafe.Pointer(&buffer), ListenComm: &listen}))
+		ok("listen", b.Listen(&abi.NetListenArgs{Ctx: ctx, Handle: pointer(&buffer), ListenComm: &listen}))
 		if want := map[bool]int{true: 64, false: 128}[table < 5]; fake.size != want {
 			t.Errorf("v%d: a handle of %d bytes", table, fake.size)
 		}
 		sendDev, recvDev := new(abi.NetDeviceHandle), new(abi.NetDeviceHandle)
-		connect := &abi.NetConnectArgs{Ctx: ctx, Handle: unsafe.Pointer(&buffer), SendComm: &send, SendDevComm: &sendDev, Config: &abi.NetCommConfig{TrafficClass: 104}}
+		connect := &abi.NetConnectArgs{Ctx: ctx, Handle: pointer(&buffer), SendComm: &send, SendDevComm: &sendDev, Config: &abi.NetCommConfig{TrafficClass: 104}}
 		accept := &abi.NetAcceptArgs{ListenComm: listen, RecvComm: &recv, RecvDevComm: &recvDev}
 		send, recv = 1, 1
 		ok("connect, not yet", b.Connect(connect))
@@ -120,7 +116,7 @@ func TestTrafficClassOfTheContext(t *testing.T) {
 	if err := b.Init(&abi.NetInitArgs{Abi: 12, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: 96}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Connect(&abi.NetConnectArgs{Ctx: ctx, Handle: unsafe.Pointer(&buffer), SendComm: &send}); err != nil {
+	if err := b.Connect(&abi.NetConnectArgs{Ctx: ctx, Handle: pointer(&buffer), SendComm: &send}); err != nil {
 		t.Fatal(err)
 	}
 	if f := b.engine.contexts[0]; f.class != 96 || f.options.TrafficClass != 96 {

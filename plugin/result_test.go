@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -52,7 +51,7 @@ func TestDoneSaysAnErrorOnceThroughItsOwner(t *testing.T) {
 		if err := b.Connect(&abi.NetConnectArgs{Ctx: 4, SendComm: new(uintptr)}); b.done("connect", err) != resultInternalError {
 			t.Errorf("a NULL handle: %v", err)
 		}
-		a := &abi.NetListenArgs{Ctx: 4, Handle: unsafe.Pointer(&buffer), ListenComm: new(uintptr)}
+		a := &abi.NetListenArgs{Ctx: 4, Handle: pointer(&buffer), ListenComm: new(uintptr)}
 		if code := b.done("listen", b.Listen(a)); code != resultSystemError {
 			t.Errorf("code %d", code)
 		}
