@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"net"
 	"net/netip"
 	"syscall"
@@ -97,20 +98,16 @@ func parseAddress(m *syscall.NetlinkMessage) (Address, bool) {
 	if family != syscall.AF_INET && family != syscall.AF_INET6 {
 		return Address{}, false
 	}
-	attrs, err := syscall.ParseNetlinkRouteAttr(m)
-	if err != nil {
-		return Address{}, false
-	}
 	var own, other netip.Addr // on a point-to-point link IFA_ADDRESS is the peer's
-	for _, a := range attrs {
-		switch a.Attr.Type {
+	for kind, value := range attributes(m.Data[syscall.SizeofIfAddrmsg:]) {
+		switch kind {
 		case syscall.IFA_LOCAL:
-			own, _ = netip.AddrFromSlice(a.Value)
+			own, _ = netip.AddrFromSlice(value)
 		case syscall.IFA_ADDRESS:
-			other, _ = netip.AddrFromSlice(a.Value)
+			other, _ = netip.AddrFromSlice(value)
 		case ifaFlags:
-			if len(a.Value) >= 4 {
-				flags = binary.NativeEndian.Uint32(a.Value)
+			if len(value) >= 4 {
+				flags = binary.NativeEndian.Uint32(value)
 			}
 		}
 	}
@@ -122,6 +119,23 @@ func parseAddress(m *syscall.NetlinkMessage) (Address, bool) {
 	}
 	prefix := netip.PrefixFrom(own, bits)
 	return Address{IfIndex: int(binary.NativeEndian.Uint32(m.Data[4:8])), Prefix: prefix}, prefix.IsValid()
+}
+
+// attributes walks netlink attributes: length 2, type 2, value, padding to 4.
+// Package syscall's parser panics when the padding of the last one is missing.
+func attributes(b []byte) iter.Seq2[uint16, []byte] {
+	return func(yield func(uint16, []byte) bool) {
+		for len(b) >= syscall.SizeofRtAttr {
+			n := int(binary.NativeEndian.Uint16(b))
+			if n < syscall.SizeofRtAttr || n > len(b) {
+				return
+			}
+			if !yield(binary.NativeEndian.Uint16(b[2:]), b[syscall.SizeofRtAttr:n]) {
+				return
+			}
+			b = b[min((n+3)&^3, len(b)):]
+		}
+	}
 }
 
 func (h *Host) byIndex(index int) (Interface, bool) {

@@ -1,0 +1,79 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"syscall"
+	"testing"
+)
+
+// attr encodes one netlink attribute.
+func attr(kind uint16, value ...byte) []byte {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	b = append(b, value...)
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+func message(family, bits, flags byte, index uint32, attrs ...[]byte) *syscall.NetlinkMessage {
+	data := binary.NativeEndian.AppendUint32([]byte{family, bits, flags, 0}, index)
+	for _, a := range attrs {
+		data = append(data, a...)
+	}
+	return &syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: syscall.RTM_NEWADDR}, Data: data}
+}
+
+func TestParseAddress(t *testing.T) {
+	six := []byte{0xfe, 0x80, 14: 0, 15: 1}
+	for _, c := range []struct {
+		name string
+		m    *syscall.NetlinkMessage
+		want string // "" when the address is left out
+	}{
+		{"IPv4", message(syscall.AF_INET, 24, 0, 3, attr(syscall.IFA_ADDRESS, 10, 0, 0, 1), attr(syscall.IFA_LOCAL, 10, 0, 0, 1)), "10.0.0.1/24"},
+		{"point to point", message(syscall.AF_INET, 32, 0, 3, attr(syscall.IFA_ADDRESS, 10, 0, 0, 9), attr(syscall.IFA_LOCAL, 10, 0, 0, 1)), "10.0.0.1/32"},
+		{"IPv6", message(syscall.AF_INET6, 64, 0, 3, attr(syscall.IFA_ADDRESS, six...)), "fe80::1/64"},
+		{"tentative", message(syscall.AF_INET6, 64, flagTentative, 3, attr(syscall.IFA_ADDRESS, six...)), ""},
+		{"optimistic", message(syscall.AF_INET6, 64, flagTentative|flagOptimistic, 3, attr(syscall.IFA_ADDRESS, six...)), "fe80::1/64"},
+		{"duplicate", message(syscall.AF_INET6, 64, flagDADFailed, 3, attr(syscall.IFA_ADDRESS, six...)), ""},
+		{"long flags", message(syscall.AF_INET6, 64, 0, 3, attr(syscall.IFA_ADDRESS, six...), attr(ifaFlags, flagTentative, 1, 0, 0)), ""},
+		{"no address", message(syscall.AF_INET, 24, 0, 3), ""},
+		{"bits", message(syscall.AF_INET, 33, 0, 3, attr(syscall.IFA_LOCAL, 10, 0, 0, 1)), ""},
+		{"family", message(syscall.AF_PACKET, 24, 0, 3, attr(syscall.IFA_LOCAL, 10, 0, 0, 1)), ""},
+		{"short", &syscall.NetlinkMessage{Data: []byte{syscall.AF_INET, 24}}, ""},
+	} {
+		got, ok := parseAddress(c.m)
+		if ok != (c.want != "") || ok && (got.Prefix.String() != c.want || got.IfIndex != 3) {
+			t.Errorf("%s: %v, %v", c.name, got, ok)
+		}
+	}
+}
+
+func FuzzParseAddress(f *testing.F) {
+	f.Add(message(syscall.AF_INET, 24, 0, 3, attr(syscall.IFA_LOCAL, 10, 0, 0, 1)).Data)
+	f.Add(message(syscall.AF_INET6, 200, 8, 3, attr(syscall.IFA_ADDRESS, 1), attr(ifaFlags, 1)).Data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := &syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: syscall.RTM_NEWADDR}, Data: data}
+		if a, ok := parseAddress(m); ok && !a.Prefix.IsValid() {
+			t.Errorf("%x gives %v", data, a)
+		}
+	})
+}
+
+func FuzzCommIDAddr(f *testing.F) {
+	for _, s := range []string{"10.0.0.1:4", "[fe80::1%eth0]:4", "[", "[]", ":", "head:4", "::1", "[::ffff:1.2.3.4]:1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		h := machine(office...)
+		a, err := h.commIDAddr(id)
+		if (err == nil) != a.IsValid() {
+			t.Errorf("%q: %v, %v", id, a, err)
+		}
+		if found, err := h.nearCommID(id, ""); err == nil && len(found) > 1 {
+			t.Errorf("%q: %d interfaces", id, len(found))
+		}
+	})
+}
