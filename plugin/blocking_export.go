@@ -11,7 +11,13 @@ import "C"
 import "time"
 
 //export weft_blocking_deadline_ms
-func weft_blocking_deadline_ms(kind C.int) C.int64_t {
+func weft_blocking_deadline_ms(kind C.int) (ms C.int64_t) {
+	defer func() {
+		if r := recover(); r != nil {
+			recovered("wait", r)
+			ms = 0 // no time at all: the wait ends with an error
+		}
+	}()
 	return C.int64_t(theProcess.blockingDeadline(int(kind)).Milliseconds())
 }
 

@@ -32,14 +32,15 @@ func installUpcalls(c *Core) {
 
 //export weftCoreFault
 func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
-	c := lastCore.Load()
 	defer func() {
 		if r := recover(); r != nil {
+			c := lastCore.Load()
 			err := rdma.Errorf(rdma.Internal, "fault", "panic: %v %s", r, debug.Stack())
 			rdma.Say(c.cfg.Log, err)
 			code = C.int(c.cfg.Code(err, newestABI))
 		}
 	}()
+	c := lastCore.Load()
 	ft := fault{
 		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry),
 		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where),
