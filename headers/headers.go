@@ -5,8 +5,8 @@ package headers
 
 import "embed"
 
-// FS holds the headers (nccl/...), the measured layouts (facts/...) and the
-// fingerprints of every field (LOCK).
+// FS holds the headers (nccl/...), the layouts and lookups measured in NCCL's
+// releases (facts/...), and the fingerprints of every field (LOCK).
 //
-//go:embed nccl
+//go:embed nccl facts LOCK
 var FS embed.FS

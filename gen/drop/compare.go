@@ -32,7 +32,7 @@ type report struct {
 	verdicts []Verdict
 	broken   []*lock.Change
 	notes    []string
-	grown    map[string][]*model.EnumValue // our enum -> values to add
+	grown    []growth
 }
 
 var ourTypes = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)\w*_v\d+_t$`)
@@ -40,7 +40,7 @@ var ourTypes = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)\w*_v\d+_t
 // compare compares every versioned type of theirs, and what all versions
 // share, with ours.
 func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
-	rep := &report{grown: map[string][]*model.EnumValue{}}
+	rep := &report{}
 	have := byType(lock.Of(ours))
 	got := lock.Of(theirs)
 	names, lines := group(got)
@@ -58,7 +58,11 @@ func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
 		case old == nil:
 			v.Status = Unused
 		default:
+			same := model.SameShape(ours.Typedef(name).Type, theirs.Typedef(name).Type)
 			for _, c := range lock.Diff(old, lines[name]) {
+				if same && c.Kind != lock.Respelled {
+					continue // an alias on one side, what it stands for on the other
+				}
 				v.Changes = append(v.Changes, c)
 				switch {
 				case c.Kind == lock.Respelled:
@@ -123,7 +127,10 @@ func newTables(ours, theirs *model.Unit) []*model.Table {
 // taken over together with a new table.
 func (rep *report) enums(ours, theirs *model.Unit) {
 	for _, e := range theirs.Enums {
-		mine := enumCalled(ours, lock.EnumName(e))
+		mine := ours.Enum(e.Name)
+		if e.Name == "" {
+			mine = enumCalled(ours, lock.EnumName(e))
+		}
 		if mine == nil {
 			continue
 		}
@@ -138,18 +145,33 @@ func (rep *report) enums(ours, theirs *model.Unit) {
 			case known && was == v.Value, lock.Counter(v.Name):
 			case known:
 				c := &lock.Change{Kind: lock.Changed,
-					Old: &lock.Line{Struct: lock.EnumName(e), Field: v.Name, Offset: was, Size: e.Size, Type: "enumerator"},
+					Old: &lock.Line{Struct: lock.EnumName(mine), Field: v.Name, Offset: was, Size: e.Size, Type: "enumerator"},
 					New: &lock.Line{Struct: lock.EnumName(e), Field: v.Name, Offset: v.Value, Size: e.Size, Type: "enumerator", Pos: v.Pos}}
 				rep.broken = append(rep.broken, c)
 			case name[v.Value] != "" && !lock.Counter(name[v.Value]):
 				rep.notes = append(rep.notes, fmt.Sprintf("%v: %s = %d is called %s here", v.Pos, v.Name, v.Value, name[v.Value]))
 			default:
-				key := lock.EnumName(mine)
-				rep.grown[key] = append(rep.grown[key], v)
-				rep.notes = append(rep.notes, fmt.Sprintf("%v: new value %s.%s = %d", v.Pos, key, v.Name, v.Value))
+				rep.add(mine, v)
+				rep.notes = append(rep.notes, fmt.Sprintf("%v: new value %s.%s = %d", v.Pos, lock.EnumName(mine), v.Name, v.Value))
 			}
 		}
 	}
+}
+
+// add remembers a new value, once.
+func (rep *report) add(e *model.Enum, v *model.EnumValue) {
+	for i := range rep.grown {
+		if g := &rep.grown[i]; g.enum == e {
+			for _, w := range g.values {
+				if w.Name == v.Name {
+					return
+				}
+			}
+			g.values = append(g.values, v)
+			return
+		}
+	}
+	rep.grown = append(rep.grown, growth{e, []*model.EnumValue{v}})
 }
 
 func enumCalled(u *model.Unit, name string) *model.Enum {

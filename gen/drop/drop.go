@@ -64,6 +64,11 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 		return nil, err
 	}
 	rep := compare(ours, theirs, drifts)
+	for _, p := range s.paths {
+		if s.banned[p] {
+			rep.notes = append(rep.notes, p+": cannot be read and was left out; what it defines is taken from headers/nccl")
+		}
+	}
 	rep.print(out)
 	if len(rep.broken) > 0 {
 		return nil, &lock.BrokenError{Changes: rep.broken}
@@ -72,38 +77,10 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	for name, values := range rep.grown {
-		e := enumCalled(ours, name)
-		text, ok := texts[e.Pos.File]
-		if !ok {
-			b, err := fs.ReadFile(headers, e.Pos.File)
-			if err != nil {
-				return nil, fmt.Errorf("drop: %w", err)
-			}
-			text = string(b)
-		}
-		texts[e.Pos.File] = grow(text, e, values)
+	if err := rep.growAll(headers, texts); err != nil {
+		return nil, err
 	}
 	return verified(headers, theirs, texts, drifts)
-}
-
-// parse reads the source on every architecture.
-func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
-	order, missing := s.order()
-	var u *model.Unit
-	for _, arch := range parse.Arches {
-		v, err := parse.Headers(parse.Options{
-			FS: tree{s}, System: system{s}, Headers: order, Arch: arch,
-			Prelude: prelude(ours, missing), Library: true,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("drop: read the source:\n%w", err)
-		}
-		if u == nil {
-			u = v
-		}
-	}
-	return u, nil
 }
 
 // verified parses the headers as they would be, requires the restated tables

@@ -6,7 +6,6 @@ import (
 	"sort"
 	"strings"
 
-	"weft/gen/lock"
 	"weft/gen/model"
 )
 
@@ -109,36 +108,4 @@ func value(m *model.Macro) string {
 		return fmt.Sprintf("%q", m.Str)
 	}
 	return fmt.Sprint(m.Int)
-}
-
-// grow adds values to an enumeration in the text of one of our headers, before
-// the counter at its end, if there is one.
-func grow(text string, e *model.Enum, values []*model.EnumValue) string {
-	lines := strings.Split(text, "\n")
-	last := e.Values[len(e.Values)-1]
-	at := last.Pos.Line - 1
-	if at < 0 || at >= len(lines) {
-		return text
-	}
-	var added []string
-	top := last.Value
-	for _, v := range values {
-		added = append(added, fmt.Sprintf("  %s = %d,", v.Name, v.Value))
-		top = max(top, v.Value+1)
-	}
-	if lock.Counter(last.Name) {
-		lines[at] = strings.Replace(lines[at], fmt.Sprintf("%s = %d", last.Name, last.Value), fmt.Sprintf("%s = %d", last.Name, top), 1)
-	} else {
-		added[len(added)-1] = strings.TrimSuffix(added[len(added)-1], ",")
-		end := len(lines[at])
-		if i := strings.Index(lines[at], "/*"); i >= 0 {
-			end = i
-		}
-		said := strings.TrimRight(lines[at][:end], " ")
-		lines[at] = said + "," + lines[at][len(said):]
-		at++
-	}
-	out := append([]string(nil), lines[:at]...)
-	out = append(out, added...)
-	return strings.Join(append(out, lines[at:]...), "\n")
 }

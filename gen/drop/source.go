@@ -26,6 +26,7 @@ type source struct {
 	paths   []string            // sorted
 	defines map[string][]string // name of a type or macro -> paths
 	tables  []string            // paths that define a table, those to import
+	banned  map[string]bool     // paths that cannot be read and count as empty
 }
 
 // Bounds on a folder of headers.
@@ -50,7 +51,7 @@ func open(src string) (*source, error) {
 }
 
 func load(fsys fs.FS, only string) (*source, error) {
-	s := &source{fsys: fsys, texts: map[string]string{}, defines: map[string][]string{}}
+	s := &source{fsys: fsys, texts: map[string]string{}, defines: map[string][]string{}, banned: map[string]bool{}}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -112,6 +113,7 @@ func load(fsys fs.FS, only string) (*source, error) {
 var (
 	tableType   = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)_v\d+_t$`)
 	definition  = regexp.MustCompile(`\}\s*(\w+)\s*;|\btypedef\b[^;{}()]*?\b(\w+)\s*;|\btypedef\b[^;{}()]*\(\s*\*\s*(\w+)\s*\)|(?m:^[ \t]*#[ \t]*define[ \t]+(\w+))`)
+	inclusion   = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])`)
 	usedName    = regexp.MustCompile(`\bnccl\w+|\bNCCL_\w+`)
 	commentText = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
 )
@@ -135,65 +137,4 @@ func defined(text string) []string {
 		}
 	}
 	return names
-}
-
-// order returns the headers to include so that each stands after what it
-// needs, whether or not it says so, and the names that no header defines.
-func (s *source) order() (headers, missing []string) {
-	visited, asked := map[string]bool{}, map[string]bool{}
-	var visit func(p string)
-	visit = func(p string) {
-		if visited[p] {
-			return
-		}
-		visited[p] = true
-		own := map[string]bool{}
-		for _, name := range defined(s.texts[p]) {
-			own[name] = true
-		}
-		for _, name := range usedName.FindAllString(s.texts[p], -1) {
-			if own[name] {
-				continue
-			}
-			if q := s.definer(name, p); q != "" {
-				visit(q)
-			} else if !asked[name] {
-				asked[name] = true
-				missing = append(missing, name)
-			}
-		}
-		headers = append(headers, p)
-	}
-	for _, p := range s.tables {
-		visit(p)
-	}
-	return headers, missing
-}
-
-// definer returns the header that defines a name: of several, the one nearest
-// to who needs it.
-func (s *source) definer(name, user string) string {
-	best, distance := "", 0
-	for _, p := range s.defines[name] {
-		if d := far(path.Dir(p), path.Dir(user)); best == "" || d < distance {
-			best, distance = p, d
-		}
-	}
-	return best
-}
-
-// far counts the steps from one folder to another.
-func far(a, b string) int {
-	x, y := split(a), split(b)
-	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
-		x, y = x[1:], y[1:]
-	}
-	return len(x) + len(y)
-}
-
-func split(dir string) []string {
-	if dir == "." {
-		return nil
-	}
-	return strings.Split(dir, "/")
 }

@@ -15,9 +15,16 @@ func (t *Type) Declare(name string) string {
 	if decl == "" {
 		return base
 	}
-	if strings.HasPrefix(decl, "*") {
-		stars := len(decl) - len(strings.TrimLeft(decl, "*"))
-		base, decl = base+decl[:stars], strings.TrimSpace(decl[stars:])
+	for { // stars belong to the type: "const char* const* list"
+		rest, star := strings.CutPrefix(decl, "*")
+		if !star {
+			break
+		}
+		base += "*"
+		if after, konst := strings.CutPrefix(rest, "const "); konst {
+			base, rest = base+" const", after
+		}
+		decl = rest
 	}
 	if decl == "" {
 		return base

@@ -25,6 +25,9 @@ type builder struct {
 
 func build(o Options) (*builder, error) {
 	over := newOverlay(o)
+	if err := checkInclusions(o, over); err != nil {
+		return nil, err
+	}
 	ast, err := translate(o, over)
 	if err != nil {
 		return nil, err
@@ -162,6 +165,9 @@ func (b *builder) declaration(d *cc.Declaration, own bool) {
 	}
 	if own && d.Token.SrcStr() != ";" {
 		refuse(d, "the declaration does not end in ;")
+	}
+	if d.DeclarationSpecifiers == nil {
+		refuse(d.Token, "nothing is declared: is a ; too many, or a type not declared?")
 	}
 	doc := b.doc(position(d), position(d.Token))
 	specs := b.declSpecs(d.DeclarationSpecifiers, own, doc)

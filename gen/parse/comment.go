@@ -44,6 +44,12 @@ func (b *builder) doc(first, last model.Pos) string {
 	return strings.Join(parts, " ")
 }
 
+// rest returns a line of a header from a place on.
+func (b *builder) rest(p model.Pos) string {
+	l := b.over.line(p)
+	return l[min(len(l), max(p.Col-1, 0)):]
+}
+
 // scan finds the comments of a source text. A // comment that continues one
 // behind code, at the same column or further right, belongs to that.
 func scan(text string) *comments {

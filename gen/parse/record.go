@@ -45,7 +45,7 @@ func (b *builder) fields(r *model.Record, n *cc.StructOrUnionSpecifier) {
 			continue
 		}
 		if d.SpecifierQualifierList == nil {
-			refuse(d, "a member without a type: is its type declared before this line?")
+			refuse(d, "%s is not declared: a member has no type", firstWord.FindString(b.rest(position(d))))
 		}
 		if d.Token.SrcStr() != ";" {
 			refuse(d, "the member does not end in ;")

@@ -44,8 +44,11 @@ func refuse(at cc.Node, format string, args ...any) {
 
 var ccMessage = regexp.MustCompile(`^([^\s:]+):(\d+):(\d+): (.*)$`)
 
+// ccOrigin is where cc's own source gave up, which it says in tests.
+var ccOrigin = regexp.MustCompile(` \(\w+\.go:\d+:.*\)$`)
+
 // fromCC turns the parser's own errors into refusals.
-func fromCC(err error) Refusals {
+func fromCC(err error, o Options, over *overlay) Refusals {
 	var rs Refusals
 	for _, line := range strings.Split(err.Error(), "\n") {
 		r := &Refusal{What: strings.TrimSuffix(strings.TrimSpace(line), ":")}
@@ -53,15 +56,75 @@ func fromCC(err error) Refusals {
 			r.Pos.File = m[1]
 			r.Pos.Line, _ = strconv.Atoi(m[2])
 			r.Pos.Col, _ = strconv.Atoi(m[3])
-			r.What = strings.TrimSuffix(strings.TrimSpace(m[4]), ":")
-			// cc says where in its own source it gave up: of no use to the reader.
-			if i := strings.Index(r.What, " ("); i > 0 && strings.HasSuffix(r.What, ")") && strings.Contains(r.What[i:], ".go:") {
-				r.What = r.What[:i]
-			}
+			r.What = strings.TrimSuffix(ccOrigin.ReplaceAllString(strings.TrimSpace(m[4]), ""), ":")
+		}
+		explain(r, o, over)
+		if len(rs) > 0 && rs[len(rs)-1].Pos == r.Pos {
+			continue
 		}
 		if rs = append(rs, r); len(rs) == maxRefusals {
 			break
 		}
 	}
 	return rs
+}
+
+var (
+	lastWord  = regexp.MustCompile(`\w+[ \t]*$`)
+	firstWord = regexp.MustCompile(`^\w+`)
+)
+
+// explain says what a message of the C parser means for who wrote the header,
+// and gives it a place where the parser has none.
+func explain(r *Refusal, o Options, over *overlay) {
+	switch {
+	case r.Pos.File == "_Pragma_":
+		r.Pos = locate(o, over, "_Pragma")
+	case r.Pos.Line == 0 && len(o.Headers) > 0: // the end of the last header
+		r.Pos.File = o.Headers[len(o.Headers)-1]
+		r.Pos.Line = 1 + strings.Count(over.readAll(r.Pos.File), "\n")
+		r.What = strings.TrimPrefix(r.What, "-: ")
+		return
+	}
+	if !strings.HasPrefix(r.What, "unexpected ") {
+		return
+	}
+	text := over.line(r.Pos)
+	before := text[:min(len(text), max(r.Pos.Col-1, 0))]
+	switch word := strings.TrimSpace(lastWord.FindString(before)); {
+	case strings.TrimSpace(before) == "":
+		r.What += ": is a ; missing before this line?"
+	case word != "" && !keywords[word]:
+		r.What = fmt.Sprintf("%s is not declared (%s)", word, r.What)
+	}
+}
+
+// keywords are the words that may precede a mistake without being one.
+var keywords = map[string]bool{}
+
+func init() {
+	for _, k := range strings.Fields("void char short int long float double signed unsigned _Bool bool struct union enum const typedef extern static inline") {
+		keywords[k] = true
+	}
+}
+
+// locate finds a text in the headers.
+func locate(o Options, over *overlay, what string) model.Pos {
+	for _, h := range o.Headers {
+		for n, l := range strings.Split(over.readAll(h), "\n") {
+			if i := strings.Index(l, what); i >= 0 {
+				return model.Pos{File: h, Line: n + 1, Col: i + 1}
+			}
+		}
+	}
+	return model.Pos{File: strings.Join(o.Headers, " "), Line: 1, Col: 1}
+}
+
+// line returns the text of one line of a header.
+func (o *overlay) line(p model.Pos) string {
+	lines := strings.Split(o.readAll(p.File), "\n")
+	if p.Line < 1 || p.Line > len(lines) {
+		return ""
+	}
+	return lines[p.Line-1]
 }

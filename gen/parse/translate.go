@@ -21,7 +21,7 @@ var sysroot embed.FS
 // lines, and a hostile one must not hang the build.
 const (
 	maxBytes     = 4 << 20
-	maxOpens     = 4096
+	maxOpens     = 1024
 	maxExpansion = 1 << 22
 	deadline     = 20 * time.Second
 )
@@ -76,7 +76,7 @@ type overlay struct {
 	opens   int
 }
 
-var errTooMuch = errors.New("headers exceed the limit of 4 MiB or 4096 inclusions")
+var errTooMuch = errors.New("headers exceed the limit of 4 MiB or 1024 inclusions")
 
 func (o *overlay) Open(name string) (fs.File, error) {
 	if o.opens++; o.opens > maxOpens || o.left <= 0 {
@@ -157,11 +157,14 @@ func translate(o Options, over *overlay) (*cc.AST, error) {
 		}()
 		r.ast, r.err = cc.Translate(cfg, sources)
 		if r.err != nil {
-			r.err = fromCC(r.err)
+			r.err = fromCC(r.err, o, over)
 		}
 	}()
 	select {
 	case r := <-done:
+		if over.opens > maxOpens || over.left < 0 {
+			return nil, Refusals{{Pos: model.Pos{File: o.Headers[0], Line: 1, Col: 1}, What: errTooMuch.Error() + ": does a header include itself?"}}
+		}
 		return r.ast, r.err
 	case <-time.After(deadline): // the parser's goroutine is abandoned: the process is about to end
 		return nil, fmt.Errorf("parse %s: no result after %v", strings.Join(o.Headers, " "), deadline)
@@ -187,7 +190,8 @@ func pragma(toks []cc.Token, once map[string]bool) error {
 		once[at.Filename] = true
 		return nil
 	}
-	return fmt.Errorf("%s:%d:%d: #pragma %s: only \"once\" is understood", at.Filename, at.Line, at.Column, strings.Join(words, " "))
+	text := strings.NewReplacer(" ( ", "(", " )", ")", " ,", ",").Replace(strings.Join(words, " "))
+	return fmt.Errorf("%s:%d:%d: #pragma %s: only \"once\" is understood", at.Filename, at.Line, at.Column, text)
 }
 
 func newOverlay(o Options) *overlay {
