@@ -90,7 +90,7 @@ func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) 
 			// Without it every source address has one pool of ports for all peers.
 			unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
 			if opErr = o.Apply(int(fd)); opErr == nil && bind && p.dev != nil {
-				_, opErr = p.dev.BindToDevice(int(fd), p.remote.Addr())
+				_, opErr = p.dev.BindToDevice(int(fd))
 			}
 		})
 		return errors.Join(err, opErr)

@@ -3,7 +3,6 @@ package tcp
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -135,15 +134,12 @@ func DeferAccept(fd int, wait time.Duration) error {
 
 // BindToDevice ties a socket to the device's interface, so that its packets
 // leave there whatever the routing table prefers. It answers false, without an
-// error, where that is not allowed (kernels before 5.7 want CAP_NET_RAW) or
-// would cut the connection off: packets to an address of this very machine
-// travel over lo, whichever interface owns the address.
-func (d *Device) BindToDevice(fd int, remote netip.Addr) (bool, error) {
-	local, err := IsLocal(remote)
-	if err != nil || local {
-		return false, err
-	}
-	err = unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, d.Name)
+// error, where that is not allowed (kernels before 5.7 want CAP_NET_RAW).
+//
+// Not for a peer on this machine: packets to an address of its own travel over
+// lo, whichever interface has the address, and a bound socket never sees them.
+func (d *Device) BindToDevice(fd int) (bool, error) {
+	err := unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, d.Name)
 	if errors.Is(err, syscall.EPERM) {
 		return false, nil
 	}
@@ -151,24 +147,6 @@ func (d *Device) BindToDevice(fd int, remote netip.Addr) (bool, error) {
 		return false, fmt.Errorf("setsockopt SO_BINDTODEVICE=%s: %w", d.Name, err)
 	}
 	return true, nil
-}
-
-// IsLocal reports whether a is an address of this machine at this moment.
-func IsLocal(a netip.Addr) (bool, error) {
-	a = a.Unmap().WithZone("")
-	if a.IsLoopback() {
-		return true, nil
-	}
-	all, err := kernelAddresses()
-	if err != nil {
-		return false, err
-	}
-	for _, own := range all {
-		if own.Prefix.Addr() == a {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // Facts are what a connected socket turned out to have, for the log's line.

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -88,18 +87,11 @@ func TestTOS(t *testing.T) {
 	}
 }
 
-// A socket bound to an interface could never reach an address of this machine.
-func TestBindToDeviceSparesLocalPeers(t *testing.T) {
+func TestBindToDevice(t *testing.T) {
 	d := new(Device)
 	d.Name = "lo"
-	for _, a := range []string{"127.0.0.1", "127.9.9.9", "::1"} {
-		bound, err := d.BindToDevice(socket(t, unix.AF_INET), netip.MustParseAddr(a))
-		if bound || err != nil {
-			t.Errorf("%s: bound %v, error %v", a, bound, err)
-		}
-	}
 	fd := socket(t, unix.AF_INET)
-	bound, err := d.BindToDevice(fd, netip.MustParseAddr("192.0.2.200"))
+	bound, err := d.BindToDevice(fd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +99,7 @@ func TestBindToDeviceSparesLocalPeers(t *testing.T) {
 		t.Errorf("bound %v, device %q", bound, name)
 	}
 	d.Name = "none-such0"
-	if _, err := d.BindToDevice(socket(t, unix.AF_INET), netip.MustParseAddr("192.0.2.200")); err == nil && bound {
+	if _, err := d.BindToDevice(socket(t, unix.AF_INET)); err == nil && bound {
 		t.Error("bound to an interface that does not exist")
 	}
 }
