@@ -50,6 +50,7 @@ func TestLines(t *testing.T) {
 		"WEFT_TIMEOUT":           "0",
 		"WEFT_PORT_RANGE":        "4000-4100",
 		"WEFT_TIMOUT":            "3",
+		"WEFT_TEST_DIST":         "x",
 		"WEFTX":                  "3",
 		"PATH":                   "/bin",
 	})

@@ -20,8 +20,13 @@ func unknown(environ []string) []string {
 	return lines
 }
 
+// elsewhere are prefixes of names that weft's command and tests read. Their
+// processes hand them down to hosts, which must not be warned of them.
+var elsewhere = []string{"WEFT_HOST_", "WEFT_RESULTS", "WEFT_TEST_"}
+
 func known(name string) bool {
-	return slices.ContainsFunc(table[:], func(s Spec) bool { return s.Name == name })
+	return slices.ContainsFunc(table[:], func(s Spec) bool { return s.Name == name }) ||
+		slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // Nearest is the table's name with the smallest edit distance to name; of
