@@ -3,7 +3,6 @@ package rules
 import (
 	"bufio"
 	"bytes"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +11,6 @@ import (
 	"sort"
 	"strings"
 )
-
-//go:embed *.rules
-var files embed.FS
 
 // grammar says what follows each verb:
 //
@@ -56,9 +52,6 @@ var grammar = map[string]string{
 }
 
 var families = []string{"net", "collNet", "profiler"}
-
-// Load reads the rules that are compiled into the generator.
-func Load() (*Set, error) { return LoadFS(files, "gen/rules") }
 
 // LoadFS reads all *.rules files of a folder; where is its name in messages.
 func LoadFS(fsys fs.FS, where string) (*Set, error) {

@@ -1,0 +1,156 @@
+package emit
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"weft/gen/output"
+	"weft/gen/parse"
+)
+
+// TestAdditions adds to every place at once where a newer header may add, and
+// requires C and Go that compile with the hand-written adapters as they are.
+func TestAdditions(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, tree fstest.MapFS)
+		want   []string // in the files or the notes
+		not    []string
+	}{
+		{"every function gains a parameter at its end", func(t *testing.T, tree fstest.MapFS) {
+			gain(tree, nextVersion(t, tree), `($2, size_t bonus);`)
+		}, []string{
+			"has a new bonus; weft_isend does not take it",
+			"weft_net_connect(ctx, dev, handle, sendComm, NULL, 0, NULL)", // the adapters' call
+			"weft_net_listen((uintptr_t)ctx, dev, handle, (uintptr_t*)listenComm, 0)", "Bonus      uint64",
+		}, nil},
+		{"every function gains a parameter at its beginning", func(t *testing.T, tree fstest.MapFS) {
+			gain(tree, nextVersion(t, tree), `(int16_t bonus, $2);`)
+		}, []string{"int weft_net_listen(int16_t bonus, uintptr_t ctx, int dev", "has a new bonus; weft_test does not take it"}, nil},
+		{"a table without functions that it could lose", func(t *testing.T, tree fstest.MapFS) {
+			name := nextVersion(t, tree)
+			edit(t, tree, name, "  ncclResult_t (*makeVDevice)(int* d, ncclNetVDeviceProps_v13_t* props);\n  /* Rel", "  /* Rel")
+		}, []string{".makeVDevice = NULL"}, nil},
+		{"profiler v7, known from a fork", profilerV7, []string{"ncclProfiler_v7;", "KernelPhase() *ProfilerEventDescrV7KernelPhase"},
+			[]string{"to->coll.kernelVariant", "to->kernelPhase"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := realTree(t)
+			c.change(t, tree)
+			files, text := generated(t, tree)
+			for _, w := range c.want {
+				if !strings.Contains(text, w) {
+					t.Errorf("%q is nowhere", w)
+				}
+			}
+			for _, w := range c.not {
+				if strings.Contains(text, w) {
+					t.Errorf("%q should not be there", w)
+				}
+			}
+			if err := TypeCheck("../..", files); err != nil {
+				t.Error(err)
+			}
+			compile(t, tree, files)
+		})
+	}
+}
+
+// gain rewrites the parameters of every function of the net table in a header.
+func gain(tree fstest.MapFS, name, params string) {
+	text := string(tree[name].Data)
+	begin := strings.Index(text, "/* ncclNetPlugin_v13 */")
+	end := strings.Index(text, "} ncclNet_v13_t;")
+	slots := regexp.MustCompile(`(\(\*\w+\))\(([^;]*)\);`).ReplaceAllString(text[begin:end], "$1"+params)
+	tree[name] = &fstest.MapFile{Data: []byte(text[:begin] + slots + text[end:])}
+}
+
+// profilerV7 is the profiler of NCCLX 2.31: tags, kernel variants and phases.
+// It is exported once NVIDIA's header is there.
+func profilerV7(t *testing.T, tree fstest.MapFS) {
+	const name = "headers/nccl/profiler_v7.h"
+	text := strings.NewReplacer("_v6", "_v7", "_V6", "_V7", `"profiler_v5.h"`, `"profiler_v6.h"`, "StateArgs_v5_t", "StateArgs_v6_t").
+		Replace(string(tree["headers/nccl/profiler_v6.h"].Data))
+	tree[name] = &fstest.MapFile{Data: []byte(text)}
+	for _, member := range []string{"collApi", "p2pApi", "p2p", "ceColl"} {
+		edit(t, tree, name, "    } "+member+";", "      uint64_t userTag;\n    } "+member+";")
+	}
+	edit(t, tree, name, "    } coll;", "      const char* kernelVariant;\n      bool isSymColl;\n      uint64_t userTag;\n    } coll;")
+	edit(t, tree, name, "  };\n} ncclProfilerEventDescr_v7_t;",
+		"    struct {\n      uint8_t channelId;\n      uint8_t phaseId;\n      const char* phaseName;\n      uint64_t pTimer;\n    } kernelPhase;\n  };\n} ncclProfilerEventDescr_v7_t;")
+}
+
+// generated runs the generator; the text is all files and the notes.
+func generated(t *testing.T, tree fstest.MapFS) ([]output.File, string) {
+	t.Helper()
+	headers, err := tree.Sub("headers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := parse.NCCL(headers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Plan(unit, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Files(unit, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(p.Notes, "\n")
+	for _, f := range files {
+		text += string(f.Data)
+	}
+	return files, text
+}
+
+// compile gives the emitted C and the hand-written adapters to the compiler.
+func compile(t *testing.T, tree fstest.MapFS, files []output.File) {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name string, data []byte) {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, f := range tree {
+		put(name, f.Data)
+	}
+	for _, f := range files {
+		put(f.Path, f.Data)
+	}
+	hand, err := filepath.Glob("../../compat/*.[ch]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range hand {
+		if base := filepath.Base(name); !strings.HasPrefix(base, "zz_") {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put("compat/"+base, data)
+		}
+	}
+	sources, err := filepath.Glob(filepath.Join(dir, "compat", "*.c"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("%v, %d files", err, len(sources))
+	}
+	args := append([]string{"-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Iheaders", "-Iplugin", "-Itransport/fastpath", "-Icompat"}, sources...)
+	cmd := exec.Command("gcc", args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("gcc: %v\n%s", err, out)
+	}
+}
