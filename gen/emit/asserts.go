@@ -88,7 +88,7 @@ func calls(p *plan.Plan, out tree) error {
 		}
 		ls = append(ls, inline{c.Name, strings.Join(ps, ", "), c.Core.CFunc, strings.Join(c.Args, ", ")})
 	}
-	return execute(out, "compat/zz_calls.h", `/* {{.Header}} */
+	return execute(out, "compat/zz_calls.h", `// {{.Header}}
 /* The core with just the parameters that hand-written adapters know; what newer headers add gets its default. */
 #ifndef WEFT_ZZ_CALLS_H
 #define WEFT_ZZ_CALLS_H
@@ -128,7 +128,7 @@ func values(p *plan.Plan, out tree) error {
 		include = append(include, path.Clean(h))
 	}
 	sort.Strings(include)
-	return execute(out, "compat/zz_values.c", `/* {{.Header}} */
+	return execute(out, "compat/zz_values.c", `// {{.Header}}
 /* The values that Go takes from the headers. */
 {{range .Include}}#include "{{.}}"
 {{end}}

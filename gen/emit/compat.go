@@ -42,7 +42,7 @@ func compat(p *plan.Plan, out tree) error {
 	return values(p, out)
 }
 
-const tableTemplate = `/* {{.Header}} */
+const tableTemplate = `// {{.Header}}
 /* {{.T.Symbol}}: {{.T.Header}}, served by the core. */
 #include <stddef.h>
 #include <stdint.h>

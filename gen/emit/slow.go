@@ -41,7 +41,7 @@ func slowHeader(p *plan.Plan, out tree) error {
 	})
 }
 
-const slowTemplate = `/* {{.Header}} */
+const slowTemplate = `// {{.Header}}
 /* The Go core as C sees it. Opaque values are uintptr_t: Go must not take them for pointers. */
 #ifndef WEFT_ZZ_SLOW_H
 #define WEFT_ZZ_SLOW_H
