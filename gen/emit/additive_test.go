@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,8 +112,29 @@ func generated(t *testing.T, tree fstest.MapFS) ([]output.File, string) {
 	return files, text
 }
 
-// compile gives the emitted C and the hand-written adapters to the compiler.
+// TestErrorsNameTheRule breaks the C of a rule: the compiler must point there.
+func TestErrorsNameTheRule(t *testing.T) {
+	tree := realTree(t)
+	const rules = "gen/rules/net.rules"
+	edit(t, tree, rules, "props_cur.ptrSupport &=", "props_cur.ptrSuport &=")
+	before, _, _ := strings.Cut(string(tree[rules].Data), "ptrSuport")
+	want := fmt.Sprintf("%s:%d:", rules, strings.Count(before, "\n")+1)
+	files, _ := generated(t, tree)
+	if out := syntax(t, tree, files); !strings.Contains(out, want) {
+		t.Errorf("the compiler says\n%s\nwant %s", out, want)
+	}
+}
+
 func compile(t *testing.T, tree fstest.MapFS, files []output.File) {
+	t.Helper()
+	if out := syntax(t, tree, files); out != "" {
+		t.Error(out)
+	}
+}
+
+// syntax gives the emitted C and the hand-written adapters to the compiler,
+// and returns what it says.
+func syntax(t *testing.T, tree fstest.MapFS, files []output.File) string {
 	t.Helper()
 	dir := t.TempDir()
 	put := func(name string, data []byte) {
@@ -150,7 +172,9 @@ func compile(t *testing.T, tree fstest.MapFS, files []output.File) {
 	args := append([]string{"-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Iheaders", "-Iplugin", "-Itransport/fastpath", "-Icompat"}, sources...)
 	cmd := exec.Command("gcc", args...)
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("gcc: %v\n%s", err, out)
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		t.Fatal(err)
 	}
+	return string(out)
 }
