@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weft/transport/wire"
 )
 
@@ -87,6 +89,7 @@ func BenchmarkStorm(b *testing.B) {
 	const n = 1000
 	b.Run("weft", func(b *testing.B) {
 		var all []time.Duration
+		var used time.Duration
 		for b.Loop() {
 			x, y := start(b, nil), start(b, nil)
 			var hs [n][]byte
@@ -94,7 +97,7 @@ func BenchmarkStorm(b *testing.B) {
 			for i := range hs {
 				ls[i], hs[i] = y.listen(b, wire.HandleMax)
 			}
-			begin := time.Now()
+			begin, before := time.Now(), cpu()
 			for i := range hs {
 				if _, err := x.ctx.Connect(0, -1, hs[i]); err != nil {
 					b.Fatal(err)
@@ -123,18 +126,21 @@ func BenchmarkStorm(b *testing.B) {
 			if len(leftC)+len(leftA) > 0 {
 				b.Fatal("connects left over")
 			}
+			used += cpu() - before
 			x.Close()
 			y.Close()
 		}
 		percentiles(b, all)
+		b.ReportMetric(float64(used.Microseconds())/float64(b.N*n), "cpu-us/connect")
 	})
 	b.Run("bare TCP", func(b *testing.B) {
 		var all []time.Duration
+		var used time.Duration
 		for b.Loop() {
 			l := bareListen(b)
 			var wg sync.WaitGroup
 			conns := make(chan net.Conn, 2*n)
-			begin := time.Now()
+			begin, before := time.Now(), cpu()
 			for range n {
 				wg.Go(func() {
 					c, err := net.Dial("tcp", l.Addr().String())
@@ -154,6 +160,7 @@ func BenchmarkStorm(b *testing.B) {
 				conns <- c
 			}
 			wg.Wait()
+			used += cpu() - before
 			close(conns)
 			for c := range conns {
 				c.Close()
@@ -161,6 +168,7 @@ func BenchmarkStorm(b *testing.B) {
 			l.Close()
 		}
 		percentiles(b, all)
+		b.ReportMetric(float64(used.Microseconds())/float64(b.N*n), "cpu-us/connect")
 	})
 }
 
@@ -198,6 +206,13 @@ func keepIf(in []int, keep func(int) bool) []int {
 		}
 	}
 	return out
+}
+
+// cpu is what this process has used of both cores.
+func cpu() time.Duration {
+	var u unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func percentiles(b *testing.B, all []time.Duration) {

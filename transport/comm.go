@@ -83,9 +83,6 @@ func plural(n int) string {
 // handover moves a connection out of Go's poller, making room for its second
 // descriptor if need be.
 func (x *Context) handover(k *conn) (int, error) {
-	if err := k.apply(tcp.DataOptions(x.core.cfg.Knobs, x.opts.TrafficClass)); err != nil {
-		return -1, err
-	}
 	for {
 		fd, err := k.handover()
 		if err == nil || !exhausted(err) || !x.core.files.raise(x.opts.Log) {

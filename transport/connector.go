@@ -27,7 +27,7 @@ type connector struct {
 	state        uint64
 	trafficClass int32
 	cancel       context.CancelCauseFunc
-	polled       atomic.Int64 // unix nanoseconds of the last poll
+	polled       atomic.Bool // since the reaper looked last
 	reap         *time.Timer
 
 	mu   sync.Mutex
@@ -41,13 +41,13 @@ var errAbandoned = errors.New("the connect was abandoned")
 // Connect begins or polls the connect to the listen behind handle: nil, nil
 // while it is under way. It writes nothing but the handle's connector state.
 func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, error) {
+	if k := x.connectorOf(handle); k != nil {
+		return k.poll(handle)
+	}
 	h, err := wire.ParseHandle(handle)
 	if err != nil {
 		return nil, rdma.Errorf(rdma.Usage, "connect", "%w", err).
 			Try("the listening rank runs another plugin or another version of weft; install the same on both hosts")
-	}
-	if k := x.connectorOf(&h); k != nil {
-		return k.poll(handle)
 	}
 	d, err := x.core.device("connect", dev)
 	if err != nil {
@@ -58,7 +58,6 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 	}
 	k := &connector{ctx: x, core: x.core, dev: d, handle: h, trafficClass: trafficClass}
 	k.state = uint64(x.core.connSalt)<<32 | uint64(x.core.nextState.Add(1))
-	k.polled.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.cancel = cancel
 	limit := x.core.cfg.Knobs.Seconds(knob.ConnectTimeout)
@@ -74,16 +73,17 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 	return nil, nil
 }
 
-// connectorOf finds the connect that h belongs to. A state that this context
-// did not write, or wrote for another listen, means nothing.
-func (x *Context) connectorOf(h *wire.Handle) *connector {
-	if h.State == 0 {
+// connectorOf finds the connect that a handle belongs to. A state that this
+// context did not write, or wrote for another listen, means nothing.
+func (x *Context) connectorOf(handle []byte) *connector {
+	state, id := wire.State(handle)
+	if state == 0 {
 		return nil
 	}
 	x.owned.Lock()
 	defer x.owned.Unlock()
-	k := x.owned.connectors[h.State]
-	if k == nil || k.handle.ListenID != h.ListenID || k.handle.Token != h.Token {
+	k := x.owned.connectors[state]
+	if k == nil || k.handle.ListenID != id {
 		return nil
 	}
 	return k
@@ -91,7 +91,7 @@ func (x *Context) connectorOf(h *wire.Handle) *connector {
 
 // poll answers the result once it is there; the connector ends with it.
 func (k *connector) poll(handle []byte) (*Comm, error) {
-	k.polled.Store(time.Now().UnixNano())
+	k.polled.Store(true)
 	k.mu.Lock()
 	done, comm, err := k.done, k.comm, k.err
 	k.comm = nil
@@ -144,15 +144,15 @@ func (k *connector) abandon() {
 func (k *connector) expire(limit time.Duration) {
 	k.mu.Lock()
 	done := k.done
-	idle := time.Since(time.Unix(0, k.polled.Load()))
-	if idle < limit {
-		k.reap.Reset(limit - idle)
+	idle := !k.polled.Swap(false)
+	if !idle {
+		k.reap.Reset(limit)
 	}
 	k.mu.Unlock()
 	if !done {
 		k.cancel(fmt.Errorf("no answer within %v", limit))
 	}
-	if idle >= limit {
+	if idle {
 		k.abandon()
 	}
 }

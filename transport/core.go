@@ -29,6 +29,7 @@ type Core struct {
 	timeout time.Duration // T of the design
 	process wire.ProcessID
 	host    string
+	pid     uint32
 
 	rendezvous *rendezvous
 	sessions   *sessions
@@ -64,7 +65,7 @@ func Open(cfg Config) (*Core, error) {
 	if cfg.Log == nil {
 		cfg.Log = rdma.Discard{}
 	}
-	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName()}
+	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), pid: uint32(os.Getpid())}
 	rand.Read(c.process[:])
 	c.connSalt = uint32(random64()) | 1 // never 0: a state of 0 means "none yet"
 	c.nextComm.Store(random64() >> 16)
@@ -107,7 +108,7 @@ func (c *Core) device(op string, dev int) (*tcp.Device, error) {
 
 // hello is what this process says of itself on a connection of dev.
 func (c *Core) hello(dev *tcp.Device) wire.Hello {
-	return wire.Hello{Speaks: wire.Version, Device: uint16(dev.Index), PID: uint32(os.Getpid()),
+	return wire.Hello{Speaks: wire.Version, Device: uint16(dev.Index), PID: c.pid,
 		Process: c.process, Host: c.host, Build: c.cfg.Build, Name: dev.Name}
 }
 

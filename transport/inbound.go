@@ -8,6 +8,7 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
+	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -169,6 +170,13 @@ func (in *inbound) build() (*Comm, error) {
 	if in.goMsg.Session != m.session.id || in.goMsg.Comm != m.id {
 		return nil, rdma.Errorf(rdma.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
 			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer)
+	}
+	o := tcp.DataOptions(in.core.cfg.Knobs, l.ctx.opts.TrafficClass)
+	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
+	for _, k := range in.conns {
+		if err := k.apply(o); err != nil {
+			return nil, rdma.Errorf(rdma.Host, "accept", "%w", err).On(l.dev.Name).With(in.peer)
+		}
 	}
 	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, in.conns)
 	if err != nil {

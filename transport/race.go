@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 const (
 	attemptEvery = 200 * time.Millisecond // head start of each address over the next
+	attemptMore  = 800 * time.Millisecond // further head start of one whose host has answered
 	attemptLimit = 5 * time.Second        // from dialling to frame 2
 )
 
@@ -32,8 +34,9 @@ type won struct {
 	f2    wire.Frame2
 }
 
-// attempt dials p and exchanges frames 1 and 2 under a nonce of its own.
-func (c *Core) attempt(ctx context.Context, h *wire.Handle, p path, role wire.Role, o tcp.Options) (*won, error) {
+// attempt dials p and exchanges frames 1 and 2 under a nonce of its own; it
+// sets connected (unless nil) once the address has answered.
+func (c *Core) attempt(ctx context.Context, h *wire.Handle, p path, role wire.Role, o tcp.Options, connected *atomic.Bool) (*won, error) {
 	var k *conn
 	for {
 		var err error
@@ -43,6 +46,9 @@ func (c *Core) attempt(ctx context.Context, h *wire.Handle, p path, role wire.Ro
 		if !exhausted(err) || !c.files.raise(c.cfg.Log) {
 			return nil, err
 		}
+	}
+	if connected != nil {
+		connected.Store(true)
 	}
 	w := &won{core: c, conn: k, path: p, token: &h.Token}
 	w.f1 = wire.Frame1{Version: wire.Version, Role: role, ListenID: h.ListenID, Nonce: newNonce()}
@@ -166,13 +172,57 @@ type outcome struct {
 
 // race tries the paths, each a head start after the one before; a failure
 // starts the next at once. The first valid frame 2 wins and ends the others.
+// The first path nearly always wins, so it runs in the caller's goroutine.
 func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Options) (*won, error) {
+	first, endFirst := context.WithCancel(ctx)
+	defer endFirst()
+	others, endOthers := context.WithCancel(ctx)
+	defer endOthers()
+	late := make(chan outcome, 1)
+	var connected atomic.Bool
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Hour, func() {
+		if connected.Swap(false) { // in a storm a second attempt of everybody would only make it worse
+			timer.Reset(attemptMore)
+			return
+		}
+		w, err := c.raceOn(others, h, ways[1:], o)
+		if err == nil {
+			endFirst()
+		}
+		late <- outcome{w: w, err: err}
+	})
+	timer.Reset(attemptEvery)
+	w, err := c.attempt(first, h, ways[0], wire.RoleComm, o, &connected)
+	if timer.Stop() { // the first ended within its head start
+		if err == nil {
+			return w, nil
+		}
+		w, rest := c.raceOn(others, h, ways[1:], o)
+		return w, lostAlso(ways[0], err, rest)
+	}
+	if err == nil {
+		endOthers()
+		if r := <-late; r.w != nil {
+			r.w.conn.Close()
+		}
+		return w, nil
+	}
+	r := <-late
+	return r.w, lostAlso(ways[0], err, r.err)
+}
+
+// raceOn races paths in goroutines of their own.
+func (c *Core) raceOn(ctx context.Context, h *wire.Handle, ways []path, o tcp.Options) (*won, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan outcome)
-	start := func(p path) {
+	begun, running := 0, 0
+	start := func() {
+		p := ways[begun]
+		begun, running = begun+1, running+1
 		go func() {
-			w, err := c.attempt(ctx, h, p, wire.RoleComm, o)
+			w, err := c.attempt(ctx, h, p, wire.RoleComm, o, nil)
 			select {
 			case results <- outcome{w, p, err}:
 			case <-ctx.Done():
@@ -182,30 +232,42 @@ func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Opti
 			}
 		}()
 	}
-	next := time.NewTimer(attemptEvery)
+	next := time.NewTicker(attemptEvery)
 	defer next.Stop()
-	start(ways[0])
-	running, begun := 1, 1
-	var lost []outcome
+	lost := &lostRace{}
 	for running > 0 || begun < len(ways) {
+		if running == 0 {
+			start()
+			next.Reset(attemptEvery)
+		}
 		select {
 		case r := <-results:
 			running--
 			if r.err == nil {
 				return r.w, nil
 			}
-			lost = append(lost, r)
+			lost.lost = append(lost.lost, r)
 		case <-next.C:
 		case <-ctx.Done():
-			return nil, raceLost(lost, context.Cause(ctx))
+			lost.end = context.Cause(ctx)
+			return nil, lost
 		}
 		if begun < len(ways) {
-			start(ways[begun])
-			running, begun = running+1, begun+1
+			start()
 			next.Reset(attemptEvery)
 		}
 	}
-	return nil, raceLost(lost, nil)
+	return nil, lost
+}
+
+// lostAlso puts the first path before the others in the error, if they lost too.
+func lostAlso(p path, err, rest error) error {
+	var lost *lostRace
+	if rest == nil || !errors.As(rest, &lost) {
+		return rest
+	}
+	lost.lost = append([]outcome{{path: p, err: err}}, lost.lost...)
+	return lost
 }
 
 // lostRace is why no path led to the listener.
@@ -213,8 +275,6 @@ type lostRace struct {
 	lost []outcome
 	end  error
 }
-
-func raceLost(lost []outcome, end error) error { return &lostRace{lost, end} }
 
 func (e *lostRace) Error() string {
 	var parts []string

@@ -123,7 +123,7 @@ func (ss *sessions) closeAll() {
 func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *tcp.Device, trafficClass int32) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeLimit)
 	defer cancel()
-	w, err := c.attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass))
+	w, err := c.attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass), nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the control connection: %w", err)
 	}

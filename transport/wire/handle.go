@@ -89,3 +89,12 @@ func ParseHandle(b []byte) (Handle, error) {
 
 // PutState stores the connecting side's state, the only field that connect writes.
 func PutState(handle []byte, state uint64) { le.PutUint64(handle[stateOffset:], state) }
+
+// State reads back what PutState stored, and the listen id beside it, from a
+// handle that need not be valid.
+func State(handle []byte) (state, listenID uint64) {
+	if len(handle) < handleFixed {
+		return 0, 0
+	}
+	return le.Uint64(handle[stateOffset:]), le.Uint64(handle[stateOffset-8:])
+}
