@@ -93,7 +93,7 @@ func TestEveryTable(t *testing.T) {
 			if n, err := p.na.Devices(); err != nil || n < 1 {
 				t.Fatalf("devices %d (%v)", n, err)
 			}
-			if props, err := p.na.Props(0); err != nil || v > 2 && props.Name == "(fill)" {
+			if props, err := p.na.Props(0); err != nil || v > 2 && props.Name == "(filla5)" {
 				t.Errorf("props %+v (%v)", props, err)
 			}
 			single(t, p)

@@ -1,14 +1,17 @@
 /* Every version of every table, through its header and its template. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
 
-/* A string of the properties; (fill) when the plugin did not write the pointer. */
+/* A string of the properties; (fillXX) when the plugin did not write the pointer. */
 static void out_props_str(struct req* q, const char* key, const char* s, int fill) {
   const char* untouched;
+  char text[16];
   memset(&untouched, fill, sizeof untouched);
-  out_str(q, key, s == untouched ? "(fill)" : s);
+  snprintf(text, sizeof text, "(fill%02x)", fill & 255);
+  out_str(q, key, s == untouched ? text : s);
 }
 
 #define V 2

@@ -1,0 +1,49 @@
+// Command weft runs, judges and measures network plugins for NCCL through the C
+// host process weft-host; it contains no C itself.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+type command struct {
+	name, about string
+	run         func(args []string) int
+}
+
+var commands = []command{
+	{"run", "move verified data between ranks through a plugin", runRun},
+	{"conform", "judge a plugin against NCCL's contract, table by table", runConform},
+}
+
+func main() { os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func dispatch(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		help(stderr)
+		return 2
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		help(stdout)
+		return 0
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.run(args[1:])
+		}
+	}
+	fmt.Fprintf(stderr, "weft: there is no command %q\n\n", args[0])
+	help(stderr)
+	return 2
+}
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "usage: weft COMMAND [flags]\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.about)
+	}
+	fmt.Fprint(w, "\nweft COMMAND -h explains a command. Exit status: 0 all is well, 1 it is not, 2 the command cannot be carried out as given.\n")
+}

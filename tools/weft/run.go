@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"weft/internal/host"
+	"weft/internal/ranks"
+)
+
+// runRun is "weft run".
+func runRun(args []string) int { return runTo(args, os.Stdout, os.Stderr) }
+
+func runTo(args []string, stdout, stderr io.Writer) int {
+	o, status := parseRun(args, stderr)
+	if o == nil {
+		return status
+	}
+	out := newReport(o, stdout, stderr)
+	err := o.run(out)
+	out.end(err)
+	if err != nil {
+		fmt.Fprintf(stderr, "weft run: %v\n", err)
+		return 1
+	}
+	if !out.ok() {
+		return 1
+	}
+	return 0
+}
+
+func (o *runOptions) run(out *report) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if o.input != "" && o.rank <= 0 {
+		sum, size, err := fileSum(o.input)
+		if err != nil {
+			return err
+		}
+		out.fileSum, o.bytes = sum, size
+	}
+	tables, err := o.tables()
+	if err != nil {
+		return err
+	}
+	if o.join != "" {
+		return o.runJoined(ctx, tables, out)
+	}
+	for _, abi := range tables {
+		if err := o.runLocal(ctx, abi, out); err != nil {
+			return fmt.Errorf("%s: %w", host.FamilyNet.Symbol(abi), err)
+		}
+	}
+	return nil
+}
+
+// runLocal runs every rank of one table here.
+func (o *runOptions) runLocal(ctx context.Context, abi int, out *report) error {
+	groups := ranks.Local(o.nranks, o.timeout)
+	stop := context.AfterFunc(ctx, func() { groups[0].Abort(errInterrupted) })
+	defer stop()
+	errs := make([]error, o.nranks)
+	var wg sync.WaitGroup
+	for i, g := range groups {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = ranks.Run(g, o.ranks(abi, out), out)
+		}()
+	}
+	wg.Wait()
+	return causes(errs)
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// causes drops what only follows from another rank's failure.
+func causes(errs []error) error {
+	var own []error
+	var follow error
+	for _, err := range errs {
+		var other *ranks.AbortError
+		switch {
+		case err == nil:
+		case errors.As(err, &other):
+			follow = err
+		default:
+			own = append(own, err)
+		}
+	}
+	if len(own) == 0 {
+		return follow
+	}
+	return errors.Join(own...)
+}
+
+// runJoined is one rank among machines; rank 0's choice of tables counts.
+func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) error {
+	g, err := ranks.Join(ctx, ranks.JoinOptions{Addr: o.join, Rank: o.rank, Size: o.nranks, Token: o.token, Limit: o.timeout, Note: out.note})
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { g.Abort(errInterrupted) })
+	defer stop()
+	all, err := g.Gather("tables", []byte(strings.Trim(fmt.Sprint(tables), "[]")))
+	if err != nil {
+		return err
+	}
+	for _, field := range strings.Fields(string(all[0])) {
+		var abi int
+		fmt.Sscan(field, &abi)
+		if err := ranks.Run(g, o.ranks(abi, out), out); err != nil {
+			return fmt.Errorf("%s: %w", host.FamilyNet.Symbol(abi), err)
+		}
+	}
+	g.Leave()
+	return nil
+}
+
+func (o *runOptions) ranks(abi int, out *report) ranks.Options {
+	r := ranks.Options{Host: o.host, Plugin: o.plugin, Device: o.device, Log: out.log, Abi: abi, Sizes: o.sizes, Iters: o.iters, Warm: 1,
+		Input: o.input, Bytes: o.bytes, Limit: o.timeout}
+	if o.input != "" {
+		if path, err := filepath.Abs(o.input); err == nil {
+			r.Input = path
+		}
+	}
+	return r
+}
+
+// tables asks a host which tables the plugin has, and picks those that were asked for.
+func (o *runOptions) tables() ([]int, error) {
+	h, err := host.Start(host.Options{Bin: o.host, Name: "host", Deadline: o.timeout})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	lib, err := h.Load(o.plugin)
+	if err != nil {
+		return nil, fmt.Errorf("%w (--plugin names the library, as dlopen takes it)", err)
+	}
+	have, err := lib.Tables(host.FamilyNet)
+	if err != nil {
+		return nil, err
+	}
+	if len(have) == 0 {
+		return nil, fmt.Errorf("%s exports no ncclNetPlugin_vN that weft knows", o.plugin)
+	}
+	return o.pick(have)
+}
+
+// fileSum is the file's SHA-256 as this process reads it.
+func fileSum(path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, fmt.Errorf("--input: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return "", 0, fmt.Errorf("--input: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return "", 0, fmt.Errorf("--input %s: not a regular file", path)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", 0, fmt.Errorf("--input: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), st.Size(), nil
+}

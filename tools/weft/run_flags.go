@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weft/headers"
+	"weft/headers/facts"
+)
+
+const runUsage = `usage: weft run [flags]
+
+Connects ranks in a ring through a network plugin, each rank a process that loads
+the plugin as NCCL does, and all-reduces float32 over it; the reduction happens in
+the host, every element of every iteration is checked. With --input a file's bytes
+go around the ring instead, and every rank's checksum is compared.
+
+All ranks run here, or one of them with --rank, --nranks and --join (or RANK,
+WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them).
+Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.
+
+examples:
+  weft run                                   3 ranks, the newest table, 8 B to 64 MiB
+  weft run --abi all --sizes 8,64K,4M        every table that the plugin exports
+  weft run --nccl 2.12.12 --input photo.jpg  the table that NCCL 2.12.12 would take
+  weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
+
+flags:
+`
+
+type runOptions struct {
+	host, plugin, device string
+	abi, nccl            string
+	sizes                []int64
+	iters                int
+	input                string
+	bytes                int64
+	rank, nranks         int
+	join, token          string
+	timeout              time.Duration
+	json, verbose        bool
+}
+
+// parseRun returns nil and an exit status when there is nothing to run.
+func parseRun(args []string, stderr io.Writer) (*runOptions, int) {
+	o := &runOptions{}
+	f := flag.NewFlagSet("run", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.Usage = func() { fmt.Fprint(stderr, runUsage); f.PrintDefaults() }
+	f.StringVar(&o.plugin, "plugin", "", "the `library` to run through (default: libnccl-net-weft.so beside this program)")
+	f.StringVar(&o.host, "host", "", "the weft-host `program` (default: beside this one)")
+	f.StringVar(&o.device, "device", "", "`name` or number of the device (default: the first)")
+	f.StringVar(&o.abi, "abi", "newest", "tables: a number, a list such as 4,12, all, old (all but the newest) or newest")
+	f.StringVar(&o.nccl, "nccl", "", "the table that this `release` of NCCL takes, such as 2.12.12")
+	smallest := f.String("min", "8", "smallest `size` in bytes (K, M, G: powers of 1024)")
+	largest := f.String("max", "64M", "largest `size`")
+	factor := f.Int("factor", 2, "from one size to the next")
+	sizes := f.String("sizes", "", "sizes instead, such as 8,64K,4M")
+	f.IntVar(&o.iters, "iters", 0, "iterations of each size (default: 4 to 20, fewer for large sizes)")
+	f.StringVar(&o.input, "input", "", "broadcast this `file` from rank 0 instead")
+	f.IntVar(&o.nranks, "nranks", 3, "number of ranks")
+	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
+	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
+	f.StringVar(&o.token, "token", os.Getenv("WEFT_RUN_TOKEN"), "secret that the ranks of a --join share (WEFT_RUN_TOKEN)")
+	local := f.Bool("local", false, "run all ranks here, whatever RANK and WORLD_SIZE say")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "limit of each step")
+	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
+	f.BoolVar(&o.verbose, "v", false, "print what the plugin logs, not its warnings alone")
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, 0
+		}
+		return nil, 2
+	}
+	given := map[string]bool{}
+	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
+	err := o.check(f, given, *smallest, *largest, *factor, *sizes, *local)
+	if err != nil {
+		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
+		return nil, 2
+	}
+	return o, 0
+}
+
+func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, largest string, factor int, sizes string, local bool) error {
+	if f.NArg() > 0 {
+		return fmt.Errorf("what is %q? Only flags are expected", f.Arg(0))
+	}
+	if given["abi"] && given["nccl"] {
+		return errors.New("--abi and --nccl both choose the table: give one")
+	}
+	if o.iters < 0 {
+		return fmt.Errorf("--iters %d: want at least 1", o.iters)
+	}
+	if o.timeout <= 0 {
+		return fmt.Errorf("--timeout %v: want a positive time", o.timeout)
+	}
+	if err := o.place(given, local); err != nil {
+		return err
+	}
+	if o.nranks < 2 || o.nranks > 4096 {
+		return fmt.Errorf("--nranks %d: a ring has 2 to 4096 ranks", o.nranks)
+	}
+	var err error
+	if o.sizes, err = sizeList(given, smallest, largest, factor, sizes, o.input != ""); err != nil {
+		return err
+	}
+	if o.plugin == "" {
+		if o.plugin, err = besideMe("libnccl-net-weft.so"); err != nil {
+			return fmt.Errorf("%w; --plugin names another library", err)
+		}
+	} else if strings.Contains(o.plugin, "/") || exists(o.plugin) {
+		if o.plugin, err = filepath.Abs(o.plugin); err != nil {
+			return err
+		}
+		if !exists(o.plugin) {
+			return fmt.Errorf("--plugin %s: no such file", o.plugin)
+		}
+	}
+	if o.host == "" {
+		if o.host, err = besideMe("weft-host"); err != nil {
+			return fmt.Errorf("%w; --host names another one", err)
+		}
+	}
+	return nil
+}
+
+// place decides between all ranks here and one among machines.
+func (o *runOptions) place(given map[string]bool, local bool) error {
+	env := os.Getenv
+	if !local && !given["rank"] && !given["join"] && env("RANK") != "" && env("WORLD_SIZE") != "" && env("MASTER_ADDR") != "" {
+		var err error
+		if o.rank, err = strconv.Atoi(env("RANK")); err != nil {
+			return fmt.Errorf("RANK=%s is no number", env("RANK"))
+		}
+		if o.nranks, err = strconv.Atoi(env("WORLD_SIZE")); err != nil {
+			return fmt.Errorf("WORLD_SIZE=%s is no number", env("WORLD_SIZE"))
+		}
+		port := env("MASTER_PORT")
+		if port == "" {
+			port = "29500"
+		}
+		o.join = net.JoinHostPort(env("MASTER_ADDR"), port)
+	}
+	if o.join == "" {
+		if o.rank >= 0 {
+			return errors.New("--rank needs --join HOST:PORT, where the ranks meet")
+		}
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(o.join); err != nil {
+		return fmt.Errorf("--join %s: want host:port of rank 0", o.join)
+	}
+	if o.rank < 0 || o.rank >= o.nranks {
+		return fmt.Errorf("--join needs --rank 0 to %d: this machine's number among --nranks %d", o.nranks-1, o.nranks)
+	}
+	return nil
+}
+
+func sizeList(given map[string]bool, smallest, largest string, factor int, sizes string, input bool) ([]int64, error) {
+	if sizes != "" {
+		if given["min"] || given["max"] || given["factor"] {
+			return nil, errors.New("--sizes and --min, --max, --factor both choose the sizes: give one")
+		}
+		var list []int64
+		for _, s := range strings.Split(sizes, ",") {
+			n, err := parseSize(s)
+			if err != nil {
+				return nil, fmt.Errorf("--sizes: %w", err)
+			}
+			list = append(list, n)
+		}
+		return list, nil
+	}
+	if input && !given["min"] && !given["max"] {
+		return nil, nil // the file alone
+	}
+	from, err := parseSize(smallest)
+	if err != nil {
+		return nil, fmt.Errorf("--min: %w", err)
+	}
+	to, err := parseSize(largest)
+	if err != nil {
+		return nil, fmt.Errorf("--max: %w", err)
+	}
+	if from > to {
+		return nil, fmt.Errorf("--min %s is larger than --max %s", smallest, largest)
+	}
+	if factor < 2 {
+		return nil, fmt.Errorf("--factor %d: want at least 2", factor)
+	}
+	var list []int64
+	for n := from; n <= to; n *= int64(factor) {
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// parseSize reads 8, 64K, 4M or 1G, in bytes: whole float32s, at most 4 GiB.
+func parseSize(s string) (int64, error) {
+	text, shift := strings.ToUpper(strings.TrimSpace(s)), 0
+	for i, unit := range []string{"K", "M", "G"} {
+		if t := strings.TrimSuffix(strings.TrimSuffix(text, "IB"), "B"); strings.HasSuffix(t, unit) {
+			text, shift = strings.TrimSuffix(t, unit), 10*(i+1)
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no size: want bytes, or a number with K, M or G", s)
+	}
+	if n <= 0 || n > 4<<30>>shift {
+		return 0, fmt.Errorf("%s: want 4 bytes to 4G", s)
+	}
+	if n <<= shift; n%4 != 0 {
+		return 0, fmt.Errorf("%s: a float32 has 4 bytes, so sizes are multiples of 4", s)
+	}
+	return n, nil
+}
+
+// pick chooses among the tables that the plugin has, newest first.
+func (o *runOptions) pick(have []int) ([]int, error) {
+	if o.nccl != "" {
+		r, err := release(o.nccl)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range r.Net {
+			if slices.Contains(have, v) {
+				return []int{v}, nil
+			}
+		}
+		return nil, fmt.Errorf("NCCL %s looks for net tables %v; the plugin has %v", r.Release, r.Net, have)
+	}
+	switch o.abi {
+	case "newest":
+		return have[:1], nil
+	case "all", "old":
+		old := slices.Sorted(slices.Values(have))
+		if o.abi == "old" {
+			old = old[:len(old)-1]
+		}
+		return old, nil
+	}
+	var list []int
+	for _, s := range strings.Split(o.abi, ",") {
+		v, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(s), "v"))
+		if err != nil {
+			return nil, fmt.Errorf("--abi %s: want numbers, all, old or newest", o.abi)
+		}
+		if !slices.Contains(have, v) {
+			return nil, fmt.Errorf("--abi %d: the plugin has %v", v, have)
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// release finds a release by its number; 2.12 means the last 2.12.
+func release(name string) (*facts.Release, error) {
+	all, err := facts.Releases(headers.FS)
+	if err != nil {
+		return nil, err
+	}
+	var found *facts.Release
+	for i, r := range all {
+		if r.Release == name {
+			return &all[i], nil
+		}
+		if strings.HasPrefix(r.Release, name+".") {
+			found = &all[i]
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("--nccl %s: no such release among those measured, %s to %s", name, all[0].Release, all[len(all)-1].Release)
+	}
+	return found, nil
+}
