@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Kind is the direction of a comm.
@@ -15,8 +16,8 @@ type Kind uint32
 
 // The kinds of a comm.
 const (
-	Send Kind = C.WF_KIND_SEND
-	Recv Kind = C.WF_KIND_RECV
+	Send Kind = wfKindSend
+	Recv Kind = wfKindRecv
 )
 
 func (k Kind) String() string {
@@ -32,6 +33,7 @@ func (k Kind) String() string {
 // Comm is one direction of one connection: the Go side of a slab.
 type Comm struct {
 	c      *C.struct_wf_comm
+	view   *wfComm // the same slab
 	gen    uint32
 	index  uint32
 	kind   Kind
@@ -58,15 +60,13 @@ func (c *Comm) Open() uintptr { return uintptr(C.wf_comm_open(c.c)) }
 
 // Lookup finds an open comm by its handle; the error is a *HandleError.
 func Lookup(handle uintptr) (*Comm, error) {
-	c := C.wf_comm_lookup(C.uint64_t(handle))
-	if c == nil {
-		return nil, &HandleError{What: "comm", Value: handle}
+	if C.wf_comm_find(C.uint64_t(handle)) != nil {
+		c := registry.find(uint32(handle>>wfSlabShift) & wfSlabMask)
+		if c != nil && c.gen == uint32(handle>>wfGenShift)&wfGenMask {
+			return c, nil
+		}
 	}
-	comm := registry.find(word32(&c.index))
-	if comm == nil || comm.gen != uint32(handle>>C.WF_GEN_SHIFT)&C.WF_GEN_MASK {
-		return nil, &HandleError{What: "comm", Value: handle}
-	}
-	return comm, nil
+	return nil, &HandleError{What: "comm", Value: handle}
 }
 
 // Cookie is the core's name for the comm.
@@ -101,7 +101,7 @@ func (c *Comm) Close() error {
 		return err
 	}
 	defer c.Release()
-	if state := word32(&c.c.state); state == C.WF_COMM_CLOSED || state == C.WF_COMM_FREE {
+	if state := atomic.LoadUint32(&c.view.state); state != wfCommOpen && state != wfCommNew {
 		return fmt.Errorf("fastpath: close %v: it is closed already", c)
 	}
 	C.wf_comm_close(c.c)
@@ -128,11 +128,11 @@ type Stats struct {
 // Snapshot reads the comm's counters; between two of them a call may have come.
 func (c *Comm) Snapshot() Stats {
 	return Stats{
-		Messages:    word64(&c.c.messages),
-		Bytes:       word64(&c.c.bytes),
-		Outstanding: word32(&c.c.outstanding),
-		Unsent:      word32(&c.c.unsent),
-		Incomplete:  word32(&c.c.incomplete),
-		Code:        int32(uint32(word64(&c.c.error))),
+		Messages:    atomic.LoadUint64(&c.view.messages),
+		Bytes:       atomic.LoadUint64(&c.view.bytes),
+		Outstanding: atomic.LoadUint32(&c.view.outstanding),
+		Unsent:      atomic.LoadUint32(&c.view.unsent),
+		Incomplete:  atomic.LoadUint32(&c.view.incomplete),
+		Code:        int32(uint32(atomic.LoadUint64(&c.view.error))),
 	}
 }

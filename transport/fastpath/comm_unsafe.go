@@ -7,12 +7,12 @@ import "C"
 
 import (
 	"fmt"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
 
-// The whole unsafe surface: the upcall table that the provider passes, and the slab that a lane's provider asks for.
+// The whole unsafe surface: the upcall table that the provider passes, the slab that a lane's provider asks for, and the
+// generated view of a slab.
 
 // Options says what a new comm is.
 type Options struct {
@@ -34,7 +34,8 @@ func New(o Options) (*Comm, error) {
 	if c == nil {
 		return nil, fmt.Errorf("fastpath: new comm: no memory for slab %d: %w", C.wf_comm_count(), err)
 	}
-	comm := &Comm{c: c, gen: uint32(c.gen), index: uint32(c.index), kind: o.Kind, device: o.Device, cookie: o.Cookie}
+	view := (*wfComm)(unsafe.Pointer(c))
+	comm := &Comm{c: c, view: view, gen: view.gen, index: view.index, kind: o.Kind, device: o.Device, cookie: o.Cookie}
 	registry.add(comm)
 	return comm, nil
 }
@@ -44,7 +45,3 @@ func SetDefaultUpcalls(table unsafe.Pointer) { C.wf_set_default_upcalls((*C.stru
 
 // Slab is the comm's slab (*C.struct_wf_comm), for the provider of its lanes.
 func (c *Comm) Slab() unsafe.Pointer { return unsafe.Pointer(c.c) }
-
-// word32 and word64 read one word of a slab.
-func word32(p *C.uint32_t) uint32 { return atomic.LoadUint32((*uint32)(p)) }
-func word64(p *C.uint64_t) uint64 { return atomic.LoadUint64((*uint64)(p)) }

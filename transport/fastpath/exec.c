@@ -12,7 +12,7 @@
 #include "gate.h"
 
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
-#define WF_INTERNAL_ERROR 3
+#define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
 	wf_self->fault = (struct wf_fault){.kind = kind, .err = err, .seq = seq, .want = want, .got = got, .where = where};
@@ -25,6 +25,8 @@ static int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t g
 	struct wf_fault f = {.kind = kind, .got = got, .where = where, .call = call};
 	return up ? up->fault(0, &f) : WF_INTERNAL_ERROR;
 }
+
+int weft_misuse(const char* function, const char* what) { return wf_bad(function, WF_FAULT_ARGUMENT, what, 0); }
 
 /* Leaves the gate, reports the fault that was raised inside and, where it ends the comm, lets the comm fail. */
 static int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
@@ -126,29 +128,22 @@ static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, u
 	return 0;
 }
 
-/* Lets every lane of the comm start or continue posted sends. */
-static inline int wf_push(struct wf_comm* c) {
-	for (uint32_t n = 0; n < wf_get(c->nlanes) && wf_get(c->unsent); n++)
-		if (wf_ops(&c->lanes[n])->send(c, &c->lanes[n]) < 0) return -1;
-	return 0;
-}
-
-static inline int wf_poll(struct wf_comm* c) {
-	for (uint32_t n = 0; n < wf_get(c->nlanes); n++)
-		if (wf_ops(&c->lanes[n])->progress(c, &c->lanes[n]) < 0) return -1;
-	return 0;
+/* Lets every lane start or continue posted sends, or look for what has arrived. */
+static inline int wf_lanes(struct wf_comm* c, int send) {
+	int rc = 0;
+	if (send && !wf_get(c->unsent)) return 0;
+	for (uint32_t n = 0; n < wf_get(c->nlanes) && rc >= 0; n++)
+		rc = (send ? wf_ops(&c->lanes[n])->send : wf_ops(&c->lanes[n])->progress)(c, &c->lanes[n]);
+	return rc;
 }
 
 /* The head group's first unmatched line of that tag, or -1; *n: receives in the group, 0: no group yet. */
 static inline int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
 	struct wf_cts_line* line = &c->ring[wf_get(c->head_line) % WF_LINES];
 	uint64_t seq = wf_get(c->head_seq);
-	uint32_t mask = wf_get(c->head_mask);
-	*n = 0;
-	if (wf_load(line[0].seq) != seq) return -1;
-	*n = wf_get(line[0].n_i) >> 16;
+	*n = wf_load(line[0].seq) == seq ? wf_get(line[0].n_i) >> 16 : 0;
 	for (uint32_t i = 0; i < *n && wf_load(line[i].seq) == seq; i++)
-		if (!(mask >> i & 1) && wf_get(line[i].tag) == tag) return (int)i;
+		if (!(wf_get(c->head_mask) >> i & 1) && wf_get(line[i].tag) == tag) return (int)i;
 	return -1;
 }
 
@@ -175,36 +170,44 @@ static int wf_post_group(struct wf_comm* c, uint32_t n) {
 	wf_put(c->head_refused, 0u);
 	if (refused) return 0;
 	wf_put(c->unsent, wf_get(c->unsent) + n);
-	return wf_push(c);
+	return wf_lanes(c, 1);
+}
+
+/* What every call on a comm begins with. 1: inside the gate of *c; 0: *rc is the answer. */
+static inline int wf_begin(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** t, struct wf_comm** c, int* rc) {
+	uint64_t h = (uint64_t)(uintptr_t)comm;
+	*t = wf_self;
+	*rc = wf_unlikely(wf_load(wf_forked_child)) ? weft_forked() : 0;
+	if (wf_unlikely(*rc)) return 0;
+	if (wf_unlikely(!*t) && !(*t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
+	else if (wf_unlikely(!request)) *rc = wf_bad(call, WF_FAULT_ARGUMENT, "request is NULL", 0);
+	if (wf_unlikely(*rc)) return 0;
+	*request = NULL;
+	*c = wf_comm_lookup(h);
+	if (wf_likely(*c && wf_handle_kind(h) == kind)) {
+		if (wf_unlikely(!wf_enter(*t, *c))) return 0; /* *rc is 0: try again */
+		*rc = (int)(uint32_t)wf_load((*c)->error);
+		if (wf_likely(!*rc && wf_load((*c)->state) == WF_COMM_OPEN)) return 1;
+		wf_leave(*t);
+		if (*rc) return 0;
+	}
+	*rc = wf_bad(call, WF_FAULT_HANDLE, kind == WF_KIND_SEND ? "not a live send comm" : "not a live receive comm", h);
+	return 0;
 }
 
 int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
-	struct wf_thread* t = wf_self;
-	if (wf_unlikely(wf_load(wf_forked_child))) return weft_forked();
-	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("isend", WF_FAULT_INTERNAL, "too many calling threads", 0);
-	if (wf_unlikely(!request)) return wf_bad("isend", WF_FAULT_ARGUMENT, "request is NULL", 0);
-	*request = NULL;
-	struct wf_comm* c = wf_comm_lookup((uint64_t)(uintptr_t)sendComm);
-	if (wf_unlikely(!c || wf_handle_kind((uint64_t)(uintptr_t)sendComm) != WF_KIND_SEND))
-		return wf_bad("isend", WF_FAULT_HANDLE, "not a live send comm", (uint64_t)(uintptr_t)sendComm);
-	if (wf_unlikely(!wf_enter(t, c))) return 0;
-	int code = (int)(uint32_t)wf_load(c->error);
-	if (wf_unlikely(code || wf_load(c->state) != WF_COMM_OPEN)) {
-		wf_leave(t);
-		return code ? code : wf_bad("isend", WF_FAULT_HANDLE, "send comm was closed", (uint64_t)(uintptr_t)sendComm);
-	}
+	struct wf_thread* t;
+	struct wf_comm* c;
+	int rc;
+	if (wf_unlikely(!wf_begin("isend", WF_KIND_SEND, sendComm, request, &t, &c, &rc))) return rc;
 	uint32_t n, slot;
 	int i = wf_match(c, tag, &n);
 	if (i < 0) {
-		if (wf_push(c) < 0 || wf_poll(c) < 0) return wf_leave_fault(t, c, "isend");
+		if (wf_lanes(c, 1) < 0 || wf_lanes(c, 0) < 0) return wf_leave_fault(t, c, "isend");
 		i = wf_match(c, tag, &n);
 	}
 	struct wf_req* r = i < 0 ? NULL : wf_take(c, &slot);
-	if (!r) {
-		wf_leave(t);
-		wf_flush_list(t, "isend");
-		return 0;
-	}
+	if (!r) goto leave;
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, size, tag, mhandle) < 0)) {
 		wf_give(c, slot);
 		return wf_leave_fault(t, c, "isend");
@@ -214,14 +217,12 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	wf_put(r->seq, wf_get(c->head_seq));
 	wf_put(r->entry, (uint32_t)i);
 	wf_put(r->cursor, 0u);
-	wf_put(r->started, 0u);
 	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
 	wf_put(r->state, (uint32_t)(wf_get(c->head_refused) ? WF_REQ_REFUSED : WF_REQ_MATCHED));
 	wf_put(c->match[i], slot);
 	uint32_t mask = wf_get(c->head_mask) | 1u << i;
 	wf_put(c->head_mask, mask);
 	uint64_t seq = wf_get(c->head_seq), room = wf_get(c->ring[wf_get(c->head_line) % WF_LINES + (uint32_t)i].size);
-	int rc = 0;
 	if (wf_unlikely(size > room && !wf_get(c->head_refused))) {
 		wf_refuse_group(c);
 		rc = wf_raise(WF_FAULT_TOO_LARGE, "send is larger than its receive", 0, seq, room, size);
@@ -233,37 +234,24 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 		return wf_leave_fault(t, c, "isend");
 	}
 	if (wf_unlikely(rc < 0)) wf_leave_fault(t, c, "isend");
-	else wf_leave(t);
+leave:
+	wf_leave(t);
 	wf_flush_list(t, "isend");
 	return 0;
 }
 
 int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request) {
-	struct wf_thread* t = wf_self;
-	if (wf_unlikely(wf_load(wf_forked_child))) return weft_forked();
-	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("irecv", WF_FAULT_INTERNAL, "too many calling threads", 0);
-	if (wf_unlikely(!request)) return wf_bad("irecv", WF_FAULT_ARGUMENT, "request is NULL", 0);
-	uint32_t optional = *request == (void*)1;
-	*request = NULL;
-	struct wf_comm* c = wf_comm_lookup((uint64_t)(uintptr_t)recvComm);
-	if (wf_unlikely(!c || wf_handle_kind((uint64_t)(uintptr_t)recvComm) != WF_KIND_RECV))
-		return wf_bad("irecv", WF_FAULT_HANDLE, "not a live receive comm", (uint64_t)(uintptr_t)recvComm);
-	if (wf_unlikely(!wf_enter(t, c))) return 0;
-	int code = (int)(uint32_t)wf_load(c->error);
-	if (wf_unlikely(code || wf_load(c->state) != WF_COMM_OPEN)) {
-		wf_leave(t);
-		return code ? code : wf_bad("irecv", WF_FAULT_HANDLE, "receive comm was closed", (uint64_t)(uintptr_t)recvComm);
-	}
+	struct wf_thread* t;
+	struct wf_comm* c;
+	int rc;
+	if (wf_unlikely(!wf_begin("irecv", WF_KIND_RECV, recvComm, request, &t, &c, &rc))) return rc;
 	if (wf_unlikely(n < 1 || n > WF_GROUP)) {
 		wf_raise(WF_FAULT_ARGUMENT, "number of grouped receives", 0, 0, WF_GROUP, (uint64_t)(int64_t)n);
 		return wf_leave_fault(t, c, "irecv");
 	}
 	uint32_t slot, line = wf_get(c->next_line);
 	struct wf_req* r = line + (uint32_t)n - wf_get(c->tail_line) > WF_LINES ? NULL : wf_take(c, &slot);
-	if (!r) {
-		wf_leave(t);
-		return 0;
-	}
+	if (!r) goto leave;
 	for (int i = 0; i < n; i++) {
 		if (wf_unlikely(wf_buffer(c, &r->e[i], data ? data[i] : NULL, sizes[i], tags ? tags[i] : 0, mhandles ? mhandles[i] : NULL) < 0)) {
 			wf_give(c, slot);
@@ -279,7 +267,6 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	wf_put(r->left, (uint32_t)n);
 	wf_put(r->seq, seq);
 	wf_put(r->line, line);
-	wf_put(r->optional, optional);
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 	wf_put(c->group[seq % WF_LINES], slot);
 	wf_put(c->next_seq, seq + 1);
@@ -287,27 +274,26 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	wf_put(c->incomplete, wf_get(c->incomplete) + 1);
 	*request = wf_request(c, r, slot);
 	struct wf_lane* l = &c->lanes[0];
-	int rc = wf_ops(l)->cts(c, l, slot);
+	rc = wf_ops(l)->cts(c, l, slot);
 	if (rc == 0 && seq + 1 - wf_get(c->cts_out) >= WF_CTS_BATCH) rc = wf_ops(l)->flush(c, l) < 0 ? -1 : 0;
 	if (wf_unlikely(rc < 0)) {
 		*request = NULL;
 		return wf_leave_fault(t, c, "irecv");
 	}
 	if (wf_get(c->cts_out) != seq + 1) wf_list(t, c);
+leave:
 	wf_leave(t);
 	return 0;
 }
 
 /* Host memory: data is where it belongs as soon as the receive is done, so there is nothing to flush. */
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
+	struct wf_thread* t;
+	struct wf_comm* c;
+	int rc;
 	(void)n, (void)data, (void)sizes, (void)mhandles;
-	if (wf_unlikely(wf_load(wf_forked_child))) return weft_forked();
-	if (wf_unlikely(!request)) return wf_bad("iflush", WF_FAULT_ARGUMENT, "request is NULL", 0);
-	*request = NULL;
-	struct wf_comm* c = wf_comm_lookup((uint64_t)(uintptr_t)recvComm);
-	if (wf_unlikely(!c || wf_handle_kind((uint64_t)(uintptr_t)recvComm) != WF_KIND_RECV))
-		return wf_bad("iflush", WF_FAULT_HANDLE, "not a live receive comm", (uint64_t)(uintptr_t)recvComm);
-	return (int)(uint32_t)wf_load(c->error);
+	if (wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &c, &rc)) wf_leave(t);
+	return rc;
 }
 
 /* Work for a request that is not done. Lanes are polled once a round: when a request comes by for the second time. */
@@ -319,8 +305,7 @@ static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	}
 	wf_put(c->round, round + 1);
 	wf_put(r->round, round + 1);
-	if (wf_get(c->kind) == WF_KIND_RECV) return wf_poll(c);
-	return wf_get(r->state) == WF_REQ_MATCHED ? wf_poll(c) : wf_push(c);
+	return wf_lanes(c, wf_get(c->kind) == WF_KIND_SEND && wf_get(r->state) == WF_REQ_POSTED);
 }
 
 int weft_test(void* request, int* done, int* sizes) {
@@ -330,9 +315,9 @@ int weft_test(void* request, int* done, int* sizes) {
 	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("test", WF_FAULT_INTERNAL, "too many calling threads", 0);
 	if (wf_unlikely(!done)) return wf_bad("test", WF_FAULT_ARGUMENT, "done is NULL", 0);
 	*done = 0;
-	struct wf_comm* c = wf_handle_kind(h) == WF_KIND_REQUEST ? wf_comm_at(wf_handle_slab(h)) : NULL;
 	uint32_t slot = wf_handle_slot(h);
-	if (wf_unlikely(!c || slot >= WF_REQUESTS)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
+	struct wf_comm* c = wf_handle_kind(h) == WF_KIND_REQUEST ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	if (wf_unlikely(!c || slot >= WF_REQUESTS || wf_load(c->state) != WF_COMM_OPEN)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
 	if (wf_unlikely(!wf_enter(t, c))) return 0;
 	struct wf_req* r = &c->req[slot];
 	if (wf_unlikely(wf_load(c->state) != WF_COMM_OPEN || wf_get(r->gen) != wf_handle_gen(h))) {

@@ -140,9 +140,7 @@ struct wf_req {
 	uint32_t frames;    /* frames begun and not finished */
 	uint32_t round;     /* the comm's round in which it was last tested */
 	uint32_t next;      /* next free slot */
-	uint32_t started;   /* sends: the first frame was taken (a message may have 0 bytes) */
-	uint32_t optional;  /* receives: entered with *request = 1 */
-	uint64_t reserved;
+	uint64_t reserved[2];
 	struct wf_entry e[WF_GROUP];
 	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, an event's handle and its start, one per entry */
 	uint64_t event[WF_GROUP];
@@ -276,14 +274,12 @@ extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept chang
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls); /* for faults that belong to no comm */
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls); /* NULL: errno */
 uint64_t wf_comm_open(struct wf_comm* comm); /* makes the handle valid and returns it; 0: it has no lane */
-struct wf_comm* wf_comm_lookup(uint64_t handle);   /* NULL: stale, closed or foreign */
-struct wf_comm* wf_comm_at(uint32_t index);        /* slab of that number, or NULL */
+struct wf_comm* wf_comm_find(uint64_t handle);     /* NULL: stale, closed or foreign */
 uint32_t wf_comm_count(void);                      /* slabs ever used */
 void wf_comm_close(struct wf_comm* comm);          /* gate held: handle and requests become invalid */
 void wf_comm_free(struct wf_comm* comm);           /* closed, lanes gone: gives the memory back */
 int wf_comm_fail(struct wf_comm* comm, uint32_t gen, int32_t code); /* 1: this call failed it */
 void wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held, receive side */
-int wf_comm_uses(struct wf_comm* comm, uint64_t mr); /* gate held: does a request that is not done use mr? */
 
 int wf_hold_try(struct wf_comm* comm);   /* 1: held is ours now; then wf_barrier, then wait until wf_hold_clear */
 void wf_barrier(void);                   /* orders this thread against every call in progress */
@@ -292,7 +288,7 @@ void wf_hold_end(struct wf_comm* comm);
 
 struct wf_mr* wf_mr_at(uint32_t index);  /* entry of that number; makes the table reach that far; NULL: errno */
 uint64_t wf_mr_open(struct wf_mr* mr, uint32_t index); /* makes the filled entry valid and returns its handle */
-struct wf_mr* wf_mr_lookup(uint64_t handle);
+struct wf_mr* wf_mr_find(uint64_t handle); /* NULL: closed or foreign */
 void wf_mr_close(struct wf_mr* mr);      /* from now on no call accepts its handle */
 
 int wf_process_init(void); /* 0, or errno: fork handler and barrier; any number of times */

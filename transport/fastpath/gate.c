@@ -67,7 +67,6 @@ void wf_hold_end(struct wf_comm* c) { wf_store(c->held, 0u); }
 static void wf_lock(struct wf_thread* t) {
 	while (__atomic_exchange_n(&t->lock, 1u, __ATOMIC_ACQUIRE)) sched_yield();
 }
-static void wf_unlock(struct wf_thread* t) { wf_store(t->lock, 0u); }
 
 static struct wf_comm* wf_comm_of(uint64_t word) { return (struct wf_comm*)(uintptr_t)word; }
 
@@ -80,7 +79,7 @@ void wf_list(struct wf_thread* t, struct wf_comm* c) {
 	else wf_store(t->list_head, (uint64_t)(uintptr_t)c);
 	wf_put(t->list_tail, (uint64_t)(uintptr_t)c);
 	wf_store(c->listed, (uint64_t)(uintptr_t)t);
-	wf_unlock(t);
+	wf_store(t->lock, 0u);
 }
 
 /* Takes the comm off whatever list it stands on. Inside the gate, or with the gate held. */
@@ -95,7 +94,7 @@ void wf_unlist(struct wf_comm* c) {
 	else wf_store(t->list_head, next);
 	if (!next) wf_put(t->list_tail, (uint64_t)(uintptr_t)before);
 	wf_store(c->listed, (uint64_t)0);
-	wf_unlock(t);
+	wf_store(t->lock, 0u);
 }
 
 /* Makes the calling thread the comm's owner. 0: the gate is held, or its last owner is still inside: try later. */

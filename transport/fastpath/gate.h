@@ -59,4 +59,32 @@ static inline uint32_t wf_handle_gen(uint64_t h) { return (uint32_t)(h >> WF_GEN
 static inline uint32_t wf_handle_slab(uint64_t h) { return (uint32_t)(h >> WF_SLAB_SHIFT) & WF_SLAB_MASK; }
 static inline uint32_t wf_handle_slot(uint64_t h) { return (uint32_t)h & WF_SLOT_MASK; }
 
+/* Tables of slabs and registrations: mappings that hold many, and never move. */
+#define WF_SLABS 64u
+#define WF_MRS 4096u
+#define WF_MRS_MASK 0xfffffu
+extern WF_HIDDEN uint64_t wf_slab_dir[(WF_SLAB_MASK + 1) / WF_SLABS];
+extern WF_HIDDEN uint64_t wf_mr_dir[(WF_MRS_MASK + 1) / WF_MRS];
+
+/* The slab of that number, or NULL. */
+static inline struct wf_comm* wf_comm_at(uint32_t index) {
+	struct wf_comm* slabs = (struct wf_comm*)(uintptr_t)wf_load(wf_slab_dir[(index & WF_SLAB_MASK) / WF_SLABS]);
+	return slabs ? &slabs[index % WF_SLABS] : NULL;
+}
+
+/* The open comm with that handle, or NULL: stale, closed or foreign. */
+static inline struct wf_comm* wf_comm_lookup(uint64_t h) {
+	uint32_t kind = wf_handle_kind(h);
+	struct wf_comm* c = (kind == WF_KIND_SEND || kind == WF_KIND_RECV) && !wf_handle_slot(h) ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	return c && wf_load(c->state) == WF_COMM_OPEN && wf_load(c->gen) == wf_handle_gen(h) && wf_get(c->kind) == kind ? c : NULL;
+}
+
+/* The live registration with that handle, or NULL. */
+static inline struct wf_mr* wf_mr_lookup(uint64_t h) {
+	uint64_t index = (uint64_t)wf_handle_slab(h) << 16 | wf_handle_slot(h);
+	struct wf_mr* table = NULL;
+	if (wf_likely(wf_handle_kind(h) == WF_KIND_MR && index <= WF_MRS_MASK)) table = (struct wf_mr*)(uintptr_t)wf_load(wf_mr_dir[index / WF_MRS]);
+	return table && wf_load(table[index % WF_MRS].gen) == wf_handle_gen(h) ? &table[index % WF_MRS] : NULL;
+}
+
 #endif

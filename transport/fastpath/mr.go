@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // mrs gives out the entries of the C table of registered memory.
@@ -52,7 +53,7 @@ func RegisterMappedMR(device uint32, addr, base uintptr, length uint64, kind uin
 func LookupMR(handle uintptr) (cookie uint64, err error) {
 	mrs.mu.Lock()
 	defer mrs.mu.Unlock()
-	mr := C.wf_mr_lookup(C.uint64_t(handle))
+	mr := C.wf_mr_find(C.uint64_t(handle))
 	if mr == nil {
 		return 0, &HandleError{What: "memory handle", Value: handle}
 	}
@@ -63,7 +64,7 @@ func LookupMR(handle uintptr) (cookie uint64, err error) {
 // fail with code and are returned. After it nothing reads or writes that memory.
 func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	mrs.mu.Lock()
-	mr := C.wf_mr_lookup(C.uint64_t(handle))
+	mr := C.wf_mr_find(C.uint64_t(handle))
 	if mr == nil {
 		mrs.mu.Unlock()
 		return nil, &HandleError{What: "memory handle", Value: handle}
@@ -78,14 +79,30 @@ func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	}
 	var failed []*Comm
 	for _, c := range comms {
-		if C.wf_comm_uses(c.c, C.uint64_t(handle)) != 0 && c.Fail(code) {
+		if c.uses(uint64(handle)) && c.Fail(code) {
 			failed = append(failed, c)
 		}
 	}
 	releaseAll(comms)
 
 	mrs.mu.Lock()
-	mrs.free = append(mrs.free, uint32(handle)&(1<<(C.WF_SLAB_SHIFT)-1)|uint32(handle>>C.WF_SLAB_SHIFT)&C.WF_SLAB_MASK<<16)
+	mrs.free = append(mrs.free, uint32(handle)&wfSlotMask|(uint32(handle>>wfSlabShift)&wfSlabMask)<<16)
 	mrs.mu.Unlock()
 	return failed, nil
+}
+
+// uses reports whether a request that is not done lies in the registration. The gate is held.
+func (c *Comm) uses(handle uint64) bool {
+	for i := range atomic.LoadUint32(&c.view.slots) {
+		r := &c.view.req[i]
+		switch atomic.LoadUint32(&r.state) {
+		case wfReqMatched, wfReqPosted:
+			for e := range atomic.LoadUint32(&r.n) {
+				if atomic.LoadUint64(&r.e[e%wfGroup].mr) == handle {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

@@ -14,22 +14,19 @@
 #define WF_FDS (1u << 22) /* highest descriptor that can be tracked */
 #define WF_DRAIN_MS 2000
 #define WF_SYSTEM_ERROR 2 /* ncclSystemError, in every table */
-#define WF_INTERNAL_ERROR 3 /* ncclInternalError, in every table */
 
 uint32_t weft_progress_epoch;
 uint32_t wf_forked_child;
 
-static uint64_t* wf_fds;     /* a bit per descriptor */
-static uint32_t wf_fds_top;  /* words above hold no bit */
+static uint64_t* wf_fds;    /* a bit per descriptor; NULL: the process cannot be watched */
+static uint32_t wf_fds_top; /* words above hold no bit */
 static uint32_t wf_reaping;
-static uint32_t wf_started;
 static uint64_t wf_upcalls_default;
 
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls) { wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls); }
-
 const struct wf_upcalls* wf_default_upcalls(void) { return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default); }
 
-int weft_forked(void) { return wf_unlikely(wf_load(wf_forked_child)) ? WF_SYSTEM_ERROR : 0; }
+int weft_forked(void) { return wf_load(wf_forked_child) ? WF_SYSTEM_ERROR : 0; }
 
 /* Only what is async-signal-safe: the child of a threaded process may do no more. */
 static void wf_in_child(void) {
@@ -41,12 +38,10 @@ static void wf_in_child(void) {
 /* At load time, because a host may fork before it opens anything. */
 __attribute__((constructor)) static void wf_process_start(void) {
 	void* p = mmap(NULL, WF_FDS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED) return;
-	wf_fds = p;
-	if (pthread_atfork(NULL, NULL, wf_in_child) == 0) wf_store(wf_started, 1u);
+	if (p != MAP_FAILED && pthread_atfork(NULL, NULL, wf_in_child) == 0) wf_fds = p;
 }
 
-int wf_process_init(void) { return wf_load(wf_started) ? 0 : ENOMEM; }
+int wf_process_init(void) { return wf_fds ? 0 : ENOMEM; }
 
 int wf_track_fd(int fd) {
 	if (fd < 0 || (uint32_t)fd >= WF_FDS || !wf_fds) return EBADF;
@@ -71,11 +66,4 @@ void wf_set_reaping(uint32_t n) { wf_store(wf_reaping, n); }
 __attribute__((destructor)) static void wf_drain(void) {
 	for (int ms = 0; ms < WF_DRAIN_MS && wf_load(wf_reaping) && !wf_load(wf_forked_child); ms++)
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
-}
-
-/* Reports misuse that belongs to no comm. Outside the gate. */
-int weft_misuse(const char* function, const char* what) {
-	const struct wf_upcalls* up = wf_default_upcalls();
-	struct wf_fault f = {.kind = WF_FAULT_ARGUMENT, .where = what, .call = function};
-	return up ? up->fault(0, &f) : WF_INTERNAL_ERROR;
 }

@@ -94,12 +94,8 @@ _Static_assert(offsetof(struct wf_req, round) == 40, "offset of struct wf_req.ro
 _Static_assert(sizeof(((struct wf_req*)0)->round) == 4, "size of struct wf_req.round");
 _Static_assert(offsetof(struct wf_req, next) == 44, "offset of struct wf_req.next");
 _Static_assert(sizeof(((struct wf_req*)0)->next) == 4, "size of struct wf_req.next");
-_Static_assert(offsetof(struct wf_req, started) == 48, "offset of struct wf_req.started");
-_Static_assert(sizeof(((struct wf_req*)0)->started) == 4, "size of struct wf_req.started");
-_Static_assert(offsetof(struct wf_req, optional) == 52, "offset of struct wf_req.optional");
-_Static_assert(sizeof(((struct wf_req*)0)->optional) == 4, "size of struct wf_req.optional");
-_Static_assert(offsetof(struct wf_req, reserved) == 56, "offset of struct wf_req.reserved");
-_Static_assert(sizeof(((struct wf_req*)0)->reserved) == 8, "size of struct wf_req.reserved");
+_Static_assert(offsetof(struct wf_req, reserved) == 48, "offset of struct wf_req.reserved");
+_Static_assert(sizeof(((struct wf_req*)0)->reserved) == 16, "size of struct wf_req.reserved");
 _Static_assert(offsetof(struct wf_req, e) == 64, "offset of struct wf_req.e");
 _Static_assert(sizeof(((struct wf_req*)0)->e) == 256, "size of struct wf_req.e");
 _Static_assert(offsetof(struct wf_req, phandle) == 320, "offset of struct wf_req.phandle");

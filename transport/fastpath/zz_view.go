@@ -131,9 +131,7 @@ type wfReq struct {
 	frames   uint32 // frames begun and not finished
 	round    uint32 // the comm's round in which it was last tested
 	next     uint32 // next free slot
-	started  uint32 // sends: the first frame was taken (a message may have 0 bytes)
-	optional uint32 // receives: entered with *request = 1
-	reserved uint64
+	reserved [2]uint64
 	e        [8]wfEntry
 	phandle  [8]uint64 // profiler: the caller's, an event's handle and its start, one per entry
 	event    [8]uint64
@@ -288,9 +286,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.frames)-36]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.round)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.next)-44]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.started)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.optional)-52]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.reserved)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.reserved)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.e)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.phandle)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.event)-384]

@@ -1,5 +1,5 @@
 /* bench.c: the executor and the stream pump against a plain C non-blocking loop over loopback TCP: same two processes, same
- * pinning, same buffers, alternating rounds, medians.  bench [streams [seconds per figure]] */
+ * pinning, same buffers, alternating rounds, medians.  bench [streams [seconds per figure]]; BENCH=lat, bw or idle in the environment for one part. */
 #include "harness.h"
 
 #include <spawn.h>
@@ -158,9 +158,9 @@ static void idle(void) {
 	}
 }
 
-static void run(uint32_t streams, double seconds) {
-	(void)streams;
-	for (size_t s = 0; s < 4; s += 1) {
+static void run(double seconds) {
+	const char* part = getenv("BENCH");
+	for (size_t s = 0; s < 4 && (!part || !strcmp(part, "lat")); s++) {
 		double a[2][ROUNDS], b[2][ROUNDS];
 		for (int r = 0; r < ROUNDS; r++)
 			for (int ours = 0; ours < 2; ours++) pingpong(ours, sizes[s], LAT_ITERS, &a[ours][r], &b[ours][r]);
@@ -169,7 +169,7 @@ static void run(uint32_t streams, double seconds) {
 			printf("ping-pong %8zu B  plain p50 %6.2f p99 %6.2f us   ours p50 %6.2f p99 %6.2f us   ratio %.2f %.2f\n", sizes[s], a[0][ROUNDS / 2] * 1e6, b[0][ROUNDS / 2] * 1e6,
 				a[1][ROUNDS / 2] * 1e6, b[1][ROUNDS / 2] * 1e6, a[1][ROUNDS / 2] / a[0][ROUNDS / 2], b[1][ROUNDS / 2] / b[0][ROUNDS / 2]);
 	}
-	for (size_t s = 0; s < NSIZES; s++) {
+	for (size_t s = 0; s < NSIZES && (!part || !strcmp(part, "bw")); s++) {
 		double v[2][ROUNDS], ratio[ROUNDS];
 		int count = (int)(seconds / ROUNDS / 2 / ((double)sizes[s] / 8e9 + 2e-6)) + 2;
 		for (int r = 0; r < ROUNDS; r++) {
@@ -182,7 +182,7 @@ static void run(uint32_t streams, double seconds) {
 			printf("one way %9zu B  plain %6.2f GB/s  ours %6.2f GB/s  ratio of medians %.3f, median of ratios %.3f (%.2f us a message, %d messages)\n", sizes[s], (double)sizes[s] / v[0][ROUNDS / 2] * 1e-9,
 				(double)sizes[s] / v[1][ROUNDS / 2] * 1e-9, v[0][ROUNDS / 2] / v[1][ROUNDS / 2], ratio[ROUNDS / 2], v[1][ROUNDS / 2] * 1e6, count);
 	}
-	idle();
+	if (!part || !strcmp(part, "idle")) idle();
 }
 
 int main(int argc, char** argv) {
@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
 	mem_mr = register_memory(mem, mem_bytes, 0);
 	out = (void*)(uintptr_t)wf_comm_open(comm_over(WF_KIND_SEND, fds + 3 + (role ? streams : 0), streams, &upcalls, 1));
 	in = (void*)(uintptr_t)wf_comm_open(comm_over(WF_KIND_RECV, fds + 3 + (role ? 0 : streams), streams, &upcalls, 2));
-	run(streams, seconds);
+	run(seconds);
 	sync_peer();
 	if (child) waitpid(child, NULL, 0);
 	return 0;

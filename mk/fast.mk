@@ -1,0 +1,33 @@
+# The C of the fast path, without Go: stress drivers under the sanitizers, and a benchmark beside a plain loop.
+
+STRESS_DIR  = transport/fastpath/stress
+STRESS_SRC  = $(wildcard transport/fastpath/*.c) transport/tcp/stream.c
+STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h $(STRESS_DIR)/*.h)
+STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden
+SEED       ?= 1
+ROUNDS     ?= 4
+
+stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
+
+stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile
+	timeout 300 $(CACHE)/stress/$*/stress $(SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/hostile $(SEED) $(ROUNDS)
+
+# stress_rule(short name, sanitizer)
+define stress_rule
+$(CACHE)/stress/$1/%: $(STRESS_DIR)/%.c $(STRESS_DEPS)
+	@mkdir -p $$(@D)
+	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$< $(STRESS_SRC) -lpthread
+endef
+$(eval $(call stress_rule,tsan,thread))
+$(eval $(call stress_rule,asan,address))
+$(eval $(call stress_rule,ubsan,undefined))
+
+bench-fast: $(CACHE)/stress/bench ## the fast path and a plain loop over loopback TCP, side by side
+	$(CACHE)/stress/bench $(STREAMS)
+
+$(CACHE)/stress/bench: $(STRESS_DIR)/bench.c $(STRESS_DEPS)
+	@mkdir -p $(@D)
+	$(STRESS_CC) -O2 -o $@ $< $(STRESS_SRC) -lpthread
+
+.PHONY: stress stress-tsan stress-asan stress-ubsan bench-fast
