@@ -123,7 +123,7 @@ static int good_isend(void *comm, void *data, size_t size, int tag, void *mh, vo
   if (i == g->n) goto out;
   if (size > g->e[i].room) {
     struct frame no = {.type = REFUSE, .seq = g->seq, .entry = (uint32_t)i};
-    queue_frame(c, &no), flush_frames(c);
+    queue_frame(c, &no), progress(c, 0);
     c->head++;
     warn(__func__, __LINE__, "NET/good : send larger than its receive: post a larger receive");
     rc = USAGE;
@@ -162,7 +162,8 @@ static int good_irecv(void *comm, int n, void **data, size_t *sizes, int *tags, 
   }
   g->request = *req = object_new(REQUEST, r);
   c->tail++;
-  queue_frame(c, &f), flush_frames(c);
+  queue_frame(c, &f);
+  if (!good_lazy) flush_frames(c);
 out:
   pthread_mutex_unlock(&c->lock);
   return rc;

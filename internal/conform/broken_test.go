@@ -1,0 +1,97 @@
+package conform
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/internal/build"
+)
+
+const testdata = "tools/host/testdata"
+
+func hostProgram(t *testing.T) string {
+	t.Helper()
+	path, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// plugin compiles a C plugin of testdata.
+func plugin(t *testing.T, source string) string {
+	t.Helper()
+	path, err := build.Plugin(source, "-O0", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// failed runs conform and returns the ids that failed.
+func failed(t *testing.T, o Options) map[string]string {
+	t.Helper()
+	all, err := Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := map[string]string{}
+	for _, o := range all {
+		if !o.OK() {
+			bad[o.Rule.ID] = o.Label() + ": " + o.Fail
+		}
+	}
+	return bad
+}
+
+// TestGood requires the base of all broken plugins to keep every rule on every table.
+func TestGood(t *testing.T) {
+	if bad := failed(t, Options{Lib: plugin(t, testdata+"/good.c"), Host: hostProgram(t)}); len(bad) > 0 {
+		t.Fatalf("the good plugin breaks rules: %v", bad)
+	}
+}
+
+// TestBroken requires of each broken plugin that the rule that it is named after
+// fails, and no other; and that there is one for each rule.
+func TestBroken(t *testing.T) {
+	hostBin := hostProgram(t)
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var seen sync.Map
+	t.Run("plugins", func(t *testing.T) {
+		files, err := filepath.Glob("../../" + testdata + "/broken/*.c")
+		if err != nil || len(files) == 0 {
+			t.Fatal("no broken plugins", err)
+		}
+		for _, f := range files {
+			id := strings.TrimSuffix(filepath.Base(f), ".c")
+			seen.Store(id, true)
+			t.Run(id, func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				slow := id == "size.gib"
+				if slow && os.Getenv("WEFT_TEST_SLOW") == "" {
+					t.Skip("1 GiB in one message: set WEFT_TEST_SLOW=1")
+				}
+				bad := failed(t, Options{Lib: plugin(t, filepath.Join(testdata, "broken", filepath.Base(f))), Host: hostBin, Slow: slow, Patience: 6 * time.Second})
+				if _, ok := bad[id]; !ok {
+					t.Errorf("%s is kept by a plugin made to break it", id)
+				}
+				delete(bad, id)
+				for _, what := range bad {
+					t.Errorf("also found: %s", what)
+				}
+			})
+		}
+	})
+	for _, r := range AllRules() {
+		if _, ok := seen.Load(r.ID); !ok {
+			t.Errorf("no plugin in %s/broken breaks %s", testdata, r.ID)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package conform
+
+// Rule is one sentence of the contract and the script that checks it.
+type Rule struct {
+	ID    string // names the rule in reports; part.what
+	Says  string // what the contract says, in our words
+	Basis string // where it says so
+	// From and To bound the table versions that the rule concerns; 0 is open.
+	From, To int
+	// Gate: once it has failed, the later rules of the table cannot be judged.
+	Gate bool
+	// Care: NCCL never does this, or forgives it; a plugin that fails is merely fragile.
+	Care bool
+	// Slow rules run only where Options.Slow asks for them.
+	Slow  bool
+	Check func(*Env)
+}
+
+// Applies tells whether the rule concerns a table version.
+func (r *Rule) Applies(version int) bool {
+	return version >= r.From && (r.To == 0 || version <= r.To)
+}
+
+const (
+	basisDoc    = "plugin documentation"
+	basisHeader = "table header"
+	basisLoader = "NCCL's loader"
+	basisProxy  = "NCCL's proxy threads"
+	basisWeft   = "weft's own promise; NCCL does not do this"
+)
+
+// NetRules is the contract of a net table, in the order in which it is checked: gates first.
+func NetRules() []*Rule {
+	var gates, others []*Rule
+	for _, part := range [][]*Rule{loadRules, propRules, connRules, dataRules, groupRules, recvRules, memRules, closeRules, failRules, contextRules} {
+		for _, r := range part {
+			if r.Gate {
+				gates = append(gates, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+	}
+	return append(gates, others...)
+}
+
+// AllRules is every rule that there is, of every family.
+func AllRules() []*Rule {
+	all := append([]*Rule{ruleLoad, ruleTables}, NetRules()...)
+	return append(append(all, collRules...), profRules...)
+}

@@ -1,0 +1,68 @@
+package conform
+
+import (
+	"strings"
+
+	"weft/internal/host"
+)
+
+var (
+	collSlots = "init devices getProperties listen connect reduceSupport regMr deregMr iallreduce test closeColl closeListen"
+	profSlots = "init startEvent stopEvent recordEventState finalize"
+)
+
+func (e *Env) table(f host.Family) (*proc, *host.Table) {
+	p := e.start("process")
+	var err error
+	p.lib, err = p.h.Load(e.o.Lib)
+	e.must(err, "dlopen")
+	t, err := p.lib.Bind(f, e.version, "")
+	e.must(err, "look up of the table")
+	return p, t
+}
+
+func (e *Env) slots(t *host.Table, names string) {
+	if t.Name == "" || t.Name == "(null)" {
+		e.failf("name is %q", t.Name)
+	}
+	for _, n := range strings.Fields(names) {
+		if !t.Slots[n] {
+			e.failf("%s is NULL", n)
+		}
+	}
+}
+
+// cleanInit calls init, which succeeds or fails with a code that NCCL knows.
+func (e *Env) cleanInit(t *host.Table) bool {
+	_, err := t.Call("main", "init", nil)
+	e.alive(err, "init")
+	c := host.Code(err)
+	if !legal(12, c) {
+		e.failf("init: %v", c)
+	}
+	return c == host.Success
+}
+
+var collRules = []*Rule{
+	{ID: "coll.slots", Says: "the collNet table has a name and all slots that NCCL calls unchecked",
+		Basis: basisHeader, Check: func(e *Env) { _, t := e.table(host.FamilyColl); e.slots(t, collSlots) }},
+	{ID: "coll.init", Says: "collNet's init succeeds, or fails with an error that NCCL knows; devices then tells how many there are (0: no collNet)",
+		Basis: basisLoader, Check: func(e *Env) {
+			_, t := e.table(host.FamilyColl)
+			if !e.cleanInit(t) {
+				return
+			}
+			r, err := t.Call("main", "devices", nil)
+			e.must(err, "devices")
+			if n := r.Int("n"); n < 0 {
+				e.failf("init succeeded but devices says %d", n)
+			}
+		}},
+}
+
+var profRules = []*Rule{
+	{ID: "profiler.slots", Says: "the profiler's table has a name and all five functions",
+		Basis: basisHeader, Check: func(e *Env) { _, t := e.table(host.FamilyProf); e.slots(t, profSlots) }},
+	{ID: "profiler.init", Says: "the profiler's init succeeds or fails with an error that NCCL knows",
+		Basis: basisLoader, Check: func(e *Env) { _, t := e.table(host.FamilyProf); e.cleanInit(t) }},
+}

@@ -1,0 +1,130 @@
+package conform
+
+import (
+	"fmt"
+
+	"weft/internal/host"
+)
+
+var memRules = []*Rule{
+	{ID: "mr.again", Says: "the same memory, and memory that overlaps, may be registered several times on one comm and on others",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.self()
+			b := l.tx.buf(10000)
+			var mhs []host.Ptr
+			for i := range int64(4) {
+				mh, err := l.tx.net.RegMr(l.send, b.addr+host.Ptr(i/2*100), 5000)
+				e.must(err, fmt.Sprintf("regMr %d of overlapping memory", i+1))
+				mhs = append(mhs, mh)
+			}
+			for _, mh := range mhs {
+				e.must(l.tx.net.DeregMr(l.send, mh), "deregMr")
+			}
+			l.move(1000, 1)
+		}},
+	{ID: "mr.inside", Says: "data may lie anywhere inside registered memory",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			a, b := l.tx.buf(100000), l.rx.buf(100000)
+			for _, off := range []int64{0, 1, 4096, 54321, 99000} {
+				a.at(off).cut(1000).fill(uint64(off))
+				b.fillByte(0x5c)
+				r, s := l.recvOp(1, b), l.sendOp(a, 1000, 1)
+				r.parts[0].Data, r.parts[0].Size = b.addr+host.Ptr(off), 1000
+				s.parts[0].Data = a.addr + host.Ptr(off)
+				e.run(r, s)
+				b.at(off).holds(1000, uint64(off), "message at an offset of its registration")
+			}
+		}},
+	{ID: "mr.large", From: 8, Says: "from v8 regMr's size is a size_t: 5 GiB register",
+		Basis: basisHeader, Check: func(e *Env) {
+			l := e.self()
+			const size = 5 << 30
+			addr, err := l.tx.h.Alloc(size, "guard", 1)
+			if err != nil {
+				e.skipf("no 5 GiB of address space: %v", err)
+			}
+			mh, err := l.tx.net.RegMr(l.send, addr, size)
+			e.must(err, "regMr of 5 GiB")
+			at := addr + host.Ptr(size-1000)
+			e.must(l.tx.h.Fill(at, 1000, 1), "fill")
+			b := l.rx.buf(1000)
+			s := &op{l: l, sends: true, what: "isend from the end of 5 GiB", parts: []host.Recv{{Data: at, Size: 1000, Tag: 1, MH: mh}}}
+			e.run(l.recvOp(1, b), s)
+			b.holds(1000, 1, "message from the end of 5 GiB")
+		}},
+	{ID: "mr.concurrent", Says: "regMr and deregMr work on a comm while another thread is inside isend and test on it",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			const size = 1 << 20
+			a, b, other := l.tx.buf(size), l.rx.buf(size), l.tx.buf(5000)
+			a.fill(9)
+			ops := []*op{l.recvOp(1, b), l.sendOp(a, size, 1)}
+			e.until(0, ops[0].what, ops[0].post)
+			e.until(0, ops[1].what, func() bool { return ops[1].keepUp(ops[0]) })
+			for range 20 {
+				mh, err := l.tx.net.RegMr(l.send, other.addr, other.size)
+				e.must(err, "regMr with a request under way")
+				ops[1].test()
+				e.must(l.tx.net.DeregMr(l.send, mh), "deregMr with a request under way")
+				if ops[1].done {
+					break
+				}
+			}
+			e.run(ops...)
+			b.holds(size, 9, "message that was under way")
+		}},
+	{ID: "dereg.inflight", Says: "deregMr succeeds with requests under way: NCCL calls it before it closes the comms",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			a, b := l.tx.buf(4<<20), l.rx.buf(4<<20)
+			r := l.recvOp(1, b)
+			e.until(0, r.what, r.post)
+			s := l.sendOp(a, a.size, 1)
+			for range 50 {
+				if s.post() {
+					break
+				}
+			}
+			e.must(l.tx.net.DeregMr(l.send, s.parts[0].MH), "deregMr of the sender")
+			e.must(l.rx.net.DeregMr(l.recv, r.parts[0].MH), "deregMr of the receiver")
+		}},
+	{ID: "dereg.barrier", Says: "after deregMr nothing writes the memory any more, whatever the peer sends",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			const size = 1 << 20
+			a, b := l.tx.buf(size), l.rx.buf(size)
+			r := l.recvOp(1, b)
+			e.until(0, r.what, r.post)
+			if err := l.rx.net.DeregMr(l.recv, r.parts[0].MH); err != nil {
+				e.alive(err, "deregMr")
+				e.skipf("deregMr was refused")
+			}
+			b.fillByte(0x5c)
+			// The receive is not tested any more; another one on the comm is.
+			s, other := l.sendOp(a, size, 1), l.recvOp(1, l.rx.buf(size))
+			for range 200 {
+				for _, o := range []*op{s, other} {
+					if o.err == nil && o.req == 0 {
+						o.post()
+					} else if o.err == nil && !o.done {
+						o.test()
+					}
+				}
+			}
+			b.untouched(0x5c, "memory that was deregistered before the peer sent")
+		}},
+	{ID: "dereg.bad", Care: true, Says: "a registration that does not exist, or no more, is an error to deregister, not a crash",
+		Basis: basisWeft, Check: func(e *Env) {
+			l := e.self()
+			b := l.tx.buf(1000)
+			mh, err := l.tx.net.RegMr(l.send, b.addr, b.size)
+			e.must(err, "regMr")
+			e.must(l.tx.net.DeregMr(l.send, mh), "deregMr")
+			for range 2 {
+				_, err := l.tx.call(l.tx.net.Setup, "deregMr", host.Args{"comm", l.send, "mh", mh})
+				e.alive(err, "second deregMr")
+			}
+			l.move(1000, 1)
+		}},
+}

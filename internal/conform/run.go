@@ -1,0 +1,178 @@
+package conform
+
+import (
+	"fmt"
+	"time"
+
+	"weft/internal/host"
+)
+
+// Options say what is judged and how long a call may take.
+type Options struct {
+	Lib      string        // the plugin
+	Host     string        // the weft-host program
+	Env      []string      // for the host processes
+	Tables   []int         // net tables to judge; empty: all that Lib exports
+	Rules    []string      // ids or prefixes ending in "."; empty: all
+	Slow     bool          // with the 1 GiB rule
+	Strict   bool          // a Care rule that fails counts as failure
+	Patience time.Duration // a call that takes longer hangs; default 10 s
+	Report   func(Outcome) // every outcome as it comes
+}
+
+// Outcome is what one rule found on one table.
+type Outcome struct {
+	Family  host.Family
+	Version int // 0: the library as a whole
+	Rule    *Rule
+	Fail    string // what was wrong
+	Skip    string // why it was not judged
+	Took    time.Duration
+}
+
+// OK tells whether the rule holds or does not concern the plugin.
+func (o *Outcome) OK() bool { return o.Fail == "" }
+
+// Run judges a library and returns all outcomes. The error is for runs that
+// could not take place, never for what the plugin does.
+func Run(o Options) ([]Outcome, error) {
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	r := &runner{o: &o}
+	tables, err := r.library()
+	if err != nil {
+		return r.out, err
+	}
+	for _, v := range tables[host.FamilyNet] {
+		r.table(host.FamilyNet, v, NetRules())
+	}
+	if len(o.Tables) == 0 {
+		for _, v := range tables[host.FamilyColl] {
+			r.table(host.FamilyColl, v, collRules)
+		}
+		for _, v := range tables[host.FamilyProf] {
+			r.table(host.FamilyProf, v, profRules)
+		}
+	}
+	return r.out, nil
+}
+
+type runner struct {
+	o   *Options
+	out []Outcome
+}
+
+func (r *runner) report(o Outcome) {
+	r.out = append(r.out, o)
+	if r.o.Report != nil {
+		r.o.Report(o)
+	}
+}
+
+func (r *runner) wanted(id string) bool {
+	if len(r.o.Rules) == 0 {
+		return true
+	}
+	for _, w := range r.o.Rules {
+		if w == id || (len(w) > 0 && w[len(w)-1] == '.' && len(id) > len(w) && id[:len(w)] == w) {
+			return true
+		}
+	}
+	return false
+}
+
+// table runs the rules of a table; after a failed gate the rest is skipped.
+func (r *runner) table(f host.Family, version int, rules []*Rule) {
+	gate := ""
+	for _, rule := range rules {
+		if !rule.Applies(version) || !(r.wanted(rule.ID) || rule.Gate) || rule.Slow && !r.o.Slow {
+			continue
+		}
+		o := Outcome{Family: f, Version: version, Rule: rule}
+		if gate != "" {
+			o.Skip = "cannot be judged: " + gate + " failed"
+		} else {
+			r.judge(&o)
+		}
+		if !o.OK() && rule.Gate {
+			gate = rule.ID
+		}
+		r.report(o)
+	}
+}
+
+// judge runs one check in processes of its own.
+func (r *runner) judge(o *Outcome) {
+	e := &Env{o: r.o, version: o.Version}
+	start := time.Now()
+	defer func() {
+		switch f := recover().(type) {
+		case nil:
+		case *failure:
+			o.Fail = f.text
+		case *skip:
+			o.Skip = f.why
+		default:
+			panic(f)
+		}
+		o.Took = time.Since(start)
+		e.close()
+	}()
+	o.Rule.Check(e)
+}
+
+// library judges what concerns the file, and finds its tables.
+func (r *runner) library() (map[host.Family][]int, error) {
+	found := map[host.Family][]int{}
+	probe := &Env{o: r.o}
+	defer probe.close()
+	h, err := host.Start(host.Options{Bin: r.o.Host, Name: "probe", Deadline: r.o.Patience, Env: r.o.Env})
+	if err != nil {
+		return nil, err
+	}
+	probe.procs = append(probe.procs, &proc{e: probe, h: h})
+	lib, err := h.Load(r.o.Lib)
+	o := Outcome{Family: host.FamilyNet, Rule: ruleLoad}
+	if err != nil {
+		o.Fail = err.Error()
+		r.report(o)
+		return found, nil
+	}
+	r.report(o)
+	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
+		if found[f], err = lib.Tables(f); err != nil {
+			return nil, err
+		}
+	}
+	o = Outcome{Family: host.FamilyNet, Rule: ruleTables}
+	if len(found[host.FamilyNet]) == 0 {
+		o.Fail = "the library exports no ncclNetPlugin_v2..v12"
+	}
+	r.report(o)
+	if len(r.o.Tables) > 0 && o.OK() {
+		for _, v := range r.o.Tables {
+			if !contains(found[host.FamilyNet], v) {
+				return nil, fmt.Errorf("%s does not export %s", r.o.Lib, host.FamilyNet.Symbol(v))
+			}
+		}
+		found[host.FamilyNet] = r.o.Tables
+	}
+	return found, nil
+}
+
+func contains(list []int, v int) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	ruleLoad = &Rule{ID: "lib.load", Gate: true, Basis: basisLoader,
+		Says: "the library opens with RTLD_NOW | RTLD_LOCAL: every symbol that it needs is there"}
+	ruleTables = &Rule{ID: "lib.tables", Gate: true, Basis: basisLoader,
+		Says: "the library exports at least one table ncclNetPlugin_vN; NCCL drops one without"}
+)

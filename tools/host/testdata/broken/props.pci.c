@@ -1,0 +1,6 @@
+/* props.pci: pciPath is not a path in /sys. */
+#define TABLES 1 << 12
+#include "../good.c"
+
+static int bad(int dev, struct props *p) { int rc = good_props(dev, p); return p->pci = "/dev/null", rc; }
+__attribute__((constructor)) static void spoil(void) { core.props = bad; }

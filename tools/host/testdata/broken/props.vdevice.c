@@ -1,0 +1,9 @@
+/* props.vdevice: a device made of no device. */
+#define TABLES 1 << 12
+#include "../good.c"
+
+static ncclResult_t bad(int dev, ncclNetProperties_v12_t *p) {
+  ncclResult_t rc = props12(dev, p);
+  return p->vProps.ndevs = 0, rc;
+}
+__attribute__((constructor)) static void spoil(void) { ncclNetPlugin_v12.getProperties = bad; }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"weft/internal/conform"
+)
+
+const conformUsage = `usage: weft conform [flags] LIB.so
+
+Judges every table that LIB.so exports against the plugin contract: each rule in
+processes of its own, so that a crash is one finding. Exit status 0: the contract
+holds; 1: it does not; 2: nothing could be judged.
+
+A finding marked "care" concerns what NCCL itself never does (a second close, a
+stale handle); it counts only with --strict.
+
+examples:
+  weft conform dist/libnccl-net-weft.so
+  weft conform --abi 4,12 --rule close. --tap ./libnccl-net-other.so
+  weft conform --junit report.xml --strict dist/libnccl-net-weft.so
+
+flags:
+`
+
+// runConform is "weft conform".
+func runConform(args []string) int { return conformTo(args, os.Stdout, os.Stderr) }
+
+func conformTo(args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("conform", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.Usage = func() { fmt.Fprint(stderr, conformUsage); f.PrintDefaults() }
+	tap := f.Bool("tap", false, "write Test Anything Protocol to stdout")
+	junit := f.String("junit", "", "write JUnit XML to this `file`")
+	abi := f.String("abi", "", "net tables to judge, such as 4,12 (default: all exported)")
+	rules := f.String("rule", "", "rules to judge: ids, or parts such as close. (default: all)")
+	slow := f.Bool("slow", false, "also move 1 GiB in one message (takes 2 GiB of memory)")
+	strict := f.Bool("strict", false, "findings marked care count as failures")
+	patience := f.Duration("patience", 10*time.Second, "a call that takes longer hangs")
+	hostBin := f.String("host", "", "the weft-host `program` (default: beside this one)")
+	list := f.Bool("list", false, "list the rules and leave")
+	if err := f.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			return 0
+		}
+		return 2
+	}
+	if *list {
+		listRules(stdout)
+		return 0
+	}
+	if f.NArg() != 1 {
+		f.Usage()
+		return 2
+	}
+	o := conform.Options{Lib: f.Arg(0), Host: *hostBin, Slow: *slow, Strict: *strict, Patience: *patience}
+	var err error
+	if o.Tables, err = versions(*abi); err != nil {
+		fmt.Fprintf(stderr, "weft conform: --abi: %v\n", err)
+		return 2
+	}
+	if *rules != "" {
+		o.Rules = strings.Split(*rules, ",")
+	}
+	if o.Host == "" {
+		if o.Host, err = besideMe("weft-host"); err != nil {
+			fmt.Fprintf(stderr, "weft conform: %v\n", err)
+			return 2
+		}
+	}
+	if strings.Contains(o.Lib, "/") || exists(o.Lib) {
+		o.Lib, _ = filepath.Abs(o.Lib)
+	}
+	t := &conform.TAP{W: stdout}
+	o.Report = t.Report
+	if !*tap {
+		o.Report = (&plain{w: stdout}).report
+	}
+	all, err := conform.Run(o)
+	if *tap {
+		t.End()
+	}
+	if err == nil && *junit != "" {
+		err = writeJUnit(*junit, filepath.Base(o.Lib), all)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "weft conform: %v\n", err)
+		return 2
+	}
+	return verdict(all, *strict, *tap, stdout)
+}
+
+func verdict(all []conform.Outcome, strict, quiet bool, w io.Writer) int {
+	var held, failed, care, skipped int
+	for _, o := range all {
+		switch {
+		case o.Skip != "":
+			skipped++
+		case o.OK():
+			held++
+		case o.Rule.Care && !strict:
+			care++
+		default:
+			failed++
+		}
+	}
+	if !quiet {
+		fmt.Fprintf(w, "\n%d rules hold, %d do not, %d of care do not, %d not judged\n", held, failed, care, skipped)
+	}
+	if failed > 0 {
+		return 1
+	}
+	return 0
+}
+
+// plain prints findings as they come, and one line for each table.
+type plain struct {
+	w     io.Writer
+	table string
+}
+
+func (p *plain) report(o conform.Outcome) {
+	table := strings.TrimSuffix(o.Label(), o.Rule.ID)
+	if table != p.table {
+		fmt.Fprintf(p.w, "%s\n", table)
+		p.table = table
+	}
+	switch {
+	case o.Skip != "":
+		fmt.Fprintf(p.w, "  skip  %-18s %s\n", o.Rule.ID, o.Skip)
+	case !o.OK():
+		word := "FAIL"
+		if o.Rule.Care {
+			word = "care"
+		}
+		fmt.Fprintf(p.w, "  %s  %-18s %s\n        contract: %s (%s)\n", word, o.Rule.ID, o.Fail, o.Rule.Says, o.Rule.Basis)
+	}
+}
+
+func listRules(w io.Writer) {
+	for _, r := range conform.AllRules() {
+		tables := "all"
+		switch {
+		case r.From > 0 && r.To > 0:
+			tables = fmt.Sprintf("v%d-v%d", r.From, r.To)
+		case r.From > 0:
+			tables = fmt.Sprintf("v%d-", r.From)
+		case r.To > 0:
+			tables = fmt.Sprintf("-v%d", r.To)
+		}
+		fmt.Fprintf(w, "%-18s %-7s %s (%s)\n", r.ID, tables, r.Says, r.Basis)
+	}
+}
+
+func versions(list string) ([]int, error) {
+	var out []int
+	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		v, err := strconv.Atoi(strings.TrimPrefix(s, "v"))
+		if err != nil || v < 2 || v > 12 {
+			return nil, fmt.Errorf("%q is not a table version 2 to 12", s)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+// besideMe is a program in this one's folder.
+func besideMe(name string) (string, error) {
+	me, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(me), name)
+	if !exists(path) {
+		return "", fmt.Errorf("%s is not there (build it with make, or name it with --host)", path)
+	}
+	return path, nil
+}
+
+func writeJUnit(path, lib string, all []conform.Outcome) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := conform.JUnit(f, lib, all); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
