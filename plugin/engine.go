@@ -28,18 +28,24 @@ type netContext interface {
 
 type listener interface {
 	Handle() uintptr
-	Table() int
+	owner
 	Accept() (comm, error) // nil, nil: not yet
 	Close() error
 }
 
 type comm interface {
 	Handle() uintptr
-	Table() int
+	owner
 	RegMr(address uintptr, size uint64, kind rdma.MemKind) (uintptr, error)
 	RegMrDmaBuf(address uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error)
 	DeregMr(handle uintptr) error
 	Close() error
+}
+
+// owner says for whom a listener or comm was made: the context's table and log.
+type owner interface {
+	Table() int
+	Log() rdma.Logger
 }
 
 // side is the direction of a comm; close calls name it, memory calls do not.

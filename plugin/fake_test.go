@@ -165,8 +165,9 @@ type fakeListener struct {
 	closed  bool
 }
 
-func (l *fakeListener) Handle() uintptr { return l.handle }
-func (l *fakeListener) Table() int      { return l.context.options.Table }
+func (l *fakeListener) Handle() uintptr  { return l.handle }
+func (l *fakeListener) Table() int       { return l.context.options.Table }
+func (l *fakeListener) Log() rdma.Logger { return l.context.options.Log }
 
 func (l *fakeListener) Accept() (comm, error) {
 	if l.context.err != nil || !l.context.ready {
@@ -189,8 +190,9 @@ type fakeComm struct {
 	err     error
 }
 
-func (c *fakeComm) Handle() uintptr { return c.handle }
-func (c *fakeComm) Table() int      { return c.context.options.Table }
+func (c *fakeComm) Handle() uintptr  { return c.handle }
+func (c *fakeComm) Table() int       { return c.context.options.Table }
+func (c *fakeComm) Log() rdma.Logger { return c.context.options.Log }
 
 func (c *fakeComm) RegMr(_ uintptr, _ uint64, kind rdma.MemKind) (uintptr, error) {
 	c.kind = kind

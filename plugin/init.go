@@ -27,7 +27,7 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 	c := &netCtx{table: table, trafficClass: trafficClass(a.Config)}
 	c.voice = p.voices.add(a.LogFunction, table)
 	c.log = logger{p.voices, c.voice}
-	e, err := p.open(c.log)
+	e, err := p.open(c.log, table)
 	if err != nil {
 		err = p.fail(c, err)
 		p.voices.drop(c.voice)
@@ -55,7 +55,7 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 	c = &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
 	c.voice = p.voices.add(a.LogFunction, table)
 	c.log = logger{p.voices, c.voice}
-	e, err := p.open(c.log)
+	e, err := p.open(c.log, table)
 	if err != nil {
 		err = p.fail(c, err)
 		p.voices.drop(c.voice)

@@ -88,7 +88,7 @@ func (p *process) Accept(a *abi.NetAcceptArgs) error {
 	}
 	r, err := l.Accept()
 	if err != nil {
-		return p.of(l.Table(), err)
+		return of(l, err)
 	}
 	if r != nil {
 		*a.RecvComm = r.Handle()
@@ -106,7 +106,7 @@ func (p *process) RegMr(a *abi.NetRegMrArgs) error {
 		return err
 	}
 	*a.Mhandle, err = c.RegMr(a.Data, a.Size, rdma.MemKind(a.Type))
-	return p.of(c.Table(), err)
+	return of(c, err)
 }
 
 func (p *process) RegMrDmaBuf(a *abi.NetRegMrDmaBufArgs) error {
@@ -119,7 +119,7 @@ func (p *process) RegMrDmaBuf(a *abi.NetRegMrDmaBufArgs) error {
 		return err
 	}
 	*a.Mhandle, err = c.RegMrDmaBuf(a.Data, a.Size, a.Offset, int(a.Fd), rdma.MemKind(a.Type))
-	return p.of(c.Table(), err)
+	return of(c, err)
 }
 
 func (p *process) DeregMr(a *abi.NetDeregMrArgs) error {
@@ -127,7 +127,7 @@ func (p *process) DeregMr(a *abi.NetDeregMrArgs) error {
 	if err != nil {
 		return err
 	}
-	return p.of(c.Table(), c.DeregMr(a.Mhandle))
+	return of(c, c.DeregMr(a.Mhandle))
 }
 
 func (p *process) CloseSend(a *abi.NetCloseSendArgs) error {
@@ -143,7 +143,7 @@ func (p *process) close(call string, handle uintptr, s side) error {
 	if err != nil {
 		return err
 	}
-	return p.of(c.Table(), c.Close())
+	return of(c, c.Close())
 }
 
 func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
@@ -151,7 +151,7 @@ func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
 	if err != nil {
 		return err
 	}
-	return p.of(l.Table(), l.Close())
+	return of(l, l.Close())
 }
 
 // SetNetAttr keeps what NCCL says about the work to come; nothing depends on
@@ -203,12 +203,12 @@ func inCall(call string, err error) error {
 	return err
 }
 
-// of marks an error with the table whose comm or listener it happened on.
-func (p *process) of(table int, err error) error {
+// of marks an error with the owner of the comm or listener it happened on.
+func of(o owner, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &tableError{err, table, p.log}
+	return &tableError{err, o.Table(), o.Log()}
 }
 
 func null(call, name string) error {

@@ -94,7 +94,7 @@ func (p *process) knobs() *knob.Values {
 
 // open brings the process up at the first init that succeeds; a failed one
 // leaves nothing behind, and the next tries again with what it finds then.
-func (p *process) open(log rdma.Logger) (engine, error) {
+func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	if e, err := p.current("init"); err == nil {
@@ -102,6 +102,7 @@ func (p *process) open(log rdma.Logger) (engine, error) {
 	}
 	debug, _ := p.host.Getenv("NCCL_DEBUG")
 	p.voices.trace.Store(strings.EqualFold(debug, "TRACE"))
+	log.Info(rdma.Init, "%s, first used through table v%d", Build, table)
 	knobs := knob.ParseEnv(p.host.Getenv, p.host.Environ)
 	for _, line := range knobs.Problems() {
 		log.Warn("%s", line)

@@ -85,9 +85,12 @@ func classified(call string, err error) error {
 // end the host.
 func recovered(call string, r any) int32 { return theProcess.recovered(call, r) }
 
-func (p *process) recovered(call string, r any) int32 {
+func (p *process) recovered(call string, r any) (code int32) {
+	code = resultInternalError
+	// Saying so may be what panics: then the code alone must do.
+	defer func() { _ = recover() }()
 	p.log.Warn("%s: internal error, please report it: %v; at %s", call, r, stack())
-	return resultInternalError
+	return code
 }
 
 // stack is where the panic began, on one line and short enough for NCCL's

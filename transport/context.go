@@ -51,6 +51,9 @@ func (c *Core) NewContext(o ContextOptions) *Context {
 // ABI is the table version that the host uses.
 func (x *Context) ABI() int { return x.opts.ABI }
 
+// Log speaks to the host that made the context.
+func (x *Context) Log() rdma.Logger { return x.opts.Log }
+
 // SetAttr keeps the host's hints about the work to come.
 func (x *Context) SetAttr(a rdma.Attr) {
 	x.attr.Lock()
