@@ -1,0 +1,360 @@
+package tcp_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+	"weft/transport/hostcalls"
+	"weft/transport/tcp"
+)
+
+// mapped is memory outside Go's heap, as a host's buffers are.
+func mapped(t *testing.T, n int) []byte {
+	t.Helper()
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(b) })
+	return b
+}
+
+// side is one end of a connection.
+type side struct {
+	comm   *fastpath.Comm
+	handle uintptr
+	mr     uintptr
+	mem    []byte
+}
+
+func (s *side) buf(off, size int, tag int32) hostcalls.Buf {
+	return hostcalls.Buf{Addr: uintptr(unsafe.Pointer(&s.mem[off])), Size: uint64(size), Tag: tag, Handle: s.mr}
+}
+
+// connected makes a send comm and a receive comm over n socket pairs.
+func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
+	t.Helper()
+	var fds [2][]int
+	for range n {
+		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fds[0], fds[1] = append(fds[0], p[0]), append(fds[1], p[1])
+	}
+	sides := [2]*side{}
+	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
+		c, err := fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := c.Open(); h != 0 {
+			t.Fatalf("a comm without lanes opened as %#x", h)
+		}
+		if err := tcp.AttachStreams(c, 0, fds[i]); err != nil {
+			t.Fatal(err)
+		}
+		s := &side{comm: c, handle: c.Open(), mem: mapped(t, 4<<20)}
+		if s.mr, err = fastpath.RegisterMR(device, uintptr(unsafe.Pointer(&s.mem[0])), uint64(len(s.mem)), 1, 7); err != nil {
+			t.Fatal(err)
+		}
+		sides[i] = s
+	}
+	t.Cleanup(func() {
+		for i, s := range sides {
+			_ = s.comm.Close()
+			got := tcp.DetachStreams(s.comm)
+			if fmt.Sprint(got) != fmt.Sprint(fds[i]) {
+				t.Errorf("detached %v of %v", got, fds[i])
+			}
+			for _, fd := range got {
+				fastpath.UntrackFD(fd)
+				_ = unix.Close(fd)
+			}
+			s.comm.Free()
+		}
+	})
+	return sides[0], sides[1]
+}
+
+// finish tests the requests in turns until all are done and returns their sizes, or the first code.
+func finish(t *testing.T, requests ...uintptr) (sizes [][8]int32, code int32) {
+	t.Helper()
+	sizes = make([][8]int32, len(requests))
+	deadline := time.Now().Add(30 * time.Second)
+	for left := len(requests); left > 0; {
+		for i, r := range requests {
+			if r == 0 {
+				continue
+			}
+			done, s, rc := hostcalls.Test(r)
+			if rc != 0 {
+				return sizes, rc
+			}
+			if done {
+				sizes[i], requests[i] = s, 0
+				left--
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests do not end", left)
+		}
+	}
+	return sizes, 0
+}
+
+// isend repeats a send until it is taken.
+func isend(t *testing.T, s *side, b hostcalls.Buf) uintptr {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		r, rc := hostcalls.Isend(s.handle, b)
+		if rc != 0 {
+			t.Fatalf("isend answers %d", rc)
+		}
+		if r != 0 {
+			return r
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("isend is never taken")
+		}
+	}
+}
+
+func TestBytesArrive(t *testing.T) {
+	for _, streams := range []int{1, 2, 8, 64} {
+		for _, size := range []int{0, 1, 7, 1023, 1024, 1025, 4096, 65537, 1<<20 + 3} {
+			t.Run(fmt.Sprintf("%d streams/%d bytes", streams, size), func(t *testing.T) {
+				tx, rx := connected(t, streams, 100)
+				rand.New(rand.NewSource(int64(size))).Read(tx.mem[:size])
+				room := size + 5
+				r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, room, 3))
+				if rc != 0 || r == 0 {
+					t.Fatalf("irecv answers %#x, %d", r, rc)
+				}
+				// both ends are this thread's: the receive's CTS leaves when isend finds nothing
+				s := isend(t, tx, tx.buf(0, size, 3))
+				sizes, rc := finish(t, s, r)
+				if rc != 0 || int(sizes[0][0]) != size || int(sizes[1][0]) != size {
+					t.Fatalf("sizes %v, code %d", sizes, rc)
+				}
+				if !bytes.Equal(tx.mem[:size], rx.mem[:size]) || !bytes.Equal(rx.mem[size:room], make([]byte, 5)) {
+					t.Fatal("bytes differ")
+				}
+				if got := rx.comm.Snapshot(); got != (fastpath.Stats{Messages: 1, Bytes: uint64(size)}) {
+					t.Fatalf("snapshot %+v", got)
+				}
+			})
+		}
+	}
+}
+
+func TestGroupedReceivesByTag(t *testing.T) {
+	tx, rx := connected(t, 2, 101)
+	// Two groups: tags repeat inside a group and across groups; sends come in another order.
+	var reqs []uintptr
+	for g := range 2 {
+		var bufs []hostcalls.Buf
+		for i := range 8 {
+			bufs = append(bufs, rx.buf(g*1<<20+i*1000, 1000, int32(i/2)))
+		}
+		r, rc := hostcalls.Irecv(rx.handle, bufs...)
+		if rc != 0 || r == 0 {
+			t.Fatalf("irecv answers %#x, %d", r, rc)
+		}
+		reqs = append(reqs, r)
+	}
+	order := []int32{3, 0, 2, 1, 1, 0, 3, 2}
+	next := map[int32]int{}
+	for g := range 2 {
+		clear(next)
+		for i, tag := range order {
+			entry := int(tag)*2 + next[tag]
+			next[tag]++
+			off := (g*8 + i) * 1000
+			for k := range 1000 {
+				tx.mem[off+k] = byte(g*100 + entry)
+			}
+			reqs = append(reqs, isend(t, tx, tx.buf(off, 900+entry, tag)))
+		}
+	}
+	sizes, rc := finish(t, reqs...)
+	if rc != 0 {
+		t.Fatalf("code %d", rc)
+	}
+	for g := range 2 {
+		for i := range 8 {
+			if int(sizes[g][i]) != 900+i || rx.mem[g*1<<20+i*1000] != byte(g*100+i) {
+				t.Errorf("group %d entry %d: %d bytes of %d", g, i, sizes[g][i], rx.mem[g*1<<20+i*1000])
+			}
+		}
+	}
+}
+
+func TestWrongTagWaits(t *testing.T) {
+	tx, rx := connected(t, 1, 102)
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 1))
+	for range 100 {
+		if s, rc := hostcalls.Isend(tx.handle, tx.buf(0, 8, 2)); s != 0 || rc != 0 {
+			t.Fatalf("a send of another tag answers %#x, %d", s, rc)
+		}
+	}
+	if _, rc := finish(t, isend(t, tx, tx.buf(0, 8, 1)), r); rc != 0 {
+		t.Fatalf("code %d", rc)
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	tx, rx := connected(t, 1, 103)
+	bad, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0), rx.buf(8, 8, 1))
+	good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, 8, 0))
+	first := isend(t, tx, tx.buf(0, 8, 0))
+	second := isend(t, tx, tx.buf(0, 9, 1)) // too large: the whole group is refused
+	// The core's part: it had the other side told.
+	if err := rx.comm.RefuseGroup(1, 55); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []uintptr{first, second} {
+		if done, _, rc := hostcalls.Test(r); !done || rc == 0 {
+			t.Errorf("a send of the refused group: done %v, code %d", done, rc)
+		}
+	}
+	if done, _, rc := hostcalls.Test(bad); !done || rc != 55 {
+		t.Errorf("the refused receive: done %v, code %d", done, rc)
+	}
+	if _, rc := finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 {
+		t.Fatalf("the comm must live on: code %d", rc)
+	}
+}
+
+func TestDeregisterInFlight(t *testing.T) {
+	tx, rx := connected(t, 1, 104)
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+	idle, _ := connected(t, 1, 104)
+	failed, err := fastpath.DeregisterMR(rx.mr, 66)
+	if err != nil || len(failed) != 1 || failed[0] != rx.comm {
+		t.Fatalf("failed %v, %v", failed, err)
+	}
+	if _, _, rc := hostcalls.Test(r); rc != 66 {
+		t.Errorf("test answers %d", rc)
+	}
+	if _, err := fastpath.DeregisterMR(rx.mr, 66); err == nil {
+		t.Error("a registration ended twice")
+	}
+	if code := idle.comm.Snapshot().Code; code != 0 {
+		t.Errorf("a comm that did not use it failed with %d", code)
+	}
+	if _, rc := hostcalls.Isend(tx.handle, hostcalls.Buf{Addr: 4096, Size: 8, Handle: rx.mr}); rc != 0 {
+		t.Errorf("no receive yet: isend answers %d", rc)
+	}
+}
+
+func TestCloseWithRequestsInFlight(t *testing.T) {
+	tx, rx := connected(t, 1, 105)
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 1<<20, 0))
+	s := isend(t, tx, tx.buf(0, 1<<20, 0))
+	for _, c := range []*side{rx, tx} {
+		if err := c.comm.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.comm.Close(); err == nil {
+			t.Error("closed twice")
+		}
+		if _, err := fastpath.Lookup(c.handle); err == nil {
+			t.Error("a closed handle was found")
+		}
+	}
+	for _, q := range []uintptr{r, s} {
+		if done, _, rc := hostcalls.Test(q); done || rc == 0 {
+			t.Errorf("test after close: done %v, code %d", done, rc)
+		}
+	}
+}
+
+func TestFailKeepsWhatIsDone(t *testing.T) {
+	tx, rx := connected(t, 1, 106)
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+	more, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+	s := isend(t, tx, tx.buf(0, 8, 0))
+	if _, rc := finish(t, r); rc != 0 {
+		t.Fatalf("code %d", rc)
+	}
+	if !tx.comm.Fail(6) || tx.comm.Fail(3) || !rx.comm.Fail(6) {
+		t.Error("the first code must stay")
+	}
+	if done, _, rc := hostcalls.Test(s); !done || rc != 0 {
+		t.Errorf("a send that was done: done %v, code %d", done, rc)
+	}
+	if done, _, rc := hostcalls.Test(more); done || rc != 6 {
+		t.Errorf("a receive that was not: done %v, code %d", done, rc)
+	}
+	if _, rc := hostcalls.Isend(tx.handle, tx.buf(0, 8, 0)); rc != 6 {
+		t.Errorf("isend answers %d", rc)
+	}
+}
+
+func TestHoldStopsTheOwner(t *testing.T) {
+	tx, rx := connected(t, 1, 107)
+	if err := tx.comm.Hold(); err != nil {
+		t.Fatal(err)
+	}
+	if r, rc := hostcalls.Isend(tx.handle, tx.buf(0, 0, 0)); r != 0 || rc != 0 {
+		t.Errorf("isend answers %#x, %d", r, rc)
+	}
+	tx.comm.Release()
+	if err := rx.comm.Hold(); err != nil {
+		t.Fatal(err)
+	}
+	if r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 0, 0)); r != 0 || rc != 0 {
+		t.Errorf("irecv answers %#x, %d", r, rc)
+	}
+	rx.comm.Release()
+}
+
+func TestMemoryIsChecked(t *testing.T) {
+	tx, rx := connected(t, 1, 108)
+	other, _ := connected(t, 1, 109)
+	whole := uint64(len(rx.mem))
+	for _, c := range []struct {
+		what string
+		buf  hostcalls.Buf
+		ok   bool
+	}{
+		{"all of it", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: whole, Handle: rx.mr}, true},
+		{"one byte more", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: whole + 1, Handle: rx.mr}, false},
+		{"one byte before", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr - 1, Size: 8, Handle: rx.mr}, false},
+		{"behind it", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr + uintptr(whole), Size: 1, Handle: rx.mr}, false},
+		{"no handle", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: 8}, false},
+		{"no handle, no bytes", hostcalls.Buf{}, true},
+		{"of another device", hostcalls.Buf{Addr: other.buf(0, 0, 0).Addr, Size: 8, Handle: other.mr}, false},
+		{"too large a size", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: 1 << 31, Handle: rx.mr}, false},
+		{"a comm's handle", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: 8, Handle: tx.handle}, false},
+	} {
+		r, rc := hostcalls.Irecv(rx.handle, c.buf)
+		if ok := r != 0 && rc == 0; ok != c.ok {
+			t.Errorf("%s: irecv answers %#x, %d", c.what, r, rc)
+		}
+	}
+}
+
+func TestAttachRefuses(t *testing.T) {
+	c, err := fastpath.New(fastpath.Options{Kind: fastpath.Send})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(); c.Free() }()
+	for _, a := range []struct {
+		lane int
+		fds  []int
+	}{{1, []int{0}}, {0, nil}, {0, make([]int, 65)}, {-1, []int{0}}} {
+		if err := tcp.AttachStreams(c, a.lane, a.fds); err == nil {
+			t.Errorf("lane %d with %d streams was attached", a.lane, len(a.fds))
+		}
+	}
+}
