@@ -33,7 +33,7 @@ func (e *DeathError) Error() string {
 	case e.Deadline != "":
 		fmt.Fprintf(&b, "%s; killed", e.Deadline)
 	case e.Signal != 0:
-		fmt.Fprintf(&b, "died of %v (%s)", e.Signal, unix.SignalName(e.Signal))
+		fmt.Fprintf(&b, "ended by %s (%v)", unix.SignalName(e.Signal), e.Signal)
 	default:
 		fmt.Fprintf(&b, "exited with status %d", e.Exit)
 	}

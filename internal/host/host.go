@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -99,7 +100,8 @@ func Start(o Options) (*Host, error) {
 	h.cmd.ExtraFiles = []*os.File{theirs, flight}
 	h.cmd.Env = environment(o)
 	h.cmd.Dir = o.Dir
-	h.cmd.WaitDelay = time.Second // a forked child may hold the pipes
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is the client's; the host leaves when the socket ends
+	h.cmd.WaitDelay = time.Second                           // a forked child may hold the pipes
 	h.cmd.Stdout, h.cmd.Stderr = o.Stdout, o.Stderr
 	if o.Stderr == nil {
 		h.cmd.Stderr = &h.stderr

@@ -123,7 +123,7 @@ func (w *wire) receive(token string, judge func(rank, size int) string) (int, er
 		return 0, err
 	}
 	if line, err = readLine(w.r); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("rank %d left before it proved that it knows the token (another --token?): %w", rank, err)
 	}
 	if !hmac.Equal([]byte(line), []byte(proof(token, "client", theirs, mine, rank))) {
 		return 0, errors.New("its token is not ours")

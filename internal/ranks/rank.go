@@ -93,7 +93,11 @@ func Run(g Group, o Options, sink Sink) (err error) {
 	if r.h, err = host.Start(host.Options{Bin: o.Host, Name: fmt.Sprintf("rank %d's host", g.Rank()), Env: o.Env, Deadline: r.o.Limit + 10*time.Second, Log: r.log}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.h.Close()) }()
+	defer func() {
+		if closing := r.h.Close(); err == nil {
+			err = closing
+		}
+	}()
 	stop := make(chan struct{})
 	defer close(stop)
 	go r.guard(stop)

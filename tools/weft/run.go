@@ -22,13 +22,18 @@ import (
 func runRun(args []string) int { return runTo(args, os.Stdout, os.Stderr) }
 
 func runTo(args []string, stdout, stderr io.Writer) int {
-	o, status := parseRun(args, stderr)
+	o, status := parseRun(args, stdout, stderr)
 	if o == nil {
 		return status
 	}
 	out := newReport(o, stdout, stderr)
 	err := o.run(out)
 	out.end(err)
+	var u usageError
+	if errors.As(err, &u) {
+		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
+		return 2
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "weft run: %v\n", err)
 		return 1
@@ -39,13 +44,16 @@ func runTo(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// usageError is a wish that cannot be met, however often it is repeated.
+type usageError struct{ error }
+
 func (o *runOptions) run(out *report) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if o.input != "" && o.rank <= 0 {
 		sum, size, err := fileSum(o.input)
 		if err != nil {
-			return err
+			return usageError{fmt.Errorf("--input: %w", err)}
 		}
 		out.fileSum, o.bytes = sum, size
 	}
@@ -79,15 +87,20 @@ func (o *runOptions) runLocal(ctx context.Context, abi int, out *report) error {
 		}()
 	}
 	wg.Wait()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	return causes(errs)
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// causes drops what only follows from another rank's failure.
+// causes drops what only follows from another rank's failure, and says once what all
+// ranks say.
 func causes(errs []error) error {
 	var own []error
 	var follow error
+	said := map[string]bool{}
 	for _, err := range errs {
 		var other *ranks.AbortError
 		switch {
@@ -95,7 +108,11 @@ func causes(errs []error) error {
 		case errors.As(err, &other):
 			follow = err
 		default:
-			own = append(own, err)
+			_, text, _ := strings.Cut(err.Error(), ": ")
+			if !said[text] {
+				own = append(own, err)
+			}
+			said[text] = true
 		}
 	}
 	if len(own) == 0 {
@@ -120,6 +137,9 @@ func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) e
 		var abi int
 		fmt.Sscan(field, &abi)
 		if err := ranks.Run(g, o.ranks(abi, out), out); err != nil {
+			if ctx.Err() != nil {
+				return errInterrupted
+			}
 			return fmt.Errorf("%s: %w", host.FamilyNet.Symbol(abi), err)
 		}
 	}
@@ -156,26 +176,30 @@ func (o *runOptions) tables() ([]int, error) {
 	if len(have) == 0 {
 		return nil, fmt.Errorf("%s exports no ncclNetPlugin_vN that weft knows", o.plugin)
 	}
-	return o.pick(have)
+	picked, err := o.pick(have)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return picked, nil
 }
 
 // fileSum is the file's SHA-256 as this process reads it.
 func fileSum(path string) (sum string, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", 0, fmt.Errorf("--input: %w", err)
+		return "", 0, err
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return "", 0, fmt.Errorf("--input: %w", err)
+		return "", 0, err
 	}
 	if !st.Mode().IsRegular() {
-		return "", 0, fmt.Errorf("--input %s: not a regular file", path)
+		return "", 0, fmt.Errorf("%s is not a regular file", path)
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", 0, fmt.Errorf("--input: %w", err)
+		return "", 0, err
 	}
 	return hex.EncodeToString(h.Sum(nil)), st.Size(), nil
 }

@@ -51,11 +51,11 @@ type runOptions struct {
 }
 
 // parseRun returns nil and an exit status when there is nothing to run.
-func parseRun(args []string, stderr io.Writer) (*runOptions, int) {
+func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	o := &runOptions{}
 	f := flag.NewFlagSet("run", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.Usage = func() { fmt.Fprint(stderr, runUsage); f.PrintDefaults() }
+	f.Usage = func() {}
 	f.StringVar(&o.plugin, "plugin", "", "the `library` to run through (default: libnccl-net-weft.so beside this program)")
 	f.StringVar(&o.host, "host", "", "the weft-host `program` (default: beside this one)")
 	f.StringVar(&o.device, "device", "", "`name` or number of the device (default: the first)")
@@ -77,8 +77,12 @@ func parseRun(args []string, stderr io.Writer) (*runOptions, int) {
 	f.BoolVar(&o.verbose, "v", false, "print what the plugin logs, not its warnings alone")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
+			f.SetOutput(stdout)
+			fmt.Fprint(stdout, runUsage)
+			f.PrintDefaults()
 			return nil, 0
 		}
+		fmt.Fprintln(stderr, "weft run -h explains the flags")
 		return nil, 2
 	}
 	given := map[string]bool{}

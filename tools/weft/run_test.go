@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/build"
+)
+
+// tool runs "weft run" in this process, with a built host and a plugin.
+func tool(t *testing.T, plugin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	status = runTo(append([]string{"--local", "--host", h, "--plugin", plugin}, args...), &out, &errOut)
+	return status, out.String(), errOut.String()
+}
+
+func good(t *testing.T) string {
+	t.Helper()
+	path, err := build.Plugin("tools/host/testdata/good.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func ours(t *testing.T) string {
+	t.Helper()
+	path, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRunEveryTable(t *testing.T) {
+	for name, plugin := range map[string]string{"good": good(t), "weft": ours(t)} {
+		t.Run(name, func(t *testing.T) {
+			status, out, errOut := tool(t, plugin, "--abi", "all", "--sizes", "4,8,64K", "--iters", "2", "--json")
+			var doc struct {
+				Schema string
+				OK     bool
+				Tables []struct {
+					Table   string
+					Results []struct{ Size, Count, Wrong int64 }
+				}
+			}
+			if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 || !doc.OK {
+				t.Fatalf("status %d (%v)\n%s%s", status, err, out, errOut)
+			}
+			if len(doc.Tables) != 11 || doc.Tables[0].Table != "ncclNetPlugin_v2" || len(doc.Tables[10].Results) != 3 {
+				t.Errorf("tables and sizes: %s", out)
+			}
+		})
+	}
+}
+
+func TestRunFile(t *testing.T) {
+	for _, size := range []int{0, 1, 1 << 18, 1<<20 + 7} {
+		file := filepath.Join(t.TempDir(), "input")
+		text := bytes.Repeat([]byte("warp and weft "), size/14+1)[:size]
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, out, errOut := tool(t, ours(t), "--input", file, "--nranks", "4", "--nccl", "2.12")
+		if status != 0 || strings.Count(out, " ok\n") != 4 || !strings.Contains(out, "ncclNetPlugin_v5") {
+			t.Errorf("%d bytes: status %d\n%s%s", size, status, out, errOut)
+		}
+	}
+}
+
+// A plugin that spoils what it moves is caught, whichever way the data goes.
+func TestRunWrong(t *testing.T) {
+	spoil, err := build.Plugin("tools/host/testdata/spoil.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out, errOut := tool(t, spoil, "--sizes", "1M", "--iters", "1")
+	if status != 1 || !strings.Contains(out, "# wrong: the first at rank") {
+		t.Errorf("all-reduce: status %d\n%s%s", status, out, errOut)
+	}
+	file := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, errOut = tool(t, spoil, "--input", file); status != 1 || !strings.Contains(out, "WRONG") {
+		t.Errorf("broadcast: status %d\n%s%s", status, out, errOut)
+	}
+}
+
+func TestRunUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--bogus", "not defined: -bogus"},
+		{"stray", `"stray"`},
+		{"--sizes 7", "multiples of 4"},
+		{"--sizes 5G", "4 bytes to 4G"},
+		{"--sizes 8x", `"8x" is no size`},
+		{"--sizes 8 --min 4", "give one"},
+		{"--min 1M --max 1K", "larger than"},
+		{"--factor 1", "at least 2"},
+		{"--nranks 1", "2 to 4096"},
+		{"--rank 1", "needs --join"},
+		{"--join nowhere", "host:port"},
+		{"--join a:1 --rank 3", "0 to 2"},
+		{"--abi 4 --nccl 2.18", "give one"},
+		{"--abi 99", "the plugin has [12 11"},
+		{"--abi some", "all, old or newest"},
+		{"--nccl 9.9", "no such release"},
+		{"--input /nonexistent/file", "no such file"},
+		{"--timeout 0s", "positive"},
+		{"--iters -1", "at least 1"},
+	} {
+		status, _, errOut := tool(t, good(t), strings.Fields(c.args)...)
+		if status != 2 || !strings.Contains(errOut, c.want) {
+			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errOut, c.want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int64{"4": 4, "64K": 65536, "64k": 65536, "1KiB": 1024, "2MB": 2 << 20, "4G": 4 << 30} {
+		if n, err := parseSize(text); err != nil || n != want {
+			t.Errorf("%s is %d (%v), want %d", text, n, err, want)
+		}
+	}
+}
