@@ -32,9 +32,10 @@ type Comm struct {
 	closed  bool
 }
 
-// newComm gives the connections of a finished handshake to the executor. When
-// it fails the connections are the caller's still, to be closed.
-func newComm(x *Context, dev *tcp.Device, kind fastpath.Kind, peer string, conns []*conn) (*Comm, error) {
+// newComm gives the connections of a finished handshake to the executor; via
+// goes into the log's line. When it fails the connections are the caller's
+// still, to be closed.
+func newComm(x *Context, dev *tcp.Device, kind fastpath.Kind, peer, via string, conns []*conn) (*Comm, error) {
 	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, mrs: map[*memory]struct{}{}}
 	comms.add(func(id uint64) *Comm { c.cookie = id; return c })
 	fail := func(what string, err error) (*Comm, error) {
@@ -68,7 +69,7 @@ func newComm(x *Context, dev *tcp.Device, kind fastpath.Kind, peer string, conns
 		return fail("attaching streams", err)
 	}
 	c.handle = c.fp.Open()
-	x.opts.Log.Info(rdma.Net, "%s: %s to %s over tcp, %d stream%s, MTU %d, MSS %d, TOS %d", dev.Name, c.op(), peer,
+	x.opts.Log.Info(rdma.Net, "%s: %s %s over tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", dev.Name, c.kind, peer, via,
 		len(c.fds), plural(len(c.fds)), dev.MTU, facts.MSS, facts.TOS)
 	return c, nil
 }
@@ -207,10 +208,10 @@ func (c *Comm) Close() error {
 			m.session.release()
 		}
 	}
-	c.ctx.core.reaper.add(tcp.DetachStreams(c.fp), c.fp)
-	if err != nil {
+	if err != nil { // a thread of the host is stuck inside a call: its streams stay its own
 		return rdma.Errorf(rdma.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
 	}
+	c.ctx.core.reaper.add(tcp.DetachStreams(c.fp), c.fp)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -106,4 +107,12 @@ func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) 
 // answers undoes that; it reports false when c was already cut.
 func cutOnCancel(ctx context.Context, c *conn) func() bool {
 	return context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+}
+
+// substitute says where traffic leaves when not by the device asked for.
+func (p path) substitute(dev *tcp.Device, c *conn) string {
+	if p.dev != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (no path from %s itself: leaving from %s)", dev.Name, c.LocalAddr())
 }

@@ -221,8 +221,8 @@ func (k *connector) complete(ctx context.Context, w *won, o tcp.Options) (*Comm,
 	w.conn.SetDeadline(time.Now().Add(k.core.timeout))
 	uncut := cutOnCancel(ctx, w.conn)
 	c, err := k.outbound(ctx, w, o)
+	uncut()
 	if err != nil {
-		uncut()
 		w.conn.Close()
 		return nil, k.classify(err, w)
 	}

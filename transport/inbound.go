@@ -35,21 +35,24 @@ func newInbound(h *handshake, streams int) *inbound {
 	in := &inbound{core: h.core, listener: h.listener, nonce: h.f1.Nonce, conns: make([]*conn, streams)}
 	in.missing = streams - 1 + 2 // streams after the first, attach, go
 	in.conns[0] = h.conn
+	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
+		in.abort(fmt.Errorf("the connection was not complete after %v", in.core.timeout))
+	})
+	in.deadline.Stop()
 	return in
 }
 
 // register makes in known to streams and attach.
 func (in *inbound) register() bool {
-	if !in.listener.begin(in) {
-		return false
-	}
 	in.peer = peerName(&in.hello, in.conns[0])
 	in.core.inbound.Lock()
 	in.core.inbound.byNonce[in.nonce] = in
 	in.core.inbound.Unlock()
-	in.deadline = time.AfterFunc(in.core.timeout, func() {
-		in.abort(fmt.Errorf("the connection was not complete after %v", in.core.timeout))
-	})
+	in.deadline.Reset(in.core.timeout)
+	if !in.listener.begin(in) {
+		in.forget()
+		return false
+	}
 	return true
 }
 
@@ -114,9 +117,7 @@ func (in *inbound) forget() {
 	in.core.inbound.Lock()
 	delete(in.core.inbound.byNonce, in.nonce)
 	in.core.inbound.Unlock()
-	if in.deadline != nil {
-		in.deadline.Stop()
-	}
+	in.deadline.Stop()
 }
 
 // abort gives up and closes every stream; why is logged unless nil.
@@ -178,7 +179,7 @@ func (in *inbound) build() (*Comm, error) {
 			return nil, rdma.Errorf(rdma.Host, "accept", "%w", err).On(l.dev.Name).With(in.peer)
 		}
 	}
-	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, in.conns)
+	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", in.conns)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"weft/transport/fastpath"
@@ -12,7 +11,7 @@ import (
 )
 
 // outbound takes a won race to a comm: frame 3 and hello, session, streams,
-// attach, go.
+// attach, go. The comm then holds the session.
 func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm, error) {
 	peer, streams, err := k.agree(w)
 	if err != nil {
@@ -28,6 +27,10 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 	if err == nil {
 		var c *Comm
 		if c, err = k.launch(ctx, s, w, peerName(peer, w.conn), conns); err == nil {
+			if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
+				c.Close()
+				return nil, errFinalized("connect")
+			}
 			return c, nil
 		}
 	}
@@ -132,15 +135,12 @@ func (k *connector) launch(ctx context.Context, s *session, w *won, peer string,
 		s.leave(m)
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
-	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, conns)
+	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, w.path.substitute(k.dev, w.conn), conns)
 	if err != nil {
 		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
 		s.leave(m)
 		return nil, err
 	}
 	c.attached(m)
-	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
-		return nil, errors.Join(errFinalized("connect"), c.Close())
-	}
 	return c, nil
 }

@@ -1,0 +1,123 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// twoFreePorts finds neighbours that nobody on this machine listens on.
+func twoFreePorts(t *testing.T) uint16 {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		low := l.Addr().(*net.TCPAddr).AddrPort().Port()
+		l.Close()
+		if low == 65535 {
+			continue
+		}
+		if m, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", low+1)); err == nil {
+			m.Close()
+			return low
+		}
+	}
+	t.Skip("no two free ports in a row")
+	return 0
+}
+
+func TestPortRange(t *testing.T) {
+	low := twoFreePorts(t)
+	env := map[string]string{"WEFT_PORT_RANGE": fmt.Sprintf("%d-%d", low, low+1)}
+	dev := device(0, "lo", 1, "127.0.0.1/8")
+	a, b, c := start(t, env, dev), start(t, env, dev), start(t, env, dev)
+	_, h1 := a.listen(t, wire.HandleMax)
+	_, h2 := b.listen(t, wire.HandleMax)
+	p1, p2 := parsed(t, h1).Addrs[0].Port, parsed(t, h2).Addrs[0].Port
+	if p1 == p2 || min(p1, p2) != low || max(p1, p2) != low+1 {
+		t.Errorf("ports %d and %d", p1, p2)
+	}
+	if _, err := c.ctx.Listen(0, make([]byte, 128)); rdma.CauseOf(err) != rdma.Host || !strings.Contains(err.Error(), "WEFT_PORT_RANGE=") {
+		t.Errorf("a third process: %v", err)
+	}
+}
+
+func TestSocketsFollowTheListens(t *testing.T) {
+	p := start(t, nil, device(0, "lo", 1, "127.0.0.1/8"), device(1, "lo6", 1, "::1/128"))
+	sockets := func() int {
+		p.rendezvous.mu.Lock()
+		defer p.rendezvous.mu.Unlock()
+		return len(p.rendezvous.socks)
+	}
+	l1, h1 := p.listen(t, wire.HandleMin) // room for one address of this family
+	if n := sockets(); n != 1 || len(parsed(t, h1).Addrs) != 1 {
+		t.Errorf("%d sockets for %v", n, parsed(t, h1).Addrs)
+	}
+	l2, h2 := p.listen(t, wire.HandleMax)
+	if n := sockets(); n != 2 || len(parsed(t, h2).Addrs) != 2 || parsed(t, h2).Addrs[0].Port != parsed(t, h1).Addrs[0].Port {
+		t.Errorf("%d sockets for %v", n, parsed(t, h2).Addrs)
+	}
+	l1.Close()
+	if n := sockets(); n != 2 {
+		t.Errorf("%d sockets while one listen is left", n)
+	}
+	l2.Close()
+	if n := sockets(); n != 0 {
+		t.Errorf("%d sockets without a listen", n)
+	}
+}
+
+func TestAddressThatVanished(t *testing.T) {
+	p := start(t, nil)
+	p.listen(t, wire.HandleMax)
+	p.rendezvous.mu.Lock()
+	old := p.rendezvous.socks[netip.MustParseAddr("127.0.0.1")]
+	p.rendezvous.mu.Unlock()
+	p.local.mu.Lock()
+	p.local.at, p.local.have = time.Now().Add(time.Hour), map[netip.Addr]struct{}{}
+	p.local.mu.Unlock()
+	_, h := p.listen(t, wire.HandleMax) // binds again: in truth the address is there
+	if parsed(t, h).Addrs[0].Port == old.addr.Port() {
+		t.Error("the socket of a vanished address is advertised")
+	}
+	gone := start(t, nil, device(0, "eth9", 1, "192.0.2.77/24"))
+	if _, err := gone.ctx.Listen(0, make([]byte, 128)); rdma.CauseOf(err) != rdma.Host {
+		t.Errorf("listen on an address that is not here: %v", err)
+	}
+}
+
+func TestNoiseIsRateLimited(t *testing.T) {
+	n := newNoise(rdma.Discard{})
+	now := time.Unix(1000, 0)
+	why := errors.New("it begins with GET")
+	from := netip.MustParseAddr("10.0.0.9")
+	lines := 0
+	for range 1000 {
+		if n.line(from, "10.0.0.1:4", why, now) != "" {
+			lines++
+		}
+	}
+	if lines != 1 {
+		t.Errorf("%d lines at once", lines)
+	}
+	want := "listener 10.0.0.1:4 closed 1000 connections from 10.0.0.9, the last because: it begins with GET"
+	if got := n.line(from, "10.0.0.1:4", why, now.Add(noiseEvery)); got != want {
+		t.Errorf("got %q", got)
+	}
+	for i := range 10 * noiseSources {
+		a := netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
+		n.line(a, "x", why, now.Add(noiseEvery))
+	}
+	if len(n.sources.seen) > noiseSources+1 {
+		t.Errorf("%d sources remembered", len(n.sources.seen))
+	}
+}
