@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/build"
+)
+
+// compile builds a C file of testdata.
+func compile(t *testing.T, out, source string, flags ...string) string {
+	t.Helper()
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "gcc"
+	}
+	path := filepath.Join(t.TempDir(), out)
+	args := append([]string{"-std=gnu11", "-g", "-Wall", "-I../headers/nccl", "-o", path, filepath.Join("testdata", source)}, append(flags, "-ldl")...)
+	if text, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", cc, source, err, text)
+	}
+	return path
+}
+
+// The library as a guest in processes that a single host cannot show: beside
+// two copies of NCCL, with settings made late, and across a fork.
+func TestGuest(t *testing.T) {
+	if os.Getenv(build.DistEnv) != "" {
+		t.Skip("the library is built for a sanitizer: these processes are not")
+	}
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := compile(t, "process", "process.c")
+	first, second := compile(t, "first.so", "copy.c", "-shared", "-fPIC"), compile(t, "second.so", "copy.c", "-shared", "-fPIC")
+	for _, name := range []string{"copies", "guest", "forked"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := exec.Command(process, name, lib, first, second).CombinedOutput()
+			if err != nil || strings.TrimSpace(string(text)) != "ok" {
+				t.Errorf("%v\n%s", err, text)
+			}
+		})
+	}
+}
