@@ -115,12 +115,15 @@ static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, u
 	if (wf_unlikely(size > WF_SIZE_MAX)) return wf_raise(WF_FAULT_ARGUMENT, "size above 2^31-1", 0, 0, WF_SIZE_MAX, size);
 	if (wf_likely(size)) {
 		struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
-		if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_MR, "memory handle is not registered", 0, 0, size, addr);
-		if (wf_unlikely(wf_get(mr->device) != wf_get(c->device))) return wf_raise(WF_FAULT_MR, "memory registered on another device", 0, 0, size, addr);
+		if (wf_unlikely(!mr || wf_get(mr->device) != wf_get(c->device)))
+			return wf_raise(WF_FAULT_MR, mr ? "memory registered on another device" : "memory handle is not registered", 0, 0, size, addr);
 		uint64_t start = wf_get(mr->addr), length = wf_get(mr->length);
 		if (wf_unlikely(addr < start || size > length || addr - start > length - size))
 			return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
 		addr = addr - start + wf_get(mr->base);
+		uint32_t user = wf_load(mr->user), me = wf_get(c->index) + 1;
+		if (wf_unlikely(user != me && user != WF_NONE)) /* deregMr holds the only user, or every comm */
+			if (user || !__atomic_compare_exchange_n(&mr->user, &user, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) wf_store(mr->user, WF_NONE);
 	}
 	wf_put(e->data, addr);
 	wf_put(e->mr, (uint64_t)(uintptr_t)mhandle);
@@ -298,14 +301,10 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 
 /* Work for a request that is not done. Lanes are polled once a round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
-	uint32_t round = wf_get(c->round);
-	if (wf_get(r->round) != round) {
-		wf_put(r->round, round);
-		return 0;
-	}
-	wf_put(c->round, round + 1);
-	wf_put(r->round, round + 1);
-	return wf_lanes(c, wf_get(c->kind) == WF_KIND_SEND && wf_get(r->state) == WF_REQ_POSTED);
+	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round;
+	wf_put(c->round, round += again);
+	wf_put(r->round, round);
+	return again ? wf_lanes(c, wf_get(c->kind) == WF_KIND_SEND && wf_get(r->state) == WF_REQ_POSTED) : 0;
 }
 
 int weft_test(void* request, int* done, int* sizes) {

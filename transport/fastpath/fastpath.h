@@ -257,7 +257,9 @@ struct wf_mr {
 	uint64_t length;
 	uint64_t base;   /* address where this process reaches the first byte */
 	uint64_t cookie; /* the core's name for it */
-	uint64_t pad[2];
+	uint32_t user;   /* 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any */
+	uint32_t pad0;
+	uint64_t pad1;
 };
 
 /* ---- what a host calls, through the versioned tables ---- */
@@ -283,6 +285,7 @@ void wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate h
 
 int wf_hold_try(struct wf_comm* comm);   /* 1: held is ours now; then wf_barrier, then wait until wf_hold_clear */
 void wf_barrier(void);                   /* orders this thread against every call in progress */
+uint64_t wf_inside(uint32_t thread);     /* comm (address) whose gate that thread has entered, 0: none, 1: no such thread */
 int wf_hold_clear(struct wf_comm* comm); /* 1: no thread is inside the gate */
 void wf_hold_end(struct wf_comm* comm);
 

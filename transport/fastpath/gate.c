@@ -55,11 +55,12 @@ void wf_barrier(void) {
 	if (wf_load(wf_fenced)) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
+uint64_t wf_inside(uint32_t i) { return i < wf_load(wf_threads_top) ? __atomic_load_n(&wf_threads[i].in_call, __ATOMIC_SEQ_CST) : 1; }
+
 int wf_hold_clear(struct wf_comm* c) {
-	uint32_t top = wf_load(wf_threads_top);
-	for (uint32_t i = 0; i < top; i++)
-		if (__atomic_load_n(&wf_threads[i].in_call, __ATOMIC_SEQ_CST) == (uint64_t)(uintptr_t)c) return 0;
-	return 1;
+	uint64_t in = 0;
+	for (uint32_t i = 0; in != 1 && in != (uint64_t)(uintptr_t)c; i++) in = wf_inside(i);
+	return in == 1;
 }
 
 void wf_hold_end(struct wf_comm* c) { wf_store(c->held, 0u); }

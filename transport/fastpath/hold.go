@@ -11,7 +11,7 @@ import (
 )
 
 // holdDeadline bounds the wait for a thread that is inside a call; calls are bounded, so only a stopped thread takes long.
-const holdDeadline = 2 * time.Second
+const holdDeadline = 10 * time.Second
 
 // HoldError says that a thread did not leave a call on the comm in time.
 type HoldError struct{ Comm *Comm }

@@ -45,7 +45,7 @@ func RegisterMappedMR(device uint32, addr, base uintptr, length uint64, kind uin
 	}
 	mr.device, mr.kind = C.uint32_t(device), C.uint32_t(kind)
 	mr.addr, mr.base, mr.length = C.uint64_t(addr), C.uint64_t(base), C.uint64_t(length)
-	mr.cookie = C.uint64_t(cookie)
+	mr.cookie, mr.user = C.uint64_t(cookie), 0
 	return uintptr(C.wf_mr_open(mr, C.uint32_t(index))), nil
 }
 
@@ -60,8 +60,8 @@ func LookupMR(handle uintptr) (cookie uint64, err error) {
 	return uint64(mr.cookie), nil
 }
 
-// DeregisterMR ends a registration. It holds every comm of the device; those with an unfinished request in that memory
-// fail with code and are returned. After it nothing reads or writes that memory.
+// DeregisterMR ends a registration. It holds every comm of the device that may have a request in that memory; those whose
+// request is not finished fail with code and are returned. After it nothing reads or writes that memory.
 func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	mrs.mu.Lock()
 	mr := C.wf_mr_find(C.uint64_t(handle))
@@ -73,7 +73,8 @@ func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	C.wf_mr_close(mr)
 	mrs.mu.Unlock()
 
-	comms := registry.onDevice(device)
+	C.wf_barrier()
+	comms := users(mr, device)
 	if err := holdAll(comms); err != nil {
 		return nil, err // the entry is never used again: a stuck thread may still touch the memory
 	}

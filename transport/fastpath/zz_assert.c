@@ -280,8 +280,12 @@ _Static_assert(offsetof(struct wf_mr, base) == 32, "offset of struct wf_mr.base"
 _Static_assert(sizeof(((struct wf_mr*)0)->base) == 8, "size of struct wf_mr.base");
 _Static_assert(offsetof(struct wf_mr, cookie) == 40, "offset of struct wf_mr.cookie");
 _Static_assert(sizeof(((struct wf_mr*)0)->cookie) == 8, "size of struct wf_mr.cookie");
-_Static_assert(offsetof(struct wf_mr, pad) == 48, "offset of struct wf_mr.pad");
-_Static_assert(sizeof(((struct wf_mr*)0)->pad) == 16, "size of struct wf_mr.pad");
+_Static_assert(offsetof(struct wf_mr, user) == 48, "offset of struct wf_mr.user");
+_Static_assert(sizeof(((struct wf_mr*)0)->user) == 4, "size of struct wf_mr.user");
+_Static_assert(offsetof(struct wf_mr, pad0) == 52, "offset of struct wf_mr.pad0");
+_Static_assert(sizeof(((struct wf_mr*)0)->pad0) == 4, "size of struct wf_mr.pad0");
+_Static_assert(offsetof(struct wf_mr, pad1) == 56, "offset of struct wf_mr.pad1");
+_Static_assert(sizeof(((struct wf_mr*)0)->pad1) == 8, "size of struct wf_mr.pad1");
 _Static_assert(WF_LINES == 256, "value of WF_LINES");
 _Static_assert(WF_LINES_SPARE == 7, "value of WF_LINES_SPARE");
 _Static_assert(WF_REQUESTS == 256, "value of WF_REQUESTS");

@@ -238,7 +238,9 @@ type wfMr struct {
 	length uint64
 	base   uint64 // address where this process reaches the first byte
 	cookie uint64 // the core's name for it
-	pad    [2]uint64
+	user   uint32 // 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any
+	pad0   uint32
+	pad1   uint64
 }
 
 // Every size and offset is the header's: another value does not compile.
@@ -377,5 +379,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.length)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.base)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cookie)-40]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.user)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad0)-52]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad1)-56]
 )

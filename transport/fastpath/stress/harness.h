@@ -73,6 +73,7 @@ static inline void* register_memory(void* p, size_t n, uint32_t index) {
 	wf_put(mr->addr, (uint64_t)(uintptr_t)p);
 	wf_put(mr->base, (uint64_t)(uintptr_t)p);
 	wf_put(mr->length, (uint64_t)n);
+	wf_store(mr->user, 0u);
 	return (void*)(uintptr_t)wf_mr_open(mr, index);
 }
 
