@@ -10,9 +10,10 @@ import (
 )
 
 var (
-	includeLine = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]`)
-	onceLine    = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*pragma[ \t]+once\b`)
-	guardLine   = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[^\n]*\n\s*#[ \t]*define[ \t]+(\w+)`)
+	includeLine    = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]`)
+	onceLine       = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*pragma[ \t]+once\b`)
+	pragmaOperator = regexp.MustCompile(`\b_Pragma\b`)
+	guardLine      = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[^\n]*\n\s*#[ \t]*define[ \t]+(\w+)`)
 )
 
 // inclusions follows #include lines ahead of the preprocessor, which would
@@ -42,6 +43,9 @@ func checkInclusions(o Options, over *overlay) error {
 func (in *inclusions) follow(name string) *Refusal {
 	in.state[name] = 1
 	text := in.over.readAll(name)
+	if r := lexical(name, text); r != nil {
+		return r
+	}
 	cost := len(text)
 	for i, line := range strings.Split(text, "\n") {
 		m := includeLine.FindStringSubmatch(line)
@@ -65,6 +69,25 @@ func (in *inclusions) follow(name string) *Refusal {
 	in.state[name], in.cost[name] = 2, cost
 	if guarded(text) {
 		in.cost[name] = min(cost, 1<<10)
+	}
+	return nil
+}
+
+// lexical refuses what a lexer may stumble over for ever.
+func lexical(name, text string) *Refusal {
+	at := func(i int) model.Pos {
+		return model.Pos{File: name, Line: 1 + strings.Count(text[:i], "\n"), Col: i - strings.LastIndexByte(text[:i], '\n')}
+	}
+	for i, c := range []byte(text) {
+		if c == 0 || c >= 0x7f && c < 0x80 || c < ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' && c != '\v' {
+			return &Refusal{Pos: at(i), What: fmt.Sprintf("byte %#02x in a header", c)}
+		}
+	}
+	if m := pragmaOperator.FindStringIndex(text); m != nil {
+		return &Refusal{Pos: at(m[0]), What: "the _Pragma operator: only #pragma once is understood"}
+	}
+	if end := strings.TrimRight(text, " \t\r\n"); strings.HasSuffix(end, "\\") {
+		return &Refusal{Pos: at(len(end) - 1), What: "the last line continues on a line that is not there"}
 	}
 	return nil
 }

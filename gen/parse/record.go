@@ -23,7 +23,7 @@ func (b *builder) recordSpec(n *cc.StructOrUnionSpecifier, own bool, doc string)
 			refuse(n, "%s is defined before, at %v", r.Name, r.Pos)
 		}
 		r.Pos, r.Doc = position(n), doc
-		b.fields(r, n)
+		b.fields(r, n, own)
 		witness(r, n)
 		if tag != "" && own {
 			b.unit.Records = append(b.unit.Records, r)
@@ -37,7 +37,7 @@ func (b *builder) recordSpec(n *cc.StructOrUnionSpecifier, own bool, doc string)
 }
 
 // fields reads the members of a record and lays them out.
-func (b *builder) fields(r *model.Record, n *cc.StructOrUnionSpecifier) {
+func (b *builder) fields(r *model.Record, n *cc.StructOrUnionSpecifier, own bool) {
 	var aligns []int64
 	for l := n.StructDeclarationList; l != nil; l = l.StructDeclarationList {
 		d := l.StructDeclaration
@@ -50,7 +50,7 @@ func (b *builder) fields(r *model.Record, n *cc.StructOrUnionSpecifier) {
 		if d.Token.SrcStr() != ";" {
 			refuse(d, "the member does not end in ;")
 		}
-		s := b.qualSpecs(d.SpecifierQualifierList, d, true)
+		s := b.qualSpecs(d.SpecifierQualifierList, d, own)
 		doc := b.doc(position(d), position(d.Token))
 		if d.StructDeclaratorList == nil {
 			b.anonymous(r, s, d, doc)

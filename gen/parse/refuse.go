@@ -58,9 +58,8 @@ func fromCC(err error, o Options, over *overlay) Refusals {
 			r.Pos.Col, _ = strconv.Atoi(m[3])
 			r.What = strings.TrimSuffix(ccOrigin.ReplaceAllString(strings.TrimSpace(m[4]), ""), ":")
 		}
-		explain(r, o, over)
-		if len(rs) > 0 && rs[len(rs)-1].Pos == r.Pos {
-			continue
+		if end := explain(r, o, over); len(rs) > 0 && (end || rs[len(rs)-1].Pos == r.Pos) {
+			continue // a consequence of what was said
 		}
 		if rs = append(rs, r); len(rs) == maxRefusals {
 			break
@@ -75,19 +74,17 @@ var (
 )
 
 // explain says what a message of the C parser means for who wrote the header,
-// and gives it a place where the parser has none.
-func explain(r *Refusal, o Options, over *overlay) {
-	switch {
-	case r.Pos.File == "_Pragma_":
-		r.Pos = locate(o, over, "_Pragma")
-	case r.Pos.Line == 0 && len(o.Headers) > 0: // the end of the last header
+// and gives it a place where the parser has none. It reports whether the
+// parser was at the end of the input.
+func explain(r *Refusal, o Options, over *overlay) (end bool) {
+	if (r.Pos.Line == 0 || r.Pos.File == tailSrc) && len(o.Headers) > 0 { // the end of the last header
 		r.Pos.File = o.Headers[len(o.Headers)-1]
-		r.Pos.Line = 1 + strings.Count(over.readAll(r.Pos.File), "\n")
-		r.What = strings.TrimPrefix(r.What, "-: ")
-		return
+		r.Pos.Line, r.Pos.Col = 1+strings.Count(over.readAll(r.Pos.File), "\n"), 1
+		r.What = strings.TrimPrefix(r.What, "-: ") + ": is a ; or a } missing at the end?"
+		return true
 	}
 	if !strings.HasPrefix(r.What, "unexpected ") {
-		return
+		return false
 	}
 	text := over.line(r.Pos)
 	before := text[:min(len(text), max(r.Pos.Col-1, 0))]
@@ -97,6 +94,7 @@ func explain(r *Refusal, o Options, over *overlay) {
 	case word != "" && !keywords[word]:
 		r.What = fmt.Sprintf("%s is not declared (%s)", word, r.What)
 	}
+	return false
 }
 
 // keywords are the words that may precede a mistake without being one.
@@ -106,18 +104,6 @@ func init() {
 	for _, k := range strings.Fields("void char short int long float double signed unsigned _Bool bool struct union enum const typedef extern static inline") {
 		keywords[k] = true
 	}
-}
-
-// locate finds a text in the headers.
-func locate(o Options, over *overlay, what string) model.Pos {
-	for _, h := range o.Headers {
-		for n, l := range strings.Split(over.readAll(h), "\n") {
-			if i := strings.Index(l, what); i >= 0 {
-				return model.Pos{File: h, Line: n + 1, Col: i + 1}
-			}
-		}
-	}
-	return model.Pos{File: strings.Join(o.Headers, " "), Line: 1, Col: 1}
 }
 
 // line returns the text of one line of a header.

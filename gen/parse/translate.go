@@ -60,10 +60,21 @@ var archMacros = map[string]string{
 	"arm64": "#define __aarch64__ 1\n",
 }
 
+// tail follows the headers. Some loops of the parser look for a token that ends
+// a construct and do not notice the end of the input; here they find one.
+var tail = func() string {
+	var b strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&b, "int __weft_end%d;\nstruct __weft_end%[1]d { int (*f)(int a[1]); enum { __weft_e%[1]d = (1) } e; };\n", i)
+	}
+	return b.String()
+}()
+
 // The folders of the overlay that the parser sees.
 const (
 	sysDir  = "<sys>"
 	unitSrc = "<unit>"
+	tailSrc = "<end>"
 )
 
 // overlay serves the headers, and the sysroot under sysDir. It remembers the
@@ -140,6 +151,7 @@ func translate(o Options, over *overlay) (*cc.AST, error) {
 		{Name: "<predefined>", Value: predefined + archMacros[o.Arch]},
 		{Name: "<prelude>", Value: o.Prelude + "\n"},
 		{Name: unitSrc, Value: unit.String()},
+		{Name: tailSrc, Value: tail},
 	}
 
 	type result struct {
