@@ -85,6 +85,10 @@ func (h *Host) nothing(k *knob.Values) error {
 			have = append(have, l.Name)
 		}
 	}
+	const most = 16 // NCCL's log cuts a line at 1024 bytes, and the remedy stands at its end
+	if n := len(have) - most; n > 0 {
+		have = append(have[:most], fmt.Sprintf("and %d more", n))
+	}
 	here := "this machine has " + strings.Join(have, ", ")
 	if len(have) == 0 {
 		here = "this machine has no interface"

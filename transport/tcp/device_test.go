@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -146,6 +147,17 @@ func TestNothingToChoose(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestALongListIsCut(t *testing.T) {
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf("veth%08x! 10.0.%d.1/24", i, i))
+	}
+	_, err := machine(lines...).Devices(knob.Defaults(), rdma.Discard{})
+	if err == nil || len(err.Error()) > 900 || !strings.Contains(err.Error(), "and 84 more; bring an interface up") {
+		t.Errorf("%v", err)
 	}
 }
 
