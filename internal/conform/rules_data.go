@@ -56,8 +56,8 @@ var dataRules = []*Rule{
 				whole.cut(64).untouched(0x5c, "memory before the "+what)
 			}
 		}},
-	{ID: "size.large", Says: "64 MiB arrive whole",
-		Basis: basisDoc, Check: func(e *Env) { e.apart().move(64<<20, 3) }},
+	{ID: "size.large", Says: "24 MiB arrive whole",
+		Basis: basisDoc, Check: func(e *Env) { e.apart().move(24<<20, 3) }},
 	{ID: "size.gib", Slow: true, Says: "1 GiB in one message arrives whole",
 		Basis: basisLoader, Check: func(e *Env) { e.apart().move(1<<30, 4) }},
 	{ID: "recv.larger", Says: "a receive may be larger than what arrives; the rest of its memory is left alone",
@@ -251,9 +251,9 @@ var dataRules = []*Rule{
 	{ID: "send.reuse", Says: "once a send is done, its memory may be overwritten",
 		Basis: basisDoc, Check: func(e *Env) {
 			l := e.apart()
-			const size = 16 << 20
+			const size = 12 << 20
 			a := l.tx.buf(size)
-			for i := range uint64(4) {
+			for i := range uint64(2) {
 				b := l.rx.buf(size)
 				a.fill(i)
 				r, s := l.recvOp(1, b), l.sendOp(a, size, 1)

@@ -36,26 +36,42 @@ func (o *Outcome) OK() bool { return o.Fail == "" }
 // Run judges a library and returns all outcomes. The error is for runs that
 // could not take place, never for what the plugin does.
 func Run(o Options) ([]Outcome, error) {
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
+	o.fill()
 	r := &runner{o: &o}
 	tables, err := r.library()
 	if err != nil {
 		return r.out, err
 	}
-	for _, v := range tables[host.FamilyNet] {
-		r.table(host.FamilyNet, v, NetRules())
-	}
-	if len(o.Tables) == 0 {
-		for _, v := range tables[host.FamilyColl] {
-			r.table(host.FamilyColl, v, collRules)
-		}
-		for _, v := range tables[host.FamilyProf] {
-			r.table(host.FamilyProf, v, profRules)
+	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
+		for _, v := range tables[f] {
+			r.table(f, v)
 		}
 	}
 	return r.out, nil
+}
+
+// Judge judges one table, which the library must export.
+func Judge(o Options, f host.Family, version int) []Outcome {
+	o.fill()
+	r := &runner{o: &o}
+	r.table(f, version)
+	return r.out
+}
+
+func (o *Options) fill() {
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+}
+
+func rulesOf(f host.Family) []*Rule {
+	switch f {
+	case host.FamilyColl:
+		return collRules
+	case host.FamilyProf:
+		return profRules
+	}
+	return NetRules()
 }
 
 type runner struct {
@@ -83,9 +99,9 @@ func (r *runner) wanted(id string) bool {
 }
 
 // table runs the rules of a table; after a failed gate the rest is skipped.
-func (r *runner) table(f host.Family, version int, rules []*Rule) {
+func (r *runner) table(f host.Family, version int) {
 	gate := ""
-	for _, rule := range rules {
+	for _, rule := range rulesOf(f) {
 		if !rule.Applies(version) || !(r.wanted(rule.ID) || rule.Gate) || rule.Slow && !r.o.Slow {
 			continue
 		}
@@ -156,7 +172,7 @@ func (r *runner) library() (map[host.Family][]int, error) {
 				return nil, fmt.Errorf("%s does not export %s", r.o.Lib, host.FamilyNet.Symbol(v))
 			}
 		}
-		found[host.FamilyNet] = r.o.Tables
+		found = map[host.Family][]int{host.FamilyNet: r.o.Tables}
 	}
 	return found, nil
 }

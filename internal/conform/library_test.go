@@ -1,0 +1,36 @@
+package conform
+
+import (
+	"fmt"
+	"testing"
+
+	"weft/internal/build"
+	"weft/internal/host"
+)
+
+// TestLibrary requires the built library to keep every rule on every table, those of care too.
+func TestLibrary(t *testing.T) {
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Lib: lib, Host: hostProgram(t), Strict: true}
+	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
+		first, last := f.Versions()
+		for v := first; v <= last; v++ {
+			t.Run(fmt.Sprintf("%s_v%d", f, v), func(t *testing.T) {
+				t.Parallel()
+				if testing.Short() && v != 4 && v != 12 {
+					t.Skip("only v4 and v12 with -short")
+				}
+				for _, x := range Judge(o, f, v) {
+					if !x.OK() {
+						t.Errorf("%s: %s\ncontract: %s (%s)", x.Label(), x.Fail, x.Rule.Says, x.Rule.Basis)
+					} else if x.Skip != "" {
+						t.Errorf("%s: not judged: %s", x.Label(), x.Skip)
+					}
+				}
+			})
+		}
+	}
+}
