@@ -5,8 +5,8 @@ dist:
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/weft ./tools/weft
 
 run: all ## build, then move verified data between three ranks through every table
-	@$(DIST)/weft run --abi old --sizes 8,64K,4M
-	@$(DIST)/weft run
+	@$(DIST)/weft run --local --abi old --sizes 8,64K,4M
+	@$(DIST)/weft run --local
 
 regen: ## write the generated files anew from headers/ and gen/rules
 	@$(GO) run ./gen
