@@ -115,12 +115,12 @@ func (s *session) comm(id uint64) (c *Comm) {
 
 // broken says how the connection ended, as far as the kernel tells.
 func (s *session) broken(doing string, err error) *rdma.Error {
-	e := rdma.Errorf(rdma.Network, "control connection", "%s: %w", doing, err).With(s.name)
+	e := rdma.Errorf(rdma.Network, "control connection", "%s: %w", doing, short(err)).With(s.name)
 	switch {
 	case peerGone(err):
 		e.Cause = rdma.Peer
 		e.Remedy = "the peer's process ended or was killed; look at its log"
-	case errors.Is(err, syscall.ETIMEDOUT):
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		e.Remedy = fmt.Sprintf("the peer's host did not answer for %v: it is down or the network between is cut", s.core.timeout)
 	}
 	return e

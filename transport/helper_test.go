@@ -112,5 +112,3 @@ func pair(t testing.TB, a, b *process) (send, recv *Comm) {
 	}
 	return send, recv
 }
-
-func defaultDevices() []*tcp.Device { return []*tcp.Device{lo(1)} }

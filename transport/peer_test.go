@@ -14,43 +14,95 @@ import (
 
 	"weft/internal/knob"
 	"weft/transport/rdma"
+	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
-// childRole makes the test binary a peer process of its own.
-const childRole = "TRANSPORT_TEST_CHILD"
+// childRole makes the test binary a peer process of its own; the value says
+// which, childAddr on which address.
+const (
+	childRole = "TRANSPORT_TEST_CHILD"
+	childAddr = "TRANSPORT_TEST_ADDR"
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childRole) != "" {
-		if err := child(); err != nil {
-			fmt.Println("error", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends,
+		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend}
+	run := roles[os.Getenv(childRole)]
+	if run == nil {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err := child(run); err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
-// child listens, prints its handle, accepts, says so and waits for a line on
-// its input: "exit" leaves at once, without closing anything.
-func child() error {
-	c, err := Open(Config{Knobs: knob.Defaults(), Log: rdma.Discard{}, Code: testCode, Devices: defaultDevices(), Build: "child"})
+func child(run func(*Context, *bufio.Reader) error) error {
+	settings := map[string]string{}
+	for _, kv := range os.Environ() {
+		k, v, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(k, "WEFT_") {
+			settings[k] = v
+		}
+	}
+	dev := lo(1)
+	if a := os.Getenv(childAddr); a != "" {
+		dev = device(0, "eth0", 1, a)
+	}
+	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: []*tcp.Device{dev}, Build: "child"})
 	if err != nil {
 		return err
 	}
-	x := c.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
+	return run(c.NewContext(ContextOptions{ABI: 12, TrafficClass: -1}), bufio.NewReader(os.Stdin))
+}
+
+// stderrLog prints what a child has to say.
+type stderrLog struct{ rdma.Discard }
+
+func (stderrLog) Warn(format string, a ...any) { fmt.Fprintf(os.Stderr, "child: "+format+"\n", a...) }
+
+// childListens prints its handle, accepts, says so and leaves at a line on its
+// input, without closing anything.
+func childListens(x *Context, in *bufio.Reader) error {
+	if _, err := childAccepts(x); err != nil {
+		return err
+	}
+	in.ReadString('\n')
+	return nil
+}
+
+func childAccepts(x *Context) (*Comm, error) {
 	h := make([]byte, wire.HandleMax)
 	l, err := x.Listen(0, h)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Println(hex.EncodeToString(h))
-	if _, err := accept(l); err != nil {
-		return err
+	c, err := accept(l)
+	if err != nil {
+		return nil, err
 	}
 	fmt.Println("accepted")
-	bufio.NewReader(os.Stdin).ReadString('\n')
-	return nil
+	return c, nil
+}
+
+// childConnects reads a handle from its input.
+func childConnects(x *Context, in *bufio.Reader) (*Comm, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	h, err := hex.DecodeString(strings.TrimSpace(line))
+	if err != nil {
+		return nil, err
+	}
+	c, err := (&process{ctx: x}).connect(h)
+	if err == nil {
+		fmt.Println("connected")
+	}
+	return c, err
 }
 
 type peerProcess struct {
@@ -60,10 +112,13 @@ type peerProcess struct {
 	in     io.Writer
 }
 
-func spawn(t *testing.T) *peerProcess {
+// spawn starts the test binary as a child, after the words of prefix.
+func spawn(t *testing.T, role string, env []string, prefix ...string) *peerProcess {
 	t.Helper()
-	p := &peerProcess{Cmd: exec.Command(os.Args[0], "-test.run=^$")}
-	p.Env = append(os.Environ(), childRole+"=1")
+	words := append(prefix, os.Args[0], "-test.run=^$")
+	p := &peerProcess{Cmd: exec.Command(words[0], words[1:]...)}
+	p.Env = append(append(os.Environ(), childRole+"="+role), env...)
+	p.Stderr = os.Stderr
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +131,10 @@ func spawn(t *testing.T) *peerProcess {
 	}
 	t.Cleanup(func() { p.Process.Kill(); p.Wait() })
 	p.out = bufio.NewReader(out)
-	if p.handle, err = hex.DecodeString(p.line(t)); err != nil {
-		t.Fatal(err)
+	if role == "listen" || role == "wait to receive" {
+		if p.handle, err = hex.DecodeString(p.line(t)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return p
 }
@@ -97,7 +154,7 @@ func TestPeerProcessGone(t *testing.T) {
 		"exits without close": func(p *peerProcess) { io.WriteString(p.in, "exit\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, a := spawn(t), start(t, nil)
+			p, a := spawn(t, "listen", nil), start(t, nil)
 			s, err := a.connect(p.handle)
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +167,7 @@ func TestPeerProcessGone(t *testing.T) {
 			if out.code != 100+int32(rdma.Peer) {
 				t.Errorf("code %d", out.code)
 			}
-			if a.log.Count("WARN isend", "child"[:0], "pid") != 1 {
+			if a.log.Count("WARN isend", "pid") != 1 {
 				t.Errorf("log %q", a.log.Lines())
 			}
 			if err := s.Close(); err != nil {
@@ -121,7 +178,7 @@ func TestPeerProcessGone(t *testing.T) {
 }
 
 func TestStoppedPeerIsNoFailure(t *testing.T) {
-	p, a := spawn(t), start(t, map[string]string{"WEFT_TIMEOUT": "1"})
+	p, a := spawn(t, "listen", nil), start(t, map[string]string{"WEFT_TIMEOUT": "1"})
 	s, err := a.connect(p.handle)
 	if err != nil {
 		t.Fatal(err)
@@ -151,70 +208,4 @@ func TestConnectToNobody(t *testing.T) {
 	if _, err := a.connect(h); rdma.CauseOf(err) != rdma.Network || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("a process that is gone: %v", err)
 	}
-}
-
-func TestControlConnectionBreaks(t *testing.T) {
-	one := func(p *process) *session {
-		p.sessions.mu.Lock()
-		defer p.sessions.mu.Unlock()
-		for s := range p.sessions.in {
-			return s
-		}
-		return nil
-	}
-	t.Run("network", func(t *testing.T) {
-		a, b := start(t, nil), start(t, nil)
-		s, r := pair(t, a, b)
-		in := recv(r, register(t, r, buffer(t, 10), 10))
-		in.step()
-		one(b).end(rdma.Errorf(rdma.Network, "control connection", "reading: %w", syscall.ETIMEDOUT).With("the peer"))
-		drive(t, "a receive without its network", in)
-		if in.code != 100+int32(rdma.Network) || b.log.Count("WARN control connection with the peer", "timed out") != 1 {
-			t.Errorf("code %d, log %q", in.code, b.log.Lines())
-		}
-		_ = s
-	})
-	t.Run("closed while the streams stand", func(t *testing.T) {
-		a, b := start(t, nil), start(t, nil)
-		s, r := pair(t, a, b)
-		one(b).conn.CloseWrite() // what a peer does that breaks off only this connection
-		out := send(s, register(t, s, buffer(t, 10), 10))
-		drive(t, "a send without its control connection", out)
-		if out.code != 100+int32(rdma.Peer) {
-			t.Errorf("code %d, log %q", out.code, a.log.Lines())
-		}
-		_ = r
-	})
-	t.Run("a new connect opens another", func(t *testing.T) {
-		a, b := start(t, nil), start(t, nil)
-		pair(t, a, b)
-		old := one(b)
-		old.conn.Close()
-		eventually(t, "both sides noticed", func() bool {
-			a.sessions.mu.Lock()
-			defer a.sessions.mu.Unlock()
-			return len(a.sessions.out) == 0
-		})
-		s, r := pair(t, a, b)
-		move(t, s, r, 100)
-	})
-	t.Run("unused, it says bye", func(t *testing.T) {
-		a, b := start(t, nil), start(t, nil)
-		s, r := pair(t, a, b)
-		s.Close()
-		r.Close()
-		var mine *session
-		a.sessions.mu.Lock()
-		for _, o := range a.sessions.out {
-			mine = o.s
-		}
-		a.sessions.mu.Unlock()
-		mine.part() // what the timer does
-		eventually(t, "both sides forgot it", func() bool { return one(b) == nil })
-		for _, p := range []*process{a, b} {
-			if n := p.log.Count("WARN"); n != 0 {
-				t.Errorf("%q", p.log.Lines())
-			}
-		}
-	})
 }

@@ -1,0 +1,74 @@
+package transport
+
+import (
+	"syscall"
+	"testing"
+
+	"weft/transport/rdma"
+)
+
+func TestControlConnectionBreaks(t *testing.T) {
+	one := func(p *process) *session {
+		p.sessions.mu.Lock()
+		defer p.sessions.mu.Unlock()
+		for s := range p.sessions.in {
+			return s
+		}
+		return nil
+	}
+	t.Run("network", func(t *testing.T) {
+		a, b := start(t, nil), start(t, nil)
+		s, r := pair(t, a, b)
+		in := recv(r, register(t, r, buffer(t, 10), 10))
+		in.step()
+		one(b).end(rdma.Errorf(rdma.Network, "control connection", "reading: %w", syscall.ETIMEDOUT).With("the peer"))
+		drive(t, "a receive without its network", in)
+		if in.code != 100+int32(rdma.Network) || b.log.Count("WARN control connection with the peer", "timed out") != 1 {
+			t.Errorf("code %d, log %q", in.code, b.log.Lines())
+		}
+		_ = s
+	})
+	t.Run("closed while the streams stand", func(t *testing.T) {
+		a, b := start(t, nil), start(t, nil)
+		s, r := pair(t, a, b)
+		one(b).conn.CloseWrite() // what a peer does that breaks off only this connection
+		out := send(s, register(t, s, buffer(t, 10), 10))
+		drive(t, "a send without its control connection", out)
+		if out.code != 100+int32(rdma.Peer) {
+			t.Errorf("code %d, log %q", out.code, a.log.Lines())
+		}
+		_ = r
+	})
+	t.Run("a new connect opens another", func(t *testing.T) {
+		a, b := start(t, nil), start(t, nil)
+		pair(t, a, b)
+		old := one(b)
+		old.conn.Close()
+		eventually(t, "both sides noticed", func() bool {
+			a.sessions.mu.Lock()
+			defer a.sessions.mu.Unlock()
+			return len(a.sessions.out) == 0
+		})
+		s, r := pair(t, a, b)
+		move(t, s, r, 100)
+	})
+	t.Run("unused, it says bye", func(t *testing.T) {
+		a, b := start(t, nil), start(t, nil)
+		s, r := pair(t, a, b)
+		s.Close()
+		r.Close()
+		var mine *session
+		a.sessions.mu.Lock()
+		for _, o := range a.sessions.out {
+			mine = o.s
+		}
+		a.sessions.mu.Unlock()
+		mine.part() // what the timer does
+		eventually(t, "both sides forgot it", func() bool { return one(b) == nil })
+		for _, p := range []*process{a, b} {
+			if n := p.log.Count("WARN"); n != 0 {
+				t.Errorf("%q", p.log.Lines())
+			}
+		}
+	})
+}
