@@ -62,14 +62,9 @@ static void wf_flush_list(struct wf_thread* t, const char* call) {
 			int rc = wf_ops(&c->lanes[n])->flush(c, &c->lanes[n]);
 			left = rc < 0 ? rc : left | rc;
 		}
-		if (left < 0) {
-			wf_leave_fault(t, c, call);
-			continue;
-		}
-		if (left) {
-			wf_list(t, c);
-			if (!first) first = c;
-		}
+		if (left > 0) wf_list(t, c);
+		if (left > 0 && !first) first = c;
+		if (left < 0) wf_leave_fault(t, c, call);
 		wf_leave(t);
 	}
 }
@@ -299,12 +294,14 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 	return rc;
 }
 
-/* Work for a request that is not done. Lanes are polled once a round: when a request comes by for the second time. */
+/* Work for a request that is not done. Nothing can have arrived for a receive whose CTS is still here: that goes first.
+ * Lanes are polled once a round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
-	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round;
+	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;
+	if (recv && wf_get(r->seq) >= wf_get(c->cts_out)) return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
 	wf_put(c->round, round += again);
 	wf_put(r->round, round);
-	return again ? wf_lanes(c, wf_get(c->kind) == WF_KIND_SEND && wf_get(r->state) == WF_REQ_POSTED) : 0;
+	return again ? wf_lanes(c, !recv && wf_get(r->state) == WF_REQ_POSTED) : 0;
 }
 
 int weft_test(void* request, int* done, int* sizes) {

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -14,118 +15,6 @@ import (
 	"weft/transport/hostcalls"
 	"weft/transport/tcp"
 )
-
-// mapped is memory outside Go's heap, as a host's buffers are.
-func mapped(t *testing.T, n int) []byte {
-	t.Helper()
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Munmap(b) })
-	return b
-}
-
-// side is one end of a connection.
-type side struct {
-	comm   *fastpath.Comm
-	handle uintptr
-	mr     uintptr
-	mem    []byte
-}
-
-func (s *side) buf(off, size int, tag int32) hostcalls.Buf {
-	return hostcalls.Buf{Addr: uintptr(unsafe.Pointer(&s.mem[off])), Size: uint64(size), Tag: tag, Handle: s.mr}
-}
-
-// connected makes a send comm and a receive comm over n socket pairs.
-func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
-	t.Helper()
-	var fds [2][]int
-	for range n {
-		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fds[0], fds[1] = append(fds[0], p[0]), append(fds[1], p[1])
-	}
-	sides := [2]*side{}
-	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
-		c, err := fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h := c.Open(); h != 0 {
-			t.Fatalf("a comm without lanes opened as %#x", h)
-		}
-		if err := tcp.AttachStreams(c, 0, fds[i]); err != nil {
-			t.Fatal(err)
-		}
-		s := &side{comm: c, handle: c.Open(), mem: mapped(t, 4<<20)}
-		if s.mr, err = fastpath.RegisterMR(device, uintptr(unsafe.Pointer(&s.mem[0])), uint64(len(s.mem)), 1, 7); err != nil {
-			t.Fatal(err)
-		}
-		sides[i] = s
-	}
-	t.Cleanup(func() {
-		for i, s := range sides {
-			_ = s.comm.Close()
-			got := tcp.DetachStreams(s.comm)
-			if fmt.Sprint(got) != fmt.Sprint(fds[i]) {
-				t.Errorf("detached %v of %v", got, fds[i])
-			}
-			for _, fd := range got {
-				fastpath.UntrackFD(fd)
-				_ = unix.Close(fd)
-			}
-			s.comm.Free()
-		}
-	})
-	return sides[0], sides[1]
-}
-
-// finish tests the requests in turns until all are done and returns their sizes, or the first code.
-func finish(t *testing.T, requests ...uintptr) (sizes [][8]int32, code int32) {
-	t.Helper()
-	sizes = make([][8]int32, len(requests))
-	deadline := time.Now().Add(30 * time.Second)
-	for left := len(requests); left > 0; {
-		for i, r := range requests {
-			if r == 0 {
-				continue
-			}
-			done, s, rc := hostcalls.Test(r)
-			if rc != 0 {
-				return sizes, rc
-			}
-			if done {
-				sizes[i], requests[i] = s, 0
-				left--
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests do not end", left)
-		}
-	}
-	return sizes, 0
-}
-
-// isend repeats a send until it is taken.
-func isend(t *testing.T, s *side, b hostcalls.Buf) uintptr {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		r, rc := hostcalls.Isend(s.handle, b)
-		if rc != 0 {
-			t.Fatalf("isend answers %d", rc)
-		}
-		if r != 0 {
-			return r
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("isend is never taken")
-		}
-	}
-}
 
 func TestBytesArrive(t *testing.T) {
 	for _, streams := range []int{1, 2, 8, 64} {
@@ -193,6 +82,92 @@ func TestGroupedReceivesByTag(t *testing.T) {
 			if int(sizes[g][i]) != 900+i || rx.mem[g*1<<20+i*1000] != byte(g*100+i) {
 				t.Errorf("group %d entry %d: %d bytes of %d", g, i, sizes[g][i], rx.mem[g*1<<20+i*1000])
 			}
+		}
+	}
+}
+
+// Two ranks post a receive each and then only repeat isend: the receives' CTS must leave from there.
+func TestRepeatedIsendSendsTheCTS(t *testing.T) {
+	tx0, rx1 := connected(t, 1, 110)
+	tx1, rx0 := connected(t, 1, 110)
+	var wg sync.WaitGroup
+	for _, rank := range []struct{ tx, rx *side }{{tx0, rx0}, {tx1, rx1}} {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			r, rc := hostcalls.Irecv(rank.rx.handle, rank.rx.buf(0, 8, 0))
+			if rc != 0 || r == 0 {
+				t.Errorf("irecv answers %#x, %d", r, rc)
+				return
+			}
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+				if s, rc := hostcalls.Isend(rank.tx.handle, rank.tx.buf(0, 8, 0)); s != 0 || rc != 0 {
+					return
+				}
+			}
+			t.Error("isend is never taken")
+		})
+	}
+	wg.Wait()
+}
+
+func TestLimits(t *testing.T) {
+	tx, rx := connected(t, 1, 111)
+	var sends, receives []uintptr
+	for {
+		r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 0, 0))
+		if rc != 0 {
+			t.Fatalf("irecv answers %d", rc)
+		}
+		if r == 0 {
+			break
+		}
+		receives = append(receives, r)
+	}
+	for idle := 0; idle < 100; {
+		s, rc := hostcalls.Isend(tx.handle, tx.buf(0, 0, 0))
+		if rc != 0 {
+			t.Fatalf("isend answers %d", rc)
+		}
+		if s == 0 {
+			idle++
+			continue
+		}
+		sends = append(sends, s)
+	}
+	if len(receives) != 256 || len(sends) != 256 {
+		t.Fatalf("%d receives and %d sends were taken", len(receives), len(sends))
+	}
+	if _, rc := finish(t, append(sends, receives...)...); rc != 0 {
+		t.Fatalf("code %d", rc)
+	}
+	if tx.comm.Snapshot().Outstanding != 0 || rx.comm.Snapshot().Outstanding != 0 {
+		t.Error("slots leak")
+	}
+}
+
+func TestPeerCloses(t *testing.T) {
+	for _, gone := range []string{"sender", "receiver"} {
+		tx, rx := connected(t, 1, 112)
+		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 4<<20, 0))
+		first := isend(t, tx, tx.buf(0, 4<<20, 0)) // more than a socket pair takes
+		end, request := rx, r
+		if gone == "receiver" {
+			end, request = tx, first
+		}
+		other := map[*side]*side{tx: rx, rx: tx}[end]
+		fds := tcp.DetachStreams(other.comm)
+		if err := unix.Shutdown(fds[0], unix.SHUT_RDWR); err != nil {
+			t.Fatal(err)
+		}
+		if err := tcp.AttachStreams(other.comm, 0, fds); err != nil { // for the cleanup
+			t.Fatal(err)
+		}
+		if _, rc := finish(t, request); rc == 0 {
+			t.Errorf("the %s closed, and nobody noticed", gone)
+		}
+		if end.comm.Snapshot().Code == 0 {
+			t.Errorf("the %s closed, and the comm lives", gone)
 		}
 	}
 }

@@ -1,5 +1,6 @@
 /* bench.c: the executor and the stream pump against a plain C non-blocking loop over loopback TCP: same two processes, same
- * pinning, same buffers, alternating rounds, medians.  bench [streams [seconds per figure]]; BENCH=lat, bw or idle in the environment for one part. */
+ * pinning, same buffers, alternating rounds, medians.  bench [streams [seconds per figure]]; BENCH=lat, bw or idle in the environment
+ * for one part, SLOTS=1 for one buffer a side. */
 #include "harness.h"
 
 #include <spawn.h>
@@ -45,7 +46,11 @@ static void get_all(int fd, char* p, size_t n) {
 	}
 }
 
-static size_t slots(size_t size) { return size * WINDOW <= mem_bytes / 2 ? WINDOW : mem_bytes / 2 / size; }
+/* Buffers that messages go round in: WINDOW, as far as memory allows; SLOTS=1 keeps them in the cache. */
+static size_t slots(size_t size) {
+	size_t n = getenv("SLOTS") ? (size_t)atoi(getenv("SLOTS")) : WINDOW;
+	return size * n <= mem_bytes / 2 ? n : mem_bytes / 2 / size;
+}
 
 static void* isend(char* p, size_t size) {
 	void* r = NULL;
@@ -67,21 +72,21 @@ static void wait_for(void* r, size_t size) {
 /* Seconds per message, one way, sender to receiver; role 0 sends. */
 static double oneway(int ours, size_t size, int count) {
 	char *tx = mem, *rx = mem + mem_bytes / 2, ack = 0;
-	size_t w = slots(size);
+	size_t m = slots(size), w = WINDOW;
 	void* req[WINDOW];
 	sync_peer();
 	double t = now();
 	if (!ours) {
 		for (int i = 0; i < count; i++) {
-			if (role == 0) put_all(plain[0], tx + (size_t)i % w * size, size);
-			else get_all(plain[0], rx + (size_t)i % w * size, size);
+			if (role == 0) put_all(plain[0], tx + (size_t)i % m * size, size);
+			else get_all(plain[0], rx + (size_t)i % m * size, size);
 		}
 	} else if (role == 0) {
 		int sent = 0, ended = 0;
 		while (ended < count) {
 			if (sent < count && sent - ended < (int)w) {
 				void* r = NULL;
-				CHECK(weft_isend(out, tx + (size_t)sent % w * size, size, 0, mem_mr, NULL, &r) == 0, "isend");
+				CHECK(weft_isend(out, tx + (size_t)sent % m * size, size, 0, mem_mr, NULL, &r) == 0, "isend");
 				if (r) req[sent++ % w] = r;
 			}
 			if (ended < sent) {
@@ -94,7 +99,7 @@ static double oneway(int ours, size_t size, int count) {
 		int posted = 0, ended = 0;
 		while (ended < count) {
 			while (posted < count && posted - ended < (int)w) {
-				req[posted % w] = irecv(rx + (size_t)posted % w * size, size);
+				req[posted % w] = irecv(rx + (size_t)posted % m * size, size);
 				posted++;
 			}
 			int done = 0;

@@ -1,0 +1,126 @@
+package tcp_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+	"weft/transport/hostcalls"
+	"weft/transport/tcp"
+)
+
+// mapped is memory outside Go's heap, as a host's buffers are.
+func mapped(t *testing.T, n int) []byte {
+	t.Helper()
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(b) })
+	return b
+}
+
+// side is one end of a connection.
+type side struct {
+	comm   *fastpath.Comm
+	handle uintptr
+	mr     uintptr
+	mem    []byte
+}
+
+func (s *side) buf(off, size int, tag int32) hostcalls.Buf {
+	return hostcalls.Buf{Addr: uintptr(unsafe.Pointer(&s.mem[off])), Size: uint64(size), Tag: tag, Handle: s.mr}
+}
+
+// connected makes a send comm and a receive comm over n socket pairs.
+func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
+	t.Helper()
+	var fds [2][]int
+	for range n {
+		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fds[0], fds[1] = append(fds[0], p[0]), append(fds[1], p[1])
+	}
+	sides := [2]*side{}
+	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
+		c, err := fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := c.Open(); h != 0 {
+			t.Fatalf("a comm without lanes opened as %#x", h)
+		}
+		if err := tcp.AttachStreams(c, 0, fds[i]); err != nil {
+			t.Fatal(err)
+		}
+		s := &side{comm: c, handle: c.Open(), mem: mapped(t, 4<<20)}
+		if s.mr, err = fastpath.RegisterMR(device, uintptr(unsafe.Pointer(&s.mem[0])), uint64(len(s.mem)), 1, 7); err != nil {
+			t.Fatal(err)
+		}
+		sides[i] = s
+	}
+	t.Cleanup(func() {
+		for i, s := range sides {
+			_ = s.comm.Close()
+			got := tcp.DetachStreams(s.comm)
+			if fmt.Sprint(got) != fmt.Sprint(fds[i]) {
+				t.Errorf("detached %v of %v", got, fds[i])
+			}
+			for _, fd := range got {
+				fastpath.UntrackFD(fd)
+				_ = unix.Close(fd)
+			}
+			s.comm.Free()
+		}
+	})
+	return sides[0], sides[1]
+}
+
+// finish tests the requests in turns until all are done and returns their sizes, or the first code.
+func finish(t *testing.T, requests ...uintptr) (sizes [][8]int32, code int32) {
+	t.Helper()
+	sizes = make([][8]int32, len(requests))
+	deadline := time.Now().Add(30 * time.Second)
+	for left := len(requests); left > 0; {
+		for i, r := range requests {
+			if r == 0 {
+				continue
+			}
+			done, s, rc := hostcalls.Test(r)
+			if rc != 0 {
+				return sizes, rc
+			}
+			if done {
+				sizes[i], requests[i] = s, 0
+				left--
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests do not end", left)
+		}
+	}
+	return sizes, 0
+}
+
+// isend repeats a send until it is taken.
+func isend(t *testing.T, s *side, b hostcalls.Buf) uintptr {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		r, rc := hostcalls.Isend(s.handle, b)
+		if rc != 0 {
+			t.Fatalf("isend answers %d", rc)
+		}
+		if r != 0 {
+			return r
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("isend is never taken")
+		}
+	}
+}
