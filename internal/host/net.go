@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -139,15 +140,28 @@ func (n *Net) AcceptPoll(listen Ptr, limit time.Duration) (Ptr, error) {
 	return r.Ptr("comm"), err
 }
 
-// ConnectAccept is what NCCL does for a ring on one thread: connect to next and
-// accept from the previous rank, alternating; before v5 connect comes first.
+// ConnectAccept is what NCCL does for a ring on one thread: connect to the next and
+// accept from the previous rank, in turn; before v5, where both may block, all of
+// connect comes first.
 func (n *Net) ConnectAccept(dev int, handle, listen Ptr, limit time.Duration) (send, recv Ptr, err error) {
-	a := Args{"ctx", n.Ctx, "dev", dev, "handle", handle, "listen", listen, "limit", limit}
-	if n.Version < 5 {
-		a = append(a, "order", "connect")
+	for until := time.Now().Add(limit); ; time.Sleep(100 * time.Microsecond) {
+		if send == 0 {
+			if send, err = n.Connect(dev, handle); err != nil {
+				return send, recv, err
+			}
+		}
+		if recv == 0 && (send != 0 || n.Version >= 5) {
+			if recv, err = n.Accept(listen); err != nil {
+				return send, recv, err
+			}
+		}
+		if send != 0 && recv != 0 {
+			return send, recv, nil
+		}
+		if time.Now().After(until) {
+			return send, recv, &CommandError{Call: "connect and accept", Word: "deadline", Msg: fmt.Sprintf("connected: %t, accepted: %t after %v", send != 0, recv != 0, limit)}
+		}
 	}
-	r, err := n.h.CallIn(limit+30*time.Second, n.Setup, "net.connaccept", append(Args{"on", n.As}, a...))
-	return r.Ptr("send"), r.Ptr("recv"), err
 }
 
 // RegMr registers host memory (type 1 = NCCL_PTR_HOST).

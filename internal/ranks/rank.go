@@ -324,7 +324,7 @@ func (r *rank) broadcast() error {
 	if r.g.Rank() == 0 {
 		r.sink.Busy("broadcast of " + r.o.Input)
 	}
-	rep, err := r.loop("ring.broadcast", host.Args{"scratch", r.base, "path", r.o.Input, "size", r.o.Bytes, "piece", piece})
+	rep, err := r.loop("ring.broadcast", host.Args{"scratch", r.base, "path", r.o.Input, "size", r.o.Bytes, "piece", piece, "group", r.group})
 	if err != nil {
 		return fmt.Errorf("broadcast of %s: %w", r.o.Input, err)
 	}

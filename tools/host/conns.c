@@ -104,14 +104,14 @@ static void c_move(struct req* q) {
   int64_t posted = 0, done = 0, bad = 0;
   int rc = 0;
   struct clock c;
-  if (!buf || !mh || !reqs) abort();
+  bool* over = calloc((size_t)n, sizeof *over);
+  if (!buf || !mh || !reqs || !over) abort();
   for (int64_t i = 0; rc == 0 && i < n; i++) {
     if (sender) pattern_fill(buf + i * size, (size_t)size, (uint64_t)(seed + i));
     rc = t->regMr(t, comms[i], buf + i * size, size, NCCL_PTR_HOST, &mh[i]);
   }
   if (rc != 0) loop_failed(q, "regMr", rc);
   clock_start(&c, q);
-  bool* over = calloc((size_t)n, sizeof *over);
   while (rc == 0 && done < n && !clock_late(&c, q)) {
     const int64_t before = posted + done;
     for (int64_t i = 0; rc == 0 && i < n; i++) {

@@ -104,13 +104,14 @@ struct prof_counts {
 extern struct prof_counts prof_counts;
 
 /* Slots of all families. */
-enum slot {
-  S_NONE, S_init, S_devices, S_pciPath, S_ptrSupport, S_getProperties, S_listen, S_connect,
-  S_accept, S_regMr, S_regMrDmaBuf, S_deregMr, S_isend, S_irecv, S_flush, S_iflush, S_test,
-  S_closeSend, S_closeRecv, S_closeListen, S_getDeviceMr, S_irecvConsumed, S_makeVDevice,
-  S_finalize, S_setNetAttr, S_reduceSupport, S_iallreduce, S_iallgather, S_ireducescatter,
-  S_closeColl, S_startEvent, S_stopEvent, S_recordEventState, S_COUNT
-};
+#define SLOTS(X)                                                                              \
+  X(init) X(devices) X(pciPath) X(ptrSupport) X(getProperties) X(listen) X(connect) X(accept) \
+  X(regMr) X(regMrDmaBuf) X(deregMr) X(isend) X(irecv) X(flush) X(iflush) X(test)             \
+  X(closeSend) X(closeRecv) X(closeListen) X(getDeviceMr) X(irecvConsumed) X(makeVDevice)     \
+  X(finalize) X(setNetAttr) X(reduceSupport) X(iallreduce) X(iallgather) X(ireducescatter)    \
+  X(closeColl) X(startEvent) X(stopEvent) X(recordEventState)
+#define SLOT_ENUM(s) S_##s,
+enum slot { S_NONE, SLOTS(SLOT_ENUM) S_COUNT };
 extern const char* const slot_names[S_COUNT];
 
 /* Lists that a slot command reads, and what the slot wrote. */

@@ -43,12 +43,12 @@ static bool stop(struct ring* r, const char* slot, int rc) {
   return r->failed;
 }
 
-/* One step: slen bytes to the next rank, rlen from the previous one. Arrived pieces
- * go to `to` directly, or through scratch to be added to `own` into `to`. */
+/* One step: slen bytes to the next rank, rlen from the previous one; -1: no message.
+ * Arrived pieces go to `to` directly, or through scratch to be added to `own` into `to`. */
 static bool exchange(struct ring* r, char* from, int64_t slen, char* to, const float* own,
                      int64_t rlen) {
   const int64_t p = r->piece, g = r->group;
-  const int64_t ns = slen ? (slen + p - 1) / p : 1, nr = rlen ? (rlen + p - 1) / p : 1;
+  const int64_t ns = slen ? (slen + p - 1) / p : 1, nr = rlen ? (rlen + p - 1) / p : 1; /* -1: 0 */
   int64_t sent = 0, sdone = 0, posted = 0, done = 0; /* pieces */
   void *sreq[MAX_SLOTS], *rreq[MAX_SLOTS];
   uint32_t idle = 0;
@@ -200,76 +200,37 @@ static void c_allreduce(struct req* q) {
   out_num(q, "iters", iters);
 }
 
-/* The file's bytes go down the ring from rank 0; every rank sums what it received. */
+/* The file goes down the ring from rank 0, a block a step: in step s rank k sends
+ * block s-k and receives the one behind it. Every rank sums what it has received. */
 static void c_broadcast(struct req* q) {
   struct ring r;
   if (!ring_read(&r, q)) return;
-  const int64_t size = num(q, "size", 0), pieces = size ? (size + r.piece - 1) / r.piece : 1;
-  const bool root = r.rank == 0, forward = r.rank != r.nranks - 1;
-  const int fd = root ? open(str(q, "path", ""), O_RDONLY | O_CLOEXEC) : -1;
-  if (root && fd < 0) {
-    fail(q, "usage", "%s: %s", str(q, "path", ""), strerror(errno));
-    return;
-  }
+  const int64_t block = r.piece * r.group, size = num(q, "size", 0), last = r.nranks - 1;
+  const int64_t blocks = size ? (size + block - 1) / block : 1;
+  const int fd = r.rank == 0 ? open(str(q, "path", ""), O_RDONLY | O_CLOEXEC) : -1;
+  if (r.rank == 0 && fd < 0) return fail(q, "usage", "%s: %s", str(q, "path", ""), strerror(errno));
   char state[SHA256_STATE];
   sha256_start(state);
-  void *rreq[IN_FLIGHT], *sreq[IN_FLIGHT];
-  int64_t posted = 0, have = 0, sent = 0, sdone = 0;
-  uint32_t idle = 0;
-  while (have < pieces || (forward && sdone < pieces)) {
-    bool moved = false;
-    const int64_t freed = forward ? sdone : have;
-    if (!root && posted < pieces && posted - freed < IN_FLIGHT) {
-      void *data = r.scratch + posted % IN_FLIGHT * r.piece, *ph = NULL, *req = NULL;
-      int64_t n = r.piece;
-      int tag = 7;
-      if (stop(&r, "irecv", LOOP("irecv", r.t->irecv(r.t, r.recv, 1, &data, &n, &tag, &r.rmh, &ph, &req))))
-        goto end;
-      if (req) rreq[posted++ % IN_FLIGHT] = req;
-      moved |= req != NULL;
+  for (int64_t s = -1; s < blocks + last; s++) {
+    const int64_t out = s - r.rank, in = out + 1;
+    char *from = r.scratch + (out & 1) * block, *to = r.scratch + (in & 1) * block;
+    const int64_t left = size - in * block, bytes = left < block ? left : block;
+    const bool sends = out >= 0 && out < blocks && r.rank < last, gets = in >= 0 && in < blocks;
+    if (gets && r.rank == 0 && pread(fd, to, (size_t)bytes, in * block) != bytes) {
+      fail(q, "usage", "%s changed while it was read", str(q, "path", ""));
+      break;
     }
-    char* at = r.scratch + have % IN_FLIGHT * r.piece;
-    const int64_t left = size - have * r.piece, want = left > r.piece ? r.piece : left;
-    int ok = 0, got = 0;
-    if (root && have < pieces && have - freed < IN_FLIGHT) {
-      got = (int)pread(fd, at, (size_t)want, have * r.piece);
-      ok = 1;
-    } else if (!root && have < posted) {
-      if (stop(&r, "test", LOOP("test\0", net_test(r.t, rreq[have % IN_FLIGHT], &ok, &got)))) goto end;
-    }
-    if (ok && got != want) {
-      fail(q, "fault", "piece %lld has %d bytes instead of %lld", (long long)have, got, (long long)want);
-      goto end;
-    }
-    if (ok) sha256_add(state, at, (size_t)want);
-    have += ok;
-    moved |= ok;
-    if (forward && sent < have) {
-      const int64_t l = size - sent * r.piece;
-      void* req = NULL;
-      if (stop(&r, "isend", LOOP("isend", r.t->isend(r.t, r.send, r.scratch + sent % IN_FLIGHT * r.piece,
-                                                     l > r.piece ? r.piece : l, 7, r.smh, NULL, &req))))
-        goto end;
-      if (req) sreq[sent++ % IN_FLIGHT] = req;
-      moved |= req != NULL;
-    }
-    if (sdone < sent) {
-      ok = 0;
-      if (stop(&r, "test", LOOP("test\0", net_test(r.t, sreq[sdone % IN_FLIGHT], &ok, &got)))) goto end;
-      sdone += ok;
-      moved |= ok;
-    }
-    if (!moved) sched_yield();
-    if (!moved && (++idle & 255) == 0 && clock_late(&r.clock, q)) goto end;
+    const int64_t rest = size - out * block, going = rest < block ? rest : block;
+    if (!exchange(&r, from, sends ? going : -1, to, NULL, gets && r.rank ? bytes : -1)) break;
+    if (gets) sha256_add(state, to, (size_t)bytes);
   }
+  if (fd >= 0) close(fd);
+  if (r.failed || q->code) return;
   uint8_t sum[32];
   sha256_end(state, sum);
   text_add(&q->out, " sha256=");
   text_hex(&q->out, sum, sizeof sum);
-  out_num(q, "bytes", size);
   out_double(q, "us", (double)(now_ns() - r.clock.t0) / 1000);
-end:
-  if (fd >= 0) close(fd);
 }
 
 const struct command ring_commands[] = {

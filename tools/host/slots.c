@@ -220,31 +220,6 @@ bool slot_command(struct req* q) {
   return true;
 }
 
-/* Connect to the next and accept from the previous rank on one thread. */
-static void c_connaccept(struct req* q) {
-  const struct table* t = table_of(q, "net");
-  if (!t) return;
-  struct clock c;
-  clock_start(&c, q);
-  const bool connect_first = strcmp(str(q, "order", ""), "connect") == 0;
-  const int class = (int)num(q, "class", -1);
-  void *send = NULL, *recv = NULL, *dc = NULL;
-  int rc = 0;
-  while (rc == 0 && !(send && recv)) {
-    if (!send)
-      PLUGIN(q, "connect", rc = t->connect(t, ptr(q, "ctx"), (int)num(q, "dev", 0),
-                                           ptr(q, "handle"), &send, &dc, &class));
-    if (rc == 0 && !recv && (send || !connect_first))
-      PLUGIN(q, "accept", rc = t->accept(t, ptr(q, "listen"), &recv, &dc));
-    if (clock_late(&c, q)) return;
-    sched_yield();
-  }
-  q->ns = now_ns() - c.t0;
-  out_num(q, "rc", rc);
-  out_ptr(q, "send", send);
-  out_ptr(q, "recv", recv);
-}
-
 static void c_profiled(struct req* q) {
   out_num(q, "start", (int64_t)prof_counts.start);
   out_num(q, "stop", (int64_t)prof_counts.stop);
@@ -253,5 +228,4 @@ static void c_profiled(struct req* q) {
 }
 
 const struct command load_commands[] = {{"load", c_load}, {"unload", c_unload}, {"sym", c_sym},
-                                        {"bind", c_bind}, {"net.connaccept", c_connaccept},
-                                        {"net.profiled", c_profiled}, {NULL, NULL}};
+                                        {"bind", c_bind}, {"net.profiled", c_profiled}, {NULL, NULL}};

@@ -14,6 +14,11 @@ static void out_props_str(struct req* q, const char* key, const char* s, int fil
   out_str(q, key, s == untouched ? text : s);
 }
 
+/* For the templates: names of functions and types of version V. */
+#define CAT2(a, b, c) a##b##c
+#define CAT(a, b, c) CAT2(a, b, c)
+#define TYPE(name) CAT(name##_v, V, _t)
+
 #define V 2
 #define HEADER "net_v2.h"
 #include "net_call.inc"
@@ -100,14 +105,5 @@ const struct table* table_known(const char* family, int version) {
   return strcmp(family, "prof") == 0 && version <= 6 ? prof[version] : NULL;
 }
 
-const char* const slot_names[S_COUNT] = {
-#define NAME(s) [S_##s] = #s
-    NAME(init), NAME(devices), NAME(pciPath), NAME(ptrSupport), NAME(getProperties), NAME(listen),
-    NAME(connect), NAME(accept), NAME(regMr), NAME(regMrDmaBuf), NAME(deregMr), NAME(isend),
-    NAME(irecv), NAME(flush), NAME(iflush), NAME(test), NAME(closeSend), NAME(closeRecv),
-    NAME(closeListen), NAME(getDeviceMr), NAME(irecvConsumed), NAME(makeVDevice), NAME(finalize),
-    NAME(setNetAttr), NAME(reduceSupport), NAME(iallreduce), NAME(iallgather),
-    NAME(ireducescatter), NAME(closeColl), NAME(startEvent), NAME(stopEvent),
-    NAME(recordEventState),
-#undef NAME
-};
+#define SLOT_NAME(s) [S_##s] = #s,
+const char* const slot_names[S_COUNT] = {SLOTS(SLOT_NAME)};
