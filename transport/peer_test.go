@@ -27,7 +27,8 @@ const (
 
 func TestMain(m *testing.M) {
 	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends,
-		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend}
+		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend,
+		"starve": childStarves}
 	run := roles[os.Getenv(childRole)]
 	if run == nil {
 		os.Exit(m.Run())

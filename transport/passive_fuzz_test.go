@@ -1,0 +1,54 @@
+package transport
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"weft/transport/wire"
+)
+
+// FuzzAfterProof plays a peer that knows the token and then sends anything: the
+// listener neither panics nor keeps anything of it.
+func FuzzAfterProof(f *testing.F) {
+	hello := wire.Hello{Speaks: wire.Version, Process: wire.ProcessID{1}, Host: "elsewhere"}
+	h := hello.Append(nil)
+	last := wire.Go{Header: wire.Header{Session: 1, Comm: 2}}
+	stream := wire.Stream{Parent: wire.Nonce{1}, Index: 1}
+	inv := wire.Inventory{Devices: []wire.Device{{Name: "eth0"}}}
+	attach := wire.Attach{Header: wire.Header{Comm: 7}}
+	bye := wire.Bye{}
+	f.Add(uint16(wire.RoleComm), h)
+	f.Add(uint16(wire.RoleComm), last.Append(h))
+	f.Add(uint16(wire.RoleStream), stream.Append(nil))
+	f.Add(uint16(wire.RoleControl), inv.Append(h))
+	f.Add(uint16(wire.RoleControl), bye.Append(attach.Append(inv.Append(h))))
+	p := start(f, map[string]string{"WEFT_TIMEOUT": "1"})
+	_, handle := p.listen(f, wire.HandleMax)
+	ph, err := wire.ParseHandle(handle)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, role uint16, rest []byte) {
+		f1 := frame1(ph, wire.RoleComm+wire.Role(role%3))
+		c := client(t, ph)
+		c.Write(f1.Append(nil))
+		b := make([]byte, wire.Frame2Size)
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(err)
+		}
+		f2, _ := wire.ParseFrame2(b)
+		var f3 wire.Frame3
+		f3.Sign(&ph.Token, &f1, &f2)
+		c.Write(append(f3.Append(nil), rest...))
+		c.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, c)
+		eventually(t, "nothing is left of the peer", func() bool {
+			p.inbound.Lock()
+			defer p.inbound.Unlock()
+			p.sessions.mu.Lock()
+			defer p.sessions.mu.Unlock()
+			return len(p.inbound.byNonce) == 0 && len(p.sessions.in) == 0
+		})
+	})
+}
