@@ -21,7 +21,7 @@ var layers = [][]string{
 var beside = map[string][]string{
 	"headers":    {},
 	"gen":        {"gen", "headers"},
-	"tools/weft": {"tools/weft", "abi", "transport/rdma", "internal/knob", "internal/host", "internal/conform", "internal/release", "internal/build", "internal/link", "headers"},
+	"tools/weft": {"tools/weft", "internal", "headers", "abi", "transport/rdma"},
 	"internal":   {"internal", "headers", "abi", "transport/rdma", "transport/wire"},
 }
 
