@@ -140,7 +140,7 @@ func lower(c string) string {
 // assertions writes the C twin: the compiler's own layout is the model's.
 func assertions(h Header, u *model.Unit) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "/* %s */\n#include %q\n\n#include <stddef.h>\n", output.Banner, path.Base(h.Path))
+	fmt.Fprintf(&b, "// %s\n#include %q\n\n#include <stddef.h>\n", output.Banner, path.Base(h.Path))
 	for _, r := range u.Records {
 		fmt.Fprintf(&b, "\n_Static_assert(sizeof(%s) == %d, \"size of %s\");\n", r.Name, r.Size, r.Name)
 		fmt.Fprintf(&b, "_Static_assert(_Alignof(%s) == %d, \"alignment of %s\");\n", r.Name, r.Align, r.Name)
