@@ -176,11 +176,11 @@ static inline int wf_begin(const char* call, uint32_t kind, void* comm, void** r
 	uint64_t h = (uint64_t)(uintptr_t)comm;
 	*t = wf_self;
 	*rc = wf_unlikely(wf_load(wf_forked_child)) ? weft_forked() : 0;
+	if (wf_likely(request)) *request = NULL;
 	if (wf_unlikely(*rc)) return 0;
 	if (wf_unlikely(!*t) && !(*t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
 	else if (wf_unlikely(!request)) *rc = wf_bad(call, WF_FAULT_ARGUMENT, "request is NULL", 0);
 	if (wf_unlikely(*rc)) return 0;
-	*request = NULL;
 	*c = wf_comm_lookup(h);
 	if (wf_likely(*c && wf_handle_kind(h) == kind)) {
 		if (wf_unlikely(!wf_enter(*t, *c))) return 0; /* *rc is 0: try again */

@@ -157,9 +157,7 @@ struct wf_lane {
 	uint32_t chunk;     /* tcp: bytes per frame */
 	uint32_t rotor;     /* tcp: stream that is tried first; written by: owner */
 	uint32_t cts_bytes; /* tcp: bytes already sent of the CTS group at the queue's head; written by: owner */
-	uint32_t idle;      /* tcp: progress calls in a row that moved nothing; written by: owner */
-	uint32_t reserved;
-	uint64_t pad[2];
+	uint64_t pad[3];
 };
 
 /* A comm: head of the slab. */

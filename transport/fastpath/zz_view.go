@@ -149,9 +149,7 @@ type wfLane struct {
 	chunk    uint32 // tcp: bytes per frame
 	rotor    uint32 // tcp: stream that is tried first; written by: owner
 	ctsBytes uint32 // tcp: bytes already sent of the CTS group at the queue's head; written by: owner
-	idle     uint32 // tcp: progress calls in a row that moved nothing; written by: owner
-	reserved uint32
-	pad      [2]uint64
+	pad      [3]uint64
 }
 
 // wfComm is struct wf_comm: A comm: head of the slab.
@@ -302,9 +300,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.chunk)-28]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.rotor)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ctsBytes)-36]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.idle)-40]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.reserved)-44]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad)-40]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-167936]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]

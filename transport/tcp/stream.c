@@ -60,6 +60,9 @@ static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssiz
 	return -1;
 }
 
+/* The kernel has no room or nothing to read: not now. */
+static int wf_not_now(int err) { return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM; }
+
 /* ---- sender ---- */
 
 /* The frames that the stream would write next: its unfinished one, then from tx on. Takes nothing yet. */
@@ -155,8 +158,7 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		uint32_t n = wf_gather(c, l, s, p);
 		size_t want = 0;
 		ssize_t k = n ? wf_write(c, s, p, n, &want) : 0;
-		if (k < 0 && errno == EINTR) continue;
-		if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return wf_broken(l, rotor, "send", k, errno);
+		if (k < 0 && !wf_not_now(errno)) return wf_broken(l, rotor, "send", k, errno);
 		if (k > 0) wf_written(c, s, p, n, (size_t)k);
 		moved += k > 0 ? (uint32_t)k : 0;
 		int ended = k <= 0 || (size_t)k < want;
@@ -275,8 +277,7 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 		if (!left) k = recv((int)wf_get(s->fd), staging, sizeof staging, MSG_DONTWAIT);
 		else if (want < left) k = recv((int)wf_get(s->fd), iov[0].iov_base, want, MSG_DONTWAIT);
 		else k = recvmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = 2}, MSG_DONTWAIT);
-		if (k < 0 && errno == EINTR) continue;
-		if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return moved;
+		if (k < 0 && wf_not_now(errno)) return moved;
 		if (k <= 0) return wf_broken(l, i, "recv", k, k ? errno : 0);
 		size_t direct = (size_t)k < want ? (size_t)k : want, asked = want + (want < left ? 0 : sizeof staging);
 		if (direct) {
@@ -329,10 +330,8 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 				.size = wf_get(r->e[i].cap), .offset = (uint32_t)wf_get(r->e[i].tag), .seq = seq};
 	}
 	if (!n) return 0;
-	ssize_t k;
-	do k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (k < 0 && errno == EINTR);
-	if (k < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return wf_broken(l, 0, "send", k, errno);
+	ssize_t k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (k < 0 && !wf_not_now(errno)) return wf_broken(l, 0, "send", k, errno);
 	for (skip += k > 0 ? (uint32_t)k : 0; first < seq; first++) {
 		uint32_t bytes = wf_get(c->req[wf_get(c->group[first % WF_LINES])].n) * WF_FRAME;
 		if (skip < bytes) break;

@@ -35,6 +35,7 @@ struct conn {
 	struct actor tx, rx;
 	uint32_t faults[WF_FAULT_INTERNAL + 1]; /* by kind; counted with atomics */
 	int expect_fault;
+	int untouched; /* the receiving host leaves its buffers alone, so that only the pump writes them */
 };
 
 static struct conn conns[CONNS];
@@ -146,7 +147,7 @@ static void step_rx(struct actor* a) {
 		int tags[WF_GROUP];
 		for (uint32_t i = 0; i < g.n; i++) {
 			data[i] = place(a, a->issued, i), mrs[i] = a->mr, sizes[i] = g.m[i].cap, tags[i] = g.m[i].tag;
-			memset(data[i], 0xa5, g.m[i].cap + 32);
+			if (!k->untouched) memset(data[i], 0xa5, g.m[i].cap + 32);
 		}
 		int rc = weft_irecv(a->handle, (int)g.n, data, sizes, tags, mrs, NULL, &r);
 		if (rc) CHECK(k->expect_fault, "irecv answers %d", rc), a->dead = rc;
@@ -166,7 +167,7 @@ static void step_rx(struct actor* a) {
 		CHECK(a->ended != k->refuse_at, "a refused group is done");
 		for (uint32_t i = 0; i < g.n; i++) {
 			CHECK((uint32_t)got[i] == g.m[i].size, "%d bytes arrived of %u", got[i], g.m[i].size);
-			verify(place(a, a->ended, i), g.m[i].size, content(k, a->ended, i), 0xa5);
+			if (!k->untouched) verify(place(a, a->ended, i), g.m[i].size, content(k, a->ended, i), 0xa5);
 		}
 	}
 	if (done) a->ended++;
@@ -322,7 +323,7 @@ static void* deregister(void* seed) {
 }
 static void dereg(uint64_t seed) {
 	connect_all(seed, 1u << 30);
-	for (int i = 0; i < CONNS; i++) conns[i].expect_fault = 1;
+	for (int i = 0; i < CONNS; i++) conns[i].expect_fault = conns[i].untouched = 1;
 	threads(seed, deregister);
 	close_all();
 }
