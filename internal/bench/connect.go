@@ -116,7 +116,7 @@ func storm(c *config, plugin string, n int64) error {
 	}
 	defer r.close()
 	for _, h := range []*host.Host{r.a, r.b} {
-		if err := h.Rlimit("nofile", 65536, 65536); err != nil {
+		if _, err := h.RaiseFiles(); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,46 @@ func storm(c *config, plugin string, n int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("  %-24s %6d at once: %.0f a second, p99 %.0f ms; connecting side: %d threads, %d fds, %.1f KiB a connection\n", filepath.Base(plugin), n,
-		float64(n)/took, connected.Float("p99")/1e6, after.Threads, after.FDs-before.FDs, float64(after.RSS-before.RSS)/float64(n)/1024)
+	if err := s.move(); err != nil {
+		return err
+	}
+	moved, err := r.a.Stat()
+	if err != nil {
+		return err
+	}
+	bare, err := r.bareStorm(min(n, 1000))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("  %-24s %6d at once: %.0f a second, p99 %.0f ms (bare TCP, %d: %.0f a second, p99 %.0f ms); connecting side: %d threads, %d fds, %.1f KiB a connection, %.1f after each has moved and checked 64 bytes\n",
+		filepath.Base(plugin), n, float64(n)/took, connected.Float("p99")/1e6, min(n, 1000), float64(min(n, 1000))/bare.Float("us")*1e6, bare.Float("p99")/1e6,
+		after.Threads, after.FDs-before.FDs, float64(after.RSS-before.RSS)/float64(n)/1024, float64(moved.RSS-before.RSS)/float64(n)/1024)
 	return s.close()
+}
+
+// move sends and checks 64 bytes on every connection.
+func (s *crowd) move() error {
+	recv := s.r.b.Go("progress", "conn.move", host.Args{"role", "recv", "n", s.n, "comms", s.recvs, "size", 64, "limit", limit})
+	_, errA := s.r.a.Call("progress", "conn.move", host.Args{"role", "send", "n", s.n, "comms", s.sends, "size", 64, "limit", limit})
+	rep, errB := recv.Wait()
+	if err := errors.Join(errA, errB); err != nil {
+		return err
+	}
+	if bad := rep.Int("bad"); bad != 0 {
+		return fmt.Errorf("%d of %d connections brought wrong bytes", bad, s.n)
+	}
+	return nil
+}
+
+// bareStorm makes n TCP connections between the same processes, without a plugin.
+func (r *rig) bareStorm(n int64) (*host.Reply, error) {
+	l, err := r.b.Call("service", "plain.listen", host.Args{"addr", "127.0.0.1"})
+	if err != nil {
+		return nil, err
+	}
+	accept := r.b.Go("service", "plain.storm", host.Args{"role", "accept", "n", n, "fd", l.Int("fd"), "limit", limit})
+	rep, errA := r.a.Call("service", "plain.storm", host.Args{"role", "connect", "n", n, "addr", "127.0.0.1", "port", l.Int("port"), "limit", limit})
+	_, errB := accept.Wait()
+	_, errC := r.b.Call("service", "plain.close", host.Args{"fd", l.Int("fd")})
+	return rep, errors.Join(errA, errB, errC)
 }

@@ -32,6 +32,15 @@ func (h *Host) Rlimit(which string, soft, hard uint64) error {
 	return err
 }
 
+// RaiseFiles lets the process open as many files as its hard limit allows, and says how many.
+func (h *Host) RaiseFiles() (int64, error) {
+	r, err := h.Call("main", "proc.rlimit", Args{"which", "nofile"})
+	if err != nil {
+		return 0, err
+	}
+	return r.Int("hard"), h.Rlimit("nofile", uint64(r.Int("hard")), uint64(r.Int("hard")))
+}
+
 // ChildResult is how a forked child of the host ended.
 type ChildResult struct {
 	PID    int
