@@ -28,9 +28,16 @@ _Static_assert(sizeof(struct wf_frame) == 32, "frame header");
 _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");
 
+/* A frame as the words that a slab keeps. */
+union wf_words {
+	struct wf_frame frame;
+	uint64_t word[4];
+	unsigned char byte[32];
+};
+
 /* A frame being written: a header and a payload that lies in the send's buffer. */
 struct wf_piece {
-	struct wf_frame head;
+	union wf_words head;
 	uint32_t slot;
 	uint32_t done; /* bytes already written */
 };
@@ -41,16 +48,12 @@ static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
 	return (struct wf_stream*)((char*)wf_streams(l) + i * WF_STREAM_BYTES);
 }
 
-static void wf_frame_put(uint64_t* words, const struct wf_frame* f) {
-	uint64_t w[4];
-	memcpy(w, f, sizeof w);
-	for (int i = 0; i < 4; i++) wf_put(words[i], w[i]);
+static void wf_frame_put(uint64_t* words, const union wf_words* f) {
+	for (int i = 0; i < 4; i++) wf_put(words[i], f->word[i]);
 }
 
-static void wf_frame_get(struct wf_frame* f, uint64_t* words) {
-	uint64_t w[4];
-	for (int i = 0; i < 4; i++) w[i] = wf_get(words[i]);
-	memcpy(f, w, sizeof w);
+static union wf_words wf_frame_get(uint64_t* words) {
+	return (union wf_words){.word = {wf_get(words[0]), wf_get(words[1]), wf_get(words[2]), wf_get(words[3])}};
 }
 
 static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssize_t rc, int err) {
@@ -72,8 +75,8 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	if (wf_get(s->tx_slot) != WF_NONE) {
 		p[0].slot = wf_get(s->tx_slot);
 		p[0].done = wf_get(s->tx_done);
-		wf_frame_get(&p[0].head, s->tx_frame);
-		bytes = WF_FRAME + p[0].head.len - p[0].done;
+		p[0].head = wf_frame_get(s->tx_frame);
+		bytes = WF_FRAME + p[0].head.frame.len - p[0].done;
 		n = 1;
 	}
 	for (uint32_t cursor = WF_NONE; n < WF_GATHER && head != tail && bytes < WF_SMALL; n++) {
@@ -83,7 +86,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		uint32_t len = size - at < chunk ? size - at : chunk;
 		p[n].slot = slot;
 		p[n].done = 0;
-		p[n].head = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
+		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
 			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
 		bytes += len;
 		cursor = at + len;
@@ -104,12 +107,12 @@ static ssize_t wf_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece*
 	*want = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t skip = p[i].done < WF_FRAME ? 0 : p[i].done - WF_FRAME;
-		uint32_t left = p[i].head.len - skip;
-		const unsigned char* data = (const unsigned char*)(uintptr_t)wf_get(c->req[p[i].slot].e[0].data) + p[i].head.offset + skip;
+		uint32_t left = p[i].head.frame.len - skip;
+		const unsigned char* data = (const unsigned char*)(uintptr_t)wf_get(c->req[p[i].slot].e[0].data) + p[i].head.frame.offset + skip;
 		if (!vecs || (unsigned char*)iov[vecs - 1].iov_base + iov[vecs - 1].iov_len != buf + used) iov[vecs++] = (struct iovec){buf + used, 0};
 		uint32_t start = used;
 		if (p[i].done < WF_FRAME) {
-			memcpy(buf + used, (unsigned char*)&p[i].head + p[i].done, WF_FRAME - p[i].done);
+			memcpy(buf + used, p[i].head.byte + p[i].done, WF_FRAME - p[i].done);
 			used += WF_FRAME - p[i].done;
 		}
 		if (left <= WF_SMALL) {
@@ -131,12 +134,12 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 	for (uint32_t i = 0; i < n && (k || p[i].done); i++) {
 		struct wf_req* r = &c->req[p[i].slot];
 		if (!p[i].done) {
-			uint32_t cursor = wf_get(r->cursor) + p[i].head.len;
+			uint32_t cursor = wf_get(r->cursor) + p[i].head.frame.len;
 			wf_put(r->cursor, cursor);
 			wf_put(r->frames, wf_get(r->frames) + 1);
-			if (cursor == p[i].head.size) wf_put(c->tx_head, wf_get(c->tx_head) + 1);
+			if (cursor == p[i].head.frame.size) wf_put(c->tx_head, wf_get(c->tx_head) + 1);
 		}
-		uint32_t left = WF_FRAME + p[i].head.len - p[i].done;
+		uint32_t left = WF_FRAME + p[i].head.frame.len - p[i].done;
 		if (k < left) {
 			wf_put(s->tx_slot, p[i].slot);
 			wf_put(s->tx_done, p[i].done + (uint32_t)k);
@@ -146,7 +149,7 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 		k -= left;
 		if (p[i].done) wf_put(s->tx_slot, WF_NONE);
 		wf_put(r->frames, wf_get(r->frames) - 1);
-		if (!wf_get(r->frames) && wf_get(r->cursor) == p[i].head.size) wf_sent(c, p[i].slot);
+		if (!wf_get(r->frames) && wf_get(r->cursor) == p[i].head.frame.size) wf_sent(c, p[i].slot);
 	}
 }
 
@@ -189,8 +192,7 @@ static void wf_landed(struct wf_comm* c, uint32_t slot) {
 /* A DATA header arrived: every field is the peer's word, so every field is checked. Bytes are booked when announced; what
  * was announced in full takes no further frame, so nothing is written after the group is complete. */
 static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
-	struct wf_frame f;
-	wf_frame_get(&f, s->rx_frame);
+	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
 	if (f.kind != WF_FRAME_DATA) return wf_wrong(l, &f, "frame is not DATA", WF_FRAME_DATA, f.kind);
 	if (f.seq < wf_get(c->tail_seq) || f.seq >= wf_get(c->cts_out)) return wf_wrong(l, &f, "no receive has this seq", wf_get(c->tail_seq), f.seq);
 	uint32_t slot = wf_get(c->group[f.seq % WF_LINES]);
@@ -216,8 +218,7 @@ static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream*
 
 /* A CTS header arrived: one line of the ring. */
 static int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
-	struct wf_frame f;
-	wf_frame_get(&f, s->rx_frame);
+	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
 	if (f.kind != WF_FRAME_CTS || f.len) return wf_wrong(l, &f, "frame is not CTS", WF_FRAME_CTS, f.kind);
 	uint64_t seq = wf_get(c->cts_seq);
 	uint32_t entry = wf_get(c->cts_entry), at = wf_get(c->cts_line);
@@ -242,7 +243,6 @@ static int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* 
 
 /* Uses up k staged bytes: headers, payloads, and the part of a header that stays for the next read. */
 static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, const unsigned char* at, size_t k, int sender) {
-	unsigned char head[sizeof(struct wf_frame)];
 	while (k) {
 		uint32_t left = wf_get(s->rx_left), have = wf_get(s->rx_have);
 		if (left) {
@@ -255,9 +255,9 @@ static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s,
 			continue;
 		}
 		uint32_t m = k < WF_FRAME - have ? (uint32_t)k : WF_FRAME - have;
-		if (have) wf_frame_get((struct wf_frame*)head, s->rx_frame);
-		memcpy(head + have, at, m);
-		wf_frame_put(s->rx_frame, (struct wf_frame*)head);
+		union wf_words head = wf_frame_get(s->rx_frame);
+		memcpy(head.byte + have, at, m);
+		wf_frame_put(s->rx_frame, &head);
 		at += m, k -= m, have += m;
 		wf_put(s->rx_have, have % WF_FRAME);
 		if (have == WF_FRAME && (sender ? wf_cts_frame(c, l, s) : wf_data_frame(c, l, s)) < 0) return -1;
