@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"net"
 	"testing"
 
 	"weft/transport/fastpath"
@@ -61,4 +62,28 @@ func TestConnectAccept(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLinkLocal uses an fe80 address of this machine: it needs its interface
+// as zone on both sides, and the handle carries none.
+func TestLinkLocal(t *testing.T) {
+	links, err := net.Interfaces()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, link := range links {
+		addrs, _ := link.Addrs()
+		for _, a := range addrs {
+			n, ok := a.(*net.IPNet)
+			if !ok || n.IP.To4() != nil || !n.IP.IsLinkLocalUnicast() || link.Flags&net.FlagRunning == 0 {
+				continue
+			}
+			dev := device(0, link.Name, 1, n.String())
+			dev.IfIndex = link.Index
+			s, r := pair(t, start(t, nil, dev), start(t, nil, dev))
+			move(t, s, r, 1000)
+			return
+		}
+	}
+	t.Skip("no running interface has a link-local IPv6 address")
 }

@@ -55,8 +55,12 @@ type member struct {
 func (m *member) header() wire.Header { return wire.Header{Comm: m.id} }
 
 func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, active bool) *session {
-	return &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
+	s := &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
 		members: map[uint64]*member{}}
+	if peer.Build != c.cfg.Build {
+		c.cfg.Log.Info(rdma.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
+	}
+	return s
 }
 
 func (s *session) drawKey() [wire.KeySize]byte {
