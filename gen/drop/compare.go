@@ -58,11 +58,7 @@ func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
 		case old == nil:
 			v.Status = Unused
 		default:
-			same := model.SameShape(ours.Typedef(name).Type, theirs.Typedef(name).Type)
-			for _, c := range lock.Diff(old, lines[name]) {
-				if same && c.Kind != lock.Respelled {
-					continue // an alias on one side, what it stands for on the other
-				}
+			for _, c := range differences(ours, theirs, name, old, lines[name]) {
 				v.Changes = append(v.Changes, c)
 				switch {
 				case c.Kind == lock.Respelled:
@@ -80,7 +76,36 @@ func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
 	}
 	rep.enums(ours, theirs)
 	rep.macros(ours, theirs)
+	rep.comments(ours, theirs)
 	return rep
+}
+
+// comments notes functions of a new table of which the source now says
+// something else: a meaning may change where a signature does not.
+func (rep *report) comments(ours, theirs *model.Unit) {
+	for _, t := range newTables(ours, theirs) {
+		before := theirs.Table(t.Family, t.Version-1)
+		if before == nil {
+			continue
+		}
+		for _, f := range t.Record.Fields {
+			if old, _ := before.Record.Field(f.Name); old != nil && old.Doc != "" && f.Doc != "" && old.Doc != f.Doc {
+				rep.notes = append(rep.notes, fmt.Sprintf("%v: the comment of %s.%s is not that of version %d: read both", f.Pos, t.Record.Name, f.Name, before.Version))
+			}
+		}
+	}
+}
+
+// differences compares one type. An alias equals what it stands for.
+func differences(ours, theirs *model.Unit, name string, old, new []lock.Line) []*lock.Change {
+	same := model.SameShape(ours.Typedef(name).Type, theirs.Typedef(name).Type)
+	var cs []*lock.Change
+	for _, c := range lock.Diff(old, new) {
+		if !same || c.Kind == lock.Respelled {
+			cs = append(cs, c)
+		}
+	}
+	return cs
 }
 
 func byType(ls []lock.Line) map[string][]lock.Line {

@@ -2,6 +2,7 @@ package drop
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"weft/gen/lock"
@@ -11,9 +12,14 @@ import (
 // width is the longest line that a restated header has.
 const width = 100
 
+// A commenter finds what our headers say about a member of this name.
+type commenter func(*model.Field) string
+
+func silent(*model.Field) string { return "" }
+
 // declare writes a typedef in the layout of our headers, with the comments
 // that doc finds for its members.
-func declare(b *strings.Builder, t *model.Typedef, doc func(member string) string) {
+func declare(b *strings.Builder, t *model.Typedef, doc commenter) {
 	switch r, e := t.Type.Record, t.Type.Enum; {
 	case r != nil && r.Name == t.Name:
 		fmt.Fprintf(b, "typedef %s {\n", strings.TrimSpace(keyword(r)+" "+r.Tag))
@@ -43,10 +49,16 @@ func keyword(r *model.Record) string {
 	return "struct"
 }
 
-func members(b *strings.Builder, r *model.Record, depth int, doc func(string) string) {
+func members(b *strings.Builder, r *model.Record, depth int, doc commenter) {
 	pad := strings.Repeat("  ", depth)
+	column := 0 // where comments behind data members begin
 	for _, f := range r.Fields {
-		said := doc(f.Name)
+		if plain(f) && doc(f) != "" {
+			column = max(column, len(f.Type.Declare(f.Name))+1)
+		}
+	}
+	for _, f := range r.Fields {
+		said := doc(f)
 		switch {
 		case f.Type.IsFuncPtr() && f.Type.Name == "":
 			if said != "" {
@@ -59,14 +71,18 @@ func members(b *strings.Builder, r *model.Record, depth int, doc func(string) st
 				fmt.Fprintf(b, " /* %s */", said)
 			}
 			b.WriteByte('\n')
-			members(b, f.Type.Record, depth+1, func(string) string { return "" })
+			members(b, f.Type.Record, depth+1, silent)
 			fmt.Fprintf(b, "%s;\n", strings.TrimRight(pad+"} "+f.Name, " "))
 		case said != "":
-			fmt.Fprintf(b, "%s%s;  /* %s */\n", pad, f.Type.Declare(f.Name), said)
+			fmt.Fprintf(b, "%s%-*s  /* %s */\n", pad, column, f.Type.Declare(f.Name)+";", said)
 		default:
 			fmt.Fprintf(b, "%s%s;\n", pad, f.Type.Declare(f.Name))
 		}
 	}
+}
+
+func plain(f *model.Field) bool {
+	return !(f.Type.IsFuncPtr() && f.Type.Name == "") && !(f.Type.Record != nil && f.Type.Record.Name == "")
 }
 
 func opening(f *model.Func, name string) string {
@@ -166,7 +182,7 @@ func prelude(ours *model.Unit, missing []string) string {
 	var b strings.Builder
 	b.WriteString("#include <stdbool.h>\n#include <stdint.h>\n#include <sys/types.h>\n")
 	for _, t := range closure(ours, missing...) {
-		declare(&b, t, func(string) string { return "" })
+		declare(&b, t, silent)
 	}
 	for _, name := range missing {
 		if m := ours.Macro(name); m != nil {
@@ -177,21 +193,27 @@ func prelude(ours *model.Unit, missing []string) string {
 }
 
 // predecessor finds the comments of the newest version of a type that we hold.
-func predecessor(ours *model.Unit, name string) func(string) string {
+// A function keeps its comment only if it still takes the same parameters.
+func predecessor(ours *model.Unit, name string) commenter {
 	var best *model.Record
 	for _, r := range ours.Records {
 		if lock.Stem(r.Name) == lock.Stem(name) && (best == nil || lock.Version(r.Name) > lock.Version(best.Name)) {
 			best = r
 		}
 	}
-	return func(member string) string {
-		if best == nil || member == "" {
+	return func(f *model.Field) string {
+		if best == nil || f.Name == "" {
 			return ""
 		}
-		f, _ := best.Field(member)
-		if f == nil {
+		old, _ := best.Field(f.Name)
+		if old == nil || signature(old) != signature(f) {
 			return ""
 		}
-		return f.Doc
+		return old.Doc
 	}
 }
+
+// signature spells a type without the versions in it.
+func signature(f *model.Field) string { return versions.ReplaceAllString(f.Type.String(), "") }
+
+var versions = regexp.MustCompile(`_v\d+`)

@@ -22,6 +22,11 @@ func restate(ours, theirs *model.Unit) map[string]string {
 		}
 		byHeader[h] = append(byHeader[h], t)
 	}
+	for _, t := range ours.Tables { // a header that we hold already gains a family
+		if also := theirs.Table(t.Family, t.Version); also != nil && byHeader[t.Header] != nil {
+			byHeader[t.Header] = append([]*model.Table{also}, byHeader[t.Header]...)
+		}
+	}
 	sort.SliceStable(headers, func(i, j int) bool { return byHeader[headers[i]][0].Version < byHeader[headers[j]][0].Version })
 	home := map[string]string{} // type -> header
 	for _, t := range ours.Typedefs {
@@ -51,7 +56,7 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 	var body strings.Builder
 	all := closure(theirs, roots...)
 	for _, m := range theirs.Macros { // limits of this version, such as array lengths
-		if ours.Macro(m.Name) == nil && m.Pos.File == tables[0].Header && m.Kind != model.MacroText {
+		if mine := ours.Macro(m.Name); (mine == nil || mine.Pos.File == name) && m.Pos.File == tables[0].Header && m.Kind != model.MacroText {
 			fmt.Fprintf(&body, "#define %s %s\n", m.Name, strings.ReplaceAll(value(m), "--", "- -"))
 		}
 	}
@@ -59,10 +64,8 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 		body.WriteByte('\n')
 	}
 	for i, t := range all {
-		if h, known := home[t.Name]; known {
-			if h != name {
-				includes[h] = true
-			}
+		if h := home[t.Name]; h != "" && h != name {
+			includes[h] = true
 			continue
 		}
 		home[t.Name] = name
