@@ -5,8 +5,8 @@ package headers
 
 import "embed"
 
-// FS holds the headers (nccl/...), the layouts and lookups measured in NCCL's
-// releases (facts/...), and the fingerprints of every field (LOCK).
+// FS holds the headers (nccl/..., verbs/...), the layouts and lookups measured
+// in NCCL's releases (facts/...), and the fingerprints of every field (LOCK).
 //
-//go:embed nccl facts LOCK
+//go:embed nccl verbs facts LOCK
 var FS embed.FS
