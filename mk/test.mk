@@ -3,7 +3,7 @@
 STEP    = $(CACHE)/check
 GOTEST  = $(GO) test -timeout 14m
 # Packages that start hosts with the built library in them: what runs again under other conditions.
-SUITE   = ./internal/conform/... ./tools/weft/...
+SUITE   = ./lib/... ./internal/release/... ./internal/conform/... ./tools/weft/...
 RESULTS = $(abspath $(CACHE)/results)
 STEPS   = test-regen test-vet test-exports test-unit test-c test-nopreempt test-beside
 
