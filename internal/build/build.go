@@ -80,7 +80,8 @@ func Plugin(source string, flags ...string) (string, error) {
 		if cc == "" {
 			cc = "gcc"
 		}
-		args := append([]string{"-std=gnu11", "-O2", "-g", "-shared", "-fPIC", "-pthread", "-I" + filepath.Join(root, "headers", "nccl"), "-o", out, filepath.Join(root, source)}, flags...)
+		// -Bsymbolic: in a host that has our tables inside, a plugin still means its own.
+		args := append([]string{"-std=gnu11", "-O2", "-g", "-shared", "-fPIC", "-pthread", "-Wl,-Bsymbolic", "-I" + filepath.Join(root, "headers", "nccl"), "-o", out, filepath.Join(root, source)}, flags...)
 		cmd := exec.Command(cc, args...)
 		cmd.Dir = root
 		if text, err := cmd.CombinedOutput(); err != nil {
