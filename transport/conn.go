@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -71,13 +70,6 @@ func (c *conn) remote() netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// path is one way to reach a peer: from a local address, bound to a device or not.
-type path struct {
-	remote netip.AddrPort
-	local  netip.Addr  // zero: the kernel chooses
-	dev    *tcp.Device // nil: not bound
-}
-
 // dial opens one connection along p.
 func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) {
 	var laddr netip.AddrPort
@@ -107,12 +99,4 @@ func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) 
 // answers undoes that; it reports false when c was already cut.
 func cutOnCancel(ctx context.Context, c *conn) func() bool {
 	return context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
-}
-
-// substitute says where traffic leaves when not by the device asked for.
-func (p path) substitute(dev *tcp.Device, c *conn) string {
-	if p.dev != nil {
-		return ""
-	}
-	return fmt.Sprintf(" (no path from %s itself: leaving from %s)", dev.Name, c.LocalAddr())
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -165,12 +164,4 @@ func (w *won) session(dev *tcp.Device) (*session, error) {
 	s.id, s.key = grant.Session, grant.Key
 	go s.read(rd)
 	return s, nil
-}
-
-// String describes a path for messages.
-func (p path) String() string {
-	if p.local == (netip.Addr{}) {
-		return p.remote.String()
-	}
-	return fmt.Sprintf("%s from %s", p.remote, p.local)
 }
