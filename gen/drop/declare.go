@@ -176,22 +176,6 @@ func closure(u *model.Unit, names ...string) []*model.Typedef {
 	return ts
 }
 
-// prelude declares, from our own headers, what foreign ones use without
-// defining it.
-func prelude(ours *model.Unit, missing []string) string {
-	var b strings.Builder
-	b.WriteString("#include <stdbool.h>\n#include <stdint.h>\n#include <sys/types.h>\n")
-	for _, t := range closure(ours, missing...) {
-		declare(&b, t, silent)
-	}
-	for _, name := range missing {
-		if m := ours.Macro(name); m != nil {
-			fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Text)
-		}
-	}
-	return b.String()
-}
-
 // predecessor finds the comments of the newest version of a type that we hold.
 // A function keeps its comment only if it still takes the same parameters.
 func predecessor(ours *model.Unit, name string) commenter {

@@ -33,7 +33,7 @@ func Run(root, src string, out io.Writer) error {
 	}
 	for _, f := range files {
 		name := filepath.Join(root, filepath.FromSlash(f.Path))
-		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+		if err := output.Replace(name, f.Data); err != nil {
 			return fmt.Errorf("drop: %w", err)
 		}
 		fmt.Fprintln(out, "wrote", f.Path)

@@ -1,46 +1,82 @@
 package drop
 
 import (
+	"fmt"
 	"path"
 	"strings"
+
+	"weft/gen/model"
 )
 
-// order returns the headers to include so that each stands after what it
-// needs, whether or not it says so, and the names that no header defines.
-func (s *source) order() (headers, missing []string) {
-	visited, asked := map[string]bool{}, map[string]bool{}
-	var visit func(p string)
-	visit = func(p string) {
-		if visited[p] {
-			return
+// plan is the order in which headers are included so that each stands after
+// what it needs, whether or not it says so.
+type plan struct {
+	s       *source
+	ours    *model.Unit
+	headers []string
+	made    map[string]string // headers that stand in for what no header defines
+	visited map[string]bool
+}
+
+// madeDir holds the stand-ins, one for each type or macro.
+const madeDir = "weft"
+
+func (s *source) order(ours *model.Unit) *plan {
+	p := &plan{s: s, ours: ours, made: map[string]string{}, visited: map[string]bool{}}
+	for _, t := range s.tables {
+		p.visit(t)
+	}
+	return p
+}
+
+func (p *plan) visit(header string) {
+	if p.visited[header] {
+		return
+	}
+	p.visited[header] = true
+	inside := p.s.included(header) // the header comes first: it knows where they belong
+	own := map[string]bool{}
+	for _, q := range inside {
+		for _, name := range defined(p.s.texts[q]) {
+			own[name] = true
 		}
-		visited[p] = true
-		inside := s.included(p) // p comes first: it knows where they belong
-		own := map[string]bool{}
-		for _, q := range inside {
-			for _, name := range defined(s.texts[q]) {
-				own[name] = true
+	}
+	for _, q := range inside {
+		for _, name := range usedName.FindAllString(p.s.texts[q], -1) {
+			if !own[name] {
+				p.need(name, header)
 			}
 		}
-		for _, q := range inside {
-			for _, name := range usedName.FindAllString(s.texts[q], -1) {
-				if own[name] {
-					continue
-				}
-				if d := s.definer(name, p); d != "" {
-					visit(d)
-				} else if !asked[name] {
-					asked[name] = true
-					missing = append(missing, name)
-				}
-			}
+	}
+	p.headers = append(p.headers, header)
+}
+
+// need puts the header that defines a name before its user, or else our own
+// declaration of it.
+func (p *plan) need(name, user string) {
+	if d := p.s.definer(name, user); d != "" {
+		p.visit(d)
+		return
+	}
+	made := path.Join(madeDir, name+".h")
+	if p.visited[made] {
+		return
+	}
+	p.visited[made] = true
+	var b strings.Builder
+	b.WriteString("#pragma once\n")
+	if t := p.ours.Typedef(name); t != nil {
+		for _, n := range needs(p.ours, t) {
+			p.need(n, user)
 		}
-		headers = append(headers, p)
+		declare(&b, t, silent)
+	} else if m := p.ours.Macro(name); m != nil {
+		fmt.Fprintf(&b, "#define %s %s\n", name, m.Text)
+	} else {
+		return // if it matters, the parser says so
 	}
-	for _, p := range s.tables {
-		visit(p)
-	}
-	return headers, missing
+	p.made[made] = b.String()
+	p.headers = append(p.headers, made)
 }
 
 // included lists p and all that it includes, as far as it is in the source.

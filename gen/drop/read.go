@@ -9,6 +9,9 @@ import (
 	"weft/gen/parse"
 )
 
+// prelude is what NCCL's own headers take for granted.
+const prelude = "#include <stdbool.h>\n#include <stdint.h>\n#include <sys/types.h>\n"
+
 // parse reads the source on every architecture. A header that merely defines
 // something useful, but cannot be read, is left out: what it defined is then
 // taken from ours.
@@ -16,10 +19,10 @@ func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
 	var u *model.Unit
 	for _, arch := range parse.Arches {
 		for {
-			order, missing := s.order()
+			plan := s.order(ours)
 			v, err := parse.Headers(parse.Options{
-				FS: tree{s}, System: system{}, Headers: order, Arch: arch,
-				Prelude: prelude(ours, missing), Library: true,
+				FS: tree{s}, System: newSystem(plan), Headers: plan.headers, Arch: arch,
+				Prelude: prelude, Library: true,
 			})
 			if err == nil {
 				u = v

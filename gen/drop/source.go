@@ -111,16 +111,18 @@ func load(fsys fs.FS, only string) (*source, error) {
 }
 
 var (
-	tableType   = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)_v\d+_t$`)
-	definition  = regexp.MustCompile(`\}\s*(\w+)\s*;|\btypedef\b[^;{}()]*?\b(\w+)\s*;|\btypedef\b[^;{}()]*\(\s*\*\s*(\w+)\s*\)|(?m:^[ \t]*#[ \t]*define[ \t]+(\w+))`)
-	inclusion   = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])`)
-	usedName    = regexp.MustCompile(`\bnccl\w+|\bNCCL_\w+`)
-	commentText = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
+	tableType     = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)_v\d+_t$`)
+	definition    = regexp.MustCompile(`\}\s*(\w+)\s*;|\btypedef\b[^;{}()]*?\b(\w+)\s*;|\btypedef\b[^;{}()]*\(\s*\*\s*(\w+)\s*\)|(?m:^[ \t]*#[ \t]*define[ \t]+(\w+))`)
+	inclusion     = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])`)
+	usedName      = regexp.MustCompile(`\bnccl\w+|\bNCCL_\w+`)
+	attributeText = regexp.MustCompile(`__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)`)
+	commentText   = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
 )
 
-// code removes comments and the bodies of nested records, so that what is
-// left of "}" is the name of a type.
+// code removes comments and attributes, so that what follows "}" is the name
+// of a type.
 func code(text string) string {
+	text = attributeText.ReplaceAllString(text, "")
 	return commentText.ReplaceAllStringFunc(text, func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) + " " })
 }
 

@@ -3,6 +3,7 @@ package drop
 import (
 	"io/fs"
 	"path"
+	"testing/fstest"
 )
 
 // tree opens the headers of a source for the parser.
@@ -18,12 +19,24 @@ func (t tree) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// system serves <...>, and "..." that the tree does not have.
-type system struct{}
+// system serves <...>, and "..." that the tree does not have: stubs, and what
+// the plan made.
+type system struct{ made fstest.MapFS }
 
-func (system) Open(name string) (fs.File, error) {
+func (y system) Open(name string) (fs.File, error) {
+	if f, err := y.made.Open(name); err == nil {
+		return f, nil
+	}
 	if f, err := stubs.Open(path.Join("stubs", name)); err == nil {
 		return f, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func newSystem(p *plan) system {
+	made := fstest.MapFS{}
+	for name, text := range p.made {
+		made[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return system{made}
 }

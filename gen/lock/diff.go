@@ -143,9 +143,13 @@ func (e *BrokenError) Error() string {
 		l := c.Line()
 		fmt.Fprintf(&b, "%v: version %s changed: %v", l.Pos, version(l.Version), c)
 	}
-	b.WriteString("\nA released table never changes. If such copies exist upstream with the same meaning, add to gen/rules/drift.rules")
-	if c := e.Changes[0]; c.New != nil && c.Old != nil {
-		fmt.Fprintf(&b, ":\ndrift %s v%d %s %s HOW -- WHY", Stem(c.New.Struct), c.New.Version, c.New.Field, strings.ReplaceAll(c.New.Type, " ", "_"))
+	b.WriteString("\nA released table never changes.")
+	for _, c := range e.Changes {
+		if c.Kind == Changed && c.Old.Field != Whole && c.Old.Offset == c.New.Offset && c.Old.Type != c.New.Type {
+			fmt.Fprintf(&b, " If such copies exist upstream and one reading serves both, add to gen/rules/drift.rules:\ndrift %s v%d %s %s HOW -- WHY",
+				Stem(c.New.Struct), c.New.Version, c.New.Field, strings.ReplaceAll(c.New.Type, " ", "_"))
+			break
+		}
 	}
 	return b.String()
 }

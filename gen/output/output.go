@@ -63,7 +63,7 @@ func Write(root string, files []File) ([]string, error) {
 		if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, f.Data) {
 			continue
 		}
-		if err := replace(name, f.Data); err != nil {
+		if err := Replace(name, f.Data); err != nil {
 			return touched, fmt.Errorf("write generated file: %w", err)
 		}
 		touched = append(touched, f.Path)
@@ -81,7 +81,8 @@ func Write(root string, files []File) ([]string, error) {
 	return touched, nil
 }
 
-func replace(name string, data []byte) error {
+// Replace writes a file so that it appears whole or not at all.
+func Replace(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}

@@ -19,9 +19,11 @@ var (
 // inclusions follows #include lines ahead of the preprocessor, which would
 // follow a header that includes itself without end. It refuses a circle
 // without a guard, and a unit that grows beyond the limit.
+//
+// Headers are told apart by their text: one file may have several names.
 type inclusions struct {
 	over  *overlay
-	state map[string]int // 1: being followed, 2: done
+	state map[string]int // by text; 1: being followed, 2: done
 	cost  map[string]int // bytes after inclusion; a guarded header counts once
 }
 
@@ -30,19 +32,26 @@ func checkInclusions(o Options, over *overlay) error {
 	total := 0
 	for _, h := range o.Headers {
 		h = path.Clean(h)
-		if r := in.follow(h); r != nil {
+		text := over.readAll(h)
+		if r := in.follow(h, text); r != nil {
 			return Refusals{r}
 		}
-		if total += in.cost[h]; total > maxBytes {
-			return Refusals{{Pos: model.Pos{File: h, Line: 1, Col: 1}, What: fmt.Sprintf("with what it includes it has more than %d MiB", maxBytes>>20)}}
+		if total += in.cost[text]; total > maxBytes {
+			return Refusals{tooLarge(model.Pos{File: h, Line: 1, Col: 1})}
 		}
 	}
 	return nil
 }
 
-func (in *inclusions) follow(name string) *Refusal {
-	in.state[name] = 1
-	text := in.over.readAll(name)
+func tooLarge(at model.Pos) *Refusal {
+	return &Refusal{Pos: at, What: fmt.Sprintf("with what it includes it has more than %d MiB", maxBytes>>20)}
+}
+
+func (in *inclusions) follow(name, text string) *Refusal {
+	if in.state[text] == 2 {
+		return nil
+	}
+	in.state[text] = 1
 	if r := lexical(name, text); r != nil {
 		return r
 	}
@@ -54,21 +63,22 @@ func (in *inclusions) follow(name string) *Refusal {
 		}
 		at := model.Pos{File: name, Line: i + 1, Col: 1}
 		to := path.Join(path.Dir(name), m[1])
+		inner := in.over.readAll(to)
 		switch {
-		case in.state[to] == 1 && !guarded(in.over.readAll(to)):
+		case in.state[inner] == 1 && !guarded(inner):
 			return &Refusal{Pos: at, What: fmt.Sprintf("%s includes itself and has no include guard", to)}
-		case in.state[to] == 0 && in.over.readAll(to) != "":
-			if r := in.follow(to); r != nil {
+		case in.state[inner] == 0 && inner != "":
+			if r := in.follow(to, inner); r != nil {
 				return r
 			}
 		}
-		if cost += in.cost[to]; cost > maxBytes {
-			return &Refusal{Pos: at, What: fmt.Sprintf("with what it includes it has more than %d MiB", maxBytes>>20)}
+		if cost += in.cost[inner]; cost > maxBytes {
+			return tooLarge(at)
 		}
 	}
-	in.state[name], in.cost[name] = 2, cost
+	in.state[text], in.cost[text] = 2, cost
 	if guarded(text) {
-		in.cost[name] = min(cost, 1<<10)
+		in.cost[text] = min(cost, 1<<10)
 	}
 	return nil
 }
