@@ -121,16 +121,21 @@ static int cmp(const void* a, const void* b) {
 static void pingpong(int ours, size_t size, int iters, double* p50, double* p99) {
 	double* s = malloc(sizeof(double) * (size_t)iters);
 	char *tx = mem, *rx = mem + mem_bytes / 2;
+	void *r = ours && role == 1 ? irecv(rx, size) : NULL, *q;
 	sync_peer();
 	for (int i = -200; i < iters; i++) {
 		double t = now();
 		if (!ours && role == 0) put_all(plain[0], tx, size), get_all(plain[0], rx, size);
 		if (!ours && role == 1) get_all(plain[0], rx, size), put_all(plain[0], tx, size);
-		if (ours) {
-			void *r = irecv(rx, size), *q;
-			if (role == 1) wait_for(r, size);
+		if (ours && role == 0) {
 			q = isend(tx, size);
-			if (role == 0) wait_for(r, size);
+			r = irecv(rx, size);
+			wait_for(r, size), wait_for(q, size);
+		}
+		if (ours && role == 1) {
+			wait_for(r, size);
+			q = isend(tx, size);
+			if (i + 1 < iters) r = irecv(rx, size);
 			wait_for(q, size);
 		}
 		if (i >= 0) s[i] = (now() - t) / 2;
