@@ -235,6 +235,7 @@ func TestIdleClients(t *testing.T) {
 		conns[i] = client(t, h)
 		conns[i].Write([]byte("w"))
 	}
+	begin := time.Now()
 	send, err := start(t, nil).connect(handle)
 	if err != nil || send == nil {
 		t.Fatal(err)
@@ -242,6 +243,7 @@ func TestIdleClients(t *testing.T) {
 	if _, err := accept(l); err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("connected and accepted after %v beside %d idle clients", time.Since(begin), n)
 	b.rendezvous.pending.mu.Lock()
 	if p := b.rendezvous.pending.conns.Len(); p > pendingCap {
 		t.Errorf("%d pending, the cap is %d", p, pendingCap)

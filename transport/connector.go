@@ -159,6 +159,7 @@ func (k *connector) expire(limit time.Duration) {
 
 // run connects, trying again as NCCL_SOCKET_RETRY_CNT says.
 func (k *connector) run(ctx context.Context) {
+	defer rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
 	ways := paths(k.dev, &k.handle)
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))

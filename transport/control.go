@@ -15,6 +15,9 @@ import (
 // read is a session's one goroutine: it serves the peer's messages until the
 // connection ends.
 func (s *session) read(rd *wire.Reader) {
+	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
+		s.end(rdma.Errorf(rdma.Internal, "control connection", "%w", err).With(s.name))
+	})
 	for {
 		b, err := rd.Next()
 		if err != nil {

@@ -87,6 +87,7 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 	results := make(chan opened, n)
 	for i := 1; i < n; i++ {
 		go func() {
+			defer rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
 			v, err := k.core.attempt(ctx, &k.handle, w.path, wire.RoleStream, o, nil)
 			if err == nil {
 				m := wire.Stream{Parent: w.f1.Nonce, Index: uint8(i)}

@@ -26,6 +26,7 @@ var (
 // receive runs the passive side of one connection: silence until frame 1
 // proves the token, then frame 2, then what the role asks for.
 func (r *rendezvous) receive(s *socket, c *conn, w *waiting) {
+	defer rescue(r.core.cfg.Log, "accept", func(error) { c.Close(); r.pending.leave(w) })
 	c.SetDeadline(time.Now().Add(handshakeLimit))
 	f1, l, err := r.frame1(c)
 	r.pending.leave(w)

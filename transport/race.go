@@ -116,14 +116,18 @@ func (c *Core) raceOn(ctx context.Context, h *wire.Handle, ways []path, o tcp.Op
 		p := ways[begun]
 		begun, running = begun+1, running+1
 		go func() {
-			w, err := c.attempt(ctx, h, p, wire.RoleComm, o, nil)
-			select {
-			case results <- outcome{w, p, err}:
-			case <-ctx.Done():
-				if w != nil {
-					w.conn.Close()
+			hand := func(r outcome) {
+				select {
+				case results <- r:
+				case <-ctx.Done():
+					if r.w != nil {
+						r.w.conn.Close()
+					}
 				}
 			}
+			defer rescue(c.cfg.Log, "connect", func(err error) { hand(outcome{nil, p, err}) })
+			w, err := c.attempt(ctx, h, p, wire.RoleComm, o, nil)
+			hand(outcome{w, p, err})
 		}()
 	}
 	next := time.NewTicker(attemptEvery)

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -41,8 +40,9 @@ type rendezvous struct {
 // socket is one listening socket.
 type socket struct {
 	*net.TCPListener
-	fd   int
-	addr netip.AddrPort
+	fd    int
+	addr  netip.AddrPort
+	quiet time.Time // no complaint about accept before; serve's own
 }
 
 func newRendezvous(c *Core) *rendezvous {
@@ -245,7 +245,14 @@ func (r *rendezvous) acceptFailed(s *socket, err error) {
 	if errors.Is(err, syscall.ECONNABORTED) {
 		return
 	}
-	r.core.noise.dropped(netip.Addr{}, s.addr.String(), fmt.Errorf("accept: %w", err))
+	if now := time.Now(); now.After(s.quiet) {
+		s.quiet = now.Add(noiseEvery)
+		e := rdma.Errorf(rdma.Host, "accept", "listener %s: %w", s.addr, err)
+		if exhausted(err) {
+			e = noFiles("accept", err)
+		}
+		rdma.Say(r.core.cfg.Log, e)
+	}
 	time.Sleep(50 * time.Millisecond) // the backlog keeps the clients
 }
 

@@ -1,0 +1,20 @@
+package transport
+
+import (
+	"runtime/debug"
+
+	"weft/transport/rdma"
+)
+
+// rescue, deferred in a background goroutine, turns its panic into an error of
+// ours: a defect in serving one peer must not end the host's process.
+func rescue(log rdma.Logger, op string, then func(error)) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	err := rdma.Errorf(rdma.Internal, op, "panic: %v; %s", r, debug.Stack()).
+		Try("this is a defect of weft; please report it with this line")
+	rdma.Say(log, err)
+	then(err)
+}
