@@ -29,14 +29,16 @@ func record(f *jen.File, h Header, r *model.Record) error {
 		if gap := m.Offset - up(end, a); gap > 0 {
 			fields = append(fields, jen.Id("_").Index(jen.Lit(int(m.Offset-end))).Byte())
 		}
-		fields = append(fields, commented(jen.Id(lower(m.Name)).Add(t), m.Doc))
+		fields = append(fields, commented(jen.Id(lower(m.Name)).Add(t), m.Doc)...)
 		end, align = m.Offset+m.Type.Size, max(align, a)
 	}
 	if up(end, align) < r.Size {
 		fields = append(fields, jen.Id("_").Index(jen.Lit(int(r.Size-end))).Byte())
 	}
 	g := goName(h, r.Name)
-	f.Comment(sentence(g+" is "+r.Name, r.Doc))
+	for _, line := range paragraph(sentence(g+" is "+r.Name, r.Doc)) {
+		f.Add(line)
+	}
 	f.Type().Id(g).Struct(fields...)
 	return nil
 }

@@ -100,7 +100,7 @@ func constants(f *jen.File, h Header, u *model.Unit) error {
 		if err != nil {
 			return err
 		}
-		defs = append(defs, commented(jen.Id(g).Op("=").Add(v), m.Doc))
+		defs = append(defs, commented(jen.Id(g).Op("=").Add(v), m.Doc)...)
 	}
 	if len(defs) > 0 {
 		f.Commentf("Macros of %s.", path.Base(h.Path))
@@ -113,10 +113,12 @@ func constants(f *jen.File, h Header, u *model.Unit) error {
 			if err != nil {
 				return err
 			}
-			defs = append(defs, commented(jen.Id(g).Op("=").Op(fmt.Sprint(v.Value)), v.Doc))
+			defs = append(defs, commented(jen.Id(g).Op("=").Op(fmt.Sprint(v.Value)), v.Doc)...)
 		}
 		if e.Name != "" {
-			f.Comment(sentence(e.Name, e.Doc))
+			for _, line := range paragraph(sentence(e.Name, e.Doc)) {
+				f.Add(line)
+			}
 		}
 		f.Const().Defs(defs...)
 	}
@@ -134,11 +136,29 @@ func number(text string, v uint64, negative bool) jen.Code {
 	return jen.Op(fmt.Sprint(v))
 }
 
-func commented(s *jen.Statement, doc string) jen.Code {
-	if doc != "" {
-		s.Comment(doc)
+// commented puts a short comment behind a line and a long one above it.
+func commented(s *jen.Statement, doc string) []jen.Code {
+	switch {
+	case doc == "":
+		return []jen.Code{s}
+	case len(doc) <= 90:
+		return []jen.Code{s.Comment(doc)}
 	}
-	return s
+	return append(paragraph(doc), s)
+}
+
+// paragraph breaks a comment into lines.
+func paragraph(doc string) []jen.Code {
+	var lines []jen.Code
+	line := ""
+	for _, w := range strings.Fields(doc) {
+		if len(line)+len(w) > 100 {
+			lines = append(lines, jen.Comment(line))
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + w)
+	}
+	return append(lines, jen.Comment(line))
 }
 
 func sentence(name, doc string) string {

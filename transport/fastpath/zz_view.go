@@ -21,12 +21,15 @@ const (
 	wfNone        = 0xffffffff // no slot
 	wfSizeMax     = 0x7fffffff // largest message
 	wfGroupDone   = 0x80000000 // in wf_comm.group: complete, the low bits are its number of receives
-	wfKindShift   = 60         // Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1, so that no handle is 0, 1 or 2, and no handle is an address that a host could dereference by accident.
-	wfGenShift    = 36
-	wfSlabShift   = 16
-	wfGenMask     = 0xffffff
-	wfSlabMask    = 0xfffff
-	wfSlotMask    = 0xffff
+	// Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1,
+	// so that no handle is 0, 1 or 2, and no handle is an address that a host could dereference by
+	// accident.
+	wfKindShift = 60
+	wfGenShift  = 36
+	wfSlabShift = 16
+	wfGenMask   = 0xffffff
+	wfSlabMask  = 0xfffff
+	wfSlotMask  = 0xffff
 )
 
 // enum wf_kind
@@ -80,13 +83,18 @@ type wfFault struct {
 	call  uintptr // the host's call: isend, irecv, iflush, test or another; static text
 }
 
-// wfUpcalls is struct wf_upcalls: Calls from C into the core. A const table of the provider's package; always called outside the gate.
+// wfUpcalls is struct wf_upcalls: Calls from C into the core. A const table of the provider's package;
+// always called outside the gate.
 type wfUpcalls struct {
-	_     structs.HostLayout
-	fault uintptr // Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0. PEER_CLOSED, SOCKET, PROTOCOL and INTERNAL end the comm: every later call on it answers the returned code.
+	_ structs.HostLayout
+	// Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or
+	// 0. PEER_CLOSED, SOCKET, PROTOCOL and INTERNAL end the comm: every later call on it answers the
+	// returned code.
+	fault uintptr
 }
 
-// wfLaneOps is struct wf_lane_ops: What a lane can do. A const table of the provider's package. Each call runs inside the gate, is bounded, never blocks, and answers a negative number after wf_raise.
+// wfLaneOps is struct wf_lane_ops: What a lane can do. A const table of the provider's package. Each
+// call runs inside the gate, is bounded, never blocks, and answers a negative number after wf_raise.
 type wfLaneOps struct {
 	_        structs.HostLayout
 	send     uintptr // start or continue posted sends, piecewise
@@ -95,7 +103,8 @@ type wfLaneOps struct {
 	flush    uintptr // push queued small output; 0: drained, > 0: some left
 }
 
-// wfCtsLine is struct wf_cts_line: One line of the CTS ring, in the sender's memory. A line is trusted by its own seq, which is stored last.
+// wfCtsLine is struct wf_cts_line: One line of the CTS ring, in the sender's memory. A line is trusted
+// by its own seq, which is stored last.
 type wfCtsLine struct {
 	_    structs.HostLayout
 	addr uint64    // verbs: where to write; tcp: 0
@@ -106,7 +115,8 @@ type wfCtsLine struct {
 	seq  uint64 // number of the group, from 1
 }
 
-// wfEntry is struct wf_entry: One buffer of a request: the send's own, or one of up to eight grouped receives.
+// wfEntry is struct wf_entry: One buffer of a request: the send's own, or one of up to eight grouped
+// receives.
 type wfEntry struct {
 	_    structs.HostLayout
 	data uint64 // first byte, as the process reaches it
@@ -213,7 +223,8 @@ type wfComm struct {
 	req         [256]wfReq
 }
 
-// wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the record of one that ended, with its list.
+// wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
+// record of one that ended, with its list.
 type wfThread struct {
 	_        structs.HostLayout
 	inCall   uint64 // comm whose gate the thread has entered, or 0
@@ -225,7 +236,8 @@ type wfThread struct {
 	pad      [5]uint64
 }
 
-// wfMr is struct wf_mr: Registered memory. Never freed; recycled with a new generation. written by: core
+// wfMr is struct wf_mr: Registered memory. Never freed; recycled with a new generation. written by:
+// core
 type wfMr struct {
 	_      structs.HostLayout
 	gen    uint32 // generation in its handle; 0: not registered
