@@ -159,7 +159,7 @@ func (s *session) end(why *rdma.Error) {
 	s.core.sessions.forget(s)
 	s.conn.Close()
 	if len(left) == 0 {
-		if !orderly && !errors.Is(why, net.ErrClosed) && !errors.Is(why, io.EOF) {
+		if !orderly && !errors.Is(why, net.ErrClosed) && !peerGone(why.Err) {
 			s.core.cfg.Log.Info(rdma.Net, "%v", why)
 		}
 		return

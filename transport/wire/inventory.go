@@ -5,6 +5,7 @@ import "net/netip"
 const (
 	// MaxDevices bounds a peer's whole inventory.
 	MaxDevices  = 256
+	maxPerFrame = 24 // keeps what one frame makes a reader allocate small
 	maxDevAddrs = 32
 	maxDevGIDs  = 32
 )
@@ -88,7 +89,7 @@ func (m *Inventory) Append(dst []byte) []byte {
 	open()
 	for i := range m.Devices[:min(len(m.Devices), MaxDevices)] {
 		scratch = m.Devices[i].append(scratch[:0])
-		if n == 255 || len(dst)-start+len(scratch) > MaxFrame {
+		if n == maxPerFrame || len(dst)-start+len(scratch) > MaxFrame {
 			le.PutUint16(dst[start+6:], le.Uint16(dst[start+6:])|FlagMore)
 			finish(dst, start)
 			open()
@@ -108,6 +109,9 @@ func ParseInventory(frame []byte) (Inventory, error) {
 	}
 	m := Inventory{Header: h}
 	n := int(c.u8())
+	if n > maxPerFrame {
+		return Inventory{}, malformed("inventory", "%d devices in a frame", n)
+	}
 	for i := 0; i < n && !c.bad; i++ {
 		m.Devices = append(m.Devices, c.device())
 	}

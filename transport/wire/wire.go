@@ -3,8 +3,8 @@
 // It parses and appends bytes and touches no socket.
 //
 // Every parser takes bytes that anybody may have sent: it checks each count and
-// length against its bound, answers the zero value with every error, and never
-// allocates more than MaxFrame. Byte order is little endian throughout.
+// length against its bound before it allocates, in pieces no larger than
+// MaxFrame, and answers the zero value with every error. Byte order is little endian throughout.
 package wire
 
 import (

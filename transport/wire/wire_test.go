@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -171,6 +172,34 @@ func TestInventoryContinues(t *testing.T) {
 	}
 	if _, err := r.Next(); err != io.EOF {
 		t.Fatal(err)
+	}
+}
+
+// TestLittleIsAllocated decodes the frames that hold the most.
+func TestLittleIsAllocated(t *testing.T) {
+	small := Inventory{Devices: make([]Device, maxPerFrame)}
+	wide := Inventory{Devices: []Device{{Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {GIDs: make([]GID, maxDevGIDs)}}}
+	lanes := Lanes{}
+	for range MaxLanes {
+		lanes.Lanes = append(lanes.Lanes, Lane{Kind: LaneTCP, Streams: 1})
+	}
+	for name, decode := range map[string]func() error{
+		"small devices": func() error { _, err := ParseInventory(small.Append(nil)); return err },
+		"wide devices":  func() error { _, err := ParseInventory(wide.Append(nil)); return err },
+		"lanes":         func() error { _, err := ParseLanes(lanes.Append(nil)); return err },
+		"handle":        func() error { _, err := ParseHandle(Handle{Addrs: v4s(11)}.Append(nil)); return err },
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			if err := decode(); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / 100; each > 8*MaxFrame { // the encoder's part included
+			t.Errorf("%s: %d bytes", name, each)
+		}
 	}
 }
 
