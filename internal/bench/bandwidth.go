@@ -92,8 +92,8 @@ func (r *rig) plainTrack() (track, error) {
 		return track{}, err
 	}
 	return track{"plain C loop", func(size, count int64) (float64, error) {
-		_, rb, err := r.both("plain.bw", host.Args{"role", "send", "fd", fdA, "buf", bufA, "size", size, "count", count},
-			"plain.bw", host.Args{"role", "recv", "fd", fdB, "buf", bufB, "size", size, "count", count})
+		_, rb, err := r.both("plain.bw", host.Args{"role", "send", "fd", fdA, "buf", bufA, "size", size, "span", min(8*size, maxSize), "count", count, "limit", limit / 2},
+			"plain.bw", host.Args{"role", "recv", "fd", fdB, "buf", bufB, "size", size, "span", min(8*size, maxSize), "count", count, "limit", limit / 2})
 		return rb.Float("us"), err
 	}}, nil
 }
@@ -112,8 +112,8 @@ func (r *rig) pluginTrack(name string) (track, error) {
 		return track{}, err
 	}
 	return track{name, func(size, count int64) (float64, error) {
-		_, rb, err := r.both("bw", host.Args{"role", "send", "comm", send, "mh", mhA, "buf", bufA, "size", size, "count", count},
-			"bw", host.Args{"role", "recv", "comm", recv, "mh", mhB, "buf", bufB, "size", size, "count", count})
+		_, rb, err := r.both("bw", host.Args{"role", "send", "comm", send, "mh", mhA, "buf", bufA, "size", size, "span", min(8*size, maxSize), "count", count, "limit", limit / 2},
+			"bw", host.Args{"role", "recv", "comm", recv, "mh", mhB, "buf", bufB, "size", size, "span", min(8*size, maxSize), "count", count, "limit", limit / 2})
 		return rb.Float("us"), err
 	}}, nil
 }

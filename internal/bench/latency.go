@@ -11,20 +11,25 @@ import (
 // ping measures half round trips.
 type ping struct {
 	name string
-	run  func(iters int64, idle int) (p50, p99, cpu float64, err error) // us; CPU of one side per message
+	run  func(s situation) (p50, p99, cpu float64, err error) // us; CPU of one side per message
 	r    *rig
 }
 
-// situations in which a message is sent.
-var situations = []struct {
+// situation in which a message is sent.
+type situation struct {
 	name  string
 	iters int64
 	idle  int // us between messages
 	burn  int // threads that load the cores
-}{
-	{"hot", 50_000, 0, 0},
-	{"after 1 ms idle", 1_000, 1000, 0},
-	{"all cores busy", 2_000, 0, 2},
+	ahead int // receives posted ahead
+}
+
+// NCCL posts receives ahead; with one at a time the permission to send is under way together with the message.
+var situations = []situation{
+	{"hot", 20_000, 0, 0, 1},
+	{"hot, 8 ahead", 20_000, 0, 0, 8},
+	{"after 1 ms idle", 1_000, 1000, 0, 1},
+	{"all cores busy", 2_000, 0, 2, 1},
 }
 
 // latency compares an 8-byte ping-pong.
@@ -56,32 +61,45 @@ func latency(c *config) error {
 		pings = append(pings, p)
 	}
 	for _, s := range situations {
-		for _, p := range pings {
-			var p50, p99, cpu []float64
-			for range c.rounds {
-				if s.burn > 0 {
-					if _, err := p.r.a.Call("main", "proc.burn", host.Args{"threads", s.burn, "ms", 30_000}); err != nil {
-						return err
-					}
-				}
-				m, t, u, err := p.run(s.iters, s.idle)
-				if s.burn > 0 {
-					_, stop := p.r.a.Call("main", "proc.burn", host.Args{"threads", 0})
-					err = errors.Join(err, stop)
-				}
+		p50, p99, cpu := make([][]float64, len(pings)), make([][]float64, len(pings)), make([][]float64, len(pings))
+		for range c.rounds { // the rounds of all tracks alternate
+			for i, p := range pings {
+				m, t, u, err := p.under(s)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", p.name, s.name, err)
 				}
-				p50, p99, cpu = append(p50, m), append(p99, t), append(cpu, u)
+				p50[i], p99[i], cpu[i] = append(p50[i], m), append(p99[i], t), append(cpu[i], u)
 			}
-			fmt.Printf("  %-16s %-24s p50 %8.2f us   p99 %8.2f us   CPU %6.2f us a message\n", s.name, p.name, median(p50), median(p99), median(cpu))
+		}
+		for i, p := range pings {
+			fmt.Printf("  %-16s %-24s p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)  CPU %6.2f us a message\n", s.name, p.name,
+				median(p50[i]), median(p50[i])/median(p50[0]), median(p99[i]), median(p99[i])/median(p99[0]), median(cpu[i]))
 		}
 	}
 	return nil
 }
 
-func figures(r *host.Reply, iters int64, err error) (p50, p99, cpu float64, _ error) {
-	return r.Float("p50") / 1e3, r.Float("p99") / 1e3, (r.Float("utime") + r.Float("stime")) / 1e3 / float64(iters), err
+// under runs a ping-pong, with the cores loaded if the situation says so.
+func (p ping) under(s situation) (p50, p99, cpu float64, err error) {
+	if s.burn > 0 {
+		if _, err := p.r.a.Call("main", "proc.burn", host.Args{"threads", s.burn, "ms", 30_000}); err != nil {
+			return 0, 0, 0, err
+		}
+		defer func() {
+			_, stop := p.r.a.Call("main", "proc.burn", host.Args{"threads", 0})
+			err = errors.Join(err, stop)
+		}()
+	}
+	return p.run(s)
+}
+
+// figures takes the CPU of the calling thread while others load the cores, of the whole process otherwise.
+func figures(r *host.Reply, s situation, err error) (p50, p99, cpu float64, _ error) {
+	cpu = r.Float("utime") + r.Float("stime")
+	if s.burn > 0 {
+		cpu = r.Float("thread")
+	}
+	return r.Float("p50") / 1e3, r.Float("p99") / 1e3, cpu / 1e3 / float64(s.iters), err
 }
 
 func (r *rig) plainPing() (ping, error) {
@@ -97,11 +115,11 @@ func (r *rig) plainPing() (ping, error) {
 	if err != nil {
 		return ping{}, err
 	}
-	return ping{"plain C loop", func(iters int64, idle int) (float64, float64, float64, error) {
-		common := host.Args{"size", 8, "iters", iters, "warm", iters / 10, "idle", idle}
+	return ping{"plain C loop", func(s situation) (float64, float64, float64, error) {
+		common := host.Args{"size", 8, "iters", s.iters, "warm", s.iters / 10, "idle", s.idle, "limit", limit / 2}
 		ra, _, err := r.both("plain.lat", append(host.Args{"role", "ping", "fd", fdA, "buf", bufA}, common...),
 			"plain.lat", append(host.Args{"role", "pong", "fd", fdB, "buf", bufB}, common...))
-		return figures(ra, iters, err)
+		return figures(ra, s, err)
 	}, r}, nil
 }
 
@@ -127,9 +145,9 @@ func (r *rig) pluginPing(name string) (ping, error) {
 	if err := errors.Join(errA, errB); err != nil {
 		return ping{}, err
 	}
-	return ping{name, func(iters int64, idle int) (float64, float64, float64, error) {
-		common := host.Args{"iters", iters, "warm", iters / 10, "idle", idle}
+	return ping{name, func(s situation) (float64, float64, float64, error) {
+		common := host.Args{"iters", s.iters, "warm", s.iters / 10, "idle", s.idle, "limit", limit / 2, "ahead", s.ahead}
 		ra, _, err := r.both("lat", append(append(host.Args{}, a...), common...), "lat", append(append(host.Args{}, b...), common...))
-		return figures(ra, iters, err)
+		return figures(ra, s, err)
 	}, r}, nil
 }

@@ -105,22 +105,22 @@ static void c_plain_bw(struct req* q) {
 /* One ping-pong, by whichever transport. */
 struct pair {
   const struct table* t;
-  void *send, *recv, *smh, *rmh, *rreq, *sreq;
+  void *send, *recv, *smh, *rmh, *rreq[MAX_WINDOW], *sreq;
   int fd;
-  int64_t size;
+  int64_t size, ahead, posted, got, total; /* receives: at most ahead are posted at a time */
   char *out, *in;
   const struct clock* clock;
   struct req* q;
 };
 
 static int post_recv(struct pair* p) {
-  void *data = p->in, *ph = NULL;
+  void *ph = NULL, *req;
   int64_t n = p->size;
   int tag = 1, rc = 0;
-  if (p->fd >= 0) return 0;
-  p->rreq = NULL;
-  for (uint32_t i = 1; rc == 0 && !p->rreq; i++) {
-    rc = LOOP("irecv", p->t->irecv(p->t, p->recv, 1, &data, &n, &tag, &p->rmh, &ph, &p->rreq));
+  for (uint32_t i = 1; p->fd < 0 && rc == 0 && p->posted < p->total && p->posted - p->got < p->ahead; i++) {
+    void* data = p->in + p->posted % p->ahead * ((p->size + 63) & ~(int64_t)63);
+    rc = LOOP("irecv", p->t->irecv(p->t, p->recv, 1, &data, &n, &tag, &p->rmh, &ph, &req));
+    if (rc == 0 && req) p->rreq[p->posted++ % p->ahead] = req;
     if ((i & 1023) == 0 && clock_late(p->clock, p->q)) return -1;
   }
   return rc;
@@ -149,10 +149,11 @@ static int do_recv(struct pair* p) {
       at += n > 0 ? n : 0;
       if (at == p->size) return 0;
     } else {
-      if (!ok) rc = LOOP("test\0", net_test(p->t, p->rreq, &ok, &size));
+      if (!ok) rc = LOOP("test\0", net_test(p->t, p->rreq[p->got % p->ahead], &ok, &size));
       int sent = !p->sreq;
       if (rc == 0 && !sent) rc = LOOP("test\0", net_test(p->t, p->sreq, &sent, &size));
       if (sent) p->sreq = NULL;
+      if (ok && sent) p->got++;
       if (ok && sent) return rc;
     }
     if ((i & 1023) == 0 && clock_late(p->clock, p->q)) return -1;
@@ -163,15 +164,17 @@ static int do_recv(struct pair* p) {
 static void ping_pong(struct req* q, const struct table* t, int fd) {
   const bool ping = strcmp(str(q, "role", "ping"), "ping") == 0, spin = num(q, "spin", 0) != 0;
   const int64_t iters = num(q, "iters", 1000), warm = num(q, "warm", 100);
-  const int64_t idle = num(q, "idle", 0) * 1000, size = num(q, "size", 8);
+  const int64_t idle = num(q, "idle", 0) * 1000, size = num(q, "size", 8), ahead = num(q, "ahead", 1);
   struct clock c;
   struct pair p = {.t = t, .fd = fd, .send = ptr(q, "send"), .recv = ptr(q, "recv"),
                    .smh = ptr(q, "smh"), .rmh = ptr(q, "rmh"), .size = size, .out = ptr(q, "buf"),
-                   .in = (char*)ptr(q, "buf") + ((size + 63) & ~(int64_t)63), .clock = &c, .q = q};
+                   .in = (char*)ptr(q, "buf") + ((size + 63) & ~(int64_t)63), .clock = &c, .q = q,
+                   .ahead = ahead, .total = warm + iters};
+  if (ahead < 1 || ahead > MAX_WINDOW) return fail(q, "usage", "ahead is 1 to %d", MAX_WINDOW);
   int64_t* ns = calloc((size_t)(iters + 1), sizeof *ns);
   if (!ns) return fail(q, "nomem", "%lld samples", (long long)iters);
   clock_start(&c, q);
-  int rc = ping ? 0 : post_recv(&p);
+  int rc = post_recv(&p);
   for (int64_t i = -warm; rc == 0 && i < iters; i++) {
     if (i == 0) {
       const int64_t limit = c.limit;
@@ -188,7 +191,7 @@ static void ping_pong(struct req* q, const struct table* t, int fd) {
     } else {
       rc = do_recv(&p);
       if (rc == 0) rc = do_send(&p);
-      if (rc == 0 && i + 1 < iters) rc = post_recv(&p);
+      if (rc == 0) rc = post_recv(&p);
     }
   }
   int done = !p.sreq, got;

@@ -1,4 +1,5 @@
 /* Limits, CPU time and percentiles of the loops. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/time.h>
 
@@ -8,6 +9,7 @@ void clock_start(struct clock* c, const struct req* q) {
   c->t0 = now_ns();
   c->limit = c->t0 + num(q, "limit", 30000) * 1000000;
   getrusage(RUSAGE_SELF, &c->ru);
+  getrusage(RUSAGE_THREAD, &c->thread);
 }
 
 bool clock_late(const struct clock* c, struct req* q) {
@@ -25,6 +27,9 @@ void clock_cpu(const struct clock* c, struct req* q) {
   out_double(q, "us", (double)(now_ns() - c->t0) / 1000);
   out_num(q, "utime", tv_ns(ru.ru_utime) - tv_ns(c->ru.ru_utime));
   out_num(q, "stime", tv_ns(ru.ru_stime) - tv_ns(c->ru.ru_stime));
+  getrusage(RUSAGE_THREAD, &ru);
+  out_num(q, "thread", tv_ns(ru.ru_utime) + tv_ns(ru.ru_stime) - tv_ns(c->thread.ru_utime) -
+                           tv_ns(c->thread.ru_stime));
 }
 
 /* The reply of a loop that a plugin's error ended. */

@@ -162,7 +162,7 @@ bool slot_command(struct req* q); /* q->cmd is FAMILY.SLOT; false: no such slot 
 /* Small helpers of the loops. */
 struct clock {
   int64_t t0, limit;
-  struct rusage ru;
+  struct rusage ru, thread;
 };
 void clock_start(struct clock* c, const struct req* q);
 bool clock_late(const struct clock* c, struct req* q); /* past its limit: fail() was called */
