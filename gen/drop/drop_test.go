@@ -300,10 +300,11 @@ func TestSources(t *testing.T) {
 		only  string
 		want  string
 	}{
-		"empty":        {map[string]string{"readme.txt": "x"}, "", "no header here defines ncclNet_vN_t"},
-		"two copies":   {map[string]string{"a/net_v13.h": v13, "b/net_v13.h": v13}, "", "ncclNet_v13_t is defined in a/net_v13.h and in b/net_v13.h: name one of their folders"},
-		"one file":     {map[string]string{"net_v13.h": v13, "net_device.h": device(t), "common.h": sweep}, "net_v13.h", ""},
-		"missing type": {map[string]string{"net_v13.h": v13, "net_device.h": device(t)}, "net_v13.h", "ncclSweep_t is not declared"},
+		"empty":             {map[string]string{"readme.txt": "x"}, "", "no header here defines ncclNet_vN_t"},
+		"two copies":        {map[string]string{"a/net_v13.h": v13, "b/net_v13.h": v13}, "", "ncclNet_v13_t is defined in a/net_v13.h and in b/net_v13.h: name one of their folders"},
+		"one file":          {map[string]string{"net_v13.h": v13, "net_device.h": device(t), "common.h": sweep}, "net_v13.h", ""},
+		"one that includes": {map[string]string{"net.h": "#include \"in/net_v13.h\"\n", "in/net_v13.h": v13, "other/net_v13.h": v13, "net_device.h": device(t), "common.h": sweep}, "net.h", ""},
+		"missing type":      {map[string]string{"net_v13.h": v13, "net_device.h": device(t)}, "net_v13.h", "ncclSweep_t is not declared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := runImport(t, repo(t, ""), folder(c.files), c.only)

@@ -83,31 +83,45 @@ func load(fsys fs.FS, only string) (*source, error) {
 		return nil, fmt.Errorf("drop: %w", err)
 	}
 	sort.Strings(s.paths)
-	tables := map[string]string{}
 	for _, p := range s.paths {
 		for _, name := range defined(s.texts[p]) {
 			s.defines[name] = append(s.defines[name], p)
-			if !tableType.MatchString(name) || only != "" && p != only {
-				continue
-			}
-			if other, dup := tables[name]; dup && other != p {
-				return nil, fmt.Errorf("drop: %s is defined in %s and in %s: name one of their folders", name, other, p)
-			}
-			tables[name] = p
 		}
 	}
-	for _, p := range s.paths {
-		for _, q := range tables {
-			if p == q {
-				s.tables = append(s.tables, p)
-				break
-			}
-		}
+	if err := s.choose(only); err != nil {
+		return nil, err
 	}
 	if len(s.tables) == 0 {
 		return nil, errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t or ncclProfiler_vN_t")
 	}
 	return s, nil
+}
+
+// choose finds the headers that define tables: all, or those that one header
+// includes.
+func (s *source) choose(only string) error {
+	among := s.paths
+	if only != "" {
+		among = s.included(only)
+	}
+	home := map[string]string{}
+	for _, p := range among {
+		found := false
+		for _, name := range defined(s.texts[p]) {
+			if !tableType.MatchString(name) {
+				continue
+			}
+			if other := home[name]; other != "" && other != p {
+				return fmt.Errorf("drop: %s is defined in %s and in %s: name one of their folders", name, other, p)
+			}
+			home[name], found = p, true
+		}
+		if found {
+			s.tables = append(s.tables, p)
+		}
+	}
+	sort.Strings(s.tables)
+	return nil
 }
 
 var (
