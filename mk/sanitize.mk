@@ -2,13 +2,13 @@
 # the only form in which the race detector works in a C process).
 
 test-asan: $(STEP) ## the suite with library and host under the address sanitizer
-	@$(GO) run ./internal/link/weftlink -mode asan -o $(CACHE)/asan
+	@$(STEP) "build under ASan" $(GO) run ./internal/link/weftlink -mode asan -o $(CACHE)/asan
 	@WEFT_TEST_DIST=$(abspath $(CACHE)/asan) ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
 	  $(STEP) -kind gotest "suite under ASan" $(GOTEST) $(SUITE)
 
 test-race: $(STEP) ## Go tests under the race detector, and the suite with the library inside the host
 	@$(STEP) -kind gotest "Go tests under the race detector" $(GOTEST) -race ./transport/... ./plugin/... ./internal/knob/...
-	@$(GO) run ./internal/link/weftlink -mode race -o $(CACHE)/race
+	@$(STEP) "build under the race detector" $(GO) run ./internal/link/weftlink -mode race -o $(CACHE)/race
 	@WEFT_TEST_DIST=$(abspath $(CACHE)/race) GORACE=halt_on_error=1 \
 	  $(STEP) -kind gotest "suite under the race detector" $(GOTEST) $(SUITE)
 

@@ -12,7 +12,7 @@ ifdef WEFT_RESULTS
 	@$(MAKE) --no-print-directory -k $(STEPS)
 else
 	@rm -f $(RESULTS); export WEFT_RESULTS=$(RESULTS); \
-	$(MAKE) --no-print-directory -k $(STEPS); status=$$?; $(STEP) -summary && exit $$status
+	$(MAKE) --no-print-directory -k $(STEPS); $(STEP) -summary -status $$?
 endif
 
 $(STEP): FORCE
@@ -39,7 +39,8 @@ test-nopreempt: $(STEP)
 	@GODEBUG=asyncpreemptoff=1 $(STEP) -kind gotest "suite without asynchronous preemption" $(GOTEST) $(SUITE)
 
 test-beside: $(STEP)
-	@mkdir -p $(CACHE)/second && $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
+	@mkdir -p $(CACHE)/second
+	@$(STEP) "build a second Go library" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
 	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(SUITE)
 
 fuzz: ## fuzz every decoder for TIME (10s) each

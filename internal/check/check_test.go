@@ -107,12 +107,29 @@ func TestStepsAndSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	total, err := sum(file)
+	total, err := sum(file, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Split(total.table(), "\n")
 	if last := text[len(text)-1]; last != "3 passed, 5 failed" {
 		t.Errorf("the last line is %q", last)
+	}
+}
+
+func TestSummaryKnowsWhatWasNotRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results")
+	for _, c := range []struct {
+		status int
+		last   string
+	}{{0, "0 passed, 0 failed"}, {2, "0 passed, 1 failed"}} {
+		total, err := sum(file, c.status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Split(total.table(), "\n")
+		if last := text[len(text)-1]; last != c.last {
+			t.Errorf("status %d: the last line is %q, want %q", c.status, last, c.last)
+		}
 	}
 }

@@ -14,19 +14,21 @@ import (
 )
 
 const usage = `usage: check [-kind cmd|gotest|tap] [-limit 10m] NAME COMMAND [ARG ...]
-       check -summary
-Results are appended to the file that WEFT_RESULTS names; -summary adds them up and fails unless all passed.
+       check -summary [-status N]
+Results are appended to the file that WEFT_RESULTS names; -summary adds them up and fails unless all passed. -status is the
+exit status of the make that ran the steps: when it is not 0 and no step failed, a step could not even be run, which counts.
 `
 
 func main() {
 	kind := flag.String("kind", "cmd", "how to count: cmd (the exit status), gotest (tests of go test), tap (lines of TAP)")
 	limit := flag.Duration("limit", 15*time.Minute, "the command is ended after this time")
 	summary := flag.Bool("summary", false, "add up the results")
+	status := flag.Int("status", 0, "exit status of what ran the steps")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	flag.Parse()
 	file := os.Getenv("WEFT_RESULTS")
 	if *summary {
-		total, err := sum(file)
+		total, err := sum(file, *status)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "check:", err)
 			os.Exit(2)

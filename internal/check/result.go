@@ -47,13 +47,13 @@ type totals struct {
 	all   result
 }
 
-// sum reads the results file.
-func sum(file string) (*totals, error) {
+// sum reads the results file; status is how make ended.
+func sum(file string, status int) (*totals, error) {
 	if file == "" {
 		return nil, errors.New("-summary: WEFT_RESULTS names no file")
 	}
 	data, err := os.ReadFile(file)
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // no file: nothing was run
 		return nil, err
 	}
 	t := &totals{}
@@ -68,6 +68,10 @@ func sum(file string) (*totals, error) {
 		t.all.Failed += r.Failed
 		t.all.Skipped += r.Skipped
 		t.all.Seconds += r.Seconds
+	}
+	if status != 0 && t.all.Failed == 0 {
+		t.steps = append(t.steps, result{Name: "a step that could not be run", Failed: 1})
+		t.all.Failed = 1
 	}
 	return t, nil
 }
