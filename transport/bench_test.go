@@ -132,6 +132,7 @@ func BenchmarkStorm(b *testing.B) {
 		}
 		percentiles(b, all)
 		b.ReportMetric(float64(used.Microseconds())/float64(b.N*n), "cpu-us/connect")
+		b.ReportMetric(float64(status(b)["Threads:"]), "threads")
 	})
 	b.Run("bare TCP", func(b *testing.B) {
 		var all []time.Duration

@@ -165,11 +165,18 @@ func (k *connector) run(ctx context.Context) {
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
 	for n := 1; ; n++ {
+		leave, err := k.core.outgoing.enter(ctx)
+		if err != nil {
+			k.finish(nil, k.lost(err, n))
+			return
+		}
 		w, err := k.core.race(ctx, &k.handle, ways, o)
 		if err == nil {
 			k.finish(k.complete(ctx, w, o))
+			leave()
 			return
 		}
+		leave()
 		if n > retries || !again(err) || !pause(ctx, time.Duration(n)*sleep) {
 			k.finish(nil, k.lost(err, n))
 			return

@@ -37,6 +37,8 @@ type Core struct {
 	noise      *noise
 	local      localAddrs
 	files      fileLimit
+	outgoing   *slots // connects
+	incoming   *slots // first streams of comms, from frame 1 to lanes
 
 	nextComm  atomic.Uint64 // comm ids on the wire, for comms that this process connects
 	connSalt  uint32        // upper half of every connector state written by this core
@@ -73,6 +75,7 @@ func Open(cfg Config) (*Core, error) {
 	c.sessions = newSessions(c)
 	c.reaper = newReaper(c.timeout)
 	c.noise = newNoise(cfg.Log)
+	c.outgoing, c.incoming = newSlots(), newSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -91,6 +92,7 @@ type handshake struct {
 	f1       wire.Frame1
 	reader   *wire.Reader
 	hello    wire.Hello // the peer's
+	leave    func()     // ends the claim to a slot
 }
 
 func (h *handshake) peer() string {
@@ -103,6 +105,15 @@ func (h *handshake) peer() string {
 // run answers frame 1 and serves the role. It returns when the connection has
 // found its owner, or failed.
 func (h *handshake) run() error {
+	leave := func() {}
+	if h.f1.Role == wire.RoleComm {
+		var err error
+		if leave, err = h.core.incoming.enter(context.Background()); err != nil {
+			return err
+		}
+	}
+	h.leave = sync.OnceFunc(leave)
+	defer h.leave()
 	f2 := wire.Frame2{Nonce: newNonce()}
 	f2.Sign(&h.listener.token, &h.f1)
 	if _, err := h.conn.Write(f2.Append(nil)); err != nil {
@@ -182,6 +193,7 @@ func (h *handshake) comm() error {
 		in.abort(err)
 		return err
 	}
+	h.leave()
 	// The next byte after go may be data: read go and no more.
 	var b [wire.GoSize]byte
 	if _, err := io.ReadFull(h.conn, b[:]); err != nil {

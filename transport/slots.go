@@ -1,0 +1,33 @@
+package transport
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// slots bounds the handshakes that run at once on one side of this process. A
+// thousand that start together end no sooner for running together; they only
+// make the Go scheduler start a thread for each that is inside a system call.
+type slots struct{ taken chan struct{} }
+
+// slotLimit ends a handshake's claim to its slot: it waits for the network then.
+const slotLimit = 200 * time.Millisecond
+
+func newSlots() *slots { return &slots{make(chan struct{}, max(16, 4*runtime.GOMAXPROCS(0)))} }
+
+// enter waits for a slot. The caller leaves it once, at the latest when its
+// handshake ends; it is free for others sooner if that takes long.
+func (s *slots) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.taken <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	t := time.AfterFunc(slotLimit, func() { <-s.taken })
+	return func() {
+		if t.Stop() {
+			<-s.taken
+		}
+	}, nil
+}
