@@ -1,0 +1,197 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// Fixed parts of every connection, as NCCL sets them.
+const (
+	psnMask    = 1<<24 - 1
+	qpnMask    = 1<<24 - 1
+	hopLimit   = 255
+	minRNR     = 12 // 0.64 ms before a sender without a posted receive is asked to try again
+	rnrForever = 7  // receives are always posted before: only a stopped process runs out
+	readDepth  = 1
+)
+
+// enum ibv_qp_attr_mask
+const (
+	maskState     = 1 << 0
+	maskAccess    = 1 << 3
+	maskPkeyIndex = 1 << 4
+	maskPort      = 1 << 5
+	maskAV        = 1 << 7
+	maskPathMTU   = 1 << 8
+	maskTimeout   = 1 << 9
+	maskRetryCnt  = 1 << 10
+	maskRNRRetry  = 1 << 11
+	maskRQPSN     = 1 << 12
+	maskMaxRd     = 1 << 13
+	maskMinRNR    = 1 << 15
+	maskSQPSN     = 1 << 16
+	maskMaxDestRd = 1 << 17
+	maskDestQPN   = 1 << 20
+)
+
+// End is one end of a connection as the other must know it. All of a peer's is
+// checked before it is used.
+type End struct {
+	QPN, PSN uint32
+	LID      uint16
+	MTU      uint8 // enum ibv_mtu: the port's active one
+	GID      GID   // Addr, Type and Bits; Index and NetDev mean nothing to others
+}
+
+// Local is this end, for a connection that leaves from gid.
+func (q *QP) Local(gid GID) End {
+	q.life.Lock()
+	psn := q.life.psn
+	q.life.Unlock()
+	q.dev.now.Lock()
+	defer q.dev.now.Unlock()
+	return End{QPN: q.Number, PSN: psn, LID: q.dev.now.port.lid, MTU: q.dev.now.port.activeMTU, GID: gid}
+}
+
+// Path is how to reach the peer's end.
+type Path struct {
+	GID  GID // local: one of Device.GIDs
+	Peer End
+	SL   uint8
+	TC   uint8 // the sender's holds for both ends
+	ECE  *ECE  // what both ends agreed on, set before RTR; nil: none
+}
+
+// Class is the service level and traffic class of what a side sends, from the
+// knobs and the traffic class that NCCL gave (-1: none).
+func (p *Provider) Class(trafficClass int32) (sl, tc uint8) {
+	if n := p.knobs.Int(knob.IBSL); n >= 0 {
+		sl = uint8(n)
+	}
+	switch n := p.knobs.Int(knob.IBTC); {
+	case n >= 0:
+		tc = uint8(n)
+	case trafficClass >= 0 && trafficClass <= 255:
+		tc = uint8(trafficClass)
+	}
+	return sl, tc
+}
+
+// ReceiverTC is the traffic class that a receiving side sends with, where the
+// sender's is tc.
+func (p *Provider) ReceiverTC(tc uint8) uint8 {
+	if n := p.knobs.Int(knob.IBFifoTC); n >= 0 {
+		return uint8(n)
+	}
+	return tc
+}
+
+// Connect brings the queue pair from INIT to RTS. It waits between attempts
+// that the knobs allow, so it runs in a goroutine, never in NCCL's call.
+func (q *QP) Connect(ctx context.Context, path Path) error {
+	d := q.dev
+	peer := fmt.Sprintf("%v queue pair %d", path.Peer.GID.Addr.Unmap(), path.Peer.QPN)
+	rtr, err := q.toRTR(&path)
+	if err != nil {
+		return err.With(peer)
+	}
+	if path.ECE != nil {
+		if err := q.setECE(*path.ECE); err != nil {
+			return err.With(peer)
+		}
+	}
+	where := fmt.Sprintf("from GID %v, LID %d, MTU %d, service level %d, traffic class %d",
+		path.GID, path.Peer.LID, mtuBytes(rtr.mtu), path.SL, path.TC)
+	if err := q.step(ctx, rtr, where); err != nil {
+		return err.With(peer)
+	}
+	k := d.provider.knobs
+	q.life.Lock()
+	psn := q.life.psn
+	q.life.Unlock()
+	rts := &qpAttr{
+		mask: maskState | maskSQPSN | maskTimeout | maskRetryCnt | maskRNRRetry | maskMaxRd, state: StateRTS, sqPSN: psn,
+		timeout: uint8(k.Int(knob.IBTimeout)), retry: uint8(k.Int(knob.IBRetryCnt)), rnrRetry: rnrForever, maxRd: readDepth,
+	}
+	if err := q.step(ctx, rts, fmt.Sprintf("timeout %d, retry count %d", rts.timeout, rts.retry)); err != nil {
+		return err.With(peer)
+	}
+	return nil
+}
+
+// toRTR checks the peer's end and turns the path into what RTR needs. The port
+// in an address handle is the local one, whatever the peer's is; the path MTU
+// is the smaller of both, on this queue pair alone.
+func (q *QP) toRTR(path *Path) (*qpAttr, *rdma.Error) {
+	d := q.dev
+	d.now.Lock()
+	port := d.now.port
+	d.now.Unlock()
+	peer := &path.Peer
+	bad := func(format string, a ...any) *rdma.Error {
+		return rdma.Errorf(rdma.Peer, "connect", format, a...).On(d.Name)
+	}
+	switch {
+	case mtuBytes(peer.MTU) == 0:
+		return nil, bad("the peer's MTU code is %d, legal are 1 to 5", peer.MTU)
+	case peer.QPN == 0 || peer.QPN > qpnMask || peer.PSN > psnMask:
+		return nil, bad("the peer's queue pair %#x or packet number %#x has more than 24 bits", peer.QPN, peer.PSN)
+	case !peer.GID.Addr.IsValid() || peer.GID.Addr.IsUnspecified() || peer.GID.Addr.IsMulticast():
+		return nil, bad("the peer's GID %v is no address of a port", peer.GID.Addr)
+	case d.InfiniBand != (peer.GID.Type == GIDInfiniBand):
+		return nil, bad("one end is InfiniBand, the other RoCE: %v and %v", path.GID, peer.GID)
+	case path.GID.Reaches(peer.GID) == Unreachable:
+		return nil, bad("GID %v cannot reach %v (%s)", path.GID, peer.GID.Addr.Unmap(), peer.GID.Type)
+	}
+	rtr := &qpAttr{
+		mask: maskState | maskAV | maskPathMTU | maskDestQPN | maskRQPSN | maskMaxDestRd | maskMinRNR, state: StateRTR,
+		mtu: min(port.activeMTU, peer.MTU), destQP: peer.QPN, rqPSN: peer.PSN, maxDestRd: readDepth, minRNR: minRNR,
+	}
+	ah := &rtr.path
+	*ah = addressHandle{sl: path.SL, port: d.portNum, dlid: peer.LID}
+	if d.InfiniBand {
+		same := path.GID.ibSubnet() == peer.GID.ibSubnet()
+		if !same {
+			ah.dlid = peer.GID.flid() // a Reach of Routed has one
+		}
+		ah.global = !same || port.flags&grhRequired != 0
+	} else {
+		ah.global, ah.dlid = true, 0
+		ah.trafficClass = path.TC
+	}
+	if ah.global {
+		ah.dgid, ah.sgidIndex, ah.hopLimit = netip.AddrFrom16(gidBytes(peer.GID.Addr)), uint8(path.GID.Index), hopLimit
+	}
+	return rtr, nil
+}
+
+// step is one ibv_modify_qp, tried again as NCCL_IB_MQP_RETRY_* say. The n-th
+// retry waits n times as long as the first.
+func (q *QP) step(ctx context.Context, attr *qpAttr, what string) *rdma.Error {
+	p := q.dev.provider
+	all, most := p.knobs.Int(knob.IBModifyRetryAll) != 0, int(p.knobs.Int(knob.IBModifyRetryCnt))
+	pause := time.Duration(p.knobs.Int(knob.IBModifyRetrySleep)) * time.Millisecond
+	for tries := 1; ; tries++ {
+		errno := q.modify(attr)
+		if errno == 0 {
+			return nil
+		}
+		err := q.stepFailed(attr, errno, what)
+		if tries > most || !all && errno != syscall.ETIMEDOUT {
+			return err
+		}
+		p.log.Info(rdma.Net, "%v; try %d of %d follows in %v", err, tries+1, most+1, pause*time.Duration(tries))
+		select {
+		case <-ctx.Done():
+			err.Err = fmt.Errorf("%w, after %d tries: %w", err.Err, tries, context.Cause(ctx))
+			return err
+		case <-time.After(pause * time.Duration(tries)):
+		}
+	}
+}

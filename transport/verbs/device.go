@@ -1,0 +1,248 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// Device is one port that carries RDMA. What the tables report stands in
+// rdma.Device and never changes; GIDs and the port's state do.
+//
+// Addrs are the addresses behind the port's GIDs, best first, and may be empty
+// on InfiniBand. Name is the library's, with ":port" for further ports of one card.
+type Device struct {
+	rdma.Device
+	InfiniBand bool   // else Ethernet
+	NIC        string // the library's name, as NCCL_IB_HCA and peers' messages use it
+	Firmware   string
+
+	provider *Provider
+	adapter  *adapter
+	portNum  uint8
+	function string // real path of the PCI function
+
+	now struct {
+		sync.Mutex
+		gids []GID    // protected; usable, best first, never empty
+		port portAttr // protected
+		down string   // protected; why the port cannot be used at the moment, "" while it can
+	}
+}
+
+// IBPort is the port's number on its card, from 1.
+func (d *Device) IBPort() int { return int(d.portNum) }
+
+// GIDs are the usable GIDs, best first.
+func (d *Device) GIDs() []GID {
+	d.now.Lock()
+	defer d.now.Unlock()
+	return slices.Clone(d.now.gids)
+}
+
+// Down says why the port cannot be used at the moment, "" while it can.
+func (d *Device) Down() string {
+	d.now.Lock()
+	defer d.now.Unlock()
+	return d.now.down
+}
+
+// PathMTU is the port's active MTU in bytes.
+func (d *Device) PathMTU() int {
+	d.now.Lock()
+	defer d.now.Unlock()
+	return mtuBytes(d.now.port.activeMTU)
+}
+
+// MaxMessage is the longest work request that the port carries.
+func (d *Device) MaxMessage() uint32 {
+	d.now.Lock()
+	defer d.now.Unlock()
+	return d.now.port.maxMessage
+}
+
+// mtuBytes translates enum ibv_mtu; a value from a peer may be anything.
+func mtuBytes(code uint8) int {
+	if code < 1 || code > 5 {
+		return 0
+	}
+	return 128 << code
+}
+
+// discover opens the devices and lists their usable ports.
+func (p *Provider) discover() error {
+	filter, problems := parseHCA(p.knobs.Text(knob.IBHCA))
+	for _, line := range problems {
+		p.log.Warn("%s", line)
+	}
+	links, err := p.host.Links()
+	if err != nil {
+		return err
+	}
+	list, entries, errno := p.lib.getDeviceList()
+	if errno != 0 {
+		return fmt.Errorf("%w (%w)", fail("ibv_get_device_list", "", errno, "%s", p.library), ErrNone)
+	}
+	defer p.lib.freeDeviceList(list)
+	var passed []string // why each device or port is not used
+	for i := range entries {
+		e := &entries[i]
+		if e.transport != transportIB {
+			passed = append(passed, e.name+" (neither InfiniBand nor RoCE)")
+			continue
+		}
+		a, err := p.openAdapter(e)
+		if err != nil {
+			rdma.Say(p.log, err)
+			passed = append(passed, e.name+" (cannot be opened)")
+			continue
+		}
+		used := 0
+		for port := uint8(1); port <= a.attr.ports && port != 0; port++ {
+			d, why := p.port(a, port, filter, links)
+			if d == nil {
+				passed = append(passed, fmt.Sprintf("%s:%d (%s)", e.name, port, why))
+				continue
+			}
+			if used++; used > 1 {
+				d.Name = fmt.Sprintf("%s:%d", e.name, port)
+			}
+			p.devices = append(p.devices, d)
+		}
+		if used == 0 {
+			a.close()
+			continue
+		}
+		p.adapters = append(p.adapters, a)
+	}
+	if len(p.devices) == 0 {
+		return p.nothing(passed)
+	}
+	p.arrange()
+	p.announce(passed)
+	for _, a := range p.adapters { // from here on events change devices
+		if err := a.startWatching(); err != nil {
+			rdma.Say(p.log, err)
+		}
+	}
+	return nil
+}
+
+// port describes one port, or says why it is not used.
+func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) (*Device, string) {
+	attr, errno := p.lib.queryPort(a.context, port)
+	if errno != 0 {
+		rdma.Say(p.log, fail("ibv_query_port", a.name, errno, "port %d", port))
+		return nil, "cannot be queried"
+	}
+	if attr.state != portActive {
+		return nil, "not active"
+	}
+	if attr.linkLayer != linkInfiniBand && attr.linkLayer != linkEthernet {
+		return nil, "unknown link layer"
+	}
+	rail, plane, ok := filter.takes(a.name, int(port))
+	if !ok {
+		return nil, "NCCL_IB_HCA leaves it out"
+	}
+	gids, why, err := p.rules.choose(a.name, port, attr.linkLayer, p.readGIDs(a, port, &attr, links))
+	if err != nil {
+		rdma.Say(p.log, err)
+		return nil, "no usable GID"
+	}
+	d := &Device{
+		Device: rdma.Device{
+			Name: a.name, GUID: a.attr.systemGUID, SpeedMbps: p.speed(a, port, &attr), MaxComms: a.attr.maxQP, MaxRecvs: rdma.MaxRecvs,
+			MTU: mtuBytes(attr.activeMTU), RailID: rail, PlaneID: plane,
+		},
+		InfiniBand: attr.linkLayer == linkInfiniBand, NIC: a.name, Firmware: a.attr.firmware,
+		provider: p, adapter: a, portNum: port, function: p.host.pciFunction(a.sysfs),
+	}
+	d.PCIPath = mergePCI(d.function, p.knobs.Int(knob.IBMergeVFs) != 0)
+	d.now.gids, d.now.port = gids, attr
+	if !d.InfiniBand {
+		d.addresses(gids, links)
+	}
+	p.log.Info(rdma.Net, "%s port %d uses GID %v: %s", a.name, port, gids[0], why)
+	return d, ""
+}
+
+// addresses are what the port's GIDs stand for in IP's terms.
+func (d *Device) addresses(gids []GID, links []Link) {
+	for _, l := range links {
+		if l.Name == gids[0].NetDev {
+			d.IfIndex = l.Index
+		}
+	}
+	for _, g := range gids {
+		if p := prefixOf(g); !slices.Contains(d.Addrs, p) {
+			d.Addrs = append(d.Addrs, p)
+		}
+	}
+}
+
+func (p *Provider) speed(a *adapter, port uint8, attr *portAttr) int {
+	if p.knobs.Int(knob.IBQueryPortSpeed) != 0 && !p.lib.lacks["ibv_query_port_speed"] {
+		if speed, errno := p.lib.queryPortSpeed(a.context, port); errno == 0 && speed > 0 {
+			return int(speed) * 100
+		}
+	}
+	return tableSpeed(attr)
+}
+
+// arrange puts the devices into their final order and completes what depends
+// on it or on a protection domain.
+func (p *Provider) arrange() {
+	if p.knobs.Int(knob.IBPCIOrder) != 0 {
+		orderByPCI(p.devices)
+	}
+	numberPorts(p.devices)
+	p.gdr = p.host.detectGDR()
+	for i, d := range p.devices {
+		d.Index = i
+		d.Pointers = d.pointers()
+	}
+}
+
+func (p *Provider) announce(passed []string) {
+	var names []string
+	for _, d := range p.devices {
+		name := fmt.Sprintf("[%d]%s:%d/%s", d.Index, d.NIC, d.portNum, map[bool]string{true: "IB", false: "RoCE"}[d.InfiniBand])
+		if d.RailID != rdma.NoID || d.PlaneID != rdma.NoID {
+			name += fmt.Sprintf(" (rail %d, plane %d)", d.RailID, d.PlaneID)
+		}
+		names = append(names, name)
+		p.log.Trace(rdma.Init, "%s: %d Mb/s, MTU %d, %v, PCI %q, firmware %s, memory %v, port %d, %d queue pairs",
+			name, d.SpeedMbps, d.MTU, d.GIDs(), d.PCIPath, d.Firmware, d.Pointers, d.Port, d.MaxComms)
+	}
+	without := ""
+	if len(passed) > 0 {
+		without = "; not " + strings.Join(cut(passed), ", ")
+	}
+	p.log.Info(rdma.Init, "RDMA through %s on %s%s", p.library, strings.Join(names, " "), without)
+}
+
+// nothing explains an empty list.
+func (p *Provider) nothing(passed []string) error {
+	if len(passed) == 0 {
+		return none("%s shows no RDMA device", p.library)
+	}
+	return none("no RDMA device can be used: %s", strings.Join(cut(passed), ", "))
+}
+
+// cut bounds a list: NCCL's log ends a line at 1024 bytes.
+func cut(list []string) []string {
+	const most = 12
+	if n := len(list) - most; n > 0 {
+		return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", n))
+	}
+	return list
+}
+
+// IsNone reports an error of Open that only means: no RDMA here.
+func IsNone(err error) bool { return errors.Is(err, ErrNone) }

@@ -1,0 +1,168 @@
+package verbs
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// EventKind is enum ibv_event_type.
+type EventKind uint32
+
+const (
+	EventCQErr            EventKind = 0
+	EventQPFatal          EventKind = 1
+	EventQPReqErr         EventKind = 2
+	EventQPAccessErr      EventKind = 3
+	EventCommEst          EventKind = 4
+	EventDeviceFatal      EventKind = 8
+	EventPortActive       EventKind = 9
+	EventPortErr          EventKind = 10
+	EventLIDChange        EventKind = 11
+	EventPkeyChange       EventKind = 12
+	EventSMChange         EventKind = 13
+	EventClientReregister EventKind = 17
+	EventGIDChange        EventKind = 18
+	EventSpeedChange      EventKind = 20
+)
+
+var eventNames = [...]string{
+	"CQ error", "QP fatal error", "QP request error", "QP access error", "communication established", "SQ drained", "path migrated",
+	"path migration error", "device fatal error", "port active", "port error", "LID change", "P_Key change", "SM change", "SRQ error",
+	"SRQ limit reached", "last WQE reached", "client reregistration", "GID change", "WQ fatal error", "speed change",
+}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event %d", uint32(k))
+}
+
+// Event is something that a card said of itself.
+type Event struct {
+	Kind   EventKind
+	NIC    string
+	Device *Device     // events of a port that is in use
+	QP     *QP         // events of a queue pair
+	CQ     *CQ         // events of a completion queue
+	Err    *rdma.Error // fatal: what the comms that it concerns end with; nil: not fatal
+}
+
+// subscribers hear of a card's events, in the order in which they came.
+type subscribers struct {
+	sync.Mutex
+	next int                 // protected
+	all  map[int]func(Event) // protected
+}
+
+// Subscribe has f called with every event of the device's card, off the data
+// path, one at a time; f must not block. A fatal event without QP and CQ
+// concerns everything on the card. stop ends it; f may still be running then.
+func (d *Device) Subscribe(f func(Event)) (stop func()) {
+	s := &d.adapter.events
+	s.Lock()
+	defer s.Unlock()
+	if s.all == nil {
+		s.all = map[int]func(Event){}
+	}
+	n := s.next
+	s.next++
+	s.all[n] = f
+	return func() {
+		s.Lock()
+		defer s.Unlock()
+		delete(s.all, n)
+	}
+}
+
+func (s *subscribers) tell(e Event) {
+	s.Lock()
+	order := make([]int, 0, len(s.all))
+	for n := range s.all {
+		order = append(order, n)
+	}
+	slices.Sort(order)
+	fs := make([]func(Event), 0, len(order))
+	for _, n := range order {
+		fs = append(fs, s.all[n])
+	}
+	s.Unlock()
+	for _, f := range fs {
+		f(e)
+	}
+}
+
+// handle turns one event of the library into what it means. The element is
+// looked up before the event is given back: until then it cannot be destroyed.
+func (a *adapter) handle(raw asyncEvent) {
+	e := Event{Kind: raw.kind, NIC: a.name}
+	switch raw.kind {
+	case EventQPFatal, EventQPReqErr, EventQPAccessErr, EventCommEst:
+		e.QP, _ = a.owners.find(raw.element).(*QP)
+		if e.QP != nil && raw.kind != EventCommEst {
+			e.Err = a.fatal(raw.kind, fmt.Sprintf("queue pair %d, in state %v", e.QP.Number, e.QP.State()))
+		}
+	case EventCQErr:
+		if e.CQ, _ = a.owners.find(raw.element).(*CQ); e.CQ != nil {
+			e.Err = a.fatal(raw.kind, fmt.Sprintf("completion queue of %d entries", e.CQ.Depth))
+		}
+	case EventDeviceFatal:
+		e.Err = a.fatal(raw.kind, "all of the device")
+	case EventPortErr, EventPortActive, EventLIDChange, EventPkeyChange, EventSMChange, EventClientReregister, EventGIDChange, EventSpeedChange:
+		e.Device = a.p.portOf(a, raw.port)
+	}
+	a.p.lib.ackAsyncEvent(raw)
+	if e.Device != nil {
+		e.Device.observe(raw.kind)
+	} else {
+		a.p.log.Info(rdma.Net, "%s: %v", a.name, raw.kind)
+	}
+	if e.Err != nil && a.p.knobs.Int(knob.IBAsyncEvents) == 0 {
+		rdma.Say(a.p.log, e.Err)
+		e.Err = nil
+	}
+	a.events.tell(e)
+}
+
+func (a *adapter) fatal(kind EventKind, what string) *rdma.Error {
+	return rdma.Errorf(rdma.Host, "asynchronous event", "%v: %s", kind, what).On(a.name).
+		Try("see the kernel's log (dmesg) for what the driver says; NCCL_IB_RETURN_ASYNC_EVENTS=0 only logs such events")
+}
+
+// portOf finds the device that is a port of the adapter.
+func (p *Provider) portOf(a *adapter, port int) *Device {
+	for _, d := range p.devices {
+		if d.adapter == a && int(d.portNum) == port {
+			return d
+		}
+	}
+	return nil
+}
+
+// observe keeps what an event says about a port, for those who choose paths.
+func (d *Device) observe(kind EventKind) {
+	log := d.provider.log
+	d.now.Lock()
+	switch kind {
+	case EventPortErr:
+		d.now.down = "the link is down"
+	case EventPortActive:
+		d.now.down = ""
+	}
+	d.now.Unlock()
+	switch kind {
+	case EventPortErr:
+		log.Warn("%s port %d: the link went down; connections on it stall until it is back or they time out", d.NIC, d.portNum)
+	case EventPortActive, EventGIDChange, EventLIDChange:
+		log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
+		if err := d.RefreshGIDs(); err != nil {
+			log.Info(rdma.Net, "%s port %d keeps GID %v: %v", d.NIC, d.portNum, d.GIDs()[0], err)
+		}
+	default:
+		log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
+	}
+}

@@ -1,0 +1,87 @@
+package verbs
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/rdma"
+)
+
+// pinned is what the process has registered through weft, for the message that
+// explains a refused registration.
+var pinned atomic.Int64
+
+// fail makes the error of one call of libibverbs: what was asked for, of which
+// device, what the errno means there, and what to do.
+func fail(call, dev string, errno syscall.Errno, what string, a ...any) *rdma.Error {
+	name := unix.ErrnoName(errno)
+	if name == "" {
+		name = fmt.Sprintf("errno %d", int(errno))
+	}
+	detail := fmt.Sprintf(what, a...)
+	if detail != "" {
+		detail += ": "
+	}
+	cause, remedy := advise(call, errno)
+	return &rdma.Error{Op: call, Dev: dev, Cause: cause, Err: fmt.Errorf("%s%w (%s)", detail, errno, name), Remedy: remedy}
+}
+
+// advise says whose trouble an errno of a call is, and what helps.
+func advise(call string, errno syscall.Errno) (rdma.Cause, string) {
+	modify, register := call == "ibv_modify_qp", call == "ibv_reg_mr" || call == "ibv_reg_mr_iova2" || call == "ibv_reg_dmabuf_mr"
+	switch errno {
+	case syscall.ENOMEM:
+		return rdma.Host, memlockAdvice()
+	case syscall.ETIMEDOUT:
+		return rdma.Network, "the peer's GID does not answer from this port: check cabling, VLAN and routes between the two, or name the right ports with NCCL_IB_HCA"
+	case syscall.ENETUNREACH, syscall.EHOSTUNREACH:
+		return rdma.Network, "this host has no route to the peer's GID from that port: check addresses and routes of the network device behind it"
+	case syscall.ENODATA:
+		return rdma.Host, "the GID table has no such entry any more: an address of the network device changed; set NCCL_IB_GID_INDEX=-1 if it is forced"
+	case syscall.EPERM, syscall.EACCES:
+		return rdma.Host, "the process needs read and write access to /dev/infiniband/uverbs*; in a container pass the devices in and allow to lock memory"
+	case syscall.ENODEV, syscall.EIO:
+		return rdma.Host, "the device is gone or reset: see the kernel's log"
+	case syscall.EMFILE, syscall.ENFILE:
+		return rdma.Host, "raise the limit of open files (ulimit -n)"
+	case syscall.EOPNOTSUPP, syscall.EPROTONOSUPPORT, syscall.ENOSYS:
+		return rdma.Unsupported, "library, kernel or device do not have it"
+	case syscall.EBUSY:
+		return rdma.Internal, "something made on it was not destroyed first"
+	case syscall.EFAULT:
+		if register {
+			return rdma.Usage, "the range is not mapped, or is GPU memory and neither nvidia_peermem nor DMA-BUF serves this device"
+		}
+	case syscall.EBADF:
+		if register {
+			return rdma.Usage, "the descriptor is no DMA-BUF of this process"
+		}
+	case syscall.EINVAL:
+		switch {
+		case modify:
+			return rdma.Host, "the device refuses the path: a forced NCCL_IB_GID_INDEX, NCCL_IB_PKEY or a GID that both ends do not share is the usual reason"
+		case register:
+			return rdma.Usage, "the device cannot map this kind of memory, or the range lies outside the buffer"
+		}
+	case syscall.ENOSPC:
+		return rdma.Host, "the device has no more of these: fewer connections, or another device"
+	}
+	return rdma.Host, "see the kernel's log (dmesg) for what the driver says"
+}
+
+// memlockAdvice tells a low limit of locked memory from a device that is full.
+func memlockAdvice() string {
+	var limit unix.Rlimit
+	have := fmt.Sprintf("weft has %d bytes registered", pinned.Load())
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+		return have + " and the limit of locked memory cannot be read; raise it (ulimit -l unlimited)"
+	}
+	if limit.Cur == unix.RLIM_INFINITY {
+		return have + " and locked memory is not limited (ulimit -l): the machine or the device is out of memory for this"
+	}
+	return fmt.Sprintf("%s and the limit of locked memory (ulimit -l) is %d bytes: set it to unlimited, in limits.conf, with LimitMEMLOCK= of a service, or --ulimit memlock=-1 of a container",
+		have, limit.Cur)
+}

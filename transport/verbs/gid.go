@@ -1,0 +1,229 @@
+package verbs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// GIDType is enum ibv_gid_type.
+type GIDType uint32
+
+const (
+	GIDInfiniBand GIDType = iota
+	GIDRoCEv1
+	GIDRoCEv2
+)
+
+func (t GIDType) String() string {
+	if int(t) < 3 {
+		return [...]string{"IB", "RoCE v1", "RoCE v2"}[t]
+	}
+	return "type " + strconv.Itoa(int(t))
+}
+
+// GID is one usable entry of a port's GID table.
+type GID struct {
+	Addr   netip.Addr // 16 bytes; IPv4-mapped for an IPv4 address
+	Index  int
+	Type   GIDType
+	NetDev string // network device behind it; "" when it is not visible here
+	Bits   int    // length of its subnet
+}
+
+// Subnet is the subnet that the address lies in.
+func (g GID) Subnet() netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.Bits).Masked() }
+
+// LinkLocal reports an address that means something on its own link only.
+// InfiniBand's default subnet looks like one and is none.
+func (g GID) LinkLocal() bool { return g.Type != GIDInfiniBand && g.Addr.Unmap().IsLinkLocalUnicast() }
+
+func (g GID) String() string {
+	s := fmt.Sprintf("%s (index %d, %s", g.Addr.Unmap(), g.Index, g.Type)
+	if g.NetDev != "" {
+		s += ", " + g.NetDev
+	}
+	return s + ")"
+}
+
+// flid is the local identifier that routes to another InfiniBand subnet; 0: none.
+func (g GID) flid() uint16 { b := gidBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
+
+// ibSubnet is what two InfiniBand ports of one subnet have in common.
+func (g GID) ibSubnet() uint16 { b := gidBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
+
+// Reach says how a local GID gets to a remote one; more is better.
+type Reach uint8
+
+const (
+	Unreachable  Reach = iota
+	SameLinkOnly       // both link-local: right only if one cable or switch joins them
+	Routed             // different subnets, and addresses that can be routed
+	Direct             // one subnet
+)
+
+func (r Reach) String() string {
+	return [...]string{"unreachable", "link-local", "routed", "direct"}[r&3]
+}
+
+// Reaches compares two GIDs. A link-local address never leaves its link, and
+// versions of RoCE do not understand one another.
+func (g GID) Reaches(remote GID) Reach {
+	if g.Type != remote.Type {
+		return Unreachable
+	}
+	if g.Type == GIDInfiniBand {
+		switch {
+		case g.ibSubnet() == remote.ibSubnet():
+			return Direct
+		case remote.flid() != 0:
+			return Routed
+		}
+		return Unreachable
+	}
+	a, b := g.Addr.Unmap(), remote.Addr.Unmap()
+	switch {
+	case a.Is4() != b.Is4():
+		return Unreachable
+	case g.LinkLocal() && remote.LinkLocal():
+		return SameLinkOnly
+	case g.LinkLocal() || remote.LinkLocal():
+		return Unreachable
+	case g.Subnet().Contains(b) && remote.Subnet().Contains(a):
+		return Direct
+	case g.Type == GIDRoCEv2:
+		return Routed
+	}
+	return Unreachable // RoCE v1 has no IP header to route by
+}
+
+// PairGIDs picks the pair with the best reach, among equals the one that both
+// sides prefer: lists are best first.
+func PairGIDs(local, remote []GID) (l, r GID, reach Reach) {
+	for _, a := range local {
+		for _, b := range remote {
+			if got := a.Reaches(b); got > reach {
+				l, r, reach = a, b, got
+			}
+		}
+	}
+	return l, r, reach
+}
+
+// readGIDs lists the usable entries of a port's table. An entry that cannot be
+// read, is empty, or whose network device is down or elsewhere is absent.
+func (p *Provider) readGIDs(a *adapter, port uint8, attr *portAttr, links []Link) []GID {
+	entries, errno := p.lib.queryGIDTable(a.context, max(attr.gidTableLen, 1)*max(int(a.attr.ports), 1))
+	if errno != 0 {
+		entries = p.readGIDsOneByOne(a, port, attr, links)
+	}
+	var all []GID
+	for _, e := range entries {
+		if e.port != port || e.gid == ([16]byte{}) || e.index > 255 {
+			continue // an address handle names the entry in 8 bits
+		}
+		g := GID{Addr: netip.AddrFrom16(e.gid), Index: e.index, Type: e.kind, Bits: 64}
+		if attr.linkLayer == linkInfiniBand {
+			g.Type = GIDInfiniBand
+		} else if !p.placeGID(&g, e.ifIndex, links) {
+			continue
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// placeGID finds the network device behind a RoCE GID and with it the subnet;
+// false: the device is down, or in another network namespace.
+func (p *Provider) placeGID(g *GID, ifIndex int, links []Link) bool {
+	addr := g.Addr.Unmap()
+	if !(addr.IsGlobalUnicast() || addr.IsLinkLocalUnicast() || addr.IsLoopback()) {
+		return false
+	}
+	if addr.Is4() {
+		g.Bits = int(p.knobs.Int(knob.IBSubnetPrefixLen))
+	}
+	if ifIndex == 0 {
+		return true
+	}
+	for _, l := range links {
+		if l.Index != ifIndex {
+			continue
+		}
+		g.NetDev = l.Name
+		for _, own := range l.Addrs {
+			if own.Addr() == addr {
+				g.Bits = own.Bits()
+			}
+		}
+		return l.Up
+	}
+	return false
+}
+
+// readGIDsOneByOne serves libraries older than ibv_query_gid_table, whose
+// entries sysfs completes.
+func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *portAttr, links []Link) []gidEntry {
+	var entries []gidEntry
+	attrs := fmt.Sprintf("%s/ports/%d/gid_attrs", a.sysfs, port)
+	for i := range attr.gidTableLen {
+		gid, errno := p.lib.queryGID(a.context, port, i)
+		if errno != 0 || gid == ([16]byte{}) {
+			continue
+		}
+		e := gidEntry{port: port, gid: gid, index: i}
+		if attr.linkLayer != linkInfiniBand {
+			kind, err := read(attrs, "types", strconv.Itoa(i))
+			if err != nil {
+				continue // EINVAL: the entry belongs to another network namespace
+			}
+			e.kind = GIDRoCEv1
+			if strings.HasPrefix(kind, "RoCE v2") {
+				e.kind = GIDRoCEv2
+			}
+			if name, err := read(attrs, "ndevs", strconv.Itoa(i)); err == nil {
+				e.ifIndex = -1 // of no link, unless it is found
+				for _, l := range links {
+					if l.Name == name {
+						e.ifIndex = l.Index
+					}
+				}
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// RefreshGIDs reads the port's table again and chooses anew: an address that
+// changed while the link was down is no longer the one to connect from.
+func (d *Device) RefreshGIDs() error {
+	p, a := d.provider, d.adapter
+	links, err := p.host.Links()
+	if err != nil {
+		return err
+	}
+	attr, errno := p.lib.queryPort(a.context, d.portNum)
+	if errno != 0 {
+		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)
+	}
+	gids, why, err := p.rules.choose(a.name, d.portNum, attr.linkLayer, p.readGIDs(a, d.portNum, &attr, links))
+	if err != nil {
+		return err
+	}
+	d.now.Lock()
+	defer d.now.Unlock()
+	if len(d.now.gids) == 0 || d.now.gids[0] != gids[0] {
+		p.log.Info(rdma.Net, "%s port %d uses GID %v: %s", d.Name, d.portNum, gids[0], why)
+	}
+	d.now.gids, d.now.port = gids, attr
+	return nil
+}
+
+// prefixOf is the GID as an address with its subnet.
+func prefixOf(g GID) netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.Bits) }

@@ -1,0 +1,63 @@
+package verbs
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"weft/transport/rdma"
+)
+
+// Link is a network device, as far as a GID needs it.
+type Link struct {
+	Index int
+	Name  string
+	Up    bool // up, and with a carrier
+	Addrs []netip.Prefix
+}
+
+// Host is what discovery looks at besides the library. Tests describe other
+// machines with it.
+type Host struct {
+	Sysfs string // "/sys"
+	Links func() ([]Link, error)
+}
+
+// ThisHost asks the kernel.
+func ThisHost() *Host { return &Host{Sysfs: "/sys", Links: kernelLinks} }
+
+func kernelLinks() ([]Link, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, rdma.Errorf(rdma.Host, "devices", "cannot read the network devices of this machine: %w", err).
+			Try("allow AF_NETLINK sockets: a seccomp or container profile forbids them")
+	}
+	links := make([]Link, 0, len(all))
+	for _, l := range all {
+		link := Link{Index: l.Index, Name: l.Name, Up: l.Flags&net.FlagRunning != 0}
+		addrs, _ := l.Addrs() // a device that vanished meanwhile has none
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok {
+				if ip, ok := netip.AddrFromSlice(n.IP); ok {
+					bits, _ := n.Mask.Size()
+					link.Addrs = append(link.Addrs, netip.PrefixFrom(ip.Unmap(), bits))
+				}
+			}
+		}
+		links = append(links, link)
+	}
+	return links, nil
+}
+
+// read returns the text of a sysfs file without the end of its line.
+func read(parts ...string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(parts...))
+	return strings.TrimSpace(string(text)), err
+}
+
+func exists(parts ...string) bool {
+	_, err := os.Stat(filepath.Join(parts...))
+	return err == nil
+}

@@ -1,0 +1,217 @@
+package verbs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/knob"
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+)
+
+// Access is what a registration, or a queue pair, lets others do.
+type Access uint32
+
+const (
+	LocalWrite  Access = 1 << 0
+	RemoteWrite Access = 1 << 1
+	RemoteRead  Access = 1 << 2
+
+	relaxedOrdering Access = 1 << 20
+
+	// AccessData is for buffers of messages: a peer's writes, and the loopback
+	// READ of a flush. AccessCTS is for the ring that peers write CTS lines to.
+	AccessData = LocalWrite | RemoteWrite | RemoteRead
+	AccessCTS  = LocalWrite | RemoteWrite
+)
+
+// Buffer is a range of memory as the host named it. It outlives its
+// registrations and can be registered with any card, also later.
+type Buffer struct {
+	Addr   uintptr
+	Size   uint64
+	Kind   rdma.MemKind
+	Strict bool // writes must arrive in order: never relaxed
+
+	fd     int // of the DMA-BUF, a copy of the caller's; -1: none
+	offset uint64
+	inode  uint64
+}
+
+// NewBuffer names host memory, or GPU memory by its virtual address.
+func NewBuffer(addr uintptr, size uint64, kind rdma.MemKind) (*Buffer, error) {
+	b := &Buffer{Addr: addr, Size: size, Kind: kind, fd: -1}
+	if end := uint64(addr) + size; size == 0 || end < size {
+		return nil, rdma.Errorf(rdma.Misuse, "regMr", "%d bytes at %#x", size, uint64(addr))
+	}
+	return b, nil
+}
+
+// NewDMABuf names memory behind a DMA-BUF. The caller may close its
+// descriptor at once: the buffer has a copy until Close.
+func NewDMABuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (*Buffer, error) {
+	b, err := NewBuffer(addr, size, kind)
+	if err != nil {
+		return nil, err
+	}
+	b.offset = offset
+	if end := offset + size; end < size {
+		return nil, rdma.Errorf(rdma.Misuse, "regMrDmaBuf", "%d bytes at offset %d", size, offset)
+	}
+	if b.fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "copy descriptor %d: %w", fd, err).
+			Try("the descriptor must be open; raise the limit of open files (ulimit -n) if it is EMFILE")
+	}
+	if err := fastpath.TrackFD(b.fd); err != nil {
+		unix.Close(b.fd)
+		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "%w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(b.fd, &st); err != nil {
+		b.Close()
+		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "descriptor %d: %w", fd, err)
+	}
+	b.inode = st.Ino
+	return b, nil
+}
+
+// Close gives up the buffer's own resources; its registrations are released before.
+func (b *Buffer) Close() {
+	if b.fd >= 0 {
+		fastpath.UntrackFD(b.fd)
+		unix.Close(b.fd)
+		b.fd = -1
+	}
+}
+
+// span is the range in whole pages, as it is registered: neighbours in one
+// page then share a registration. A DMA-BUF is widened only as far as it goes.
+func (b *Buffer) span() span {
+	page := uint64(os.Getpagesize())
+	start, end := uint64(b.Addr)&^(page-1), (uint64(b.Addr)+b.Size+page-1)&^(page-1)
+	if end < start { // the last page of the address space
+		end = uint64(b.Addr) + b.Size
+	}
+	s := span{start: start, end: end, offset: b.offset - (uint64(b.Addr) - start)}
+	if b.fd >= 0 && b.offset < uint64(b.Addr)-start {
+		s = span{start: uint64(b.Addr), end: uint64(b.Addr) + b.Size, offset: b.offset}
+	}
+	return s
+}
+
+// Region is one use of a registration. Keys are the card's.
+type Region struct {
+	LKey, RKey uint32
+	How        string // which rung of the ladder took it: "relaxed ordering", "plain", "DMA-BUF", ...
+
+	pd    *PD
+	entry *mrEntry
+}
+
+// Register makes the buffer usable by the card. A range inside one that is
+// registered alike costs nothing but a count.
+func (pd *PD) Register(b *Buffer, access Access) (*Region, error) {
+	a := pd.a
+	key := mrKey{access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, inode: b.inode}
+	s := b.span()
+	if key.dmabuf {
+		key.shift = s.start - s.offset
+	}
+	pd.cache.Lock()
+	defer pd.cache.Unlock()
+	e := pd.cache.find(key, s)
+	if e == nil {
+		keys, how, err := a.register(pd, b, s, access)
+		if err != nil {
+			return nil, err
+		}
+		e = &mrEntry{key: key, span: s, keys: keys, how: how}
+		pd.cache.insert(e)
+		pinned.Add(int64(s.end - s.start))
+	}
+	e.refs++
+	return &Region{LKey: e.keys.lkey, RKey: e.keys.rkey, How: e.how, pd: pd, entry: e}, nil
+}
+
+// Release ends this use; the last one deregisters. Once it returns the card
+// does not touch the memory through this registration, if no use is left.
+func (r *Region) Release() error {
+	pd := r.pd
+	pd.cache.Lock()
+	defer pd.cache.Unlock()
+	e := r.entry
+	if e == nil || e.refs == 0 {
+		return rdma.Errorf(rdma.Internal, "ibv_dereg_mr", "a registration was released twice").On(pd.a.name)
+	}
+	r.entry = nil
+	if e.refs--; e.refs > 0 {
+		return nil
+	}
+	pd.cache.remove(e)
+	pinned.Add(int64(e.span.start) - int64(e.span.end))
+	if errno := pd.a.p.lib.deregMR(e.keys.mr); errno != 0 {
+		return fail("ibv_dereg_mr", pd.a.name, errno, "%d bytes at %#x", e.span.end-e.span.start, e.span.start)
+	}
+	return nil
+}
+
+// register climbs down the ladder: relaxed ordering, plain, and an error that
+// says what was tried.
+func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys, string, error) {
+	lib, length := a.p.lib, s.end-s.start
+	name, plain := "ibv_reg_mr", func(extra Access) (memoryKeys, syscall.Errno) {
+		if extra&relaxedOrdering != 0 {
+			return lib.regMRIova2(pd.raw, uintptr(s.start), length, access|extra)
+		}
+		return lib.regMR(pd.raw, uintptr(s.start), length, access)
+	}
+	how := "plain"
+	if b.fd >= 0 {
+		if why, refused := a.dmabuf.refused(); refused {
+			return memoryKeys{}, "", rdma.Errorf(rdma.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
+				Try("set NCCL_DMABUF_ENABLE=0; nvidia_peermem serves GPU memory without DMA-BUF")
+		}
+		name, how = "ibv_reg_dmabuf_mr", "DMA-BUF"
+		plain = func(extra Access) (memoryKeys, syscall.Errno) {
+			return lib.regDmabufMR(pd.raw, s.offset, length, uintptr(s.start), b.fd, access|extra)
+		}
+	}
+	var tried []string
+	if !b.Strict && a.relaxes() {
+		keys, errno := plain(relaxedOrdering)
+		if errno == 0 {
+			a.relaxed.yes()
+			return keys, how + ", relaxed ordering", nil
+		}
+		if b.fd < 0 {
+			a.relaxed.learn("ibv_reg_mr_iova2", errno)
+		}
+		tried = append(tried, "with relaxed ordering: "+errno.Error())
+	}
+	keys, errno := plain(0)
+	if errno == 0 {
+		if len(tried) > 0 {
+			a.p.log.Info(rdma.Net, "%s registers without relaxed ordering: %s", a.name, tried[0])
+		}
+		return keys, how, nil
+	}
+	what := fmt.Sprintf("%d bytes of %v memory at %#x", length, b.Kind, s.start)
+	if b.fd >= 0 {
+		a.dmabuf.learn(name, errno)
+		what += fmt.Sprintf(", offset %d of descriptor %d", s.offset, b.fd)
+	}
+	if len(tried) > 0 {
+		what += " (" + strings.Join(tried, "; ") + ")"
+	}
+	return memoryKeys{}, "", fail(name, a.name, errno, "%s", what)
+}
+
+// relaxes reports whether relaxed ordering is wanted and not known to be absent.
+func (a *adapter) relaxes() bool {
+	_, refused := a.relaxed.refused()
+	return !refused && a.p.knobs.Int(knob.IBRelaxedOrdering) != 0
+}

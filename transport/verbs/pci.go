@@ -1,0 +1,103 @@
+package verbs
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pciFunction is the real path of the PCI function behind a device, "" for one
+// without hardware. Soft-RoCE has no device link; the network device that it
+// was made on, named in parent, may have one.
+func (h *Host) pciFunction(sysfs string) string {
+	links := []string{filepath.Join(sysfs, "device")}
+	if parent := parentLink(sysfs); parent != "" {
+		links = append(links, filepath.Join(h.Sysfs, "class", "net", parent, "device"))
+	}
+	for _, link := range links {
+		path, err := filepath.EvalSymlinks(link)
+		if err != nil {
+			continue
+		}
+		for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
+			if isPCIFunction(filepath.Base(dir)) {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+// parentLink is the network device that a software device was made on.
+func parentLink(sysfs string) string {
+	name, err := read(sysfs, "parent")
+	if err != nil || strings.ContainsAny(name, "/\x00") {
+		return ""
+	}
+	return name
+}
+
+// isPCIFunction recognises domain:bus:device.function.
+func isPCIFunction(name string) bool {
+	domain, rest, _ := strings.Cut(name, ":")
+	bus, rest, _ := strings.Cut(rest, ":")
+	device, function, _ := strings.Cut(rest, ".")
+	return len(domain) >= 4 && isHex(domain) && len(bus) == 2 && isHex(bus) &&
+		len(device) == 2 && isHex(device) && len(function) == 1 && isHex(function)
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// mergePCI is the path that NCCL is told: the functions of one card, and with
+// vfs its virtual functions, share it, so that NCCL sees them share the slot.
+func mergePCI(path string, vfs bool) string {
+	n := len(path)
+	if n < 4 {
+		return path
+	}
+	if vfs {
+		return path[:n-4] + "00.0"
+	}
+	return path[:n-1] + "0"
+}
+
+// numberPorts gives each device NCCL's port number: the port of the card plus
+// the devices on the same card that come before it. The list is in its final order.
+func numberPorts(devices []*Device) {
+	before := map[string]int{}
+	for _, d := range devices {
+		d.Port = int(d.portNum)
+		if d.PCIPath != "" {
+			d.Port += before[d.PCIPath]
+			before[d.PCIPath]++
+		}
+	}
+}
+
+// orderByPCI sorts by PCI address, so that the ranks of a job agree on the
+// order; devices without an address come last, in the order they had.
+func orderByPCI(devices []*Device) {
+	slices.SortStableFunc(devices, func(a, b *Device) int {
+		switch {
+		case a.function == "" && b.function == "":
+			return 0
+		case a.function == "":
+			return 1
+		case b.function == "":
+			return -1
+		}
+		return cmp.Compare(pciNumber(a.function), pciNumber(b.function))
+	})
+}
+
+// pciNumber is domain:bus:device.function as one number.
+func pciNumber(path string) uint64 {
+	digits := strings.NewReplacer(":", "", ".", "").Replace(filepath.Base(path))
+	n, err := strconv.ParseUint(digits, 16, 64)
+	if err != nil {
+		return 1<<64 - 1
+	}
+	return n
+}

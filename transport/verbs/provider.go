@@ -1,0 +1,122 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// ErrNone is wrapped by errors of Open that are no fault: there is no library,
+// or no device to use. The transport says them at INFO and uses TCP.
+var ErrNone = errors.New("no RDMA here")
+
+// Config is what a provider needs from its process.
+type Config struct {
+	Knobs *knob.Values
+	Log   rdma.Logger
+	Host  *Host // nil: this machine
+
+	lib *calls // tests bring their own library
+}
+
+// Provider is libibverbs with the devices that are in use.
+type Provider struct {
+	lib     *calls
+	library string // its name
+	knobs   *knob.Values
+	log     rdma.Logger
+	host    *Host
+	rules   gidRules
+
+	adapters []*adapter
+	devices  []*Device
+	gdr      gdr
+
+	closing sync.Once
+}
+
+// Open loads the library, opens the devices that the knobs let through and
+// chooses their GIDs. An error that wraps ErrNone is one sentence for the log.
+func Open(cfg Config) (*Provider, error) {
+	if cfg.Knobs == nil {
+		cfg.Knobs = knob.Defaults()
+	}
+	if cfg.Log == nil {
+		cfg.Log = rdma.Discard{}
+	}
+	if cfg.Host == nil {
+		cfg.Host = ThisHost()
+	}
+	if cfg.Knobs.Int(knob.IBDisable) != 0 {
+		return nil, none("NCCL_IB_DISABLE=%d", cfg.Knobs.Int(knob.IBDisable))
+	}
+	p := &Provider{lib: cfg.lib, library: "a test's library", knobs: cfg.Knobs, log: cfg.Log, host: cfg.Host}
+	if p.lib == nil {
+		if err := p.load(); err != nil {
+			return nil, err
+		}
+	}
+	var problems []string
+	p.rules, problems = rulesOf(p.knobs)
+	for _, line := range problems {
+		p.log.Warn("%s", line)
+	}
+	if err := p.discover(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func none(format string, a ...any) error {
+	return rdma.Errorf(rdma.Unsupported, "verbs", format+": %w", append(a, ErrNone)...)
+}
+
+// load tries the user's library first. ibv_fork_init comes before anything
+// that pins memory, so that a forked child keeps its copy of it.
+func (p *Provider) load() error {
+	names := []string{"libibverbs.so.1", "libibverbs.so"}
+	user := p.knobs.Text(knob.IBVerbsLib)
+	if user != "" {
+		names = append([]string{user}, names...)
+	}
+	var whys []string
+	for _, name := range names {
+		lib, err := loadLibrary(name)
+		if err == nil {
+			p.lib, p.library = lib, name
+			break
+		}
+		whys = append(whys, strings.TrimPrefix(fmt.Sprintf("%s: %v", name, err), name+": "+name+": "))
+		if name == user {
+			p.log.Warn("NCCL_IBVERBS_LIB=%s cannot be used: %v", name, err)
+		}
+	}
+	if p.lib == nil {
+		return none("libibverbs cannot be loaded (%s)", strings.Join(whys, "; "))
+	}
+	if errno := p.lib.forkInit(); errno != 0 {
+		p.log.Info(rdma.Init, "%v; a process that forks while RDMA runs may lose pages to its child", fail("ibv_fork_init", "", errno, "%s", p.library))
+	}
+	return nil
+}
+
+// Library is the name under which libibverbs was found.
+func (p *Provider) Library() string { return p.library }
+
+// Devices are the usable ports in NCCL's order; at least one.
+func (p *Provider) Devices() []*Device { return p.devices }
+
+// Close ends the watchers and closes the devices. Everything made on them is
+// closed before. The library never calls it: it keeps devices for its process.
+func (p *Provider) Close() {
+	p.closing.Do(func() {
+		for _, a := range p.adapters {
+			a.close()
+		}
+	})
+}

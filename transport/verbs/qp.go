@@ -1,0 +1,206 @@
+package verbs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// QPState is enum ibv_qp_state.
+type QPState uint32
+
+const (
+	StateReset QPState = iota
+	StateInit
+	StateRTR
+	StateRTS
+	StateSQD
+	StateSQE
+	StateErr
+)
+
+func (s QPState) String() string {
+	if int(s) < 7 {
+		return [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}[s]
+	}
+	return fmt.Sprintf("state %d", uint32(s))
+}
+
+// QPConfig is what a queue pair is made for.
+type QPConfig struct {
+	SendCQ, RecvCQ       *CQ
+	SendDepth, RecvDepth int    // requests outstanding; cut to what the device allows
+	Inline               int    // payload that a request should carry itself; the device may give less or more
+	Access               Access // what the peer may do through it; 0: RemoteWrite
+	Cookie               uint64 // the transport's name for its user, in events
+}
+
+// QP is a reliable connection of one port. The C lane posts to it by its pointer.
+type QP struct {
+	SendDepth, RecvDepth int // as made
+	Inline               int // as made
+	Number               uint32
+	Cookie               uint64
+
+	dev    *Device
+	pd     *PD
+	raw    object
+	access Access
+	close  sync.Once
+
+	life struct {
+		sync.Mutex
+		psn   uint32  // protected; first packet number that this side sends
+		state QPState // protected
+	}
+}
+
+// NewQP makes a queue pair on a port and brings it to INIT.
+func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
+	a := d.adapter
+	if pd.a != a || c.SendCQ.a != a || c.RecvCQ.a != a {
+		return nil, rdma.Errorf(rdma.Internal, "ibv_create_qp", "protection domain or completion queue of another device").On(d.Name)
+	}
+	if c.Access == 0 {
+		c.Access = RemoteWrite
+	}
+	want := qpCap{sendWR: a.depth(c.SendDepth), recvWR: a.depth(c.RecvDepth), inline: max(c.Inline, 0)}
+	raw, number, got, errno := a.createQP(pd, &c, want)
+	if errno != 0 {
+		return nil, fail("ibv_create_qp", d.Name, errno, "%d send and %d receive requests, %d bytes inline, of at most %d requests and %d queue pairs",
+			want.sendWR, want.recvWR, want.inline, a.attr.maxQPWR, a.attr.maxQP)
+	}
+	q := &QP{
+		SendDepth: got.sendWR, RecvDepth: got.recvWR, Inline: got.inline, Number: number, Cookie: c.Cookie,
+		dev: d, pd: pd, raw: raw, access: c.Access,
+	}
+	a.owners.add(raw, q)
+	if err := q.toInit(); err != nil {
+		q.Close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// depth cuts a queue to what the device allows; weft posts piecewise, so a
+// shorter queue is slower at most.
+func (a *adapter) depth(want int) int {
+	if a.attr.maxQPWR > 0 {
+		want = min(want, a.attr.maxQPWR)
+	}
+	return max(want, 1)
+}
+
+// createQP asks for less inline room where the device refuses what was wanted:
+// some round up, some answer EINVAL instead.
+func (a *adapter) createQP(pd *PD, c *QPConfig, want qpCap) (raw object, number uint32, got qpCap, errno syscall.Errno) {
+	last := want.inline + 1
+	for _, inline := range []int{want.inline, 128, 64, 0} {
+		if inline >= last {
+			continue
+		}
+		try := want
+		last, try.inline = inline, inline
+		var e syscall.Errno
+		raw, number, got, e = a.p.lib.createQP(pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
+		if e == 0 {
+			return raw, number, got, 0
+		}
+		if errno == 0 {
+			errno = e
+		}
+		if e != syscall.EINVAL && e != syscall.ENOMEM {
+			break
+		}
+	}
+	return 0, 0, got, errno
+}
+
+// toInit also draws the packet number that this side starts with.
+func (q *QP) toInit() error {
+	psn := rand.Uint32() & psnMask
+	k := q.dev.provider.knobs
+	attr := qpAttr{
+		mask: maskState | maskPkeyIndex | maskPort | maskAccess, state: StateInit,
+		pkeyIndex: uint16(k.Int(knob.IBPkey)), port: q.dev.portNum, access: q.access,
+	}
+	if errno := q.modify(&attr); errno != 0 {
+		return q.stepFailed(&attr, errno, fmt.Sprintf("port %d, partition key index %d (NCCL_IB_PKEY)", attr.port, attr.pkeyIndex))
+	}
+	q.life.Lock()
+	q.life.psn = psn
+	q.life.Unlock()
+	return nil
+}
+
+// Reset brings the queue pair back to INIT, with a new packet number: what it
+// had posted is gone. Both ends do it before they connect again.
+func (q *QP) Reset() error {
+	attr := qpAttr{mask: maskState, state: StateReset}
+	if errno := q.modify(&attr); errno != 0 {
+		return q.stepFailed(&attr, errno, "")
+	}
+	return q.toInit()
+}
+
+// Fence stops the queue pair: nothing that was posted on it takes effect any
+// more once its completions, all of them flushed, are polled.
+func (q *QP) Fence() error {
+	attr := qpAttr{mask: maskState, state: StateErr}
+	if errno := q.modify(&attr); errno != 0 {
+		return q.stepFailed(&attr, errno, "")
+	}
+	return nil
+}
+
+// modify changes the state and remembers it.
+func (q *QP) modify(attr *qpAttr) syscall.Errno {
+	errno := q.dev.provider.lib.modifyQP(q.raw, attr)
+	if errno == 0 && attr.mask&maskState != 0 {
+		q.life.Lock()
+		q.life.state = attr.state
+		q.life.Unlock()
+	}
+	return errno
+}
+
+func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *rdma.Error {
+	text := fmt.Sprintf("queue pair %d to %v", q.Number, attr.state)
+	if what != "" {
+		text += ", " + what
+	}
+	return fail("ibv_modify_qp", q.dev.Name, errno, "%s", text)
+}
+
+// State asks the device. A queue pair that cannot be asked answers the state
+// that it was brought to last.
+func (q *QP) State() QPState {
+	attr, errno := q.dev.provider.lib.queryQP(q.raw)
+	if errno != 0 {
+		q.life.Lock()
+		defer q.life.Unlock()
+		return q.life.state
+	}
+	return attr.state
+}
+
+// Device is the port that the queue pair belongs to.
+func (q *QP) Device() *Device { return q.dev }
+
+// Pointer is struct ibv_qp*, for the C lane.
+func (q *QP) Pointer() uintptr { return uintptr(q.raw) }
+
+// Close destroys the queue pair; whatever was posted on it is over then.
+func (q *QP) Close() (err error) {
+	q.close.Do(func() {
+		q.pd.a.owners.remove(q.raw)
+		if errno := q.dev.provider.lib.destroyQP(q.raw); errno != 0 {
+			err = fail("ibv_destroy_qp", q.dev.Name, errno, "queue pair %d", q.Number)
+		}
+	})
+	return err
+}

@@ -1,0 +1,29 @@
+package verbs
+
+import "math/bits"
+
+// Mb/s of one lane, by the lowest bit that is set in active_speed_ex, else in
+// active_speed; beyond the table the last one counts.
+var laneMbps = [...]int{
+	2500,   // SDR
+	5000,   // DDR
+	10000,  // QDR
+	10000,  // FDR10
+	14000,  // FDR
+	25000,  // EDR
+	50000,  // HDR
+	100000, // NDR
+	200000, // XDR
+}
+
+// lanes by the lowest bit of active_width; beyond the table the last one counts.
+var laneCounts = [...]int{1, 4, 8, 12, 2}
+
+// tableSpeed is Mb/s from what the port says of its lanes.
+func tableSpeed(a *portAttr) int {
+	speed := uint32(a.activeSpeed)
+	if a.activeSpeedEx != 0 {
+		speed = a.activeSpeedEx
+	}
+	return laneMbps[min(bits.TrailingZeros32(speed), len(laneMbps)-1)] * laneCounts[min(bits.TrailingZeros8(a.activeWidth), len(laneCounts)-1)]
+}

@@ -1,0 +1,89 @@
+package verbs
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/transport/rdma"
+)
+
+// Completion is a work completion that did not succeed, as the C lane saw it.
+// QP may be nil when its number is not known any more.
+type Completion struct {
+	Status uint32 // enum ibv_wc_status
+	Vendor uint32 // vendor_err: what the driver's maker knows more
+	QPN    uint32
+	QP     *QP
+	Work   string // what the request was: "data write", "CTS", ...
+}
+
+// wcMeaning says what a status means and its likely causes, most likely first.
+var wcMeaning = [...]struct {
+	name   string
+	cause  rdma.Cause
+	causes []string
+}{
+	0:  {name: "SUCCESS"},
+	1:  {"LOC_LEN_ERR", rdma.Internal, []string{"a request longer than the port's largest message, or a receive shorter than what came"}},
+	2:  {"LOC_QP_OP_ERR", rdma.Internal, []string{"a request that this queue pair cannot do"}},
+	3:  {"LOC_EEC_OP_ERR", rdma.Internal, nil},
+	4:  {"LOC_PROT_ERR", rdma.Host, []string{"memory that is not registered, or was deregistered while in use", "GPU memory whose mapping was revoked"}},
+	5:  {"WR_FLUSH_ERR", rdma.Network, []string{"the queue pair had already failed: the first error on it says why", "the port went down", "a path MTU above what the port carries"}},
+	6:  {"MW_BIND_ERR", rdma.Internal, nil},
+	7:  {"BAD_RESP_ERR", rdma.Network, []string{"an answer that does not fit the request: a faulty NIC, firmware or switch"}},
+	8:  {"LOC_ACCESS_ERR", rdma.Internal, []string{"the peer wrote where this side gave no right to"}},
+	9:  {"REM_INV_REQ_ERR", rdma.Peer, []string{"the peer's NIC refuses the request: its queue pair lacks the right, or the message is too long for it"}},
+	10: {"REM_ACCESS_ERR", rdma.Peer, []string{"the peer deregistered the memory while it was in use", "a key or address that the peer's NIC does not know", "the peer's buffer is shorter"}},
+	11: {"REM_OP_ERR", rdma.Peer, []string{"the peer's NIC failed while it carried the request out", "the peer's memory cannot be reached any more (IOMMU, GPU reset)"}},
+	12: {"RETRY_EXC_ERR", rdma.Network, []string{"the peer's process or host is gone", "the path is cut: cable, switch, VLAN or route", "packets are lost: PFC or ECN is not set up for this traffic class", "the peer's GID changed"}},
+	13: {"RNR_RETRY_EXC_ERR", rdma.Peer, []string{"the peer posted no receive in time: its process hangs or is stopped"}},
+	14: {"LOC_RDD_VIOL_ERR", rdma.Internal, nil},
+	15: {"REM_INV_RD_REQ_ERR", rdma.Peer, nil},
+	16: {"REM_ABORT_ERR", rdma.Peer, []string{"the peer ended the operation"}},
+	17: {"INV_EECN_ERR", rdma.Internal, nil},
+	18: {"INV_EEC_STATE_ERR", rdma.Internal, nil},
+	19: {"FATAL_ERR", rdma.Host, []string{"the NIC or its driver failed"}},
+	20: {"RESP_TIMEOUT_ERR", rdma.Network, []string{"the peer did not answer a READ in time"}},
+	21: {"GENERAL_ERR", rdma.Host, []string{"the NIC or its driver failed"}},
+	22: {"TM_ERR", rdma.Internal, nil},
+	23: {"TM_RNDV_INCOMPLETE", rdma.Internal, nil},
+}
+
+// Explain turns a failed completion into an error of one line: status, vendor
+// code, queue pair, its state and its port's, and the likely causes in order.
+func (c Completion) Explain() *rdma.Error {
+	name, cause, causes := fmt.Sprintf("status %d", c.Status), rdma.Host, []string(nil)
+	if int(c.Status) < len(wcMeaning) {
+		m := &wcMeaning[c.Status]
+		name, cause, causes = m.name, m.cause, m.causes
+	}
+	work := c.Work
+	if work == "" {
+		work = "a request"
+	}
+	text := fmt.Sprintf("%s ended %s (%d), vendor code %#x, queue pair %d", work, name, c.Status, c.Vendor, c.QPN)
+	dev := ""
+	if c.QP != nil {
+		d := c.QP.dev
+		dev = d.Name
+		text += fmt.Sprintf(" in state %v", c.QP.State())
+		if attr, errno := d.provider.lib.queryPort(d.adapter.context, d.portNum); errno == 0 {
+			text += fmt.Sprintf(", port %d %s", d.portNum, portStateName(attr.state))
+		} else {
+			text += fmt.Sprintf(", port %d cannot be queried (%v)", d.portNum, errno)
+		}
+	}
+	e := rdma.Errorf(cause, "completion", "%s", text).On(dev)
+	if len(causes) > 0 {
+		e.Try("likely, in this order: %s", strings.Join(causes, "; "))
+	}
+	return e
+}
+
+func portStateName(state int32) string {
+	names := [...]string{"in no state", "down", "initialising", "armed", "active", "active (deferred)"}
+	if state >= 0 && int(state) < len(names) {
+		return names[state]
+	}
+	return fmt.Sprintf("in state %d", state)
+}
