@@ -20,6 +20,7 @@ const maxSize = 64 << 20
 func bandwidth(c *config) error {
 	var tracks []track
 	var rigs []*rig
+	var hosts []*host.Host
 	defer func() {
 		for _, r := range rigs {
 			r.close()
@@ -30,7 +31,7 @@ func bandwidth(c *config) error {
 		if err != nil {
 			return err
 		}
-		rigs = append(rigs, r)
+		rigs, hosts = append(rigs, r), append(hosts, r.a, r.b)
 		if len(tracks) == 0 {
 			t, err := r.plainTrack()
 			if err != nil {
@@ -48,22 +49,29 @@ func bandwidth(c *config) error {
 	for _, t := range tracks {
 		fmt.Printf("  %24s", t.name)
 	}
-	fmt.Println("   (GB/s; in brackets: of the plain loop)")
+	fmt.Println("   (GB/s; in brackets: of the plain loop; ~: other processes took more than 5 % of the machine)")
 	for size := int64(128 << 10); size <= maxSize; size *= 2 {
 		count := max(512<<20/size, 16)
-		figures := make([][]float64, len(tracks))
+		figures, noisy := make([][]float64, len(tracks)), make([]int, len(tracks))
 		for range c.rounds {
 			for i, t := range tracks {
-				us, err := t.run(size, count)
+				var us float64
+				disturbed, err := calmly(hosts, func() (err error) {
+					us, err = t.run(size, count)
+					return err
+				})
 				if err != nil {
 					return fmt.Errorf("%s, %d bytes: %w", t.name, size, err)
+				}
+				if disturbed {
+					noisy[i]++
 				}
 				figures[i] = append(figures[i], float64(size*count)/us/1e3)
 			}
 		}
 		fmt.Printf("%12d", size)
-		for _, f := range figures {
-			fmt.Printf("  %16.2f (%5.2f)", median(f), median(f)/median(figures[0]))
+		for i, f := range figures {
+			fmt.Printf("  %15.2f%1s (%5.2f)", median(f), mark(noisy[i]), median(f)/median(figures[0]))
 		}
 		fmt.Println()
 	}

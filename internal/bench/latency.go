@@ -35,6 +35,7 @@ var situations = []situation{
 // latency compares an 8-byte ping-pong.
 func latency(c *config) error {
 	var pings []ping
+	var hosts []*host.Host
 	defer func() {
 		for _, p := range pings {
 			p.r.close()
@@ -45,6 +46,7 @@ func latency(c *config) error {
 		if err != nil {
 			return err
 		}
+		hosts = append(hosts, r.a, r.b)
 		if i == 0 {
 			p, err := r.plainPing()
 			if err != nil {
@@ -61,10 +63,18 @@ func latency(c *config) error {
 		pings = append(pings, p)
 	}
 	for _, s := range situations {
+		noisy := make([]int, len(pings))
 		p50, p99, cpu := make([][]float64, len(pings)), make([][]float64, len(pings)), make([][]float64, len(pings))
 		for range c.rounds { // the rounds of all tracks alternate
 			for i, p := range pings {
-				m, t, u, err := p.under(s)
+				var m, t, u float64
+				disturbed, err := calmly(hosts, func() (err error) {
+					m, t, u, err = p.under(s)
+					return err
+				})
+				if disturbed {
+					noisy[i]++
+				}
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", p.name, s.name, err)
 				}
@@ -72,8 +82,8 @@ func latency(c *config) error {
 			}
 		}
 		for i, p := range pings {
-			fmt.Printf("  %-16s %-24s p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)  CPU %6.2f us a message\n", s.name, p.name,
-				median(p50[i]), median(p50[i])/median(p50[0]), median(p99[i]), median(p99[i])/median(p99[0]), median(cpu[i]))
+			fmt.Printf("  %-16s %-24s p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)  CPU %6.2f us a message %s\n", s.name, p.name,
+				median(p50[i]), median(p50[i])/median(p50[0]), median(p99[i]), median(p99[i])/median(p99[0]), median(cpu[i]), mark(noisy[i]))
 		}
 	}
 	return nil
