@@ -15,7 +15,7 @@ import (
 const (
 	attempts  = 8
 	patience  = 5 * time.Second // for the repetitions of one round
-	tolerated = 0.05 // of all cores
+	tolerated = 0.05            // of all cores
 )
 
 // busy is the CPU time of the whole machine since boot; 0 when /proc does not say.
