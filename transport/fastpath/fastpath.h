@@ -31,6 +31,7 @@
 #define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
 #define WF_NONE 0xffffffffu /* no slot */
 #define WF_SIZE_MAX 0x7fffffffu /* largest message */
+#define WF_AHEAD 0xffu /* entry of a send that left before its receive was known */
 #define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
 
 /* Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1, so that no
@@ -62,6 +63,15 @@ enum wf_req_state {
 	WF_REQ_POSTED = 2,  /* on its way */
 	WF_REQ_DONE = 3,    /* complete; test reports it once */
 	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code once */
+	WF_REQ_AHEAD = 5,   /* a small send that leaves before its receive is known */
+};
+
+/* Where a message that came ahead of its receive waits. */
+enum wf_stash_state {
+	WF_STASH_EMPTY = 0,
+	WF_STASH_FILLING = 1, /* its bytes are arriving */
+	WF_STASH_FULL = 2,    /* it waits for a receive of its tag whose CTS is out */
+	WF_STASH_DROP = 3,    /* its bytes are arriving, and nobody wants them: its group is refused */
 };
 
 enum wf_fault_kind {
@@ -101,10 +111,9 @@ struct wf_lane;
 /* What a lane can do. A const table of the provider's package. Each call runs inside the gate, is bounded, never
  * blocks, and answers a negative number after wf_raise. */
 struct wf_lane_ops {
-	int (*send)(struct wf_comm* comm, struct wf_lane* lane);               /* start or continue posted sends, piecewise */
-	int (*cts)(struct wf_comm* comm, struct wf_lane* lane, uint32_t slot); /* queue the CTS of the group in that slot */
-	int (*progress)(struct wf_comm* comm, struct wf_lane* lane);           /* complete what can be completed; > 0: something moved */
-	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);              /* push queued small output; 0: drained, > 0: some left */
+	int (*send)(struct wf_comm* comm, struct wf_lane* lane);     /* start or continue posted sends, piecewise */
+	int (*progress)(struct wf_comm* comm, struct wf_lane* lane); /* complete what can be completed, take CTS in */
+	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);    /* push the CTS of [cts_out, next_seq); 0: drained, > 0: some left */
 };
 
 /* One line of the CTS ring, in the sender's memory. A line is trusted by its own seq, which is stored last. */
@@ -132,10 +141,10 @@ struct wf_req {
 	uint32_t gen;       /* generation in its handle; 0: free */
 	uint32_t state;     /* enum wf_req_state */
 	uint32_t n;         /* entries */
-	uint32_t left;      /* receives: entries whose last byte is not announced */
+	uint32_t left;      /* receives: entries whose last byte is not announced; sends: 1 while not wholly handed over */
 	uint64_t seq;       /* number of its group */
 	uint32_t line;      /* line counter of its group (receives) */
-	uint32_t entry;     /* index in its group (sends) */
+	uint32_t entry;     /* index in its group (sends), or WF_AHEAD */
 	uint32_t cursor;    /* sends: bytes handed to streams so far */
 	uint32_t frames;    /* frames begun and not finished */
 	uint32_t round;     /* the comm's round in which it was last tested */
@@ -157,7 +166,9 @@ struct wf_lane {
 	uint32_t chunk;     /* tcp: bytes per frame */
 	uint32_t rotor;     /* tcp: stream that is tried first; written by: owner */
 	uint32_t cts_bytes; /* tcp: bytes already sent of the CTS group at the queue's head; written by: owner */
-	uint64_t pad[3];
+	uint32_t ahead;     /* messages below this size may leave before their receive is known */
+	uint32_t pad0;
+	uint64_t pad[2];
 };
 
 /* A comm: head of the slab. */
@@ -202,7 +213,7 @@ struct wf_comm {
 	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
 	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
 	uint32_t tx_tail;
-	uint32_t pad3a;
+	uint32_t ahead;       /* 1 + slot of the send that left before its receive was known, or 0 */
 	uint64_t pad3[2];
 
 	/* line 4, receive side. written by: owner */
@@ -212,8 +223,11 @@ struct wf_comm {
 	uint32_t tail_line;   /* line counter below which every line is free again */
 	uint64_t cts_out;     /* first group whose CTS is not wholly sent */
 	uint32_t incomplete;  /* groups that are not complete */
-	uint32_t pad4a;
-	uint64_t pad4[3];
+	uint32_t stash;       /* enum wf_stash_state */
+	uint32_t stash_size;  /* bytes of the stashed message */
+	int32_t stash_tag;
+	uint64_t stash_seq;   /* its group is this one or a later one */
+	uint64_t pad4;
 
 	/* line 5, counters for logs. written by: owner */
 	uint64_t messages;    /* messages whose last byte was handed over or arrived */
@@ -224,11 +238,11 @@ struct wf_comm {
 	uint64_t pad6[208];
 
 	/* second page on: what Free gives back to the system */
-	uint32_t tx[WF_REQUESTS];    /* slots of posted sends, in order */
+	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order; receive side: the stashed message */
 	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
 	uint32_t pad7[8];
-	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
+	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE]; /* receive side: refused groups at seq mod 256, tags in rkey */
 	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
 	uint64_t pad8[192];
 	struct wf_req req[WF_REQUESTS];
@@ -288,19 +302,17 @@ int wf_hold_clear(struct wf_comm* comm); /* 1: no thread is inside the gate */
 void wf_hold_end(struct wf_comm* comm);
 
 struct wf_mr* wf_mr_at(uint32_t index);  /* entry of that number; makes the table reach that far; NULL: errno */
-uint64_t wf_mr_open(struct wf_mr* mr, uint32_t index); /* makes the filled entry valid and returns its handle */
-struct wf_mr* wf_mr_find(uint64_t handle); /* NULL: closed or foreign */
-void wf_mr_close(struct wf_mr* mr);      /* from now on no call accepts its handle */
 
 int wf_process_init(void); /* 0, or errno: fork handler and barrier; any number of times */
 int wf_track_fd(int fd);   /* close it in a forked child; 0, or errno */
 void wf_untrack_fd(int fd);
-void wf_progress_wake(void);
-void wf_set_reaping(uint32_t n); /* connections that still drain: process exit waits for them, at most 2 s */
+extern uint32_t wf_reaping; /* connections that still drain: process exit waits for them, at most 2 s. written by: core */
 
 /* ---- what a lane's provider calls, inside the gate ---- */
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got); /* records a fault; returns -1 */
 void wf_sent(struct wf_comm* comm, uint32_t slot);    /* the send's last byte was handed over */
-void wf_arrived(struct wf_comm* comm, uint32_t slot); /* the group's last byte arrived */
+void wf_arrived(struct wf_comm* comm, uint32_t slot); /* a frame of the group is complete */
+int wf_ahead_find(struct wf_comm* comm, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry); /* enum wf_stash_state: FULL: found; DROP: refused; EMPTY: not known yet */
+void wf_ahead_place(struct wf_comm* comm); /* after CTS left, or the stash is full */
 
 #endif

@@ -82,7 +82,7 @@ func TestSlabsAreRecycled(t *testing.T) {
 }
 
 func TestTrackedDescriptors(t *testing.T) {
-	for fd, ok := range map[int]bool{-1: false, 0: true, 1 << 20: true, 1 << 30: false} {
+	for fd, ok := range map[int]bool{-1: false, 0: true, 1<<20 - 1: true, 1 << 30: false} {
 		if err := fastpath.TrackFD(fd); (err == nil) != ok {
 			t.Errorf("track %d: %v", fd, err)
 		}

@@ -1,10 +1,5 @@
 package fastpath
 
-/*
-#include "fastpath.h"
-*/
-import "C"
-
 import (
 	"fmt"
 	"sync"
@@ -13,7 +8,7 @@ import (
 
 // mrs gives out the entries of the C table of registered memory.
 var mrs struct {
-	mu   sync.Mutex // protects the fields below and every entry's content
+	mu   sync.Mutex // protects the fields below, and which registration an entry is
 	used uint32     // entries above were never used
 	free []uint32
 }
@@ -34,8 +29,8 @@ func RegisterMappedMR(device uint32, addr, base uintptr, length uint64, kind uin
 	if n := len(mrs.free); n > 0 {
 		index = mrs.free[n-1]
 	}
-	mr, err := C.wf_mr_at(C.uint32_t(index))
-	if mr == nil {
+	mr, err := mrAt(index)
+	if err != nil {
 		return 0, fmt.Errorf("fastpath: register %#x+%d: no room for registration %d: %w", uint64(addr), length, index, err)
 	}
 	if n := len(mrs.free); n > 0 {
@@ -43,38 +38,55 @@ func RegisterMappedMR(device uint32, addr, base uintptr, length uint64, kind uin
 	} else {
 		mrs.used++
 	}
-	mr.device, mr.kind = C.uint32_t(device), C.uint32_t(kind)
-	mr.addr, mr.base, mr.length = C.uint64_t(addr), C.uint64_t(base), C.uint64_t(length)
-	mr.cookie, mr.user = C.uint64_t(cookie), 0
-	return uintptr(C.wf_mr_open(mr, C.uint32_t(index))), nil
+	atomic.StoreUint32(&mr.device, device)
+	atomic.StoreUint32(&mr.kind, kind)
+	atomic.StoreUint64(&mr.addr, uint64(addr))
+	atomic.StoreUint64(&mr.base, uint64(base))
+	atomic.StoreUint64(&mr.length, length)
+	atomic.StoreUint64(&mr.cookie, cookie)
+	atomic.StoreUint32(&mr.user, 0)
+	gen := max(1, (atomic.LoadUint32(&mr.last)+1)&wfGenMask)
+	atomic.StoreUint32(&mr.last, gen)
+	atomic.StoreUint32(&mr.gen, gen) // from here on calls accept the handle
+	return wfKindMr<<wfKindShift | uintptr(gen)<<wfGenShift | uintptr(index), nil
+}
+
+// liveMR finds the entry of a handle. The caller holds mrs.mu.
+func liveMR(handle uintptr) (*wfMr, uint32, error) {
+	index := uint64(handle) & (1<<wfGenShift - 1)
+	if handle>>wfKindShift == wfKindMr && index < uint64(mrs.used) {
+		mr, err := mrAt(uint32(index))
+		if err == nil && atomic.LoadUint32(&mr.gen) == uint32(handle>>wfGenShift)&wfGenMask {
+			return mr, uint32(index), nil
+		}
+	}
+	return nil, 0, &HandleError{What: "memory handle", Value: handle}
 }
 
 // LookupMR returns the cookie of a live registration; the error is a *HandleError.
 func LookupMR(handle uintptr) (cookie uint64, err error) {
 	mrs.mu.Lock()
 	defer mrs.mu.Unlock()
-	mr := C.wf_mr_find(C.uint64_t(handle))
-	if mr == nil {
-		return 0, &HandleError{What: "memory handle", Value: handle}
+	mr, _, err := liveMR(handle)
+	if err != nil {
+		return 0, err
 	}
-	return uint64(mr.cookie), nil
+	return atomic.LoadUint64(&mr.cookie), nil
 }
 
 // DeregisterMR ends a registration. It holds every comm of the device that may have a request in that memory; those whose
 // request is not finished fail with code and are returned. After it nothing reads or writes that memory.
 func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	mrs.mu.Lock()
-	mr := C.wf_mr_find(C.uint64_t(handle))
-	if mr == nil {
+	mr, index, err := liveMR(handle)
+	if err != nil {
 		mrs.mu.Unlock()
-		return nil, &HandleError{What: "memory handle", Value: handle}
+		return nil, err
 	}
-	device := uint32(mr.device)
-	C.wf_mr_close(mr)
+	atomic.StoreUint32(&mr.gen, 0)
 	mrs.mu.Unlock()
 
-	C.wf_barrier()
-	comms := users(mr, device)
+	comms := users(mr)
 	if err := holdAll(comms); err != nil {
 		return nil, err // the entry is never used again: a stuck thread may still touch the memory
 	}
@@ -87,7 +99,7 @@ func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	releaseAll(comms)
 
 	mrs.mu.Lock()
-	mrs.free = append(mrs.free, uint32(handle)&wfSlotMask|(uint32(handle>>wfSlabShift)&wfSlabMask)<<16)
+	mrs.free = append(mrs.free, index)
 	mrs.mu.Unlock()
 	return failed, nil
 }
@@ -97,7 +109,7 @@ func (c *Comm) uses(handle uint64) bool {
 	for i := range atomic.LoadUint32(&c.view.slots) {
 		r := &c.view.req[i]
 		switch atomic.LoadUint32(&r.state) {
-		case wfReqMatched, wfReqPosted:
+		case wfReqMatched, wfReqPosted, wfReqAhead:
 			for e := range atomic.LoadUint32(&r.n) {
 				if atomic.LoadUint64(&r.e[e%wfGroup].mr) == handle {
 					return true

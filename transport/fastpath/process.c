@@ -3,24 +3,20 @@
 #include "gate.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define WF_FDS (1u << 22) /* highest descriptor that can be tracked */
+#define WF_FDS (1u << 20) /* descriptors that can be tracked */
 #define WF_DRAIN_MS 2000
 #define WF_SYSTEM_ERROR 2 /* ncclSystemError, in every table */
 
 uint32_t weft_progress_epoch;
 uint32_t wf_forked_child;
+uint32_t wf_reaping;
 
-static uint64_t* wf_fds;    /* a bit per descriptor; NULL: the process cannot be watched */
-static uint32_t wf_fds_top; /* words above hold no bit */
-static uint32_t wf_reaping;
+static uint64_t* wf_fds; /* a bit per descriptor; NULL: forks cannot be watched */
 static uint64_t wf_upcalls_default;
 
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls) { wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls); }
@@ -31,7 +27,7 @@ int weft_forked(void) { return wf_load(wf_forked_child) ? WF_SYSTEM_ERROR : 0; }
 /* Only what is async-signal-safe: the child of a threaded process may do no more. */
 static void wf_in_child(void) {
 	wf_store(wf_forked_child, 1u);
-	for (uint32_t w = 0; w < wf_load(wf_fds_top); w++)
+	for (uint32_t w = 0; w < WF_FDS / 64; w++)
 		for (uint64_t bits = wf_load(wf_fds[w]); bits; bits &= bits - 1) close((int)(w * 64 + (uint32_t)__builtin_ctzll(bits)));
 }
 
@@ -45,22 +41,13 @@ int wf_process_init(void) { return wf_fds ? 0 : ENOMEM; }
 
 int wf_track_fd(int fd) {
 	if (fd < 0 || (uint32_t)fd >= WF_FDS || !wf_fds) return EBADF;
-	uint32_t word = (uint32_t)fd / 64, top = wf_load(wf_fds_top);
-	while (top <= word && !__atomic_compare_exchange_n(&wf_fds_top, &top, word + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
-	__atomic_fetch_or(&wf_fds[word], 1ull << (fd % 64), __ATOMIC_ACQ_REL);
+	__atomic_fetch_or(&wf_fds[fd / 64], 1ull << (fd % 64), __ATOMIC_ACQ_REL);
 	return 0;
 }
 
 void wf_untrack_fd(int fd) {
 	if (fd >= 0 && (uint32_t)fd < WF_FDS && wf_fds) __atomic_fetch_and(&wf_fds[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_ACQ_REL);
 }
-
-void wf_progress_wake(void) {
-	__atomic_fetch_add(&weft_progress_epoch, 1u, __ATOMIC_ACQ_REL);
-	syscall(SYS_futex, &weft_progress_epoch, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-void wf_set_reaping(uint32_t n) { wf_store(wf_reaping, n); }
 
 /* exit() must not cut connections whose last bytes are still on their way. */
 __attribute__((destructor)) static void wf_drain(void) {

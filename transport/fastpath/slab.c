@@ -111,16 +111,4 @@ struct wf_mr* wf_mr_at(uint32_t index) {
 	return table ? table + index % WF_MRS : NULL;
 }
 
-uint64_t wf_mr_open(struct wf_mr* mr, uint32_t index) {
-	uint32_t gen = (wf_get(mr->last) + 1) & WF_GEN_MASK;
-	if (!gen) gen = 1;
-	wf_put(mr->last, gen);
-	wf_store(mr->gen, gen);
-	return wf_handle(WF_KIND_MR, gen, index >> 16, index & WF_SLOT_MASK);
-}
-
-void wf_mr_close(struct wf_mr* mr) { wf_store(mr->gen, 0u); }
-
 struct wf_comm* wf_comm_find(uint64_t h) { return wf_comm_lookup(h); }
-
-struct wf_mr* wf_mr_find(uint64_t h) { return wf_mr_lookup(h); }

@@ -16,8 +16,9 @@ import (
 
 // users lists the comms, by index, that may have a request in a closed registration: its only user, or every comm of the
 // device when several used it, and those that a thread is inside of, which may have looked it up before it was closed.
-func users(mr *C.struct_wf_mr, device uint32) []*Comm {
+func users(mr *wfMr) []*Comm {
 	found := map[uint32]*Comm{}
+	C.wf_barrier()
 	for i := 0; ; i++ {
 		in := uintptr(C.wf_inside(C.uint32_t(i)))
 		if in == 1 {
@@ -28,7 +29,8 @@ func users(mr *C.struct_wf_mr, device uint32) []*Comm {
 			found[index] = registry.find(index)
 		}
 	}
-	switch user := atomic.LoadUint32((*uint32)(&mr.user)); user {
+	device := atomic.LoadUint32(&mr.device)
+	switch user := atomic.LoadUint32(&mr.user); user {
 	case 0:
 	case wfNone:
 		return registry.onDevice(device)

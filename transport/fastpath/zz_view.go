@@ -20,6 +20,7 @@ const (
 	wfCtsBatch    = 4          // queued CTS groups at which irecv sends them itself
 	wfNone        = 0xffffffff // no slot
 	wfSizeMax     = 0x7fffffff // largest message
+	wfAhead       = 0xff       // entry of a send that left before its receive was known
 	wfGroupDone   = 0x80000000 // in wf_comm.group: complete, the low bits are its number of receives
 	// Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1,
 	// so that no handle is 0, 1 or 2, and no handle is an address that a host could dereference by
@@ -55,6 +56,15 @@ const (
 	wfReqPosted  = 2 // on its way
 	wfReqDone    = 3 // complete; test reports it once
 	wfReqRefused = 4 // its group was refused; test reports the comm's refuse_code once
+	wfReqAhead   = 5 // a small send that leaves before its receive is known
+)
+
+// enum wf_stash_state: Where a message that came ahead of its receive waits.
+const (
+	wfStashEmpty   = 0
+	wfStashFilling = 1 // its bytes are arriving
+	wfStashFull    = 2 // it waits for a receive of its tag whose CTS is out
+	wfStashDrop    = 3 // its bytes are arriving, and nobody wants them: its group is refused
 )
 
 // enum wf_fault_kind
@@ -98,9 +108,8 @@ type wfUpcalls struct {
 type wfLaneOps struct {
 	_        structs.HostLayout
 	send     uintptr // start or continue posted sends, piecewise
-	cts      uintptr // queue the CTS of the group in that slot
-	progress uintptr // complete what can be completed; > 0: something moved
-	flush    uintptr // push queued small output; 0: drained, > 0: some left
+	progress uintptr // complete what can be completed, take CTS in
+	flush    uintptr // push the CTS of [cts_out, next_seq); 0: drained, > 0: some left
 }
 
 // wfCtsLine is struct wf_cts_line: One line of the CTS ring, in the sender's memory. A line is trusted
@@ -133,10 +142,10 @@ type wfReq struct {
 	gen      uint32 // generation in its handle; 0: free
 	state    uint32 // enum wf_req_state
 	n        uint32 // entries
-	left     uint32 // receives: entries whose last byte is not announced
+	left     uint32 // receives: entries whose last byte is not announced; sends: 1 while not wholly handed over
 	seq      uint64 // number of its group
 	line     uint32 // line counter of its group (receives)
-	entry    uint32 // index in its group (sends)
+	entry    uint32 // index in its group (sends), or WF_AHEAD
 	cursor   uint32 // sends: bytes handed to streams so far
 	frames   uint32 // frames begun and not finished
 	round    uint32 // the comm's round in which it was last tested
@@ -159,7 +168,9 @@ type wfLane struct {
 	chunk    uint32 // tcp: bytes per frame
 	rotor    uint32 // tcp: stream that is tried first; written by: owner
 	ctsBytes uint32 // tcp: bytes already sent of the CTS group at the queue's head; written by: owner
-	pad      [3]uint64
+	ahead    uint32 // messages below this size may leave before their receive is known
+	pad0     uint32
+	pad      [2]uint64
 }
 
 // wfComm is struct wf_comm: A comm: head of the slab.
@@ -198,7 +209,7 @@ type wfComm struct {
 	ctsEntry    uint32 // entries of it that have arrived (tcp)
 	txHead      uint32 // posted sends that are not wholly handed to streams: tx[tx_head..tx_tail)
 	txTail      uint32
-	pad3a       uint32
+	ahead       uint32 // 1 + slot of the send that left before its receive was known, or 0
 	pad3        [2]uint64
 	nextSeq     uint64 // line 4, receive side. written by: owner
 	tailSeq     uint64 // oldest group that is not complete
@@ -206,8 +217,11 @@ type wfComm struct {
 	tailLine    uint32 // line counter below which every line is free again
 	ctsOut      uint64 // first group whose CTS is not wholly sent
 	incomplete  uint32 // groups that are not complete
-	pad4a       uint32
-	pad4        [3]uint64
+	stash       uint32 // enum wf_stash_state
+	stashSize   uint32 // bytes of the stashed message
+	stashTag    int32
+	stashSeq    uint64 // its group is this one or a later one
+	pad4        uint64
 	messages    uint64 // line 5, counters for logs. written by: owner
 	bytes       uint64
 	pad5        [6]uint64
@@ -217,8 +231,8 @@ type wfComm struct {
 	group       [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
 	match       [8]uint32   // send side: slots matched in the head group
 	pad7        [8]uint32
-	ring        [263]wfCtsLine
-	area        [1536]uint64 // provider memory of the lanes
+	ring        [263]wfCtsLine // receive side: refused groups at seq mod 256, tags in rkey
+	area        [1536]uint64   // provider memory of the lanes
 	pad8        [192]uint64
 	req         [256]wfReq
 }
@@ -267,11 +281,10 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfFault{}.call)-48]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfUpcalls{})-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfUpcalls{}.fault)-0]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfLaneOps{})-32]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfLaneOps{})-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.send)-0]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.cts)-8]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.progress)-16]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.flush)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.progress)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.flush)-16]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfCtsLine{})-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.addr)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.size)-8]
@@ -312,7 +325,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.chunk)-28]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.rotor)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ctsBytes)-36]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ahead)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad0)-44]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad)-48]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-167936]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
@@ -347,7 +362,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsEntry)-224]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txHead)-228]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txTail)-232]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad3a)-236]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-236]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad3)-240]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nextSeq)-256]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tailSeq)-264]
@@ -355,8 +370,11 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tailLine)-276]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsOut)-280]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.incomplete)-288]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad4a)-292]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad4)-296]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-292]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stashSize)-296]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stashTag)-300]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stashSeq)-304]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad4)-312]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]

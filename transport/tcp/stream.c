@@ -4,6 +4,7 @@
  *            frames are gathered into one write, a large one is written from where it lies.
  *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a small
  *            staging buffer on the stack, so that the next header comes with the payload; staging is used up before return.
+ *  ahead     a small message whose CTS is not here yet may leave, one a comm; the receiver stashes it if need be.
  *  CTS       the receiver makes CTS frames from its request slots when they are flushed; the sender reads them into its ring.
  *
  * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
@@ -20,7 +21,7 @@
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
 #define WF_CALL_BYTES (1u << 20) /* bytes that one visit of a stream may move */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
-#define WF_SMALL 1024u           /* a payload up to here is copied behind its header */
+#define WF_SMALL 1024u           /* a payload up to here may go ahead; writes of twice that are copied together */
 #define WF_GATHER 8u             /* frames in one write */
 #define WF_STAGING 2048u
 
@@ -38,6 +39,7 @@ union wf_words {
 /* A frame being written: a header and a payload that lies in the send's buffer. */
 struct wf_piece {
 	union wf_words head;
+	uint64_t data; /* its payload */
 	uint32_t slot;
 	uint32_t done; /* bytes already written */
 };
@@ -75,6 +77,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	if (wf_get(s->tx_slot) != WF_NONE) {
 		p[0].slot = wf_get(s->tx_slot);
 		p[0].done = wf_get(s->tx_done);
+		p[0].data = wf_get(s->tx_data);
 		p[0].head = wf_frame_get(s->tx_frame);
 		bytes = WF_FRAME + p[0].head.frame.len - p[0].done;
 		n = 1;
@@ -86,8 +89,10 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		uint32_t len = size - at < chunk ? size - at : chunk;
 		p[n].slot = slot;
 		p[n].done = 0;
+		p[n].data = wf_get(r->e[0].data) + at;
 		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
 			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
+		if (wf_get(r->entry) == WF_AHEAD) p[n].head.frame.kind = WF_FRAME_AHEAD, p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag);
 		bytes += len;
 		cursor = at + len;
 		if (cursor == size) {
@@ -98,35 +103,22 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	return n;
 }
 
-/* Writes the pieces with one call; small ones are copied together, the payload of a large one goes from its place. */
-static ssize_t wf_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t* want) {
-	unsigned char buf[WF_GATHER * WF_FRAME + 2 * WF_SMALL]; /* gathering stops at WF_SMALL, with at most one more payload */
+/* Writes the pieces with one call; small ones are copied together, which is cheaper than a vector. */
+static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t* want) {
+	unsigned char buf[2 * WF_SMALL];
 	struct iovec iov[2 * WF_GATHER];
-	uint32_t used = 0;
-	int vecs = 0;
+	size_t vecs = 0, used = 0;
 	*want = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t skip = p[i].done < WF_FRAME ? 0 : p[i].done - WF_FRAME;
-		uint32_t left = p[i].head.frame.len - skip;
-		const unsigned char* data = (const unsigned char*)(uintptr_t)wf_get(c->req[p[i].slot].e[0].data) + p[i].head.frame.offset + skip;
-		if (!vecs || (unsigned char*)iov[vecs - 1].iov_base + iov[vecs - 1].iov_len != buf + used) iov[vecs++] = (struct iovec){buf + used, 0};
-		uint32_t start = used;
-		if (p[i].done < WF_FRAME) {
-			memcpy(buf + used, p[i].head.byte + p[i].done, WF_FRAME - p[i].done);
-			used += WF_FRAME - p[i].done;
-		}
-		if (left <= WF_SMALL) {
-			memcpy(buf + used, data, left);
-			used += left;
-			left = 0;
-		}
-		iov[vecs - 1].iov_len += used - start;
-		if (!iov[vecs - 1].iov_len) vecs--;
-		if (left) iov[vecs++] = (struct iovec){(void*)(uintptr_t)data, left < WF_CALL_BYTES ? left : WF_CALL_BYTES};
-		*want += used - start + (left < WF_CALL_BYTES ? left : WF_CALL_BYTES);
+		uint32_t head = p[i].done < WF_FRAME ? WF_FRAME - p[i].done : 0, skip = p[i].done + head - WF_FRAME;
+		uint32_t left = p[i].head.frame.len - skip < WF_CALL_BYTES ? p[i].head.frame.len - skip : WF_CALL_BYTES;
+		if (head) iov[vecs++] = (struct iovec){p[i].head.byte + p[i].done, head};
+		if (left) iov[vecs++] = (struct iovec){(unsigned char*)(uintptr_t)p[i].data + skip, left};
+		*want += head + left;
 	}
-	if (vecs == 1) return send((int)wf_get(s->fd), iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return sendmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = (size_t)vecs}, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (*want > sizeof buf) return sendmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = vecs}, MSG_NOSIGNAL | MSG_DONTWAIT);
+	for (size_t v = 0; v < vecs; used += iov[v++].iov_len) memcpy(buf + used, iov[v].iov_base, iov[v].iov_len);
+	return send((int)wf_get(s->fd), buf, used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* k bytes of the pieces were written: takes from tx what was begun, ends what is finished, keeps what is cut. */
@@ -142,6 +134,7 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 		uint32_t left = WF_FRAME + p[i].head.frame.len - p[i].done;
 		if (k < left) {
 			wf_put(s->tx_slot, p[i].slot);
+			wf_put(s->tx_data, p[i].data);
 			wf_put(s->tx_done, p[i].done + (uint32_t)k);
 			wf_frame_put(s->tx_frame, &p[i].head);
 			return;
@@ -160,7 +153,7 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		struct wf_stream* s = wf_stream_at(l, rotor);
 		uint32_t n = wf_gather(c, l, s, p);
 		size_t want = 0;
-		ssize_t k = n ? wf_write(c, s, p, n, &want) : 0;
+		ssize_t k = n ? wf_write(s, p, n, &want) : 0;
 		if (k < 0 && !wf_not_now(errno)) return wf_broken(l, rotor, "send", k, errno);
 		if (k > 0) wf_written(c, s, p, n, (size_t)k);
 		moved += k > 0 ? (uint32_t)k : 0;
@@ -183,16 +176,41 @@ static int wf_wrong(struct wf_lane* l, const struct wf_frame* f, const char* whe
 
 /* A frame's payload is complete. */
 static void wf_landed(struct wf_comm* c, uint32_t slot) {
-	struct wf_req* r = &c->req[slot];
-	uint32_t frames = wf_get(r->frames) - 1;
-	wf_put(r->frames, frames);
-	if (!frames && !wf_get(r->left)) wf_arrived(c, slot);
+	if (slot != WF_NONE) {
+		wf_arrived(c, slot);
+		return;
+	}
+	wf_put(c->stash, (uint32_t)(wf_get(c->stash) == WF_STASH_DROP ? WF_STASH_EMPTY : WF_STASH_FULL));
+	wf_ahead_place(c);
+}
+
+/* An AHEAD header arrived. 1: it has become the DATA header of its receive; 0: the payload goes to the stash; -1: fault. */
+static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_frame* f) {
+	uint32_t slot = 0, entry = 0;
+	if (f->len != f->size || f->size > WF_SMALL) return wf_wrong(l, f, "size of a message ahead", WF_SMALL, f->size);
+	if (!f->seq || f->seq + WF_LINES < wf_get(c->next_seq) || wf_get(c->stash)) return wf_wrong(l, f, "unexpected message ahead", wf_get(c->next_seq), f->seq);
+	int found = wf_ahead_find(c, f->seq, (int32_t)f->offset, &slot, &entry);
+	if (found == WF_STASH_FULL && f->size <= wf_get(c->req[slot].e[entry].cap)) {
+		f->kind = WF_FRAME_DATA, f->entry = (uint8_t)entry, f->offset = 0, f->seq = wf_get(c->req[slot].seq);
+		return 1;
+	}
+	wf_put(c->stash, (uint32_t)(found ? WF_STASH_DROP : WF_STASH_FILLING));
+	wf_put(c->stash_size, f->size);
+	wf_put(c->stash_tag, (int32_t)f->offset);
+	wf_put(c->stash_seq, f->seq);
+	wf_put(s->rx_slot, WF_NONE);
+	wf_put(s->rx_data, (uint64_t)(uintptr_t)c->tx);
+	wf_put(s->rx_left, f->len);
+	if (!f->len) wf_landed(c, WF_NONE);
+	return 0;
 }
 
 /* A DATA header arrived: every field is the peer's word, so every field is checked. Bytes are booked when announced; what
  * was announced in full takes no further frame, so nothing is written after the group is complete. */
 static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
 	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
+	int rc = f.kind == WF_FRAME_AHEAD ? wf_ahead_frame(c, l, s, &f) : 1;
+	if (rc < 1) return rc;
 	if (f.kind != WF_FRAME_DATA) return wf_wrong(l, &f, "frame is not DATA", WF_FRAME_DATA, f.kind);
 	if (f.seq < wf_get(c->tail_seq) || f.seq >= wf_get(c->cts_out)) return wf_wrong(l, &f, "no receive has this seq", wf_get(c->tail_seq), f.seq);
 	uint32_t slot = wf_get(c->group[f.seq % WF_LINES]);
@@ -309,13 +327,7 @@ static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 
 /* ---- CTS, from the receiver ---- */
 
-/* The queue is [cts_out, next_seq) itself: the frames are made from the request slots when they are sent. */
-static int wf_stream_cts(struct wf_comm* c, struct wf_lane* l, uint32_t slot) {
-	(void)c, (void)l, (void)slot;
-	return 0;
-}
-
-/* Sends queued CTS with one write. 0: all are out, 1: some are left. */
+/* Sends the CTS of [cts_out, next_seq), made from the request slots, with one write. 0: all are out, 1: some are left. */
 static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_frame buf[64];
 	if (wf_get(c->kind) != WF_KIND_RECV || wf_get(l->index)) return 0;
@@ -339,6 +351,7 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	}
 	wf_put(c->cts_out, first);
 	wf_put(l->cts_bytes, skip);
+	wf_ahead_place(c);
 	return first < next;
 }
 
@@ -346,7 +359,6 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 
 static const struct wf_lane_ops wf_stream_ops = {
 	.send = wf_stream_send,
-	.cts = wf_stream_cts,
 	.progress = wf_stream_progress,
 	.flush = wf_stream_flush,
 };
@@ -370,7 +382,10 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 		wf_put(s->rx_left, 0u);
 	}
 	wf_put(c->nlanes, lane + 1);
-	for (uint32_t i = 0; i <= lane; i++) wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
+	for (uint32_t i = 0; i <= lane; i++) {
+		wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
+		wf_put(c->lanes[i].ahead, before + n > 1 ? 0 : WF_SMALL + 1);
+	}
 }
 
 uint32_t wf_stream_detach(struct wf_comm* c, int* fds, uint32_t room) {

@@ -2,20 +2,23 @@
  *
  * Every frame begins with 32 bytes, little endian:
  *
- *    0  kind   1   2 CTS (receiver to sender, on stream 0), 3 DATA (sender to receiver, on any stream)
- *    1  entry  1   index in the group, 0..7
+ *    0  kind   1   2 CTS (receiver to sender, on stream 0), 3 DATA (sender to receiver, on any stream), 4 AHEAD
+ *    1  entry  1   index in the group, 0..7; AHEAD: 255
  *    2  lane   1   lane of the comm
  *    3  hop    1   0; relays count it
  *    4  epoch  2   the lane's, 0 until a lane is replaced
  *    6  flags  2   CTS: receives in the group, 1..8; DATA: 0
  *    8  len    4   payload bytes that follow; CTS: 0
  *   12  size   4   DATA: bytes of the whole message; CTS: bytes that the receive takes
- *   16  offset 8   DATA: where in the message the payload belongs; CTS: the tag
- *   24  seq    8   number of the group, from 1
+ *   16  offset 8   DATA: where in the message the payload belongs; CTS, AHEAD: the tag
+ *   24  seq    8   number of the group, from 1; AHEAD: of the first group that the sender knows nothing of
  *
  * A frame names (seq, entry, offset), never a key or an address: there is nothing to forge. A group's CTS are n frames in
  * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
- * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames. */
+ * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames.
+ *
+ * AHEAD is a message of at most 1 KiB that leaves before its CTS, on a comm of one stream. It belongs to the first receive of its
+ * tag in the first group, from seq on, that has one. The next AHEAD leaves after the CTS of that group was seen. */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H
 
@@ -23,6 +26,7 @@
 
 #define WF_FRAME_CTS 2
 #define WF_FRAME_DATA 3
+#define WF_FRAME_AHEAD 4
 
 struct wf_frame {
 	uint8_t kind, entry, lane, hop;
@@ -37,6 +41,7 @@ struct wf_stream {
 	uint32_t tx_slot;  /* send whose frame is partly written; WF_NONE: none */
 	uint32_t tx_done;  /* bytes of header and payload written of it */
 	uint32_t rx_have;  /* header bytes arrived */
+	uint64_t tx_data;  /* payload of that frame */
 	uint64_t rx_data;  /* where the next payload byte goes */
 	uint32_t rx_left;  /* payload bytes still to come; then the next header */
 	uint32_t rx_slot;  /* receive they belong to */

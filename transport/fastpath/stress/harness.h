@@ -74,7 +74,9 @@ static inline void* register_memory(void* p, size_t n, uint32_t index) {
 	wf_put(mr->base, (uint64_t)(uintptr_t)p);
 	wf_put(mr->length, (uint64_t)n);
 	wf_store(mr->user, 0u);
-	return (void*)(uintptr_t)wf_mr_open(mr, index);
+	wf_put(mr->last, wf_get(mr->last) + 1);
+	wf_store(mr->gen, wf_get(mr->last));
+	return (void*)(uintptr_t)wf_handle(WF_KIND_MR, wf_get(mr->last), index >> 16, index & WF_SLOT_MASK);
 }
 
 /* Holds the gate as the core does. */
@@ -91,7 +93,7 @@ static inline int wf_comm_uses(struct wf_comm* c, uint64_t mr) {
 	for (uint32_t s = 0; s < slots; s++) {
 		struct wf_req* r = &c->req[s];
 		uint32_t state = wf_get(r->state);
-		if (state != WF_REQ_MATCHED && state != WF_REQ_POSTED) continue;
+		if (state != WF_REQ_MATCHED && state != WF_REQ_POSTED && state != WF_REQ_AHEAD) continue;
 		for (uint32_t i = 0; i < wf_get(r->n); i++)
 			if (wf_get(r->e[i].mr) == mr) return 1;
 	}

@@ -30,22 +30,28 @@ static void garbage(uint64_t seed) {
 			int tags[2] = {1, 2};
 			CHECK(weft_irecv(h, 2, d, sizes, tags, m, NULL, &req[i]) == 0 && req[i], "irecv");
 		}
+		uint32_t size = 0, at = 0, entry = 0;
+		uint64_t seq = 1;
 		for (int n = 0; n < 40 && !rc; n++) {
-			struct wf_frame f = {.kind = sender ? WF_FRAME_CTS : WF_FRAME_DATA, .entry = draw(&s) % 3 ? (uint8_t)(n % 2) : (uint8_t)draw(&s), .flags = sender ? 2 : 0,
-				.len = draw(&s) % 3 || sender ? 0 : (uint32_t)(draw(&s) % 600), .size = (uint32_t)(draw(&s) % 600), .offset = (uint32_t)(draw(&s) % 4 ? 0 : draw(&s) % 600),
-				.seq = (uint64_t)n / 2 + 1 + (draw(&s) % 8 == 0)};
-			if (draw(&s) % 16 == 0) ((unsigned char*)&f)[draw(&s) % 32] ^= (unsigned char)draw(&s);
-			if (f.len < 600 && !sender && draw(&s) % 2) f.len = f.size;
+			if (!at) size = (uint32_t)(draw(&s) % 513);
+			uint32_t len = draw(&s) % 2 || sender ? size - at : (uint32_t)(draw(&s) % (size - at + 1));
+			if (!len && size) len = size - at;
+			struct wf_frame f = {.kind = sender ? WF_FRAME_CTS : WF_FRAME_DATA, .entry = (uint8_t)entry, .flags = sender ? 2 : 0, .len = sender ? 0 : len,
+				.size = size, .offset = sender ? entry + 1 : at, .seq = seq};
+			if (!sender && !at && len == size && draw(&s) % 3 == 0) f.kind = WF_FRAME_AHEAD, f.entry = 255, f.offset = entry + 1;
+			at = sender || at + len == size ? 0 : at + len;
+			if (!at) seq += entry, entry = !entry;
+			if (draw(&s) % 10 == 0) ((unsigned char*)&f)[draw(&s) % 32] ^= (unsigned char)(1u << draw(&s) % 8);
 			unsigned char bytes[32 + 1024];
 			memcpy(bytes, &f, 32);
 			memset(bytes + 32, n, 1024);
-			size_t len = 32 + (f.len < 1024 ? f.len : 1024), cut = draw(&s) % len;
+			size_t whole = 32 + (f.len < 1024 ? f.len : 1024), cut = draw(&s) % whole;
 			CHECK(send(p[1], bytes, cut, 0) == (ssize_t)cut, "send");
 			int done = 0;
 			void* r = NULL;
 			rc = sender ? weft_isend(h, mem, 8, 1, mr, NULL, &r) : weft_test(req[draw(&s) % 4], &done, NULL);
 			if (rc == 3) rc = 0; /* a request that was done before */
-			CHECK(send(p[1], bytes + cut, len - cut, 0) == (ssize_t)(len - cut), "send");
+			CHECK(send(p[1], bytes + cut, whole - cut, 0) == (ssize_t)(whole - cut), "send");
 		}
 		hold(c);
 		wf_comm_close(c);

@@ -208,7 +208,7 @@ static void* service(void* seed) {
 		CHECK(!wf_comm_uses(c, (uint64_t)(uintptr_t)h), "used?");
 		if (draw(&s) % 8 == 0) usleep(200);
 		wf_hold_end(c);
-		wf_mr_close(mr);
+		wf_store(mr->gen, 0u);
 		CHECK(!wf_mr_lookup((uint64_t)(uintptr_t)h), "closed");
 		sched_yield();
 	}
@@ -310,7 +310,7 @@ static void* deregister(void* seed) {
 	for (int i = 0; i < CONNS; i++) {
 		usleep(draw(&s) % 3000);
 		struct actor* a = draw(&s) % 2 ? &conns[i].tx : &conns[i].rx;
-		wf_mr_close(wf_mr_lookup((uint64_t)(uintptr_t)a->mr));
+		wf_store(wf_mr_lookup((uint64_t)(uintptr_t)a->mr)->gen, 0u);
 		hold(a->c);
 		int used = wf_comm_uses(a->c, (uint64_t)(uintptr_t)a->mr);
 		wf_comm_fail(a->c, wf_get(a->c->gen), CODE_CLOSED);

@@ -1,0 +1,102 @@
+/* exec.h: what the calls of the executor share. */
+#ifndef WEFT_EXEC_H
+#define WEFT_EXEC_H
+
+#include "gate.h"
+
+WF_HIDDEN int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t got);
+WF_HIDDEN int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call);
+WF_HIDDEN void wf_flush_list(struct wf_thread* t, const char* call);
+WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
+
+static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }
+
+/* Takes a request slot; the last one freed is the one in the cache. */
+static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot) {
+	uint32_t s = wf_get(c->free_head);
+	if (s != WF_NONE) {
+		wf_put(c->free_head, wf_get(c->req[s].next));
+	} else {
+		s = wf_get(c->slots);
+		if (s == WF_REQUESTS) return NULL;
+		wf_put(c->slots, s + 1);
+	}
+	uint32_t gen = (wf_get(c->req_gen) + 1) & WF_GEN_MASK;
+	if (!gen) gen = 1;
+	wf_put(c->req_gen, gen);
+	wf_put(c->outstanding, wf_get(c->outstanding) + 1);
+	struct wf_req* r = &c->req[s];
+	wf_put(r->gen, gen);
+	wf_put(r->frames, 0u);
+	wf_put(r->round, wf_get(c->round));
+	*slot = s;
+	return r;
+}
+
+static inline void wf_give(struct wf_comm* c, uint32_t slot) {
+	struct wf_req* r = &c->req[slot];
+	wf_put(r->gen, 0u);
+	wf_put(r->state, (uint32_t)WF_REQ_FREE);
+	wf_put(r->next, wf_get(c->free_head));
+	wf_put(c->free_head, slot);
+	wf_put(c->outstanding, wf_get(c->outstanding) - 1);
+}
+
+static inline void* wf_request(struct wf_comm* c, struct wf_req* r, uint32_t slot) {
+	return (void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, wf_get(r->gen), wf_get(c->index), slot);
+}
+
+/* Fills one entry after checking that the buffer lies inside a live registration of the comm's device. */
+static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, uint64_t size, int tag, void* mhandle) {
+	uint64_t addr = (uint64_t)(uintptr_t)data;
+	if (wf_unlikely(size > WF_SIZE_MAX)) return wf_raise(WF_FAULT_ARGUMENT, "size above 2^31-1", 0, 0, WF_SIZE_MAX, size);
+	if (wf_likely(size)) {
+		struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
+		if (wf_unlikely(!mr || wf_get(mr->device) != wf_get(c->device)))
+			return wf_raise(WF_FAULT_MR, mr ? "memory registered on another device" : "memory handle is not registered", 0, 0, size, addr);
+		uint64_t start = wf_get(mr->addr), length = wf_get(mr->length);
+		if (wf_unlikely(addr < start || size > length || addr - start > length - size))
+			return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
+		addr = addr - start + wf_get(mr->base);
+		uint32_t user = wf_load(mr->user), me = wf_get(c->index) + 1;
+		if (wf_unlikely(user != me && user != WF_NONE)) /* deregMr holds the only user, or every comm */
+			if (user || !__atomic_compare_exchange_n(&mr->user, &user, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) wf_store(mr->user, WF_NONE);
+	}
+	wf_put(e->data, addr);
+	wf_put(e->mr, (uint64_t)(uintptr_t)mhandle);
+	wf_put(e->tag, tag);
+	return 0;
+}
+
+/* Lets every lane start or continue posted sends, or look for what has arrived. */
+static inline int wf_lanes(struct wf_comm* c, int send) {
+	int rc = 0;
+	if (send && !wf_get(c->unsent)) return 0;
+	for (uint32_t n = 0; n < wf_get(c->nlanes) && rc >= 0; n++)
+		rc = (send ? wf_ops(&c->lanes[n])->send : wf_ops(&c->lanes[n])->progress)(c, &c->lanes[n]);
+	return rc;
+}
+
+/* What every call on a comm begins with. 1: inside the gate of *c; 0: *rc is the answer. */
+static inline int wf_begin(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** t, struct wf_comm** c, int* rc) {
+	uint64_t h = (uint64_t)(uintptr_t)comm;
+	*t = wf_self;
+	*rc = wf_unlikely(wf_load(wf_forked_child)) ? weft_forked() : 0;
+	if (wf_likely(request)) *request = NULL;
+	if (wf_unlikely(*rc)) return 0;
+	if (wf_unlikely(!*t) && !(*t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
+	else if (wf_unlikely(!request)) *rc = wf_bad(call, WF_FAULT_ARGUMENT, "request is NULL", 0);
+	if (wf_unlikely(*rc)) return 0;
+	*c = wf_comm_lookup(h);
+	if (wf_likely(*c && wf_handle_kind(h) == kind)) {
+		if (wf_unlikely(!wf_enter(*t, *c))) return 0; /* *rc is 0: try again */
+		*rc = (int)(uint32_t)wf_load((*c)->error);
+		if (wf_likely(!*rc && wf_load((*c)->state) == WF_COMM_OPEN)) return 1;
+		wf_leave(*t);
+		if (*rc) return 0;
+	}
+	*rc = wf_bad(call, WF_FAULT_HANDLE, kind == WF_KIND_SEND ? "not a live send comm" : "not a live receive comm", h);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* send.c: isend, and how sends find their receives.
+ *
+ * A small send whose receive is not known yet goes ahead of it, one a comm: when the CTS of a group with its tag arrives, it
+ * takes the first such line before any other send does, and the receiver gives it to the same receive. It ends when that
+ * group is posted, like the group's other sends. */
+#include "exec.h"
+
+/* The head group's first unmatched line of that tag, or -1; *n: receives in the group, 0: no group yet. */
+static inline int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
+	struct wf_cts_line* line = &c->ring[wf_get(c->head_line) % WF_LINES];
+	uint64_t seq = wf_get(c->head_seq);
+	*n = wf_load(line[0].seq) == seq ? wf_get(line[0].n_i) >> 16 : 0;
+	for (uint32_t i = 0; i < *n && wf_load(line[i].seq) == seq; i++)
+		if (!(wf_get(c->head_mask) >> i & 1) && wf_get(line[i].tag) == tag) return (int)i;
+	return -1;
+}
+
+/* Ends the group's matched sends; those still to come end at once. */
+static void wf_refuse_group(struct wf_comm* c) {
+	for (uint32_t i = 0; i < WF_GROUP; i++)
+		if (wf_get(c->head_mask) >> i & 1) wf_put(c->req[wf_get(c->match[i])].state, (uint32_t)WF_REQ_REFUSED);
+	wf_put(c->head_refused, 1u);
+}
+
+static void wf_queue(struct wf_comm* c, uint32_t slot) {
+	uint32_t tail = wf_get(c->tx_tail);
+	wf_put(c->tx[tail % WF_REQUESTS], slot);
+	wf_put(c->tx_tail, tail + 1);
+	wf_put(c->req[slot].left, 1u);
+	wf_put(c->unsent, wf_get(c->unsent) + 1);
+}
+
+/* Every line of the head group is matched: post its sends, unless it was refused, and move the head. */
+static int wf_post_group(struct wf_comm* c, uint32_t n) {
+	for (uint32_t i = 0; i < n && !wf_get(c->head_refused); i++) {
+		uint32_t slot = wf_get(c->match[i]), gone = wf_get(c->req[slot].entry) == WF_AHEAD;
+		wf_put(c->req[slot].state, (uint32_t)(gone && !wf_get(c->req[slot].left) ? WF_REQ_DONE : WF_REQ_POSTED));
+		if (!gone) wf_queue(c, slot);
+	}
+	wf_put(c->head_seq, wf_get(c->head_seq) + 1);
+	wf_put(c->head_line, wf_get(c->head_line) + n);
+	wf_put(c->head_mask, 0u);
+	wf_put(c->head_refused, 0u);
+	return wf_lanes(c, 1);
+}
+
+/* The send takes line i of the n of the head group; the last one posts it. */
+static int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_t n) {
+	struct wf_req* r = &c->req[slot];
+	uint32_t size = wf_get(r->e[0].size), mask = wf_get(c->head_mask) | 1u << i;
+	uint64_t room = wf_get(c->ring[wf_get(c->head_line) % WF_LINES + i].size);
+	int rc = 0;
+	wf_put(r->state, (uint32_t)(wf_get(c->head_refused) ? WF_REQ_REFUSED : WF_REQ_MATCHED));
+	wf_put(c->match[i], slot);
+	wf_put(c->head_mask, mask);
+	if (wf_unlikely(size > room && !wf_get(c->head_refused))) {
+		wf_refuse_group(c);
+		rc = wf_raise(WF_FAULT_TOO_LARGE, "send is larger than its receive", 0, wf_get(c->head_seq), room, size);
+		wf_self->fault.entry = i;
+	}
+	return mask == (1u << n) - 1 && wf_post_group(c, n) < 0 ? -1 : rc;
+}
+
+/* Takes CTS in; the send that went ahead is the first to get a line. */
+int wf_poll_cts(struct wf_comm* c) {
+	uint32_t n, slot = wf_get(c->ahead) - 1;
+	if (wf_lanes(c, 0) < 0) return -1;
+	int i = slot == WF_NONE ? -1 : wf_match(c, wf_get(c->req[slot].e[0].tag), &n);
+	if (i < 0) return 0;
+	wf_put(c->ahead, 0u);
+	return wf_place(c, slot, (uint32_t)i, n);
+}
+
+int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+	struct wf_thread* t;
+	struct wf_comm* c;
+	int rc;
+	if (wf_unlikely(!wf_begin("isend", WF_KIND_SEND, sendComm, request, &t, &c, &rc))) return rc;
+	uint32_t n = 1, slot;
+	int i = wf_get(c->ahead) ? -1 : wf_match(c, tag, &n);
+	int ahead = i < 0 && !n && size < wf_get(c->lanes[0].ahead) && !wf_get(c->unsent);
+	if (i < 0 && !ahead) {
+		if (wf_lanes(c, 1) < 0 || wf_poll_cts(c) < 0) return wf_leave_fault(t, c, "isend");
+		i = wf_match(c, tag, &n);
+	}
+	struct wf_req* r = i < 0 && !ahead ? NULL : wf_take(c, &slot);
+	if (!r) goto leave;
+	if (wf_unlikely(wf_buffer(c, &r->e[0], data, size, tag, mhandle) < 0)) {
+		wf_give(c, slot);
+		return wf_leave_fault(t, c, "isend");
+	}
+	wf_put(r->e[0].size, (uint32_t)size);
+	wf_put(r->n, 1u);
+	wf_put(r->left, 0u);
+	wf_put(r->seq, wf_get(c->head_seq));
+	wf_put(r->entry, ahead ? WF_AHEAD : (uint32_t)i);
+	wf_put(r->cursor, 0u);
+	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
+	*request = wf_request(c, r, slot);
+	if (ahead) {
+		wf_put(r->state, (uint32_t)WF_REQ_AHEAD);
+		wf_put(c->ahead, slot + 1);
+		wf_queue(c, slot);
+	}
+	if (wf_unlikely((ahead ? wf_lanes(c, 1) : wf_place(c, slot, (uint32_t)i, n)) < 0)) {
+		if (t->fault.kind != WF_FAULT_TOO_LARGE) *request = NULL; /* a lane failed: the code is the answer */
+		return wf_leave_fault(t, c, "isend");
+	}
+leave:
+	wf_leave(t);
+	wf_flush_list(t, "isend");
+	return 0;
+}
+
+void wf_sent(struct wf_comm* c, uint32_t slot) {
+	struct wf_req* r = &c->req[slot];
+	if (wf_get(r->state) == WF_REQ_POSTED) wf_put(r->state, (uint32_t)WF_REQ_DONE);
+	wf_put(r->left, 0u);
+	wf_put(c->unsent, wf_get(c->unsent) - 1);
+	wf_put(c->messages, wf_get(c->messages) + 1);
+	wf_put(c->bytes, wf_get(c->bytes) + wf_get(r->e[0].size));
+}

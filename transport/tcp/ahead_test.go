@@ -1,0 +1,138 @@
+package tcp_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"weft/transport/hostcalls"
+)
+
+// A small send may leave before its receive is posted. Whatever comes then, it reaches the first receive of its tag.
+func TestAheadFindsItsReceive(t *testing.T) {
+	type group []int32 // tags of the receives
+	for _, c := range []struct {
+		what   string
+		groups []group
+		tag    int32
+		group  int // where the message belongs
+		entry  int
+	}{
+		{"the next receive", []group{{7}}, 7, 0, 0},
+		{"a later group", []group{{1}, {2}, {7}}, 7, 2, 0},
+		{"a later entry", []group{{1, 7, 7}}, 7, 0, 1},
+		{"the first of two groups", []group{{1}, {7, 7}, {7}}, 7, 1, 0},
+	} {
+		for _, size := range []int{0, 8, 1024} {
+			for _, posted := range []int{0, 1, len(c.groups)} { // groups that are posted before the message leaves
+				t.Run(fmt.Sprintf("%s/%d bytes/%d posted", c.what, size, posted), func(t *testing.T) {
+					tx, rx := connected(t, 1, 120)
+					off := func(g, i int) int { return (g*8 + i) * 2000 }
+					var receives []uintptr
+					post := func(upTo int) {
+						for g := len(receives); g < upTo; g++ {
+							var bufs []hostcalls.Buf
+							for i, tag := range c.groups[g] {
+								bufs = append(bufs, rx.buf(off(g, i), 1500, tag))
+							}
+							r, rc := hostcalls.Irecv(rx.handle, bufs...)
+							if rc != 0 || r == 0 {
+								t.Fatalf("irecv answers %#x, %d", r, rc)
+							}
+							receives = append(receives, r)
+						}
+					}
+					post(posted)
+					copy(tx.mem, bytes.Repeat([]byte{0xaa}, size))
+					first, rc := hostcalls.Isend(tx.handle, tx.buf(0, size, c.tag))
+					if rc != 0 || first == 0 {
+						t.Fatalf("isend answers %#x, %d", first, rc)
+					}
+					if posted == 0 {
+						if done, _, rc := hostcalls.Test(first); done || rc != 0 {
+							t.Fatalf("without a receive: done %v, code %d", done, rc)
+						}
+					}
+					post(len(c.groups))
+					requests := append([]uintptr{first}, receives...)
+					for g, tags := range c.groups {
+						for i, tag := range tags {
+							if g == c.group && i == c.entry {
+								continue
+							}
+							tx.mem[off(g, i)+5000] = byte(1 + g*8 + i)
+							// the host's order: tags assign within the head group
+							requests = append(requests, isend(t, tx, tx.buf(off(g, i)+5000, 1500, tag)))
+						}
+					}
+					sizes, rc := finish(t, requests...)
+					if rc != 0 {
+						t.Fatalf("code %d", rc)
+					}
+					for g, tags := range c.groups {
+						for i := range tags {
+							want, first := 1500, byte(1+g*8+i)
+							if g == c.group && i == c.entry {
+								want, first = size, 0xaa
+							}
+							if int(sizes[1+g][i]) != want || (want > 0 && rx.mem[off(g, i)] != first) {
+								t.Errorf("group %d entry %d: %d bytes, first %#x", g, i, sizes[1+g][i], rx.mem[off(g, i)])
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A message that is ahead and too large is refused when its receive is known, whether it was read by then or not.
+func TestAheadIsRefused(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("read %v/receive later %v", read, late), func(t *testing.T) {
+				tx, rx := connected(t, 1, 121)
+				var bad, s uintptr
+				var rc int32
+				if !late {
+					bad, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+				}
+				copy(tx.mem, "too large to fit")
+				if s, rc = hostcalls.Isend(tx.handle, tx.buf(0, 16, 0)); s == 0 || rc != 0 {
+					t.Fatalf("isend answers %#x, %d", s, rc)
+				}
+				if late {
+					bad, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+				}
+				poll := func(n int) {
+					for range n {
+						if done, _, rc := hostcalls.Test(bad); done || rc != 0 {
+							t.Fatalf("done %v, code %d", done, rc)
+						}
+					}
+				}
+				if poll(1); read { // the first one sends the CTS
+					poll(4)
+				}
+				if _, rc := finish(t, s); rc == 0 {
+					t.Fatal("the send ends well")
+				}
+				if err := rx.comm.RefuseGroup(1, 55); err != nil { // the core's part
+					t.Fatal(err)
+				}
+				if done, _, rc := hostcalls.Test(bad); !done || rc != 55 {
+					t.Errorf("the receive: done %v, code %d", done, rc)
+				}
+				if !bytes.Equal(rx.mem[:16], make([]byte, 16)) {
+					t.Error("bytes of a refused message were written")
+				}
+				// The comm lives on, and the dropped message takes no other receive.
+				good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, 8, 0))
+				copy(tx.mem, "12345678")
+				if _, rc := finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 || string(rx.mem[64:72]) != "12345678" {
+					t.Errorf("code %d, bytes %q", rc, rx.mem[64:72])
+				}
+			})
+		}
+	}
+}
