@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -75,7 +76,7 @@ func newStorm(r *rig, n int64) (*crowd, error) {
 			return nil, err
 		}
 	}
-	if _, err := r.b.Call("service", "conn.listen", host.Args{"ctx", r.nb.Ctx, "n", n, "handles", s.handlesB, "comms", s.listens}); err != nil {
+	if err := s.listen(); err != nil {
 		return nil, err
 	}
 	text, err := r.b.Read(s.handlesB, 128*n)
@@ -83,6 +84,40 @@ func newStorm(r *rig, n int64) (*crowd, error) {
 		return nil, err
 	}
 	return s, r.a.Write(s.handlesA, text)
+}
+
+// listen opens a rendezvous for every connection, as NCCL does.
+func (s *crowd) listen() error {
+	var pending []*host.Pending
+	for i := range s.n {
+		pending = append(pending, s.r.b.Go("service", "net.listen", host.Args{"ctx", s.r.nb.Ctx, "handle", s.handlesB + host.Ptr(128*i)}))
+	}
+	var comms []byte
+	for _, p := range pending {
+		rep, err := p.Wait()
+		if err != nil {
+			return err
+		}
+		comms = binary.LittleEndian.AppendUint64(comms, uint64(rep.Ptr("comm")))
+	}
+	return s.r.b.Write(s.listens, comms)
+}
+
+// closeAll closes every comm of an array in a host.
+func (s *crowd) closeAll(h *host.Host, cmd string, array host.Ptr) error {
+	comms, err := h.Read(array, 8*s.n)
+	if err != nil {
+		return err
+	}
+	var pending []*host.Pending
+	for i := range s.n {
+		pending = append(pending, h.Go("service", cmd, host.Args{"comm", host.Ptr(binary.LittleEndian.Uint64(comms[8*i:]))}))
+	}
+	for _, p := range pending {
+		_, e := p.Wait()
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // connect connects all, at most inflight at a time, and accepts them.
@@ -95,9 +130,9 @@ func (s *crowd) connect(inflight int64) (connected, accepted *host.Reply, err er
 }
 
 func (s *crowd) close() error {
-	_, errA := s.r.a.Call("service", "conn.close", host.Args{"n", s.n, "comms", s.sends, "kind", "send"})
-	_, errB := s.r.b.Call("service", "conn.close", host.Args{"n", s.n, "comms", s.recvs, "kind", "recv"})
-	_, errL := s.r.b.Call("service", "conn.close", host.Args{"n", s.n, "comms", s.listens, "kind", "listen"})
+	errA := s.closeAll(s.r.a, "net.closeSend", s.sends)
+	errB := s.closeAll(s.r.b, "net.closeRecv", s.recvs)
+	errL := s.closeAll(s.r.b, "net.closeListen", s.listens)
 	for _, m := range []struct {
 		h *host.Host
 		p host.Ptr

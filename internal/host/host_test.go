@@ -79,10 +79,6 @@ func TestMemory(t *testing.T) {
 	if err := h.Check(p, 1001, 42); err == nil || !strings.Contains(err.Error(), "offset 500") {
 		t.Errorf("a changed byte: %v", err)
 	}
-	r, err := h.Call("main", "mem.sum", host.Args{"addr", p, "size", 0})
-	if want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"; err != nil || r.Str("sha256") != want {
-		t.Errorf("sha256 of nothing is %s (%v)", r.Str("sha256"), err)
-	}
 	if err := h.Free(p); err != nil {
 		t.Error(err)
 	}
@@ -141,12 +137,17 @@ func TestForkAndSignals(t *testing.T) {
 	if _, err := h.Call("main", "sig.install", host.Args{"sig", int(syscall.SIGUSR1)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Call("main", "sig.raise", host.Args{"sig", int(syscall.SIGUSR1)}); err != nil {
+	if err := h.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.Call("main", "sig.count", host.Args{"sig", int(syscall.SIGUSR1)})
-	if err != nil || r.Int("count") != 1 {
-		t.Errorf("counted %d signals (%v)", r.Int("count"), err)
+	for wait := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		r, err := h.Call("main", "sig.count", host.Args{"sig", int(syscall.SIGUSR1)})
+		if err == nil && r.Int("count") == 1 && h.Signals(int(syscall.SIGUSR1)) == 1 {
+			break
+		}
+		if err != nil || time.Now().After(wait) {
+			t.Fatalf("counted %d signals (%v)", r.Int("count"), err)
+		}
 	}
 }
 

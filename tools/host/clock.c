@@ -44,15 +44,12 @@ static int by_value(const void* a, const void* b) {
 }
 
 void percentiles(struct req* q, int64_t* ns, int n) {
-  static const struct {
-    const char* key;
-    int per_mille;
-  } p[] = {{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p999", 999}, {"max", 1000}};
+  static const char* const key[] = {"p50", "p90", "p99", "p999", "max"};
+  static const int per_mille[] = {500, 900, 990, 999, 1000};
+  double sum = 0;
   if (n <= 0) return;
   qsort(ns, (size_t)n, sizeof *ns, by_value);
-  double sum = 0;
   for (int i = 0; i < n; i++) sum += (double)ns[i];
-  for (size_t i = 0; i < sizeof p / sizeof *p; i++)
-    out_num(q, p[i].key, ns[(int64_t)(n - 1) * p[i].per_mille / 1000]);
+  for (int i = 0; i < 5; i++) out_num(q, key[i], ns[(int64_t)(n - 1) * per_mille[i] / 1000]);
   out_double(q, "mean", sum / n);
 }

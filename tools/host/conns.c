@@ -15,20 +15,6 @@
 
 enum { HANDLE = 128 };
 
-static void c_listen(struct req* q) {
-  const struct table* t = table_of(q, "net");
-  if (!t) return;
-  char* handles = ptr(q, "handles");
-  void** comms = ptr(q, "comms");
-  const int64_t n = num(q, "n", 1), t0 = now_ns();
-  for (int64_t i = 0; i < n; i++) {
-    const int rc = LOOP("listen", t->listen(t, ptr(q, "ctx"), (int)num(q, "dev", 0),
-                                            handles + i * HANDLE, &comms[i]));
-    if (rc != 0) return loop_failed(q, "listen", rc);
-  }
-  out_double(q, "us", (double)(now_ns() - t0) / 1000);
-}
-
 /* Makes n connections, at most inflight at a time, and times each from its first call. */
 static void storm(struct req* q, int (*once)(struct req*, const struct table*, int64_t i, void** comm),
                   const struct table* t, void** comms) {
@@ -146,33 +132,11 @@ static void c_move(struct req* q) {
   free(buf);
 }
 
-static void c_close(struct req* q) {
-  const struct table* t = table_of(q, "net");
-  if (!t) return;
-  void** comms = ptr(q, "comms");
-  const char* kind = str(q, "kind", "send");
-  const enum slot s = *kind == 's' ? S_closeSend : *kind == 'r' ? S_closeRecv : S_closeListen;
-  const int64_t n = num(q, "n", 1), t0 = now_ns();
-  for (int64_t i = 0; i < n; i++) {
-    const int rc = LOOP("close", ((int (*)(void*))slot_fn(t, s))(comms[i]));
-    if (rc != 0) return loop_failed(q, slot_names[s], rc);
-  }
-  out_double(q, "us", (double)(now_ns() - t0) / 1000);
-}
-
 /* Plain TCP: sockets with the options that are asked for. */
-static socklen_t address(const struct req* q, struct sockaddr_storage* ss) {
-  const char* a = str(q, "addr", "127.0.0.1");
-  const uint16_t port = htons((uint16_t)num(q, "port", 0));
-  memset(ss, 0, sizeof *ss);
-  if (strchr(a, ':')) {
-    struct sockaddr_in6* v6 = (struct sockaddr_in6*)(void*)ss;
-    *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = port};
-    return inet_pton(AF_INET6, a, &v6->sin6_addr) == 1 ? sizeof *v6 : 0;
-  }
-  struct sockaddr_in* v4 = (struct sockaddr_in*)(void*)ss;
-  *v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = port};
-  return inet_pton(AF_INET, a, &v4->sin_addr) == 1 ? sizeof *v4 : 0;
+static struct sockaddr_in address(const struct req* q) {
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)num(q, "port", 0))};
+  inet_pton(AF_INET, str(q, "addr", "127.0.0.1"), &a.sin_addr);
+  return a;
 }
 
 static void options(const struct req* q, int fd) {
@@ -183,11 +147,10 @@ static void options(const struct req* q, int fd) {
 }
 
 static int plain_connect(const struct req* q) {
-  struct sockaddr_storage ss;
-  const socklen_t len = address(q, &ss);
-  const int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const struct sockaddr_in a = address(q);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0) options(q, fd);
-  if (fd >= 0 && connect(fd, (struct sockaddr*)&ss, len) == 0) {
+  if (fd >= 0 && connect(fd, (const struct sockaddr*)&a, sizeof a) == 0) {
     fcntl(fd, F_SETFL, O_NONBLOCK);
     return fd;
   }
@@ -196,16 +159,16 @@ static int plain_connect(const struct req* q) {
 }
 
 static void c_plain_listen(struct req* q) {
-  struct sockaddr_storage ss;
-  socklen_t len = address(q, &ss);
-  const int one = 1, fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  struct sockaddr_in a = address(q);
+  socklen_t len = sizeof a;
+  const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   options(q, fd);
-  if (bind(fd, (struct sockaddr*)&ss, len) != 0 || listen(fd, 4096) != 0 ||
-      getsockname(fd, (struct sockaddr*)&ss, &len) != 0)
+  if (bind(fd, (struct sockaddr*)&a, len) != 0 || listen(fd, 4096) != 0 ||
+      getsockname(fd, (struct sockaddr*)&a, &len) != 0)
     return fail(q, "usage", "listen: %s", strerror(errno));
   out_num(q, "fd", fd);
-  out_num(q, "port", ntohs(((struct sockaddr_in*)(void*)&ss)->sin_port));
+  out_num(q, "port", ntohs(a.sin_port));
 }
 
 static void c_plain_connect(struct req* q) {
@@ -252,9 +215,8 @@ static void c_plain_storm(struct req* q) {
 }
 
 const struct command conn_commands[] = {
-    {"conn.listen", c_listen},       {"conn.connect", c_connect},
-    {"conn.accept", c_accept},       {"conn.move", c_move},
-    {"conn.close", c_close},         {"plain.listen", c_plain_listen},
+    {"conn.connect", c_connect},     {"conn.accept", c_accept},
+    {"conn.move", c_move},           {"plain.listen", c_plain_listen},
     {"plain.connect", c_plain_connect}, {"plain.accept", c_plain_accept},
     {"plain.close", c_plain_close},  {"plain.storm", c_plain_storm},
     {NULL, NULL}};

@@ -169,10 +169,6 @@ bool clock_late(const struct clock* c, struct req* q); /* past its limit: fail()
 void clock_cpu(const struct clock* c, struct req* q);
 void loop_failed(struct req* q, const char* slot, int rc);
 void percentiles(struct req* q, int64_t* ns, int n);
-void sha256_start(void* state);
-void sha256_add(void* state, const void* p, size_t n);
-void sha256_end(void* state, uint8_t out[32]);
-enum { SHA256_STATE = 128 };
 void pattern_fill(void* p, size_t n, uint64_t seed);
 size_t pattern_check(const void* p, size_t n, uint64_t seed, int64_t* first);
 

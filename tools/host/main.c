@@ -77,8 +77,8 @@ void req_run(struct req* q) {
   free(t.s);
 }
 
-static void work(struct worker* w) {
-  me = w;
+static void* work(void* worker) {
+  struct worker* w = me = worker;
   for (;;) {
     pthread_mutex_lock(&w->mu);
     while (!w->head) pthread_cond_wait(&w->some, &w->mu);
@@ -90,7 +90,7 @@ static void work(struct worker* w) {
       const char* how = str(q, "how", "exit");
       const int code = (int)num(q, "code", 0);
       if (strcmp(how, "_exit") == 0) _exit(code);
-      if (strcmp(how, "return") == 0 && w == &workers[0]) return;
+      if (strcmp(how, "return") == 0 && w == &workers[0]) return NULL;
       exit(code);
     }
     req_run(q);
@@ -98,11 +98,6 @@ static void work(struct worker* w) {
     free(q->line);
     free(q);
   }
-}
-
-static void* thread_main(void* arg) {
-  work(arg);
-  return NULL;
 }
 
 static struct worker* worker_named(const char* name) {
@@ -119,33 +114,20 @@ static struct worker* worker_named(const char* name) {
   return w;
 }
 
-static void reject(uint64_t id, const char* why) {
-  struct text t = {0};
-  text_add(&t, "%llu err code=usage msg=", (unsigned long long)id);
-  text_escaped(&t, why);
-  text_add(&t, "\n");
-  line_write(t.s, t.len);
-  free(t.s);
-}
-
 static void take(char* line) {
   struct req* q = calloc(1, sizeof *q);
-  if (!q || !req_parse(q, line, true)) {
-    reject(q ? q->id : 0, "not a request: ID THREAD COMMAND key=value ...");
-    free(line);
-    free(q);
-    return;
+  if (!q) abort();
+  if (!req_parse(q, line, true)) {
+    q->cmd = "(not a request: ID THREAD COMMAND key=value ...)";
+    q->thread = "main";
   }
   const bool fresh = nworkers;
   const int before = nworkers;
   struct worker* w = worker_named(q->thread);
-  if (!w) {
-    reject(q->id, "too many threads");
-    return;
-  }
+  if (!w) w = &workers[0]; /* too many threads: the first one does the rest */
   if (fresh && nworkers > before) {
     pthread_t t;
-    pthread_create(&t, NULL, thread_main, w);
+    pthread_create(&t, NULL, work, w);
     pthread_setname_np(t, w->name);
     pthread_detach(t);
   }

@@ -77,8 +77,7 @@ static void c_dmabuf(struct req* q) {
   const int dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
   const int mem = memfd_create("weft-dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   int fd = -1;
-  if (dev >= 0 && mem >= 0 && ftruncate(mem, (off_t)size) == 0 &&
-      fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK) == 0) {
+  if (dev >= 0 && mem >= 0 && ftruncate(mem, (off_t)size) == 0 && fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK) == 0) {
     struct udmabuf_create c = {.memfd = (uint32_t)mem, .flags = UDMABUF_FLAGS_CLOEXEC, .size = size};
     fd = ioctl(dev, UDMABUF_CREATE, &c);
   }
@@ -168,18 +167,8 @@ static void c_protect(struct req* q) {
     fail(q, "usage", "mprotect: %s", strerror(errno));
 }
 
-static void c_sum(struct req* q) {
-  char state[SHA256_STATE];
-  uint8_t sum[32];
-  sha256_start(state);
-  sha256_add(state, ptr(q, "addr"), (size_t)num(q, "size", 0));
-  sha256_end(state, sum);
-  text_add(&q->out, " sha256=");
-  text_hex(&q->out, sum, sizeof sum);
-}
-
 const struct command mem_commands[] = {
     {"mem.alloc", c_alloc},   {"mem.free", c_free}, {"mem.dmabuf", c_dmabuf},
     {"mem.fill", c_fill},     {"mem.check", c_check}, {"mem.read", c_read},
-    {"mem.write", c_write},   {"mem.protect", c_protect}, {"mem.sum", c_sum},
+    {"mem.write", c_write},   {"mem.protect", c_protect},
     {NULL, NULL}};

@@ -236,14 +236,9 @@ static void c_install(struct req* q) {
 
 static void c_count(struct req* q) { out_num(q, "count", (int64_t)counts[num(q, "sig", 0) & 63]); }
 
-static void c_raise(struct req* q) {
-  const int sig = (int)num(q, "sig", 0);
-  if (kill(getpid(), sig) != 0) fail(q, "usage", "kill %d: %s", sig, strerror(errno));
-}
-
 const struct command proc_commands[] = {
     {"proc.stat", c_stat},     {"proc.getenv", c_getenv}, {"proc.setenv", c_setenv},
     {"proc.rlimit", c_rlimit}, {"proc.pin", c_pin},       {"proc.sleep", c_sleep},
     {"proc.burn", c_burn},     {"proc.fork", c_fork},     {"proc.reap", c_reap},
-    {"sig.install", c_install}, {"sig.count", c_count},   {"sig.raise", c_raise},
+    {"sig.install", c_install}, {"sig.count", c_count},  
     {"fd.cloexec", c_cloexec}, {NULL, NULL}};

@@ -138,8 +138,7 @@ static int call(const struct table* t, enum slot s, struct req* q, struct io* io
       case S_regMr:
         return t->regMr(t, comm, io->data[0], io->sizes[0], (int)num(q, "type", 1), &io->out);
       case S_isend:
-        return t->isend(t, comm, io->data[0], io->sizes[0], io->tags[0], io->mh[0], io->ph[0],
-                        &io->out);
+        return t->isend(t, comm, io->data[0], io->sizes[0], io->tags[0], io->mh[0], io->ph[0], &io->out);
       case S_irecv:
         return t->irecv(t, comm, io->n, io->data, io->sizes, io->tags, io->mh, io->ph, &io->out);
       default:

@@ -18,39 +18,30 @@ static void out_props_str(struct req* q, const char* key, const char* s, int fil
 #define CAT2(a, b, c) a##b##c
 #define CAT(a, b, c) CAT2(a, b, c)
 #define TYPE(name) CAT(name##_v, V, _t)
+#define QUOTED(x) #x
+#define QUOTE(x) QUOTED(x)
 
 #define V 2
-#define HEADER "net_v2.h"
 #include "net_call.inc"
 #define V 3
-#define HEADER "net_v3.h"
 #include "net_call.inc"
 #define V 4
-#define HEADER "net_v4.h"
 #include "net_call.inc"
 #define V 5
-#define HEADER "net_v5.h"
 #include "net_call.inc"
 #define V 6
-#define HEADER "net_v6.h"
 #include "net_call.inc"
 #define V 7
-#define HEADER "net_v7.h"
 #include "net_call.inc"
 #define V 8
-#define HEADER "net_v8.h"
 #include "net_call.inc"
 #define V 9
-#define HEADER "net_v9.h"
 #include "net_call.inc"
 #define V 10
-#define HEADER "net_v10.h"
 #include "net_call.inc"
 #define V 11
-#define HEADER "net_v11.h"
 #include "net_call.inc"
 #define V 12
-#define HEADER "net_v12.h"
 #include "net_call.inc"
 #define V 3
 #include "coll_call.inc"
