@@ -20,7 +20,7 @@ ci-library: $(STEP)
 
 # No cross compiler is assumed: the packages without C must compile and vet for arm64, layout assertions included.
 ci-arm64: $(STEP)
-	@$(STEP) "arm64" env GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./abi/... ./headers/... ./gen/... ./transport/wire/... ./transport/rdma/... ./internal/knob/... ./tools/weft/...
+	@$(STEP) "arm64" env GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./abi/... ./collnet/... ./profiler/... ./headers/... ./gen/... ./transport/wire/... ./transport/rdma/... ./internal/knob/... ./tools/weft/...
 
 ci-lint: $(STEP)
 	@$(STEP) "lint-c" $(MAKE) --no-print-directory lint-c
