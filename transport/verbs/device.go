@@ -150,7 +150,7 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 	if !ok {
 		return nil, "NCCL_IB_HCA leaves it out"
 	}
-	gids, why, err := p.rules.choose(a.name, port, attr.linkLayer, p.readGIDs(a, port, &attr, links))
+	gids, why, err := p.chooseGID(a, port, &attr, links)
 	if err != nil {
 		rdma.Say(p.log, err)
 		return nil, "no usable GID"
@@ -161,9 +161,9 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 			MTU: mtuBytes(attr.activeMTU), RailID: rail, PlaneID: plane,
 		},
 		InfiniBand: attr.linkLayer == linkInfiniBand, NIC: a.name, Firmware: a.attr.firmware,
-		provider: p, adapter: a, portNum: port, function: p.host.pciFunction(a.sysfs),
+		provider: p, adapter: a, portNum: port,
 	}
-	d.PCIPath = mergePCI(d.function, p.knobs.Int(knob.IBMergeVFs) != 0)
+	d.function, d.PCIPath = p.host.pciPaths(a.sysfs, p.knobs.Int(knob.IBMergeVFs) != 0)
 	d.now.gids, d.now.port = gids, attr
 	if !d.InfiniBand {
 		d.addresses(gids, links)

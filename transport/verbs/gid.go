@@ -116,11 +116,15 @@ func PairGIDs(local, remote []GID) (l, r GID, reach Reach) {
 }
 
 // readGIDs lists the usable entries of a port's table. An entry that cannot be
-// read, is empty, or whose network device is down or elsewhere is absent.
-func (p *Provider) readGIDs(a *adapter, port uint8, attr *portAttr, links []Link) []GID {
+// read, is empty, or whose network device is down or elsewhere is absent. The
+// error is for a table that cannot be read at all.
+func (p *Provider) readGIDs(a *adapter, port uint8, attr *portAttr, links []Link) ([]GID, error) {
 	entries, errno := p.lib.queryGIDTable(a.context, max(attr.gidTableLen, 1)*max(int(a.attr.ports), 1))
 	if errno != 0 {
 		entries = p.readGIDsOneByOne(a, port, attr, links)
+		if len(entries) == 0 && !p.lib.lacks["ibv_query_gid_table"] {
+			return nil, fail("ibv_query_gid_table", a.name, errno, "port %d, whose entries one by one are none", port)
+		}
 	}
 	var all []GID
 	for _, e := range entries {
@@ -135,7 +139,16 @@ func (p *Provider) readGIDs(a *adapter, port uint8, attr *portAttr, links []Link
 		}
 		all = append(all, g)
 	}
-	return all
+	return all, nil
+}
+
+// chooseGID reads the table and orders it.
+func (p *Provider) chooseGID(a *adapter, port uint8, attr *portAttr, links []Link) ([]GID, string, error) {
+	all, err := p.readGIDs(a, port, attr, links)
+	if err != nil {
+		return nil, "", err
+	}
+	return p.rules.choose(a.name, port, attr.linkLayer, all)
 }
 
 // placeGID finds the network device behind a RoCE GID and with it the subnet;
@@ -212,7 +225,7 @@ func (d *Device) RefreshGIDs() error {
 	if errno != 0 {
 		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)
 	}
-	gids, why, err := p.rules.choose(a.name, d.portNum, attr.linkLayer, p.readGIDs(a, d.portNum, &attr, links))
+	gids, why, err := p.chooseGID(a, d.portNum, &attr, links)
 	if err != nil {
 		return err
 	}

@@ -8,23 +8,29 @@ import (
 	"strings"
 )
 
-// pciFunction is the real path of the PCI function behind a device, "" for one
-// without hardware. Soft-RoCE has no device link; the network device that it
-// was made on, named in parent, may have one.
-func (h *Host) pciFunction(sysfs string) string {
-	links := []string{filepath.Join(sysfs, "device")}
-	if parent := parentLink(sysfs); parent != "" {
-		links = append(links, filepath.Join(h.Sysfs, "class", "net", parent, "device"))
+// pciPaths finds the PCI function behind a device and the path that NCCL is
+// told; both "" for one without hardware. Soft-RoCE has no device link; the
+// network device that it was made on, named in parent, may have one, and is no
+// virtual function of an RDMA card.
+func (h *Host) pciPaths(sysfs string, mergeVFs bool) (function, path string) {
+	if function = pciFunction(filepath.Join(sysfs, "device")); function != "" {
+		return function, mergePCI(function, mergeVFs)
 	}
-	for _, link := range links {
-		path, err := filepath.EvalSymlinks(link)
-		if err != nil {
-			continue
-		}
-		for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
-			if isPCIFunction(filepath.Base(dir)) {
-				return dir
-			}
+	if parent := parentLink(sysfs); parent != "" {
+		function = pciFunction(filepath.Join(h.Sysfs, "class", "net", parent, "device"))
+	}
+	return function, function
+}
+
+// pciFunction is the PCI function that a link leads to or below.
+func pciFunction(link string) string {
+	path, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return ""
+	}
+	for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
+		if isPCIFunction(filepath.Base(dir)) {
+			return dir
 		}
 	}
 	return ""

@@ -1,0 +1,183 @@
+package verbs
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/transport/rdma"
+)
+
+// eventful gives the fake a descriptor for events.
+func eventful(t *testing.T, f *fakeLib) *fakeLib {
+	f.events = make(chan asyncEvent, 16)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.eventPipe = [2]*os.File{r, w}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return f
+}
+
+func (f *fakeLib) send(t *testing.T, e asyncEvent) {
+	f.events <- e
+	if _, err := f.eventPipe[1].Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func receive[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing came within a minute")
+	}
+	return v
+}
+
+func TestFatalEventsReachWhomTheyConcern(t *testing.T) {
+	for _, quiet := range []string{"1", "0"} {
+		f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+		b := newBench(t, f, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": quiet})
+		q, err := b.qp(QPConfig{Cookie: 42})
+		if err != nil {
+			t.Fatal(err)
+		}
+		came := make(chan Event, 16)
+		stop := b.d.Subscribe(func(e Event) { came <- e })
+		for _, c := range []struct {
+			raw   asyncEvent
+			fatal bool
+			part  string
+		}{
+			{asyncEvent{kind: EventQPFatal, element: q.raw}, true, "QP fatal error: queue pair "},
+			{asyncEvent{kind: EventQPAccessErr, element: q.raw}, true, "in state INIT"},
+			{asyncEvent{kind: EventCQErr, element: b.cq.raw}, true, "completion queue of 512"},
+			{asyncEvent{kind: EventDeviceFatal}, true, "all of the device"},
+			{asyncEvent{kind: EventCommEst, element: q.raw}, false, ""},
+			{asyncEvent{kind: EventQPFatal, element: 0x7}, false, ""}, // somebody else's
+			{asyncEvent{kind: EventKind(99)}, false, ""},
+		} {
+			f.send(t, c.raw)
+			e := receive(t, came)
+			if got := e.Err != nil; got != (c.fatal && quiet == "1") || e.Kind != c.raw.kind || e.NIC != "a" {
+				t.Errorf("%v: %+v", c.raw.kind, e)
+			}
+			if e.Err != nil && (!strings.Contains(e.Err.Error(), c.part) || e.Err.Cause != rdma.Host || !strings.HasPrefix(e.Err.Error(), "asynchronous event on a: ")) {
+				t.Errorf("%v: %v", c.raw.kind, e.Err)
+			}
+			if c.raw.element == q.raw && (e.QP != q || e.QP.Cookie != 42) || c.raw.element == b.cq.raw && e.CQ != b.cq {
+				t.Errorf("%v: %+v", c.raw.kind, e)
+			}
+		}
+		if n := b.log.Count("WARN asynchronous event"); quiet == "0" && n != 4 {
+			t.Errorf("%d warnings: %q", n, b.log.Lines())
+		}
+		stop()
+		f.send(t, asyncEvent{kind: EventDeviceFatal})
+		q.Close()
+		b.end()
+		if len(came) != 0 {
+			t.Error("an event came after stop")
+		}
+	}
+}
+
+func TestPortEventsAreKept(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	b := newBench(t, f, nil)
+	came := make(chan Event, 16)
+	b.d.Subscribe(func(e Event) { came <- e })
+	f.send(t, asyncEvent{kind: EventPortErr, port: 1})
+	if e := receive(t, came); e.Device != b.d || e.Err != nil || b.d.Down() == "" || b.log.Count("WARN a port 1: the link went down") != 1 {
+		t.Errorf("%+v, down %q, %q", e, b.d.Down(), b.log.Lines())
+	}
+	// While the link was down its address changed, and the entry with it.
+	f.mu.Lock()
+	f.cards[0].ports[0].gids = []gidEntry{entry(6, GIDRoCEv2, "10.0.0.77", 1)}
+	f.cards[0].ports[0].activeMTU = 3
+	f.mu.Unlock()
+	f.send(t, asyncEvent{kind: EventPortActive, port: 1})
+	receive(t, came)
+	if g := b.d.GIDs(); b.d.Down() != "" || g[0].Index != 6 || len(g) != 1 || b.d.PathMTU() != 1024 || b.log.Count("INFO NET a port 1 uses GID 10.0.0.77 (index 6") != 1 {
+		t.Errorf("down %q, %v, %q", b.d.Down(), g, b.log.Lines())
+	}
+	f.mu.Lock()
+	f.cards[0].ports[0].gids = nil
+	f.mu.Unlock()
+	f.send(t, asyncEvent{kind: EventGIDChange, port: 1})
+	receive(t, came)
+	if len(b.d.GIDs()) != 1 || b.log.Count("INFO NET a port 1 keeps GID") != 1 {
+		t.Errorf("%v, %q", b.d.GIDs(), b.log.Lines())
+	}
+	f.send(t, asyncEvent{kind: EventSpeedChange, port: 2}) // of a port that is not in use
+	if e := receive(t, came); e.Device != nil {
+		t.Errorf("%+v", e)
+	}
+	b.end()
+}
+
+// The watch ends with its provider, also amid events, and a library whose
+// events fail says so once and does not spin.
+func TestWatchEnds(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	p, log, err := f.start(t, fakeHost(t, eth(1, true, "10.0.0.1/24")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.send(t, asyncEvent{kind: EventSMChange, port: 1})
+	closed := make(chan struct{})
+	go func() { p.Close(); p.Close(); close(closed) }()
+	receive(t, closed)
+	if left := f.left(); left != nil {
+		t.Error(left)
+	}
+	_ = log
+
+	f = eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	table, asked := f.table(), 0
+	table.getAsyncEvent = func(object) (asyncEvent, syscall.Errno) { asked++; return asyncEvent{}, syscall.EIO }
+	rec := new(rdma.Recorder)
+	p, err = Open(Config{Log: rec, Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, p.adapters[0].watch.done)
+	p.Close()
+	if asked != 1 || rec.Count("WARN ibv_get_async_event on a", "EIO") != 1 {
+		t.Errorf("asked %d times, %q", asked, rec.Lines())
+	}
+}
+
+func TestSubscribersFromManyGoroutines(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	b := newBench(t, f, nil)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				stop := b.d.Subscribe(func(Event) {})
+				q, err := b.qp(QPConfig{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(q.Close()); err != nil {
+					t.Error(err)
+				}
+				stop()
+			}
+		})
+	}
+	for range 20 {
+		f.send(t, asyncEvent{kind: EventDeviceFatal})
+	}
+	all.Wait()
+	b.end()
+}

@@ -1,0 +1,155 @@
+package verbs
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// connection goes through the life of one connection and gives back all of it,
+// whatever fails on the way; it answers the first error.
+func connection(t *testing.T, lib *calls, host *Host, fd int) (err error) {
+	log := new(rdma.Recorder)
+	defer func() {
+		for _, l := range log.Lines() {
+			if strings.ContainsAny(l, "\n") {
+				t.Errorf("a line is not one line: %q", l)
+			}
+		}
+	}()
+	p, err := Open(Config{Knobs: knob.Defaults(), Log: log, Host: host, lib: lib})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	keep := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	d := p.Devices()[0]
+	pd, err := d.AcquirePD()
+	if err != nil {
+		return err
+	}
+	defer func() { keep(pd.Release()) }()
+	cq, err := pd.NewCQ(64)
+	if err != nil {
+		return err
+	}
+	defer func() { keep(cq.Close()) }()
+	q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 16, RecvDepth: 16, Inline: 200})
+	if err != nil {
+		return err
+	}
+	defer func() { keep(q.Close()) }()
+	ece, _, err := q.QueryECE()
+	if err != nil {
+		return err
+	}
+	if err := q.Connect(t.Context(), Path{GID: d.GIDs()[0], Peer: far(t), ECE: &ece}); err != nil {
+		return err
+	}
+	plain := memory(t, 0x10000, 100)
+	r, err := pd.Register(plain, AccessData)
+	if err != nil {
+		return err
+	}
+	defer func() { keep(r.Release()) }()
+	buffer, err := NewDMABuf(0x20000, 100, 0, fd, rdma.MemCUDA)
+	if err != nil {
+		return err
+	}
+	defer buffer.Close()
+	r2, err := pd.Register(buffer, AccessData)
+	if err != nil {
+		return err
+	}
+	defer func() { keep(r2.Release()) }()
+	_ = Completion{Status: 12, QPN: q.Number, QP: q}.Explain()
+	if err := d.RefreshGIDs(); err != nil {
+		return err
+	}
+	return errors.Join(q.Fence(), q.Reset())
+}
+
+// Every call fails once, at every place where it is made: what is returned is
+// an error that names call and device, and nothing is left behind.
+func TestEveryCallFailsOnce(t *testing.T) {
+	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	host := fakeHost(t, eth(1, true, "10.0.0.1/24"), eth(2, true, "10.0.1.1/24"))
+	for _, errno := range []syscall.Errno{syscall.ENOMEM, syscall.EIO, syscall.EINVAL, syscall.EOPNOTSUPP} {
+		seen := map[string]bool{}
+		for n := 0; ; n++ {
+			before := pinned.Load()
+			f := newFake(t, roce("a", "10.0.0.1", 1), roce("b", "10.0.1.1", 2))
+			lib := f.table()
+			made, failed := failing(lib, n, errno)
+			err := connection(t, lib, host, fd)
+			if *made <= n {
+				if err != nil {
+					t.Errorf("nothing fails, yet %v", err)
+				}
+				if n < 30 {
+					t.Errorf("only %d calls", n)
+				}
+				break
+			}
+			seen[*failed] = true
+			var e *rdma.Error
+			if err != nil && !errors.As(err, &e) {
+				t.Errorf("%s (call %d) fails with %v: %v is no *rdma.Error", *failed, n, errno, err)
+			}
+			if err != nil && (!errors.Is(err, errno) && !IsNone(err) && e.Cause != rdma.Unsupported || e.Remedy == "" && !IsNone(err)) {
+				t.Errorf("%s (call %d) fails with %v: %v lacks errno or remedy", *failed, n, errno, err)
+			}
+			if left := f.left(); left != nil {
+				t.Errorf("%s (call %d) fails with %v, and these are left: %v", *failed, n, errno, left)
+			}
+			if now := pinned.Load(); now != before {
+				t.Errorf("%s (call %d): %d bytes count as registered", *failed, n, now-before)
+			}
+		}
+		for _, call := range []string{"getDeviceList", "openDevice", "queryDevice", "queryPort", "queryGIDTable", "allocPD", "createCQ", "createQP", "modifyQP",
+			"queryECE", "setECE", "regMRIova2", "regDmabufMR", "deregMR", "destroyQP", "destroyCQ", "deallocPD", "closeDevice"} {
+			if !seen[call] {
+				t.Errorf("%s was never made to fail", call)
+			}
+		}
+	}
+}
+
+func TestErrorsNameCallDeviceErrnoAndRemedy(t *testing.T) {
+	for _, c := range []struct {
+		call  string
+		errno syscall.Errno
+		cause rdma.Cause
+		want  string
+	}{
+		{"ibv_open_device", syscall.EACCES, rdma.Host, "ibv_open_device on mlx5_0: x: permission denied (EACCES); the process needs read and write access to /dev/infiniband"},
+		{"ibv_modify_qp", syscall.ETIMEDOUT, rdma.Network, "(ETIMEDOUT); the peer's GID does not answer"},
+		{"ibv_modify_qp", syscall.ENODATA, rdma.Host, "(ENODATA); the GID table has no such entry"},
+		{"ibv_modify_qp", syscall.EINVAL, rdma.Host, "forced NCCL_IB_GID_INDEX"},
+		{"ibv_reg_mr", syscall.EFAULT, rdma.Usage, "nvidia_peermem"},
+		{"ibv_reg_mr", syscall.ENOMEM, rdma.Host, "weft has "},
+		{"ibv_reg_dmabuf_mr", syscall.EBADF, rdma.Usage, "no DMA-BUF"},
+		{"ibv_create_qp", syscall.ENOSPC, rdma.Host, "no more of these"},
+		{"ibv_create_qp", syscall.EOPNOTSUPP, rdma.Unsupported, "do not have it"},
+		{"ibv_query_port", syscall.Errno(4095), rdma.Host, "(errno 4095)"},
+	} {
+		err := fail(c.call, "mlx5_0", c.errno, "x")
+		if err.Cause != c.cause || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.errno) {
+			t.Errorf("%s %v: %v, %v", c.call, c.errno, err.Cause, err)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/rdma"
+)
+
+const page = 4096
+
+// memory names host memory that nobody touches.
+func memory(t *testing.T, addr uintptr, size uint64) *Buffer {
+	t.Helper()
+	b, err := NewBuffer(addr, size, rdma.MemHost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) count(call string) (n int) {
+	b.f.mu.Lock()
+	defer b.f.mu.Unlock()
+	for _, c := range b.f.calls {
+		if c == call {
+			n++
+		}
+	}
+	return n
+}
+
+func TestRangesShareRegistrations(t *testing.T) {
+	if os.Getpagesize() != page {
+		t.Skip("written for pages of 4 KiB")
+	}
+	b := newBench(t, newFake(t, roce("a", "10.0.0.1", 1)), nil)
+	reg := func(addr uintptr, size uint64, access Access, kind rdma.MemKind, strict bool) *Region {
+		m := memory(t, addr, size)
+		m.Kind, m.Strict = kind, strict
+		r, err := b.pd.Register(m, access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	data := AccessData
+	whole := reg(0x10000, 4*page, data, rdma.MemHost, false)
+	for _, c := range []struct {
+		addr   uintptr
+		size   uint64
+		access Access
+		kind   rdma.MemKind
+		strict bool
+		hit    bool
+	}{
+		{0x10000, 4 * page, data, rdma.MemHost, false, true},
+		{0x10001, 1, data, rdma.MemHost, false, true},
+		{0x13fff, 1, data, rdma.MemHost, false, true},
+		{0x13fff, 2, data, rdma.MemHost, false, false}, // one byte further
+		{0x0ffff, 2, data, rdma.MemHost, false, false},
+		{0x10000, page, AccessCTS, rdma.MemHost, false, false},
+		{0x10000, page, data, rdma.MemCUDA, false, false},
+		{0x10000, page, data, rdma.MemHost, true, false}, // ordered and relaxed are not the same
+	} {
+		before := b.pd.cache.size()
+		r := reg(c.addr, c.size, c.access, c.kind, c.strict)
+		if hit := b.pd.cache.size() == before; hit != c.hit || hit && r.LKey != whole.LKey {
+			t.Errorf("%+v: hit %v", c, hit)
+		}
+		if err := r.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := b.pd.cache.size(); n != 1 {
+		t.Errorf("%d entries left", n)
+	}
+	if pinned.Load() < 4*page {
+		t.Error("bytes are not counted")
+	}
+	if err := whole.Release(); err != nil {
+		t.Error(err)
+	}
+	if err := whole.Release(); err == nil {
+		t.Error("a second release went through")
+	}
+	b.end()
+}
+
+// After any sequence of registering and releasing, the lists are sorted, find
+// finds whatever contains a range, and nothing is registered beside it.
+func TestCacheAgainstModel(t *testing.T) {
+	b := newBench(t, newFake(t, roce("a", "10.0.0.1", 1)), nil)
+	r := rand.New(rand.NewPCG(3, 4))
+	var live []*Region
+	for range 4000 {
+		if len(live) > 0 && r.IntN(5) < 2 {
+			i := r.IntN(len(live))
+			if err := live[i].Release(); err != nil {
+				t.Fatal(err)
+			}
+			live = slices.Delete(live, i, i+1)
+		} else {
+			m := memory(t, uintptr(page*(1+r.IntN(64))), uint64(page*(1+r.IntN(16))))
+			s, contained, before := m.span(), false, b.pd.cache.size()
+			for _, l := range live {
+				contained = contained || l.entry.span.start <= s.start && l.entry.span.end >= s.end
+			}
+			got, err := b.pd.Register(m, AccessData)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := got.entry.span; e.start > s.start || e.end < s.end || contained != (b.pd.cache.size() == before) {
+				t.Fatalf("%v registered as %v, contained %v", s, e, contained)
+			}
+			live = append(live, got)
+		}
+		for _, l := range b.pd.cache.lists {
+			if !slices.IsSortedFunc(l.entries, compareEntries) || len(l.reach) != len(l.entries) {
+				t.Fatal("the list is not sorted")
+			}
+		}
+	}
+	for _, l := range live {
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	b.end()
+}
+
+func TestLadderOfRegistration(t *testing.T) {
+	refuse := func(errno syscall.Errno, calls ...string) func(string, Access) syscall.Errno {
+		return func(call string, access Access) syscall.Errno {
+			if slices.Contains(calls, call) {
+				return errno
+			}
+			return 0
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		env    map[string]string
+		lacks  []string
+		strict bool
+		onReg  func(string, Access) syscall.Errno
+		how    string // or a part of the error
+		tried  int    // calls of ibv_reg_mr_iova2 for two registrations
+	}{
+		{"relaxed", nil, nil, false, nil, "plain, relaxed ordering", 2},
+		{"off", map[string]string{"NCCL_IB_PCI_RELAXED_ORDERING": "0"}, nil, false, nil, "plain", 0},
+		{"strict", nil, nil, true, nil, "plain", 0},
+		{"library too old", nil, []string{"ibv_reg_mr_iova2"}, false, nil, "plain", 0},
+		{"device refuses", nil, nil, false, refuse(syscall.EOPNOTSUPP, "ibv_reg_mr_iova2"), "plain", 1},
+		{"relaxed fails", nil, nil, false, refuse(syscall.EINVAL, "ibv_reg_mr_iova2"), "plain", 2},
+		{"no memory", nil, nil, false, refuse(syscall.ENOMEM, "ibv_reg_mr_iova2", "ibv_reg_mr"),
+			"ibv_reg_mr on a: 8192 bytes of host memory at 0x4000 (with relaxed ordering: cannot allocate memory): cannot allocate memory (ENOMEM); weft has ", 2},
+	} {
+		f := newFake(t, roce("a", "10.0.0.1", 1))
+		f.lacks, f.onReg = c.lacks, c.onReg
+		b := newBench(t, f, c.env)
+		for _, addr := range []uintptr{0x4000, 0x8000} {
+			m := memory(t, addr, 2*page)
+			m.Strict = c.strict
+			r, err := b.pd.Register(m, AccessData)
+			switch {
+			case err != nil && (!strings.Contains(err.Error(), c.how) && addr == 0x4000 || rdma.CauseOf(err) != rdma.Host || !strings.Contains(err.Error(), "ulimit -l")):
+				t.Errorf("%s: %v", c.name, err)
+			case err == nil && r.How != c.how:
+				t.Errorf("%s: %s", c.name, r.How)
+			}
+			if err == nil {
+				r.Release()
+			}
+		}
+		if n := b.count("ibv_reg_mr_iova2"); n != c.tried {
+			t.Errorf("%s: tried %d times", c.name, n)
+		}
+		b.end()
+	}
+}
+
+func TestDMABUF(t *testing.T) {
+	if os.Getpagesize() != page {
+		t.Skip("written for pages of 4 KiB")
+	}
+	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	b := newBench(t, f, nil)
+	type call struct {
+		offset, length uint64
+		iova           uintptr
+		fd             int
+	}
+	var calls []call
+	plain := b.p.lib.regDmabufMR
+	b.p.lib.regDmabufMR = func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno) {
+		calls = append(calls, call{offset, length, iova, fd})
+		return plain(pd, offset, length, iova, fd, access)
+	}
+	m, err := NewDMABuf(0x20010, 100, 0x3010, fd, rdma.MemCUDA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd) // the host's descriptor may go at once
+	if flags, err := unix.FcntlInt(uintptr(m.fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Error("the copy is not close-on-exec", err)
+	}
+	r, err := b.pd.Register(m, AccessData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := call{0x3000, page, 0x20000, m.fd}
+	if len(calls) != 1 || calls[0] != want || r.How != "DMA-BUF, relaxed ordering" {
+		t.Errorf("%+v, want %+v; %s", calls, want, r.How)
+	}
+	again, err := b.pd.Register(m, AccessData)
+	if err != nil || again.RKey != r.RKey || len(calls) != 1 {
+		t.Errorf("%v, %d calls", err, len(calls))
+	}
+	// The same addresses at another offset are other memory.
+	other := *m
+	other.offset = 0x5010
+	third, err := b.pd.Register(&other, AccessData)
+	if err != nil || third.RKey == r.RKey {
+		t.Error(err, "another offset shares the registration")
+	}
+	if err := errors.Join(r.Release(), again.Release(), third.Release()); err != nil {
+		t.Error(err)
+	}
+	// An offset smaller than the way back to the page's start is taken as it is.
+	unaligned, err := NewDMABuf(0x20010, 100, 8, m.fd, rdma.MemCUDA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := unaligned.span(); s != (span{0x20010, 0x20074, 8}) {
+		t.Errorf("%+v", s)
+	}
+	unaligned.Close()
+	m.Close()
+	m.Close()
+	b.end()
+	if _, err := NewDMABuf(0x20000, 100, 0, -1, rdma.MemCUDA); err == nil {
+		t.Error("descriptor -1 was taken")
+	}
+}
+
+func TestDMABUFWithoutSupport(t *testing.T) {
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	f.lacks = []string{"ibv_reg_dmabuf_mr"}
+	b := newBench(t, f, nil)
+	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	m, err := NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := b.pd.Register(m, AccessData); rdma.CauseOf(err) != rdma.Unsupported || !strings.Contains(fmt.Sprint(err), "a test's library has no ibv_reg_dmabuf_mr") {
+		t.Error(err)
+	}
+	b.end()
+}
+
+func TestBuffersThatAreNone(t *testing.T) {
+	for _, c := range []struct {
+		addr uintptr
+		size uint64
+	}{{0x1000, 0}, {^uintptr(0), 2}, {0x1000, 1<<64 - 1}} {
+		if _, err := NewBuffer(c.addr, c.size, rdma.MemHost); rdma.CauseOf(err) != rdma.Misuse {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

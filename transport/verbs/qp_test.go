@@ -1,0 +1,341 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/transport/rdma"
+)
+
+// bench is a device with a protection domain and a completion queue.
+type bench struct {
+	t   *testing.T
+	f   *fakeLib
+	p   *Provider
+	log *rdma.Recorder
+	d   *Device
+	pd  *PD
+	cq  *CQ
+}
+
+func newBench(t *testing.T, f *fakeLib, env map[string]string) *bench {
+	t.Helper()
+	p, log, err := f.start(t, fakeHost(t, eth(1, true, "10.0.0.1/24")), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, f: f, p: p, log: log, d: p.Devices()[0]}
+	if b.pd, err = b.d.AcquirePD(); err != nil {
+		t.Fatal(err)
+	}
+	if b.cq, err = b.pd.NewCQ(512); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) qp(c QPConfig) (*QP, error) {
+	c.SendCQ, c.RecvCQ = b.cq, b.cq
+	if c.SendDepth == 0 {
+		c.SendDepth, c.RecvDepth = 256, 256
+	}
+	return b.d.NewQP(b.pd, c)
+}
+
+func (b *bench) end() {
+	b.t.Helper()
+	if err := errors.Join(b.cq.Close(), b.pd.Release()); err != nil {
+		b.t.Error(err)
+	}
+	b.p.Close()
+	if left := b.f.left(); left != nil {
+		b.t.Errorf("left: %v", left)
+	}
+}
+
+// far is a peer's end in the bench's subnet.
+func far(t *testing.T) End {
+	return End{QPN: 77, PSN: 0x123456, MTU: 3, GID: gids(t, "9 v2 10.0.0.9")[0]}
+}
+
+func TestQueuePairComesToRTS(t *testing.T) {
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	var steps []qpAttr
+	f.onModify = func(_ object, attr *qpAttr) syscall.Errno { steps = append(steps, *attr); return 0 }
+	b := newBench(t, f, map[string]string{"NCCL_IB_PKEY": "3", "NCCL_IB_TIMEOUT": "14", "NCCL_IB_RETRY_CNT": "6", "NCCL_IB_SL": "5", "NCCL_IB_FIFO_TC": "16"})
+	q, err := b.qp(QPConfig{Inline: 220})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid := b.d.GIDs()[0]
+	mine := q.Local(gid)
+	sl, tc := b.p.Class(106)
+	if err := q.Connect(t.Context(), Path{GID: gid, Peer: far(t), SL: sl, TC: tc}); err != nil {
+		t.Fatal(err)
+	}
+	init, rtr, rts := steps[0], steps[1], steps[2]
+	if init.state != StateInit || init.pkeyIndex != 3 || init.port != 1 || init.access != RemoteWrite {
+		t.Errorf("INIT %+v", init)
+	}
+	want := addressHandle{global: true, dgid: far(t).GID.Addr, sgidIndex: 3, hopLimit: 255, trafficClass: 106, sl: 5, port: 1}
+	if rtr.state != StateRTR || rtr.path != want || rtr.mtu != 3 || rtr.destQP != 77 || rtr.rqPSN != 0x123456 {
+		t.Errorf("RTR %+v", rtr)
+	}
+	if rts.state != StateRTS || rts.sqPSN != mine.PSN || rts.timeout != 14 || rts.retry != 6 || rts.rnrRetry != 7 {
+		t.Errorf("RTS %+v", rts)
+	}
+	if mine.QPN != q.Number || mine.MTU != 5 || mine.GID != gid || q.Inline != 220 || q.State() != StateRTS || q.Pointer() == 0 || b.cq.Pointer() == 0 || q.Device() != b.d {
+		t.Errorf("%+v %+v", mine, q)
+	}
+	if b.p.ReceiverTC(tc) != 16 {
+		t.Error("NCCL_IB_FIFO_TC")
+	}
+	if err := errors.Join(q.Fence(), q.Reset()); err != nil || q.State() != StateInit {
+		t.Error(err, q.State())
+	}
+	if again := q.Local(gid); again.PSN == mine.PSN {
+		t.Error("the packet number is not drawn again") // 1 in 2^24 by chance
+	}
+	if err := errors.Join(q.Close(), q.Close()); err != nil {
+		t.Error(err)
+	}
+	b.end()
+}
+
+func TestInfiniBandPaths(t *testing.T) {
+	card := fakeCard{name: "ib0", ports: []fakePort{{}, {
+		portAttr: portAttr{state: portActive, linkLayer: linkInfiniBand, activeMTU: 5, gidTableLen: 8, lid: 4},
+		gids:     []gidEntry{entry(0, GIDInfiniBand, "fe80::1", 0)},
+	}}}
+	for _, c := range []struct {
+		remote string
+		flags  uint8
+		want   addressHandle
+	}{
+		{"fe80::2", 0, addressHandle{dlid: 9, port: 2}},
+		{"fe80::2", grhRequired, addressHandle{dlid: 9, port: 2, global: true, hopLimit: 255}},
+		{"fe80:0:7:1::2", 0, addressHandle{dlid: 7, port: 2, global: true, hopLimit: 255}},
+	} {
+		card.ports[1].flags = c.flags
+		f := newFake(t, card)
+		var got addressHandle
+		f.onModify = func(_ object, attr *qpAttr) syscall.Errno {
+			if attr.state == StateRTR {
+				got = attr.path
+			}
+			return 0
+		}
+		b := newBench(t, f, nil)
+		q, err := b.qp(QPConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer := End{QPN: 1, LID: 9, MTU: 5, GID: gids(t, "0 ib "+c.remote)[0]}
+		if err := q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: peer, TC: 32}); err != nil {
+			t.Fatal(err)
+		}
+		if c.want.global {
+			c.want.dgid = peer.GID.Addr
+		}
+		if got != c.want || q.Local(b.d.GIDs()[0]).LID != 4 {
+			t.Errorf("%s: %+v, want %+v", c.remote, got, c.want)
+		}
+		q.Close()
+		b.end()
+	}
+}
+
+func TestHostileEndIsRefused(t *testing.T) {
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	b := newBench(t, f, nil)
+	q, err := b.qp(QPConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(*End)
+		want   string
+	}{
+		{func(e *End) { e.MTU = 0 }, "MTU code is 0"},
+		{func(e *End) { e.MTU = 200 }, "MTU code is 200"},
+		{func(e *End) { e.QPN = 1 << 24 }, "more than 24 bits"},
+		{func(e *End) { e.QPN = 0 }, "queue pair 0x0"},
+		{func(e *End) { e.PSN = 1 << 24 }, "more than 24 bits"},
+		{func(e *End) { e.GID = GID{} }, "no address"},
+		{func(e *End) { e.GID = gids(t, "0 ib fe80::1")[0] }, "InfiniBand"},
+		{func(e *End) { e.GID = gids(t, "0 v2 fe80::1")[0] }, "cannot reach"},
+		{func(e *End) { e.GID = gids(t, "0 v1 10.0.0.1")[0] }, "cannot reach"},
+	} {
+		peer := far(t)
+		c.change(&peer)
+		err := q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: peer})
+		if rdma.CauseOf(err) != rdma.Peer || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%+v: %v, want %q", peer, err, c.want)
+		}
+	}
+	q.Close()
+	b.end()
+}
+
+func TestModifyIsTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		env   map[string]string
+		errno syscall.Errno
+		fails int // times that RTR fails
+		tries int
+		cause rdma.Cause
+		part  string
+	}{
+		{nil, syscall.ETIMEDOUT, 2, 3, 0, ""},
+		{nil, syscall.EINVAL, 1, 1, rdma.Host, "NCCL_IB_GID_INDEX"},
+		{nil, syscall.ENODATA, 1, 1, rdma.Host, "no such entry any more"},
+		{map[string]string{"NCCL_IB_MQP_RETRY_ALL": "1"}, syscall.EINVAL, 2, 3, 0, ""},
+		{map[string]string{"NCCL_IB_MQP_RETRY_CNT": "1"}, syscall.ETIMEDOUT, 9, 2, rdma.Network, "does not answer from this port"},
+		{map[string]string{"NCCL_IB_MQP_RETRY_CNT": "0"}, syscall.ENETUNREACH, 9, 1, rdma.Network, "no route"},
+	} {
+		f := newFake(t, roce("a", "10.0.0.1", 1))
+		tries := 0
+		f.onModify = func(_ object, attr *qpAttr) syscall.Errno {
+			if attr.state != StateRTR {
+				return 0
+			}
+			if tries++; tries <= c.fails {
+				return c.errno
+			}
+			return 0
+		}
+		env := map[string]string{"NCCL_IB_MQP_RETRY_SLEEP_MSEC": "0"}
+		for k, v := range c.env {
+			env[k] = v
+		}
+		b := newBench(t, f, env)
+		q, err := b.qp(QPConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: far(t)})
+		if (err != nil) != (c.part != "") || tries != c.tries {
+			t.Errorf("%v: %v after %d tries", c.errno, err, tries)
+		}
+		if err != nil && (rdma.CauseOf(err) != c.cause || !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.part) ||
+			!strings.HasPrefix(err.Error(), "ibv_modify_qp on a with 10.0.0.9 queue pair 77: queue pair ")) {
+			t.Errorf("%v: %v", c.errno, err)
+		}
+		q.Close()
+		b.end()
+	}
+}
+
+func TestRetryEndsWithItsOwner(t *testing.T) {
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	f.onModify = func(_ object, attr *qpAttr) syscall.Errno {
+		if attr.state == StateRTR {
+			cancel()
+			return syscall.ETIMEDOUT
+		}
+		return 0
+	}
+	b := newBench(t, f, map[string]string{"NCCL_IB_MQP_RETRY_SLEEP_MSEC": "600000"})
+	q, err := b.qp(QPConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- q.Connect(ctx, Path{GID: b.d.GIDs()[0], Peer: far(t)}) }()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ETIMEDOUT) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Connect outlives its owner")
+	}
+	q.Close()
+	b.end()
+}
+
+func TestQueuesFitTheDevice(t *testing.T) {
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	var asked []int
+	f.onCreate = func(want qpCap) (qpCap, syscall.Errno) {
+		asked = append(asked, want.inline)
+		if want.inline > 64 {
+			return want, syscall.EINVAL
+		}
+		want.inline += 12
+		return want, 0
+	}
+	b := newBench(t, f, nil)
+	q, err := b.qp(QPConfig{SendDepth: 1 << 20, RecvDepth: 300, Inline: 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.SendDepth != allMaxWR || q.RecvDepth != 300 || q.Inline != 76 || !slices.Equal(asked, []int{1024, 128, 64}) {
+		t.Errorf("%+v, asked %v", q, asked)
+	}
+	q.Close()
+	f.onCreate = func(want qpCap) (qpCap, syscall.Errno) { return want, syscall.ENOMEM }
+	if _, err := b.qp(QPConfig{}); rdma.CauseOf(err) != rdma.Host || !strings.Contains(fmt.Sprint(err), "(ENOMEM)") || !strings.Contains(fmt.Sprint(err), "ulimit -l") {
+		t.Error(err)
+	}
+	if _, err := b.pd.NewCQ(1 << 20); !strings.Contains(fmt.Sprint(err), "1048576 completions: the device allows 1 to 65536") {
+		t.Error(err)
+	}
+	b.end()
+}
+
+func TestECEIsAgreedWhereKnown(t *testing.T) {
+	for _, c := range []struct {
+		env   map[string]string
+		lacks []string
+		want  bool
+	}{
+		{nil, nil, true}, {map[string]string{"NCCL_IB_ECE_ENABLE": "0"}, nil, false}, {nil, []string{"ibv_query_ece", "ibv_set_ece"}, false},
+	} {
+		f := newFake(t, roce("a", "10.0.0.1", 1))
+		f.lacks = c.lacks
+		b := newBench(t, f, c.env)
+		q, err := b.qp(QPConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok, err := q.QueryECE()
+		if ok != c.want || err != nil || ok && e.Vendor != 0x15b3 {
+			t.Errorf("%v: %+v %v %v", c, e, ok, err)
+		}
+		if err := q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: far(t), ECE: &e}); err != nil {
+			t.Error(err)
+		}
+		q.Close()
+		b.end()
+	}
+}
+
+// Soft-RoCE has the functions and answers "not supported".
+func TestECEUnsupportedIsLearnt(t *testing.T) {
+	f := newFake(t, roce("a", "10.0.0.1", 1))
+	b := newBench(t, f, nil)
+	asked := 0
+	b.p.lib.queryECE = func(object) (ECE, syscall.Errno) { asked++; return ECE{}, syscall.EOPNOTSUPP }
+	for range 2 {
+		q, err := b.qp(QPConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := q.QueryECE(); ok || err != nil {
+			t.Error(ok, err)
+		}
+		q.Close()
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	b.end()
+}
