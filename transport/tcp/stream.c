@@ -20,6 +20,8 @@
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
 #define WF_CALL_BYTES (1u << 20) /* bytes that one visit of a stream may move */
+#define WF_WRITE (256u << 10)    /* one write of a message above WF_CALL_BYTES: smaller ones keep the bytes in the cache */
+#define WF_READ (128u << 10)     /* one read, likewise */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
 #define WF_SMALL 1024u           /* a payload up to here may go ahead; writes of twice that are copied together */
 #define WF_GATHER 8u             /* frames in one write */
@@ -111,7 +113,8 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, siz
 	*want = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t head = p[i].done < WF_FRAME ? WF_FRAME - p[i].done : 0, skip = p[i].done + head - WF_FRAME;
-		uint32_t left = p[i].head.frame.len - skip < WF_CALL_BYTES ? p[i].head.frame.len - skip : WF_CALL_BYTES;
+		uint32_t most = p[i].head.frame.size > WF_CALL_BYTES ? WF_WRITE : WF_CALL_BYTES;
+		uint32_t left = p[i].head.frame.len - skip < most ? p[i].head.frame.len - skip : most;
 		if (head) iov[vecs++] = (struct iovec){p[i].head.byte + p[i].done, head};
 		if (left) iov[vecs++] = (struct iovec){(unsigned char*)(uintptr_t)p[i].data + skip, left};
 		*want += head + left;
@@ -289,7 +292,7 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 	unsigned char staging[WF_STAGING];
 	for (int64_t moved = 0;;) {
 		uint32_t left = wf_get(s->rx_left);
-		size_t want = left < WF_CALL_BYTES ? left : WF_CALL_BYTES;
+		size_t want = left < WF_READ ? left : WF_READ;
 		struct iovec iov[2] = {{(void*)(uintptr_t)wf_get(s->rx_data), want}, {staging, sizeof staging}};
 		ssize_t k;
 		if (!left) k = recv((int)wf_get(s->fd), staging, sizeof staging, MSG_DONTWAIT);
