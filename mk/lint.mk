@@ -4,7 +4,7 @@
 LINT_WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith \
   -Wwrite-strings -Wcast-align -Wformat=2 -Wundef -Wvla -Wredundant-decls -Wnested-externs -Wduplicated-cond \
   -Wduplicated-branches -Wnull-dereference -Wimplicit-fallthrough=5 -Wno-unused-parameter
-LINT_INC  = -Iheaders -Iheaders/nccl
+LINT_INC  = -Iheaders -Iheaders/nccl -Itransport/fastpath -Iplugin
 # Files that include what cgo writes (_cgo_export.h) can only be compiled by the go command.
 LINT_C    = $(sort $(shell grep -L _cgo_export.h $(wildcard compat/*.c transport/fastpath/*.c transport/tcp/*.c transport/verbs/*.c transport/*.c plugin/*.c tools/host/*.c)))
 # Generated tables repeat one pattern; the analyzer has nothing to find there.
