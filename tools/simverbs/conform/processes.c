@@ -1,0 +1,99 @@
+/* Two processes: a device works for a process that is stopped, and stops with one that is killed. */
+#include "conform.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PEER_FD = 3 };
+
+static int swap_addresses(struct side* s, int fd, struct address* peer) {
+  struct address self;
+  self_address(s, &self);
+  return write(fd, &self, sizeof self) != sizeof self || read(fd, peer, sizeof *peer) != sizeof *peer;
+}
+
+/* The far end: connects, then does what each byte says. */
+int child_process(const char* spec, const char* what) {
+  struct side s;
+  struct address peer;
+  struct ibv_wc wc;
+  struct options o = {.timeout = 14, .retry = 3};
+  char c;
+  (void)what;
+  if (open_side(&s, 1, &o) || swap_addresses(&s, PEER_FD, &peer) || connect_side(&s, &peer, &o)) return 1;
+  for (uint64_t i = 0; i < 16; i++) post_receive(&s, i, 0, 8);
+  for (c = 'r'; write(PEER_FD, &c, 1) == 1 && read(PEER_FD, &c, 1) == 1;) {
+    if (c == 'd') ibv_dereg_mr(s.mr);
+    if (c == 'p') c = poll_one(s.rcq, &wc, 5000) == 1 && !wc.status && is_pattern(s.mem, 70000, 12) ? 'y' : 'n';
+  }
+  return 0;
+}
+
+static pid_t start(const char* self, const char* spec, struct side* s, struct address* peer, int* fd) {
+  int sv[2];
+  char c = 0;
+  struct options o = {.timeout = 14, .retry = 3};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv)) return -1;
+  fflush(stdout);
+  pid_t pid = fork();
+  if (!pid) {
+    dup2(sv[1], PEER_FD);
+    if (spec) execl("/proc/self/exe", self, "--ends", spec, "--child", "x", (char*)NULL);
+    else execl("/proc/self/exe", self, "--child", "x", (char*)NULL);
+    _exit(127);
+  }
+  close(sv[1]);
+  *fd = sv[0];
+  if (pid < 0 || open_side(s, 0, &o) || swap_addresses(s, *fd, peer) || connect_side(s, peer, &o) || read(*fd, &c, 1) != 1) {
+    ok(0, "two processes connect");
+    return -1;
+  }
+  return pid;
+}
+
+static char ask(int fd, char c) {
+  char answer = 0;
+  return write(fd, &c, 1) == 1 && read(fd, &answer, 1) == 1 ? answer : 0;
+}
+
+void test_processes(const char* self, const char* spec) {
+  struct side s;
+  struct address peer;
+  struct ibv_wc wc;
+  int fd, status;
+  begin("a stopped process");
+  pid_t pid = start(self, spec, &s, &peer, &fd);
+  if (pid < 0) return;
+  kill(pid, SIGSTOP);
+  waitpid(pid, &status, WUNTRACED);
+  pattern(s.mem, 70000, 12);
+  int good = 1;
+  for (uint64_t i = 0; i < 8; i++) good &= !post(&s, IBV_WR_RDMA_WRITE, i, 0, 70000, &peer, 0, IBV_SEND_SIGNALED);
+  good &= !post(&s, IBV_WR_RDMA_WRITE_WITH_IMM, 8, 0, 0, &peer, 0, IBV_SEND_SIGNALED);
+  for (uint64_t i = 0; i < 9; i++) good &= poll_one(s.scq, &wc, 5000) == 1 && !wc.status && wc.wr_id == i;
+  ok(good, "acknowledges (status %d)", (int)wc.status);
+  post(&s, IBV_WR_RDMA_READ, 9, 1 << 19, 70000, &peer, 0, IBV_SEND_SIGNALED);
+  ok(poll_one(s.scq, &wc, 5000) == 1 && !wc.status && is_pattern(s.mem + (1 << 19), 70000, 12), "and can be read");
+  kill(pid, SIGCONT);
+  ok(ask(fd, 'p') == 'y', "finds all of it when it goes on");
+  begin("a region that is deregistered");
+  ok(ask(fd, 'd') == 'd', "at the other end");
+  post(&s, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer, 0, IBV_SEND_SIGNALED);
+  ok(poll_one(s.scq, &wc, 5000) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
+  close(fd);
+  waitpid(pid, &status, 0);
+  close_side(&s);
+  begin("a killed process");
+  pid = start(self, spec, &s, &peer, &fd);
+  if (pid < 0) return;
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, 0);
+  usleep(200000); /* its device may take a moment to notice */
+  post(&s, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer, 0, IBV_SEND_SIGNALED);
+  ok(poll_one(s.scq, &wc, 10000) == 1 && wc.status == IBV_WC_RETRY_EXC_ERR, "RETRY_EXC_ERR (status %d)", (int)wc.status);
+  close(fd);
+  close_side(&s);
+}

@@ -1,0 +1,263 @@
+/* Completion queues. A queue's ring is in the arena, since a peer's process completes our receives: it claims a place at the
+ * tail, fills it and publishes it by its sequence number. Our threads read under a lock of their own; no producer waits for
+ * them. */
+#include "sim.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+struct vcq* sv_cqs[MAX_CQ];
+
+PUBLIC struct ibv_comp_channel* ibv_create_comp_channel(struct ibv_context* ctx) {
+  int e = sv_fail(FN_create_comp_channel), fds[2];
+  struct vchan* c = e ? NULL : calloc(1, sizeof *c);
+  if (!c) { errno = e ? e : ENOMEM; return NULL; }
+  if (pipe2(fds, O_CLOEXEC)) { free(c); return NULL; }
+  fcntl(fds[1], F_SETFL, O_NONBLOCK);
+  c->chan.context = ctx;
+  c->chan.fd = fds[0];
+  c->event_fd = fds[1];
+  return &c->chan;
+}
+
+PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel* chan) {
+  struct vchan* c = (struct vchan*)chan;
+  int e = sv_fail(FN_destroy_comp_channel);
+  if (e || get(chan->refcnt)) return e ? e : EBUSY;
+  close(chan->fd), close(c->event_fd);
+  free(c);
+  return 0;
+}
+
+static struct cqe* place(struct shcq* s, uint32_t i) { return (struct cqe*)sv_heap(s->ring) + (i & s->mask); }
+
+/* ---- The extended CQ: one entry at a time, held in the vcq ---- */
+
+static int start_poll(struct ibv_cq_ex* x, struct ibv_poll_cq_attr* attr) {
+  struct vcq* cq = (struct vcq*)x;
+  if (sv_poll_cq((struct ibv_cq*)x, 1, &cq->wc) != 1) return ENOENT;
+  x->wr_id = cq->wc.wr_id;
+  x->status = cq->wc.status;
+  return 0;
+}
+static int next_poll(struct ibv_cq_ex* x) { return start_poll(x, NULL); }
+static void end_poll(struct ibv_cq_ex* x) {}
+#define WC(x) (((struct vcq*)(x))->wc)
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex* x) { return WC(x).opcode; }
+static uint32_t read_vendor_err(struct ibv_cq_ex* x) { return WC(x).vendor_err; }
+static uint32_t read_byte_len(struct ibv_cq_ex* x) { return WC(x).byte_len; }
+static uint32_t read_imm_data(struct ibv_cq_ex* x) { return WC(x).imm_data; }
+static uint32_t read_qp_num(struct ibv_cq_ex* x) { return WC(x).qp_num; }
+static uint32_t read_src_qp(struct ibv_cq_ex* x) { return WC(x).src_qp; }
+static unsigned read_wc_flags(struct ibv_cq_ex* x) { return WC(x).wc_flags; }
+static uint32_t read_slid(struct ibv_cq_ex* x) { return 0; }
+static uint8_t read_sl(struct ibv_cq_ex* x) { return 0; }
+static uint64_t read_completion_ts(struct ibv_cq_ex* x) { return sv_now(); }
+
+static struct vcq* create(struct ibv_context* ctx, uint32_t cqe, void* cq_context, struct ibv_comp_channel* chan, uint32_t vector) {
+  int e = sv_fail(FN_create_cq);
+  if (!e && (!cqe || cqe > (uint32_t)((struct vdev*)ctx->device)->conf->max_cqe || vector)) e = EINVAL;
+  struct vcq* cq = e ? NULL : calloc(1, sizeof *cq);
+  if (!cq) { errno = e ? e : ENOMEM; return NULL; }
+  uint32_t size = 16, found = 0;
+  while (size < cqe) size *= 2;
+  sv_arena_lock();
+  for (uint32_t n = 1; n < MAX_CQ && !found; n++) {
+    uint32_t i = (sv_arena->next_cq + n) % MAX_CQ;
+    if (i && !sv_arena->cqs[i].id) found = i;
+  }
+  uint64_t ring = found ? sv_heap_alloc(size * sizeof(struct cqe)) : 0;
+  if (ring) {
+    sv_arena->next_cq = found;
+    cq->s = &sv_arena->cqs[found];
+    *cq->s = (struct shcq){.id = found, .proc = sv_me, .mask = size - 1, .depth = cqe, .ring = ring, .notify = chan != NULL};
+  }
+  sv_arena_unlock();
+  if (!ring) { free(cq); errno = ENOMEM; return NULL; }
+  struct ibv_cq_ex* x = &cq->x;
+  *x = (struct ibv_cq_ex){.context = ctx, .channel = chan, .cq_context = cq_context, .handle = found, .cqe = (int)cqe,
+      .start_poll = start_poll, .next_poll = next_poll, .end_poll = end_poll, .read_opcode = read_opcode,
+      .read_vendor_err = read_vendor_err, .read_byte_len = read_byte_len, .read_imm_data = read_imm_data,
+      .read_qp_num = read_qp_num, .read_src_qp = read_src_qp, .read_wc_flags = read_wc_flags, .read_slid = read_slid,
+      .read_sl = read_sl, .read_dlid_path_bits = read_sl, .read_completion_ts = read_completion_ts,
+      .read_completion_wallclock_ns = read_completion_ts};
+  pthread_mutex_init(&x->mutex, NULL);
+  pthread_cond_init(&x->cond, NULL);
+  cq->slot = found;
+  if (chan) add(chan->refcnt, 1);
+  put(sv_cqs[found], cq);
+  return cq;
+}
+
+PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_context, struct ibv_comp_channel* chan, int vector) {
+  return (struct ibv_cq*)create(ctx, cqe < 0 ? 0 : (uint32_t)cqe, cq_context, chan, (uint32_t)vector);
+}
+
+struct ibv_cq_ex* sv_create_cq_ex(struct ibv_context* ctx, struct ibv_cq_init_attr_ex* a) {
+  return (struct ibv_cq_ex*)create(ctx, a->cqe, a->cq_context, a->channel, a->comp_vector);
+}
+
+PUBLIC int ibv_resize_cq(struct ibv_cq* cq, int cqe) {
+  int e = sv_fail(FN_resize_cq);
+  return e ? e : EOPNOTSUPP;
+}
+
+PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
+  struct vcq* cq = (struct vcq*)c;
+  int e = sv_fail(FN_destroy_cq);
+  if (e || get(cq->used)) return e ? e : EBUSY;
+  put(sv_cqs[cq->slot], NULL);
+  pthread_mutex_lock(&c->mutex); /* events that were fetched must be acknowledged */
+  while (c->comp_events_completed != cq->got || c->async_events_completed != cq->async_got) pthread_cond_wait(&c->cond, &c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  sv_arena_lock();
+  sv_heap_free(cq->s->ring, (uint64_t)(cq->s->mask + 1) * sizeof(struct cqe));
+  *cq->s = (struct shcq){0};
+  sv_arena_unlock();
+  if (c->channel) __atomic_fetch_sub(&c->channel->refcnt, 1, __ATOMIC_ACQ_REL);
+  pthread_mutex_destroy(&c->mutex);
+  pthread_cond_destroy(&c->cond);
+  free(cq);
+  return 0;
+}
+
+/* An event names the queue by slot, so that one of a queue that is gone meanwhile is passed over. */
+static void fire(struct vcq* cq) {
+  uint32_t slot = cq->slot;
+  if (cq->x.channel && write(((struct vchan*)cq->x.channel)->event_fd, &slot, sizeof slot) < 0) sv_log("a completion channel is full");
+}
+
+PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, void** cq_context) {
+  int e = sv_fail(FN_get_cq_event);
+  if (e) { errno = e; return -1; }
+  for (;;) {
+    uint32_t slot;
+    ssize_t n = read(chan->fd, &slot, sizeof slot);
+    if (n != sizeof slot) { if (n >= 0) errno = EBADF; return -1; }
+    struct vcq* cq = get(sv_cqs[slot]);
+    if (!cq || cq->x.channel != chan) continue;
+    pthread_mutex_lock(&cq->x.mutex);
+    cq->got++;
+    pthread_mutex_unlock(&cq->x.mutex);
+    *out = (struct ibv_cq*)cq;
+    *cq_context = cq->x.cq_context;
+    return 0;
+  }
+}
+
+PUBLIC void ibv_ack_cq_events(struct ibv_cq* cq, unsigned n) {
+  pthread_mutex_lock(&cq->mutex);
+  cq->comp_events_completed += n;
+  pthread_cond_signal(&cq->cond);
+  pthread_mutex_unlock(&cq->mutex);
+}
+
+int sv_req_notify_cq(struct ibv_cq* cq, int solicited_only) {
+  int e = sv_fail(FN_req_notify_cq);
+  if (e) return e;
+  put(((struct vcq*)cq)->s->armed, solicited_only ? 2u : 1u);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return 0;
+}
+
+/* What peers left for us to tell: an armed queue got an entry, or a queue ran over. */
+void sv_cq_scan(void) {
+  for (uint32_t i = 1; i < MAX_CQ; i++) {
+    struct vcq* cq = get(sv_cqs[i]);
+    if (!cq) continue;
+    if (__atomic_exchange_n(&cq->s->fired, 0, __ATOMIC_ACQ_REL)) fire(cq);
+    uint32_t one = 1;
+    if (__atomic_compare_exchange_n(&cq->s->full, &one, 2, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      sv_event(sv_ctx(cq->x.context), IBV_EVENT_CQ_ERR, i);
+  }
+}
+
+void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited) {
+  struct shcq* s = &sv_arena->cqs[slot];
+  uint32_t t = get(s->tail);
+  do {
+    if (t - get(s->head) >= s->depth) { /* overrun: the entry is lost, once and for all */
+      uint32_t none = 0;
+      if (__atomic_compare_exchange_n(&s->full, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) sv_kick(s->proc, WHY_CQ);
+      return;
+    }
+  } while (!__atomic_compare_exchange_n(&s->tail, &t, t + 1, 1, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  struct cqe* c = place(s, t);
+  c->claimer = sv_me;
+  c->wr_id = e->wr_id, c->byte_len = e->byte_len, c->imm = e->imm, c->qpn = e->qpn, c->src = e->src, c->wqe = e->wqe;
+  c->status = e->status, c->opcode = e->opcode, c->flags = e->flags, c->skip = 0;
+  put(c->seq, t + 1);
+  if (likely(!s->notify)) return;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  uint32_t armed = get(s->armed);
+  if (!armed || (armed == 2 && !solicited && !e->status)) return;
+  if (!__atomic_compare_exchange_n(&s->armed, &armed, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+  struct vcq* own = s->proc == sv_me ? get(sv_cqs[slot]) : NULL;
+  if (own) {
+    fire(own);
+  } else {
+    put(s->fired, 1);
+    sv_kick(s->proc, WHY_CQ);
+  }
+}
+
+/* A place whose claimer died between claiming and publishing would hold up the queue for ever. */
+static int abandoned(struct vcq* cq, struct cqe* c) {
+  uint64_t now = sv_now();
+  if (!cq->stuck) cq->stuck = now;
+  if (now - cq->stuck < 2000000000u || get(sv_arena->procs[c->claimer].pid)) return 0;
+  cq->stuck = 0;
+  return 1;
+}
+
+static int drain(struct vcq* cq, int n, struct ibv_wc* wc) {
+  struct shcq* s = cq->s;
+  uint32_t h = s->head;
+  int got = 0;
+  while (got < n) {
+    struct cqe* c = place(s, h);
+    if (get(c->seq) != h + 1) {
+      if (likely(get(s->tail) == h) || !abandoned(cq, c)) break;
+      h++;
+      continue;
+    }
+    h++;
+    if (!(c->opcode & IBV_WC_RECV)) { /* its place in the send queue, and those before it, can be used again */
+      struct shqp* q = &sv_arena->qps[c->qpn % MAX_QP];
+      if (q->qpn == c->qpn) put(q->sq_head, c->wqe + 1);
+    }
+    if (c->skip) continue;
+    wc[got++] = (struct ibv_wc){.wr_id = c->wr_id, .status = (enum ibv_wc_status)c->status, .opcode = (enum ibv_wc_opcode)c->opcode,
+        .byte_len = c->byte_len, .imm_data = c->imm, .qp_num = c->qpn, .src_qp = c->src, .wc_flags = c->flags};
+  }
+  put(s->head, h);
+  return got;
+}
+
+int sv_poll_cq(struct ibv_cq* c, int n, struct ibv_wc* wc) {
+  struct vcq* cq = (struct vcq*)c;
+  if (sv_fail(FN_poll_cq)) return -1;
+  sv_lock(&cq->lock);
+  int got = drain(cq, n, wc);
+  sv_unlock(&cq->lock);
+  if (likely(got || !get(sv_nactive))) return got;
+  sv_progress_all(); /* an idle poller does what is due instead of waiting for the engine to wake */
+  sv_lock(&cq->lock);
+  got = drain(cq, n, wc);
+  sv_unlock(&cq->lock);
+  return got;
+}
+
+/* Entries of a queue pair that is destroyed or reset are never seen. */
+void sv_cq_clean(uint32_t slot, uint32_t qpn, int sends) {
+  struct vcq* cq = get(sv_cqs[slot]);
+  if (!cq) return;
+  sv_lock(&cq->lock);
+  for (uint32_t i = cq->s->head; i != get(cq->s->tail); i++) {
+    struct cqe* c = place(cq->s, i);
+    if (get(c->seq) == i + 1 && c->qpn == qpn && (c->opcode < IBV_WC_RECV) == sends) c->skip = 1;
+  }
+  sv_unlock(&cq->lock);
+}

@@ -1,0 +1,275 @@
+/* Queue pairs: creation, the state machine with what each transition requires, ECE. */
+#include "sim.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct vqp* sv_qps[MAX_QP];
+
+static int claim(struct vqp* q, uint32_t limit, int dev) {
+  struct shqp* s = NULL;
+  uint32_t mine = 0;
+  sv_arena_lock();
+  for (uint32_t i = 0; i < MAX_QP; i++) {
+    struct shqp* o = &sv_arena->qps[i];
+    mine += o->qpn && o->proc == sv_me && o->port / MAX_PORT == (uint32_t)dev;
+  }
+  for (uint32_t n = 1; n < MAX_QP && !s && mine < limit; n++) {
+    uint32_t i = (sv_arena->next_qp + n) % MAX_QP;
+    if (i < 16 || sv_arena->qps[i].qpn || get(sv_arena->qps[i].ref)) continue;
+    s = &sv_arena->qps[i];
+    uint32_t gen = (s->gen + 1) & 0xff;
+    *s = (struct shqp){.gen = gen, .proc = sv_me, .port = (uint32_t)dev * MAX_PORT, .qpn = (gen * MAX_QP + i) & 0xffffff};
+    sv_arena->next_qp = q->slot = i;
+  }
+  sv_arena_unlock();
+  q->s = s;
+  return s ? 0 : ENOMEM;
+}
+
+static void release(struct vqp* q) {
+  if (q->s) {
+    put(q->s->qpn, 0);
+    sv_wait_ref(&q->s->ref, ~0u);
+    if (!q->s->srq) sv_rq_destroy(q->s->rq);
+  }
+  free(q->ring);
+  free(q);
+}
+
+static uint32_t at_least(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* As rxe does, an entry holds inline data where its SGEs would be, so that asking for either gives both. */
+struct ibv_qp* sv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* a, int ex) {
+  struct vctx* ctx = sv_ctx(pd->context);
+  struct devconf* c = ctx->dev->conf;
+  struct ibv_qp_cap* cap = &a->cap;
+  int e = sv_fail(FN_create_qp);
+  if (!e && (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC)) e = EOPNOTSUPP;
+  if (!e && (!a->send_cq || !a->recv_cq || cap->max_send_wr > (uint32_t)c->max_qp_wr || cap->max_recv_wr > (uint32_t)c->max_qp_wr ||
+             cap->max_send_sge > (uint32_t)c->max_sge || cap->max_recv_sge > (uint32_t)c->max_sge ||
+             cap->max_inline_data > (uint32_t)c->max_inline)) e = EINVAL;
+  struct vqp* q = e ? NULL : calloc(1, sizeof *q);
+  if (!q) { errno = e ? e : ENOMEM; return NULL; }
+  uint32_t room = at_least(cap->max_inline_data, 16 * at_least(cap->max_send_sge, 1)), size = 16;
+  room = (room + 15) & ~15u;
+  if (room > (uint32_t)c->max_inline) room = (uint32_t)c->max_inline > 16 * cap->max_send_sge ? (uint32_t)c->max_inline : 16 * cap->max_send_sge;
+  while (size < cap->max_send_wr) size *= 2;
+  q->stride = (uint32_t)sizeof(struct op) + room + 16;
+  q->ring = calloc(size, q->stride);
+  if (!q->ring || claim(q, (uint32_t)c->max_qp, ctx->dev->index)) { release(q); errno = ENOMEM; return NULL; }
+  struct shqp* s = q->s;
+  s->pd = ((struct vpd*)pd)->id;
+  s->rcq = ((struct vcq*)a->recv_cq)->slot;
+  s->srq = a->srq != NULL;
+  s->rq = a->srq ? ((struct vsrq*)a->srq)->slot : sv_rq_create(cap->max_recv_wr, cap->max_recv_sge);
+  if (!s->rq) { release(q); errno = ENOMEM; return NULL; }
+  q->ctx = ctx;
+  q->mask = size - 1;
+  q->depth = cap->max_send_wr;
+  q->sig_all = a->sq_sig_all != 0;
+  q->max_inline = cap->max_inline_data = room < (uint32_t)c->max_inline ? room : (uint32_t)c->max_inline;
+  q->max_sge = cap->max_send_sge = at_least(cap->max_send_sge, 1);
+  q->attr.cap = *cap;
+  q->x.qp_base = (struct ibv_qp){.context = pd->context, .qp_context = a->qp_context, .pd = pd, .send_cq = a->send_cq,
+      .recv_cq = a->recv_cq, .srq = a->srq, .handle = q->slot, .qp_num = s->qpn, .qp_type = a->qp_type};
+  pthread_mutex_init(&q->x.qp_base.mutex, NULL);
+  pthread_cond_init(&q->x.qp_base.cond, NULL);
+  if (ex) sv_qp_ex_ops(&q->x);
+  add(((struct vpd*)pd)->used, 1);
+  add(((struct vcq*)a->send_cq)->used, 1);
+  add(((struct vcq*)a->recv_cq)->used, 1);
+  if (a->srq) add(((struct vsrq*)a->srq)->used, 1);
+  put(sv_qps[q->slot], q);
+  return &q->x.qp_base;
+}
+
+PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* a) { return sv_create_qp(pd, a, 0); }
+
+PUBLIC int ibv_destroy_qp(struct ibv_qp* qp) {
+  struct vqp* q = (struct vqp*)qp;
+  int e = sv_fail(FN_destroy_qp);
+  if (e) return e;
+  put(sv_qps[q->slot], NULL);
+  sv_deactivate(q);
+  pthread_mutex_lock(&qp->mutex);
+  while (qp->events_completed != q->got) pthread_cond_wait(&qp->cond, &qp->mutex);
+  pthread_mutex_unlock(&qp->mutex);
+  uint32_t qpn = q->s->qpn;
+  put(q->s->qpn, 0);
+  sv_wait_ref(&q->s->ref, ~0u);
+  sv_cq_clean(((struct vcq*)qp->send_cq)->slot, qpn, 1);
+  sv_cq_clean(((struct vcq*)qp->recv_cq)->slot, qpn, 0);
+  __atomic_fetch_sub(&((struct vpd*)qp->pd)->used, 1, __ATOMIC_ACQ_REL);
+  __atomic_fetch_sub(&((struct vcq*)qp->send_cq)->used, 1, __ATOMIC_ACQ_REL);
+  __atomic_fetch_sub(&((struct vcq*)qp->recv_cq)->used, 1, __ATOMIC_ACQ_REL);
+  if (qp->srq) __atomic_fetch_sub(&((struct vsrq*)qp->srq)->used, 1, __ATOMIC_ACQ_REL);
+  release(q);
+  return 0;
+}
+
+/* What a transition needs, and what it takes besides. */
+static const struct { uint8_t from, to; int need, may; } moves[] = {
+    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+};
+static const int UC_ONLY_RC = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+
+static int legal(struct vqp* q, uint32_t from, uint32_t to, int mask) {
+  int uc = q->x.qp_base.qp_type == IBV_QPT_UC ? UC_ONLY_RC : 0;
+  mask &= ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
+  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return 1;
+  for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
+    if (moves[i].from != from || moves[i].to != to) continue;
+    int need = moves[i].need & ~uc;
+    return (mask & need) == need && !(mask & ~(need | moves[i].may));
+  }
+  return 0;
+}
+
+static int same_net(const struct port* a, const struct port* b) {
+  for (int i = 0; i < MAX_GID; i++) {
+    if (!get(a->gids[i].used)) continue;
+    for (int k = 0; k < MAX_GID; k++) {
+      if (!get(b->gids[k].used)) continue;
+      uint32_t bits = a->gids[i].prefix;
+      const uint8_t *x = a->gids[i].raw.raw, *y = b->gids[k].raw.raw;
+      int local = x[0] == 0xfe && x[1] == 0x80 && a->gids[i].type != IBV_GID_TYPE_IB; /* shared by all: says nothing */
+      if (!local && !memcmp(x, y, bits / 8) && (bits % 8 == 0 || !((x[bits / 8] ^ y[bits / 8]) >> (8 - bits % 8)))) return 1;
+    }
+  }
+  return a == b;
+}
+
+/* The port that the address vector leads to. */
+static int resolve(struct vqp* q, const struct ibv_ah_attr* ah) {
+  struct devconf* c = q->ctx->dev->conf;
+  struct port* from = &sv_arena->ports[q->s->port];
+  if (ah->port_num < 1 || ah->port_num > c->ports || (uint32_t)ah->port_num - 1 != q->s->port % MAX_PORT) return EINVAL;
+  if (!ah->is_global) {
+    if (c->link != IBV_LINK_LAYER_INFINIBAND || !ah->dlid || ah->dlid > MAX_DEV * MAX_PORT) return EINVAL;
+    q->to = &sv_arena->ports[ah->dlid - 1];
+    return same_net(from, q->to) ? 0 : ETIMEDOUT;
+  }
+  if (ah->grh.sgid_index >= MAX_GID) return EINVAL;
+  if (!get(from->gids[ah->grh.sgid_index].used)) return ENODATA;
+  for (int i = 0; i < sv_conf.ndev * MAX_PORT; i++) {
+    struct port* p = &sv_arena->ports[i];
+    for (int k = 0; k < MAX_GID; k++) {
+      if (!get(p->gids[k].used) || memcmp(&p->gids[k].raw, &ah->grh.dgid, 16)) continue;
+      q->to = p;
+      return same_net(from, p) ? 0 : ETIMEDOUT;
+    }
+  }
+  return ETIMEDOUT;
+}
+
+static int to_rtr(struct vqp* q, const struct ibv_qp_attr* a) {
+  int e = resolve(q, &a->ah_attr);
+  if (e) return e;
+  if (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096) return EINVAL;
+  int to = (int)((q->to - sv_arena->ports) / MAX_PORT), mtu = q->ctx->dev->conf->mtu, other = sv_conf.dev[to].mtu;
+  mtu = mtu < other ? mtu : other;
+  q->from = &sv_arena->ports[q->s->port];
+  q->peer = &sv_arena->qps[a->dest_qp_num % MAX_QP];
+  q->s->dest = a->dest_qp_num;
+  q->s->rnr_timer = a->min_rnr_timer;
+  q->mtu_limit = (128 << a->path_mtu) > mtu ? (uint32_t)mtu : ~0u;
+  return 0;
+}
+
+static void reset(struct vqp* q) {
+  struct rwqe w;
+  put(q->s->state, IBV_QPS_RESET);
+  while (!q->s->srq && sv_rq_take(&sv_arena->rqs[q->s->rq], &w)) {}
+  sv_cq_clean(((struct vcq*)q->x.qp_base.send_cq)->slot, q->s->qpn, 1);
+  sv_cq_clean(((struct vcq*)q->x.qp_base.recv_cq)->slot, q->s->qpn, 0);
+  q->tail = q->exec = q->acked = q->halted = 0;
+  q->has_taken = q->rnr_tries = 0;
+  put(q->s->sq_head, 0);
+}
+
+static void keep(struct vqp* q, const struct ibv_qp_attr* a, int mask) {
+  struct ibv_qp_attr* k = &q->attr;
+#define KEEP(bit, field) if (mask & (bit)) k->field = a->field
+  KEEP(IBV_QP_PKEY_INDEX, pkey_index);
+  KEEP(IBV_QP_PORT, port_num);
+  KEEP(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+  KEEP(IBV_QP_AV, ah_attr);
+  KEEP(IBV_QP_PATH_MTU, path_mtu);
+  KEEP(IBV_QP_DEST_QPN, dest_qp_num);
+  KEEP(IBV_QP_RQ_PSN, rq_psn);
+  KEEP(IBV_QP_SQ_PSN, sq_psn);
+  KEEP(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+  KEEP(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+  KEEP(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+  KEEP(IBV_QP_TIMEOUT, timeout);
+  KEEP(IBV_QP_RETRY_CNT, retry_cnt);
+  KEEP(IBV_QP_RNR_RETRY, rnr_retry);
+  q->s->access = k->qp_access_flags;
+  q->s->rnr_timer = k->min_rnr_timer;
+}
+
+PUBLIC int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask) {
+  struct vqp* q = (struct vqp*)qp;
+  int e = sv_fail(FN_modify_qp);
+  if (e) return e;
+  sv_lock(&q->lock);
+  uint32_t from = get(q->s->state), to = mask & IBV_QP_STATE ? (uint32_t)a->qp_state : from;
+  if (((mask & IBV_QP_CUR_STATE) && (uint32_t)a->cur_qp_state != from) || !legal(q, from, to, mask)) e = EINVAL;
+  if (!e && (mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > q->ctx->dev->conf->ports)) e = EINVAL;
+  if (!e && (mask & IBV_QP_PKEY_INDEX) && a->pkey_index) e = EINVAL;
+  if (!e && to == IBV_QPS_RTR) e = to_rtr(q, a);
+  if (!e) {
+    if (mask & IBV_QP_PORT) q->s->port = (uint32_t)q->ctx->dev->index * MAX_PORT + a->port_num - 1;
+    keep(q, a, mask);
+    if (to == IBV_QPS_RESET) reset(q);
+    else if (to == IBV_QPS_ERR) sv_qp_error(q);
+    else put(q->s->state, to);
+    qp->state = (enum ibv_qp_state)to;
+  }
+  sv_unlock(&q->lock);
+  return e;
+}
+
+PUBLIC int ibv_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask, struct ibv_qp_init_attr* init) {
+  struct vqp* q = (struct vqp*)qp;
+  int e = sv_fail(FN_query_qp);
+  if (e) return e;
+  sv_lock(&q->lock);
+  *a = q->attr;
+  a->qp_state = a->cur_qp_state = qp->state = (enum ibv_qp_state)get(q->s->state);
+  *init = (struct ibv_qp_init_attr){.qp_context = qp->qp_context, .send_cq = qp->send_cq, .recv_cq = qp->recv_cq, .srq = qp->srq,
+                                    .cap = q->attr.cap, .qp_type = qp->qp_type, .sq_sig_all = (int)q->sig_all};
+  sv_unlock(&q->lock);
+  return 0;
+}
+
+PUBLIC int ibv_query_ece(struct ibv_qp* qp, struct ibv_ece* ece) {
+  struct vqp* q = (struct vqp*)qp;
+  struct devconf* c = q->ctx->dev->conf;
+  int e = sv_fail(FN_query_ece);
+  if (e || !c->ece_vendor) return e ? e : EOPNOTSUPP;
+  *ece = q->ece.vendor_id ? q->ece : (struct ibv_ece){.vendor_id = c->ece_vendor, .options = c->ece_options};
+  return 0;
+}
+
+PUBLIC int ibv_set_ece(struct ibv_qp* qp, struct ibv_ece* ece) {
+  struct vqp* q = (struct vqp*)qp;
+  struct devconf* c = q->ctx->dev->conf;
+  int e = sv_fail(FN_set_ece);
+  if (e || !c->ece_vendor) return e ? e : EOPNOTSUPP;
+  if (ece->comp_mask || ece->vendor_id != c->ece_vendor) return EINVAL;
+  q->ece = *ece;
+  q->ece.options &= c->ece_options;
+  return 0;
+}
+
+PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp* qp, enum ibv_wr_opcode op, uint32_t flags) { return 0; }

@@ -1,0 +1,196 @@
+/* Moving bytes between processes. Memory that is registered is moved, in place and unnoticed, into a memfd, which peers map:
+ * then a remote write is a memcpy by the initiator. Where that cannot be done (not plain private memory, no userfaultfd) the
+ * initiator uses process_vm_writev. Deregistering the last region moves the memory back.
+ *
+ * In place and unnoticed: the pages are write-protected through userfaultfd (a thread that writes waits), copied, and
+ * replaced by one mremap; closing the userfaultfd lets the thread go on, on the new pages. Between protecting and replacing
+ * nothing may write memory of the process but its own stack. */
+#include "sim.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct seg { uint64_t from, to; int fd; uint32_t refs; struct seg* next; };
+static struct seg* segs;
+static uint32_t segs_lock, maps_lock;
+static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
+
+/* Whether [from, to) lies in one private anonymous writable mapping that is not the stack we run on. */
+static int plain(uint64_t from, uint64_t to) {
+  char line[512];
+  int yes = 0;
+  uint64_t self = (uint64_t)(uintptr_t)line;
+  FILE* f = fopen("/proc/self/maps", "re");
+  if (!f) return 0;
+  while (fgets(line, sizeof line, f)) {
+    unsigned long long a, b;
+    unsigned long inode;
+    char perm[8], name[32] = "";
+    if (sscanf(line, "%llx-%llx %7s %*s %*s %lu %31s", &a, &b, perm, &inode, name) < 4 || b <= from) continue;
+    yes = a <= from && to <= b && !strcmp(perm, "rw-p") && !inode && (!name[0] || !strcmp(name, "[heap]")) && !(a <= self && self < b);
+    break;
+  }
+  fclose(f);
+  return yes;
+}
+
+/* Replaces [from, to) by a mapping of fd (or private memory, fd < 0) with the same contents. */
+static int replace(uint64_t from, uint64_t to, int fd) {
+  size_t len = (size_t)(to - from);
+  void* old = (void*)(uintptr_t)from;
+  struct uffdio_api api = {.api = UFFD_API, .features = fd < 0 ? UFFD_FEATURE_WP_HUGETLBFS_SHMEM : UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+  struct uffdio_register reg = {.range = {from, len}, .mode = UFFDIO_REGISTER_MODE_WP};
+  struct uffdio_writeprotect wp = {.range = {from, len}, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+  int u = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+  if (u < 0) return errno;
+  void* new = mmap(NULL, len, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+  int rc = EINVAL;
+  if (new != MAP_FAILED) {
+    madvise(new, len, MADV_POPULATE_WRITE);
+    madvise(old, len, MADV_POPULATE_READ); /* protection does not reach pages that are not there */
+    if (!ioctl(u, UFFDIO_API, &api) && !ioctl(u, UFFDIO_REGISTER, &reg) && !ioctl(u, UFFDIO_WRITEPROTECT, &wp)) {
+      memcpy(new, old, len);
+      if (mremap(new, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, old) == old) rc = 0, new = MAP_FAILED;
+    }
+  }
+  close(u);
+  if (new != MAP_FAILED) munmap(new, len);
+  return rc;
+}
+
+void sv_share(struct vmr* mr, struct shmr* s) {
+  uint64_t from = s->addr & ~(uint64_t)4095, to = (s->addr + s->len + 4095) & ~(uint64_t)4095;
+  if (!sv_conf.share) return;
+  sv_lock(&segs_lock);
+  struct seg* g = segs;
+  while (g && (to <= g->from || g->to <= from)) g = g->next;
+  if (!g && plain(from, to) && (g = calloc(1, sizeof *g))) {
+    *g = (struct seg){.from = from, .to = to, .next = segs, .fd = memfd_create("simverbs", MFD_CLOEXEC)};
+    if (g->fd >= 0 && !ftruncate(g->fd, (off_t)(to - from)) && !replace(from, to, g->fd)) {
+      segs = g;
+    } else {
+      if (g->fd >= 0) close(g->fd);
+      free(g);
+      g = NULL;
+    }
+  }
+  if (g) { /* one that was there may cover a part only; the rest goes the slow way */
+    g->refs++;
+    mr->seg = g;
+    s->from = from > g->from ? from : g->from;
+    s->to = to < g->to ? to : g->to;
+    s->off = s->from - g->from;
+    s->fd = g->fd;
+  }
+  sv_unlock(&segs_lock);
+}
+
+void sv_unshare(struct vmr* mr) {
+  if (!mr->seg) return;
+  sv_lock(&segs_lock);
+  struct seg* g = mr->seg;
+  if (--g->refs == 0) {
+    struct seg** p = &segs;
+    while (*p != g) p = &(*p)->next;
+    *p = g->next;
+    replace(g->from, g->to, -1); /* if that fails the memory stays where it is: the mapping outlives the descriptor */
+    close(g->fd);
+    free(g);
+  }
+  sv_unlock(&segs_lock);
+}
+
+/* Where a peer's held region, from `from` on, is in our memory; NULL: nowhere. */
+static uint8_t* map_peer(struct shmr* m) {
+  uint32_t i = (uint32_t)(m - sv_arena->mrs);
+  if (likely(get(maps[i].key) == m->key)) return maps[i].base;
+  char path[64];
+  sv_lock(&maps_lock);
+  if (maps[i].key != m->key) {
+    put(maps[i].key, 0);
+    if (maps[i].base) munmap(maps[i].base, maps[i].len);
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", sv_arena->procs[m->proc].pid, m->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    maps[i].len = m->to - m->from;
+    void* p = fd < 0 ? MAP_FAILED : mmap(NULL, maps[i].len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)m->off);
+    maps[i].base = p == MAP_FAILED ? NULL : p;
+    if (fd >= 0) close(fd);
+    put(maps[i].key, m->key);
+  }
+  uint8_t* base = maps[i].base;
+  sv_unlock(&maps_lock);
+  return base;
+}
+
+/* Unmaps what peers have deregistered: nobody here can hold such a region. */
+void sv_share_sweep(void) {
+  sv_lock(&maps_lock);
+  for (uint32_t i = 0; i < MAX_MR; i++) {
+    struct shmr* s = &sv_arena->mrs[i];
+    if (!maps[i].key || (get(s->key) == maps[i].key && get(s->ref))) continue;
+    put(maps[i].key, 0);
+    if (maps[i].base) munmap(maps[i].base, maps[i].len);
+    maps[i].base = NULL;
+  }
+  sv_unlock(&maps_lock);
+}
+
+static uint8_t* reach(struct shmr* m, uint64_t va, uint32_t len) {
+  if (m->proc == sv_me) return (uint8_t*)(uintptr_t)va;
+  if (va < m->from || va + len > m->to) return NULL;
+  uint8_t* base = map_peer(m);
+  return base ? base + (va - m->from) : NULL;
+}
+
+/* The last 8 bytes are stored last, at once if aligned. */
+static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
+  if (!last || len < 8) {
+    if (last) __atomic_thread_fence(__ATOMIC_RELEASE);
+    memmove(to, from, len);
+    return;
+  }
+  if (len > 8) memmove(to, from, len - 8);
+  uint64_t v;
+  memcpy(&v, from + len - 8, 8);
+  if (((uintptr_t)(to + len) & 7) == 0) {
+    __atomic_store_n((uint64_t*)(void*)(to + len - 8), v, __ATOMIC_RELEASE);
+  } else {
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(to + len - 8, &v, 8);
+  }
+}
+
+int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
+  uint64_t va = m->addr + (at - m->iova);
+  uint8_t* to = reach(m, va, len);
+  if (likely(to != NULL)) {
+    for (int i = 0; i < n; to += iov[i++].iov_len) store(to, iov[i].iov_base, iov[i].iov_len, i == n - 1);
+    return 0;
+  }
+  struct iovec v[MAX_SGE + 1], r = {(void*)(uintptr_t)va, len};
+  memcpy(v, iov, sizeof *iov * (size_t)n);
+  if (n && v[n - 1].iov_len > 8) { /* the kernel copies entry after entry */
+    v[n] = (struct iovec){(uint8_t*)v[n - 1].iov_base + v[n - 1].iov_len - 8, 8};
+    v[n - 1].iov_len -= 8;
+    n++;
+  }
+  ssize_t done = process_vm_writev((pid_t)sv_arena->procs[m->proc].pid, v, (unsigned long)n, &r, 1, 0);
+  return done == (ssize_t)len ? 0 : done < 0 ? errno : EFAULT;
+}
+
+int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
+  uint64_t va = m->addr + (at - m->iova);
+  const uint8_t* from = reach(m, va, len);
+  if (likely(from != NULL)) {
+    for (int i = 0; i < n; from += iov[i++].iov_len) memmove(iov[i].iov_base, from, iov[i].iov_len);
+    return 0;
+  }
+  struct iovec r = {(void*)(uintptr_t)va, len};
+  ssize_t done = process_vm_readv((pid_t)sv_arena->procs[m->proc].pid, iov, (unsigned long)n, &r, 1, 0);
+  return done == (ssize_t)len ? 0 : done < 0 ? errno : EFAULT;
+}
