@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"weft/internal/knob"
 	"weft/transport/rdma"
@@ -85,6 +86,9 @@ func (p *Provider) discover() error {
 		return err
 	}
 	list, entries, errno := p.lib.getDeviceList()
+	if errno == syscall.ENOSYS {
+		return none("the kernel shows %s no RDMA (ib_uverbs is not loaded)", p.library)
+	}
 	if errno != 0 {
 		return fmt.Errorf("%w (%w)", fail("ibv_get_device_list", "", errno, "%s", p.library), ErrNone)
 	}

@@ -264,3 +264,20 @@ func TestDMABUFProbeThatTellsNothing(t *testing.T) {
 		t.Errorf("%v after %d probes", is, probes)
 	}
 }
+
+// Whatever this machine has, Open answers devices or one sentence.
+func TestThisMachine(t *testing.T) {
+	log := new(rdma.Recorder)
+	p, err := Open(Config{Log: log})
+	if err == nil {
+		for _, d := range p.Devices() {
+			t.Logf("%s: %v", d.Name, d.GIDs())
+		}
+		p.Close()
+		return
+	}
+	t.Log(err)
+	if !IsNone(err) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v; %q", err, log.Lines())
+	}
+}
