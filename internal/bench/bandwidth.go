@@ -51,7 +51,7 @@ func bandwidth(c *config) error {
 	}
 	fmt.Println("   (GB/s; in brackets: of the plain loop; ~: other processes took more than 5 % of the machine)")
 	for size := int64(128 << 10); size <= maxSize; size *= 2 {
-		count := max(512<<20/size, 16)
+		count := max(256<<20/size, 8)
 		figures, noisy := make([][]float64, len(tracks)), make([]int, len(tracks))
 		for range c.rounds {
 			for i, t := range tracks {
