@@ -9,6 +9,7 @@ import (
 	"weft/collnet"
 	"weft/internal/knob"
 	"weft/profiler"
+	"weft/transport"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 )
@@ -53,6 +54,9 @@ func newProcess(h host) *process {
 	return &process{
 		host: h, voices: v, log: logger{voices: v},
 		devices: func(k *knob.Values, log rdma.Logger) ([]*tcp.Device, error) {
+			if err := transport.NeedFiles(8, log); err != nil {
+				return nil, err
+			}
 			here, err := tcp.ThisHost()
 			if err != nil {
 				return nil, err

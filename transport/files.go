@@ -34,6 +34,32 @@ func (f *fileLimit) raise(log rdma.Logger) bool {
 	return true
 }
 
+// NeedFiles makes sure that n more files can be opened, raising the soft limit if
+// that helps. Go's poller ends the process when it gets no descriptor, so this
+// comes before anything that uses it.
+func NeedFiles(n int, log rdma.Logger) error {
+	var limit fileLimit
+	held := make([]int, 0, n)
+	defer func() {
+		for _, fd := range held {
+			unix.Close(fd)
+		}
+	}()
+	for len(held) < n {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			held = append(held, fd)
+		case exhausted(err) && limit.raise(log):
+		case exhausted(err):
+			return noFiles("init", err)
+		default:
+			return nil // no /dev/null says nothing about descriptors
+		}
+	}
+	return nil
+}
+
 // noFiles is the error for a limit that cannot be raised.
 func noFiles(op string, err error) *rdma.Error {
 	var lim unix.Rlimit
