@@ -117,11 +117,11 @@ void sv_wait_ref(uint32_t* ref, uint32_t mask) {
 static void free_of(uint32_t p) {
   for (uint32_t i = 0; i < MAX_MR; i++) {
     struct shmr* m = &sv_arena->mrs[i];
-    if (m->key && m->proc == p) { put(m->ref, 0); put(m->key, 0); }
+    if (get(m->key) && m->proc == p) { put(m->ref, 0); put(m->key, 0); }
   }
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct shqp* q = &sv_arena->qps[i];
-    if (q->qpn && q->proc == p) { put(q->ref, 0); put(q->qpn, 0); }
+    if (get(q->qpn) && q->proc == p) { put(q->ref, 0); put(q->qpn, 0); }
     struct rq* r = &sv_arena->rqs[i];
     if (r->ring && r->proc == p) { sv_heap_free(r->ring, (uint64_t)(r->mask + 1) * r->stride); r->ring = 0; }
   }

@@ -108,9 +108,11 @@ PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
   struct vcq* cq = (struct vcq*)c;
   int e = sv_fail(FN_destroy_cq);
   if (e || get(cq->used)) return e ? e : EBUSY;
+  sv_lock(&sv_objects_lock);
   put(sv_cqs[cq->slot], NULL);
+  sv_unlock(&sv_objects_lock);
   pthread_mutex_lock(&c->mutex); /* events that were fetched must be acknowledged */
-  while (c->comp_events_completed != cq->got || c->async_events_completed != cq->async_got) pthread_cond_wait(&c->cond, &c->mutex);
+  while (c->comp_events_completed != get(cq->got) || c->async_events_completed != get(cq->async_got)) pthread_cond_wait(&c->cond, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   sv_arena_lock();
   sv_heap_free(cq->s->ring, (uint64_t)(cq->s->mask + 1) * sizeof(struct cqe));
@@ -136,14 +138,17 @@ PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, 
     uint32_t slot;
     ssize_t n = read(chan->fd, &slot, sizeof slot);
     if (n != sizeof slot) { if (n >= 0) errno = EBADF; return -1; }
-    struct vcq* cq = get(sv_cqs[slot]);
-    if (!cq || cq->x.channel != chan) continue;
-    pthread_mutex_lock(&cq->x.mutex);
-    cq->got++;
-    pthread_mutex_unlock(&cq->x.mutex);
-    *out = (struct ibv_cq*)cq;
-    *cq_context = cq->x.cq_context;
-    return 0;
+    sv_lock(&sv_objects_lock);
+    struct vcq* cq = sv_cqs[slot % MAX_CQ];
+    if (cq && cq->x.channel == chan) {
+      add(cq->got, 1);
+      *out = (struct ibv_cq*)cq;
+      *cq_context = cq->x.cq_context;
+    } else {
+      cq = NULL;
+    }
+    sv_unlock(&sv_objects_lock);
+    if (cq) return 0;
   }
 }
 
@@ -164,14 +169,16 @@ int sv_req_notify_cq(struct ibv_cq* cq, int solicited_only) {
 
 /* What peers left for us to tell: an armed queue got an entry, or a queue ran over. */
 void sv_cq_scan(void) {
+  sv_lock(&sv_objects_lock);
   for (uint32_t i = 1; i < MAX_CQ; i++) {
-    struct vcq* cq = get(sv_cqs[i]);
+    struct vcq* cq = sv_cqs[i];
     if (!cq) continue;
     if (__atomic_exchange_n(&cq->s->fired, 0, __ATOMIC_ACQ_REL)) fire(cq);
     uint32_t one = 1;
     if (__atomic_compare_exchange_n(&cq->s->full, &one, 2, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       sv_event(sv_ctx(cq->x.context), IBV_EVENT_CQ_ERR, i);
   }
+  sv_unlock(&sv_objects_lock);
 }
 
 void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited) {

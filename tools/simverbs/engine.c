@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-uint32_t sv_nactive;
+uint32_t sv_nactive, sv_objects_lock;
 static struct vqp* active;
 static uint32_t active_lock;
 static uint64_t engine_sleeps_until;
@@ -94,17 +94,20 @@ static void tell_events(uint32_t* seen) {
   for (; *seen != get(sv_arena->nevent); ++*seen) {
     struct event e = sv_arena->events[*seen % 64];
     sv_lock(&sv_contexts_lock);
+    sv_lock(&sv_objects_lock);
     for (struct vctx* c = sv_contexts; c; c = c->next) {
       if ((uint32_t)c->dev->index != e.dev) continue;
       struct vqp* q = about_qp(e.type) ? get(sv_qps[e.arg % MAX_QP]) : NULL;
       if (!about_qp(e.type) || (q && q->ctx == c && q->s->qpn == e.arg)) sv_event(c, (int)e.type, q ? q->slot : e.arg);
     }
+    sv_unlock(&sv_objects_lock);
     sv_unlock(&sv_contexts_lock);
   }
 }
 
 /* Queue pairs that a peer's request broke. */
 static void tell_qps(void) {
+  sv_lock(&sv_objects_lock);
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct vqp* q = get(sv_qps[i]);
     uint32_t cause = q ? __atomic_exchange_n(&q->s->cause, 0, __ATOMIC_ACQ_REL) : 0;
@@ -114,6 +117,7 @@ static void tell_qps(void) {
     sv_unlock(&q->lock);
     sv_event(q->ctx, (int)cause - 1, i);
   }
+  sv_unlock(&sv_objects_lock);
 }
 
 PUBLIC int ibv_get_async_event(struct ibv_context* ctx, struct ibv_async_event* out) {
@@ -124,20 +128,14 @@ PUBLIC int ibv_get_async_event(struct ibv_context* ctx, struct ibv_async_event* 
     ssize_t n = read(ctx->async_fd, m, sizeof m);
     if (n != sizeof m) { if (n >= 0) errno = EBADF; return -1; }
     out->event_type = (enum ibv_event_type)m[0];
-    if (about_qp(m[0])) {
-      struct vqp* q = get(sv_qps[m[1] % MAX_QP]);
-      if (!q) continue;
-      add(q->got, 1);
-      out->element.qp = &q->x.qp_base;
-    } else if (m[0] == IBV_EVENT_CQ_ERR) {
-      struct vcq* cq = get(sv_cqs[m[1] % MAX_CQ]);
-      if (!cq) continue;
-      add(cq->async_got, 1);
-      out->element.cq = (struct ibv_cq*)cq;
-    } else {
-      out->element.port_num = (int)m[1];
-    }
-    return 0;
+    sv_lock(&sv_objects_lock);
+    struct vqp* q = about_qp(m[0]) ? sv_qps[m[1] % MAX_QP] : NULL;
+    struct vcq* cq = m[0] == IBV_EVENT_CQ_ERR ? sv_cqs[m[1] % MAX_CQ] : NULL;
+    if (q) add(q->got, 1), out->element.qp = &q->x.qp_base;
+    else if (cq) add(cq->async_got, 1), out->element.cq = (struct ibv_cq*)cq;
+    else out->element.port_num = (int)m[1];
+    sv_unlock(&sv_objects_lock);
+    if (q || cq || (!about_qp(m[0]) && m[0] != IBV_EVENT_CQ_ERR)) return 0; /* else its object is gone */
   }
 }
 

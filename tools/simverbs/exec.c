@@ -169,7 +169,7 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
 
 static int alive(const struct vqp* q, const struct shqp* p) {
   uint32_t s = get(p->state);
-  return p->qpn == q->s->dest && p->dest == q->s->qpn && p->port == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
+  return get(p->qpn) == q->s->dest && get(p->dest) == q->s->qpn && get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
 }
 
 static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {

@@ -29,7 +29,7 @@ static uint32_t slot_for(void) {
   sv_arena_lock();
   for (uint32_t n = 1; n < MAX_MR && !found; n++) {
     uint32_t i = (sv_arena->next_mr + n) % MAX_MR;
-    if (i && !sv_arena->mrs[i].key && !get(sv_arena->mrs[i].ref)) found = i;
+    if (i && !get(sv_arena->mrs[i].key) && !get(sv_arena->mrs[i].ref)) found = i;
   }
   if (found) {
     struct shmr* s = &sv_arena->mrs[found];

@@ -12,11 +12,11 @@ static int claim(struct vqp* q, uint32_t limit, int dev) {
   sv_arena_lock();
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct shqp* o = &sv_arena->qps[i];
-    mine += o->qpn && o->proc == sv_me && o->port / MAX_PORT == (uint32_t)dev;
+    mine += get(o->qpn) && o->proc == sv_me && o->port / MAX_PORT == (uint32_t)dev;
   }
   for (uint32_t n = 1; n < MAX_QP && !s && mine < limit; n++) {
     uint32_t i = (sv_arena->next_qp + n) % MAX_QP;
-    if (i < 16 || sv_arena->qps[i].qpn || get(sv_arena->qps[i].ref)) continue;
+    if (i < 16 || get(sv_arena->qps[i].qpn) || get(sv_arena->qps[i].ref)) continue;
     s = &sv_arena->qps[i];
     uint32_t gen = (s->gen + 1) & 0xff;
     *s = (struct shqp){.gen = gen, .proc = sv_me, .port = (uint32_t)dev * MAX_PORT, .qpn = (gen * MAX_QP + i) & 0xffffff};
@@ -90,10 +90,12 @@ PUBLIC int ibv_destroy_qp(struct ibv_qp* qp) {
   struct vqp* q = (struct vqp*)qp;
   int e = sv_fail(FN_destroy_qp);
   if (e) return e;
+  sv_lock(&sv_objects_lock);
   put(sv_qps[q->slot], NULL);
+  sv_unlock(&sv_objects_lock);
   sv_deactivate(q);
   pthread_mutex_lock(&qp->mutex);
-  while (qp->events_completed != q->got) pthread_cond_wait(&qp->cond, &qp->mutex);
+  while (qp->events_completed != get(q->got)) pthread_cond_wait(&qp->cond, &qp->mutex);
   pthread_mutex_unlock(&qp->mutex);
   uint32_t qpn = q->s->qpn;
   put(q->s->qpn, 0);

@@ -132,7 +132,8 @@ void sv_share_sweep(void) {
   sv_lock(&maps_lock);
   for (uint32_t i = 0; i < MAX_MR; i++) {
     struct shmr* s = &sv_arena->mrs[i];
-    if (!maps[i].key || (get(s->key) == maps[i].key && get(s->ref))) continue;
+    uint32_t held = get(s->ref);
+    if (!maps[i].key || (held && get(s->key) == maps[i].key)) continue;
     put(maps[i].key, 0);
     if (maps[i].base) munmap(maps[i].base, maps[i].len);
     maps[i].base = NULL;
