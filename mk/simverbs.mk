@@ -22,7 +22,7 @@ $(SIM_DIST)/conform: $(CONFORM_C) $(SIM)/conform/conform.h $(SIM_DIST)/libibverb
 	$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -Iheaders -I$(SIM)/conform $(SIM_SAN) -o $@ $(CONFORM_C) -L$(@D) -libverbs -lpthread
 
 # The program connects two devices on one subnet; the time limit is for what would wait for ever.
-CONFORM = WEFT_SIMVERBS=$(SIM)/conform/pair.json LD_LIBRARY_PATH=$(1) timeout 120 $(1)/conform
+CONFORM = WEFT_SIMVERBS_CTL=$(1)/ctl WEFT_SIMVERBS=$(SIM)/conform/pair.json LD_LIBRARY_PATH=$(1) timeout 120 $(1)/conform
 
 test-simverbs: simverbs $(STEP) ## the conformance program on the simulated libibverbs, plain and under the sanitizers
 	@$(STEP) "simverbs conformance" sh -c '$(call CONFORM,$(SIM_DIST))'

@@ -114,6 +114,11 @@ func Root() (string, error) {
 	}
 }
 
+// Once makes a file that other packages' tests share; see once.
+func Once(name string, make func(root, out string) error, inputs ...string) (string, error) {
+	return once(name, make, inputs...)
+}
+
 // once makes a file out of the tree's inputs unless the cache has it; inputs are
 // folders below the root, all of it by default.
 func once(name string, make func(root, out string) error, inputs ...string) (string, error) {

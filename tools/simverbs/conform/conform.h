@@ -69,6 +69,7 @@ void test_data(void);
 void test_errors(void);
 void test_states(void);
 void test_queues(void);
+void test_faults(void);
 void test_processes(const char* self, const char* spec);
 int child_process(const char* spec, const char* what);
 

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   test_errors();
   test_states();
   test_queues();
+  test_faults();
   test_processes(argv[0], spec);
   return failures() != 0;
 }
