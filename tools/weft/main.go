@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"weft/internal/lab/frame"
+	"weft/internal/lab/guest"
 )
 
 type command struct {
@@ -16,9 +19,15 @@ type command struct {
 var commands = []command{
 	{"run", "move verified data between ranks through a plugin", runRun},
 	{"conform", "judge a plugin against NCCL's contract, table by table", runConform},
+	{"lab", "run a command in virtual machines with Soft-RoCE", runLab},
 }
 
-func main() { os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == frame.Argument {
+		os.Exit(guest.Main()) // in a machine of weft lab
+	}
+	os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 func dispatch(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
