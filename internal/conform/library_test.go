@@ -8,6 +8,22 @@ import (
 	"weft/internal/host"
 )
 
+// TestLargest moves 1 GiB in one message, once.
+func TestLargest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2 GiB of memory: not with -short")
+	}
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range Judge(Options{Lib: lib, Host: hostProgram(t), Slow: true, Rules: []string{"size.gib"}}, host.FamilyNet, 12) {
+		if !x.OK() {
+			t.Errorf("%s: %s", x.Label(), x.Fail)
+		}
+	}
+}
+
 // TestLibrary requires the built library to keep every rule on every table, those of care too.
 func TestLibrary(t *testing.T) {
 	lib, err := build.Library()

@@ -2,6 +2,8 @@ package conform
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"weft/internal/host"
@@ -37,6 +39,9 @@ func (o *Outcome) OK() bool { return o.Fail == "" }
 // could not take place, never for what the plugin does.
 func Run(o Options) ([]Outcome, error) {
 	o.fill()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	r := &runner{o: &o}
 	tables, err := r.library()
 	if err != nil {
@@ -87,15 +92,22 @@ func (r *runner) report(o Outcome) {
 }
 
 func (r *runner) wanted(id string) bool {
-	if len(r.o.Rules) == 0 {
-		return true
-	}
-	for _, w := range r.o.Rules {
-		if w == id || (len(w) > 0 && w[len(w)-1] == '.' && len(id) > len(w) && id[:len(w)] == w) {
-			return true
+	return len(r.o.Rules) == 0 || slices.ContainsFunc(r.o.Rules, func(w string) bool { return names(w, id) })
+}
+
+// names tells whether a word asks for a rule: by its id, or by a part that ends in ".".
+func names(w, id string) bool {
+	return w == id || strings.HasSuffix(w, ".") && strings.HasPrefix(id, w)
+}
+
+// check refuses words that ask for no rule.
+func (o *Options) check() error {
+	for _, w := range o.Rules {
+		if !slices.ContainsFunc(AllRules(), func(r *Rule) bool { return names(w, r.ID) }) {
+			return fmt.Errorf("there is no rule %s", w)
 		}
 	}
-	return false
+	return nil
 }
 
 // table runs the rules of a table; after a failed gate the rest is skipped.
@@ -168,22 +180,13 @@ func (r *runner) library() (map[host.Family][]int, error) {
 	r.report(o)
 	if len(r.o.Tables) > 0 && o.OK() {
 		for _, v := range r.o.Tables {
-			if !contains(found[host.FamilyNet], v) {
+			if !slices.Contains(found[host.FamilyNet], v) {
 				return nil, fmt.Errorf("%s does not export %s", r.o.Lib, host.FamilyNet.Symbol(v))
 			}
 		}
 		found = map[host.Family][]int{host.FamilyNet: r.o.Tables}
 	}
 	return found, nil
-}
-
-func contains(list []int, v int) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }
 
 var (

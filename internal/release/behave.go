@@ -52,14 +52,6 @@ func (r *Release) ProfilerInNet() bool { return r.Code >= 22800 }
 // ProfilerHandles: isend and irecv pass handles, never NULL while a profiler is loaded.
 func (r *Release) ProfilerHandles() bool { return r.Code >= 22600 }
 
-// MaxBytes is the largest message that reaches a plugin of this table.
-func (r *Release) MaxBytes(table int) int64 {
-	if table <= 8 {
-		return 1 << 30
-	}
-	return 1 << 40
-}
-
 // MaxRegister is the largest registration that reaches a plugin of this table.
 func (r *Release) MaxRegister(table int) int64 {
 	if table <= 7 {

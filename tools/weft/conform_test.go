@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/build"
+)
+
+// TestConformCommand runs the command over plugins good, bad and absent.
+func TestConformCommand(t *testing.T) {
+	bin, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := func(source string) string {
+		path, err := build.Plugin("tools/host/testdata/"+source, "-O0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good, bad, fragile := plugin("good.c"), plugin("broken/size.zero.c"), plugin("broken/close.twice.c")
+	report := filepath.Join(t.TempDir(), "report.xml")
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   []string
+	}{
+		{[]string{"--abi", "v6", "--rule", "size.,close.", good}, 0, []string{"0 do not"}},
+		{[]string{"--tap", "--abi", "12", "--rule", "size.zero", good}, 0, []string{"TAP version 13", "net v12 size.zero", "1.."}},
+		{[]string{"--rule", "size.zero", "--junit", report, bad}, 1, []string{"FAIL  size.zero", "nothing to send", "contract:"}},
+		{[]string{"--rule", "close.twice", fragile}, 0, []string{"care  close.twice"}},
+		{[]string{"--rule", "close.twice", "--strict", fragile}, 1, []string{"close.twice"}},
+		{[]string{"--abi", "5", bad}, 2, []string{"does not export ncclNetPlugin_v5"}},
+		{[]string{"--abi", "13", good}, 2, []string{"not a table version"}},
+		{[]string{"--rule", "size.none", good}, 2, []string{"no rule size.none"}},
+		{[]string{"/nowhere/libnccl-net-x.so"}, 1, []string{"lib.load"}},
+		{nil, 2, []string{"usage: weft conform"}},
+		{[]string{"-h"}, 0, []string{"usage: weft conform"}},
+		{[]string{"--list"}, 0, []string{"close.twice", "dereg.barrier"}},
+	} {
+		var out bytes.Buffer
+		if got := conformTo(append([]string{"--host", bin}, c.args...), &out, &out); got != c.status {
+			t.Errorf("%q: status %d, want %d\n%s", c.args, got, c.status, out.String())
+		}
+		for _, s := range c.says {
+			if !strings.Contains(out.String(), s) {
+				t.Errorf("%q does not say %q:\n%s", c.args, s, out.String())
+			}
+		}
+	}
+	if text, err := os.ReadFile(report); err != nil || !strings.Contains(string(text), "<failure") {
+		t.Errorf("JUnit report: %v\n%s", err, text)
+	}
+}
