@@ -1,6 +1,8 @@
 package verbs
 
 import (
+	"syscall"
+
 	"weft/internal/knob"
 	"weft/transport/rdma"
 )
@@ -21,7 +23,8 @@ func (q *QP) QueryECE() (ECE, bool, error) {
 	if !q.ece() {
 		return ECE{}, false, nil
 	}
-	e, errno := q.dev.provider.lib.queryECE(q.raw)
+	var e ECE
+	errno := q.call(func(lib *calls) (errno syscall.Errno) { e, errno = lib.queryECE(q.raw); return errno })
 	q.pd.a.ece.learn("ibv_query_ece", errno)
 	switch {
 	case errno == 0:
@@ -43,7 +46,7 @@ func (q *QP) setECE(e ECE) *rdma.Error {
 	if !q.ece() {
 		return nil
 	}
-	errno := q.dev.provider.lib.setECE(q.raw, e)
+	errno := q.call(func(lib *calls) syscall.Errno { return lib.setECE(q.raw, e) })
 	q.pd.a.ece.learn("ibv_set_ece", errno)
 	if errno == 0 || unsupported(errno) {
 		return nil

@@ -86,6 +86,9 @@ func TestFatalEventsReachWhomTheyConcern(t *testing.T) {
 		if len(came) != 0 {
 			t.Error("an event came after stop")
 		}
+		if q.State() != StateInit || q.Fence() == nil {
+			t.Error("a closed queue pair reaches the library") // the fake would not know it
+		}
 	}
 }
 

@@ -50,12 +50,15 @@ type QP struct {
 	pd     *PD
 	raw    object
 	access Access
-	close  sync.Once
 
 	life struct {
 		sync.Mutex
 		psn   uint32  // protected; first packet number that this side sends
-		state QPState // protected
+		state QPState // protected; what it was brought to last
+	}
+	use struct {
+		sync.RWMutex      // read-locked by each call that names raw to the library
+		closed       bool // protected
 	}
 }
 
@@ -110,9 +113,7 @@ func (a *adapter) createQP(pd *PD, c *QPConfig, want qpCap) (raw object, number 
 		if e == 0 {
 			return raw, number, got, 0
 		}
-		if errno == 0 {
-			errno = e
-		}
+		errno = e
 		if e != syscall.EINVAL && e != syscall.ENOMEM {
 			break
 		}
@@ -157,10 +158,20 @@ func (q *QP) Fence() error {
 	return nil
 }
 
+// call runs f unless the queue pair is closed; Close waits for it.
+func (q *QP) call(f func(lib *calls) syscall.Errno) syscall.Errno {
+	q.use.RLock()
+	defer q.use.RUnlock()
+	if q.use.closed {
+		return syscall.ESHUTDOWN
+	}
+	return f(q.dev.provider.lib)
+}
+
 // modify changes the state and remembers it.
 func (q *QP) modify(attr *qpAttr) syscall.Errno {
-	errno := q.dev.provider.lib.modifyQP(q.raw, attr)
-	if errno == 0 && attr.mask&maskState != 0 {
+	errno := q.call(func(lib *calls) syscall.Errno { return lib.modifyQP(q.raw, attr) })
+	if errno == 0 {
 		q.life.Lock()
 		q.life.state = attr.state
 		q.life.Unlock()
@@ -176,16 +187,16 @@ func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *rdma.Er
 	return fail("ibv_modify_qp", q.dev.Name, errno, "%s", text)
 }
 
-// State asks the device. A queue pair that cannot be asked answers the state
-// that it was brought to last.
+// State asks the device. A queue pair that cannot be asked, or is closed,
+// answers the state that it was brought to last.
 func (q *QP) State() QPState {
-	attr, errno := q.dev.provider.lib.queryQP(q.raw)
-	if errno != 0 {
-		q.life.Lock()
-		defer q.life.Unlock()
-		return q.life.state
+	var attr qpAttr
+	if errno := q.call(func(lib *calls) (errno syscall.Errno) { attr, errno = lib.queryQP(q.raw); return errno }); errno == 0 {
+		return attr.state
 	}
-	return attr.state
+	q.life.Lock()
+	defer q.life.Unlock()
+	return q.life.state
 }
 
 // Device is the port that the queue pair belongs to.
@@ -194,13 +205,20 @@ func (q *QP) Device() *Device { return q.dev }
 // Pointer is struct ibv_qp*, for the C lane.
 func (q *QP) Pointer() uintptr { return uintptr(q.raw) }
 
-// Close destroys the queue pair; whatever was posted on it is over then.
-func (q *QP) Close() (err error) {
-	q.close.Do(func() {
-		q.pd.a.owners.remove(q.raw)
-		if errno := q.dev.provider.lib.destroyQP(q.raw); errno != 0 {
-			err = fail("ibv_destroy_qp", q.dev.Name, errno, "queue pair %d", q.Number)
-		}
-	})
-	return err
+// Close destroys the queue pair; whatever was posted on it is over then. It
+// waits for a call that another goroutine has in the library, and the library
+// waits until events of the queue pair are handled.
+func (q *QP) Close() error {
+	q.use.Lock()
+	closed := q.use.closed
+	q.use.closed = true
+	q.use.Unlock()
+	if closed {
+		return nil
+	}
+	q.pd.a.owners.remove(q.raw)
+	if errno := q.dev.provider.lib.destroyQP(q.raw); errno != 0 {
+		return fail("ibv_destroy_qp", q.dev.Name, errno, "queue pair %d", q.Number)
+	}
+	return nil
 }

@@ -1,0 +1,389 @@
+package verbs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/build"
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// The simulated library of tools/simverbs is the same C that a real device
+// would be reached through. A process is one world, so all tests here share this one:
+//
+//	simA --- 10.9.1.0/24 --- simB        simI: InfiniBand, two ports        simX: no DMA-BUF, 32 requests, no PCI path
+const simWorld = `{"dir":%q,"devices":[
+ {"name":"simB","pci":"0000:82:00.1","gids":["10.9.1.2/24","10.9.1.2/24 v1"],"mtu":1024,"ece_vendor":5564,"ece_options":12},
+ {"name":"simA","pci":"0000:81:00.0","gids":["10.9.1.1/24","2001:db8::1/64"],"speed":400000,"ece_vendor":5564,"ece_options":12},
+ {"name":"simI","pci":"0000:83:00.0","link":"infiniband","ports":[{"gids":[]},{"gids":[]}]},
+ {"name":"simX","gids":["10.9.3.1/24"],"dmabuf":0,"max_qp_wr":32,"max_inline":100}]}`
+
+// sim builds the library once and answers its path and a way to command it.
+var sim = sync.OnceValues(func() (string, error) {
+	root, err := build.Root()
+	if err != nil {
+		return "", err
+	}
+	sources, err := filepath.Glob(filepath.Join(root, "tools", "simverbs", "*.c"))
+	if err != nil {
+		return "", err
+	}
+	flags := []string{"-I" + filepath.Join(root, "headers"), "-fvisibility=hidden", "-Wl,--version-script=" + filepath.Join(root, "tools", "simverbs", "libibverbs.map")}
+	for _, s := range sources {
+		if base := filepath.Base(s); base != "mlx5.c" && base != "text.c" {
+			flags = append(flags, s)
+		}
+	}
+	lib, err := build.Plugin("tools/simverbs/text.c", append(flags, "-lpthread")...)
+	if err != nil {
+		return "", err
+	}
+	state, err := os.MkdirTemp("", "sim")
+	if err != nil {
+		return "", err
+	}
+	atEnd = append(atEnd, func() { os.RemoveAll(state) })
+	os.Setenv("WEFT_SIMVERBS", fmt.Sprintf(simWorld, state)) // the library reads C's environment, which this reaches too
+	os.Setenv("WEFT_SIMVERBS_CTL", filepath.Join(state, "ctl.sock"))
+	return lib, nil
+})
+
+var atEnd []func()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, f := range atEnd {
+		f()
+	}
+	os.Exit(code)
+}
+
+// command says one line to the simulation.
+func command(t *testing.T, format string, a ...any) {
+	t.Helper()
+	c, err := net.Dial("unix", os.Getenv("WEFT_SIMVERBS_CTL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	line := fmt.Sprintf(format, a...)
+	fmt.Fprintln(c, line)
+	if answer, err := bufio.NewReader(c).ReadString('\n'); err != nil || answer != "ok\n" {
+		t.Fatalf("%s: %q, %v", line, answer, err)
+	}
+}
+
+// openSim opens a provider over the simulation.
+func openSim(t *testing.T, env map[string]string) (*Provider, *rdma.Recorder, error) {
+	t.Helper()
+	lib, err := sim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["NCCL_IBVERBS_LIB"] = lib
+	log := new(rdma.Recorder)
+	p, err := Open(Config{Knobs: knob.Parse(env), Log: log})
+	return p, log, err
+}
+
+func TestSimDevices(t *testing.T) {
+	p, log, err := openSim(t, nil)
+	if err != nil {
+		t.Fatal(err, log.Lines())
+	}
+	defer p.Close()
+	var got []string
+	for _, d := range p.Devices() {
+		got = append(got, fmt.Sprintf("%s port %d %s %d Mb/s MTU %d %v GID %s memory %v", d.Name, d.Port, filepath.Base(d.PCIPath), d.SpeedMbps, d.MTU,
+			d.InfiniBand, d.GIDs()[0].Addr.Unmap(), d.Pointers))
+	}
+	want := []string{
+		"simA port 1 0000:81:00.0 400000 Mb/s MTU 4096 false GID 10.9.1.1 memory host|dmabuf",
+		"simB port 1 0000:82:00.0 100000 Mb/s MTU 1024 false GID 10.9.1.2 memory host|dmabuf",
+		"simI port 1 0000:83:00.0 100000 Mb/s MTU 4096 true GID " + p.Devices()[2].GIDs()[0].Addr.String() + " memory host|dmabuf",
+		"simI:2 port 3 0000:83:00.0 100000 Mb/s MTU 4096 true GID " + p.Devices()[3].GIDs()[0].Addr.String() + " memory host|dmabuf",
+		"simX port 1 . 100000 Mb/s MTU 4096 false GID 10.9.3.1 memory host",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	b := p.Devices()[1]
+	if g := b.GIDs(); g[0].Type != GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Firmware == "" {
+		t.Errorf("%v, %+v", g, b.Device)
+	}
+	if is, _ := b.adapter.ece.State(); is == No {
+		t.Error("ECE is ruled out")
+	}
+}
+
+// pair connects a queue pair of simA with one of simB, as two processes would.
+func pair(t *testing.T, p *Provider, then func(a, b *QP)) (err error) {
+	keep := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	var qps [2]*QP
+	for i := range qps {
+		d := p.Devices()[i]
+		pd, err := d.AcquirePD()
+		if err != nil {
+			return err
+		}
+		defer func() { keep(pd.Release()) }()
+		cq, err := pd.NewCQ(128)
+		if err != nil {
+			return err
+		}
+		defer func() { keep(cq.Close()) }()
+		if qps[i], err = d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 64, RecvDepth: 64, Inline: 1024, Cookie: uint64(i + 1)}); err != nil {
+			return err
+		}
+		defer func() { keep(qps[i].Close()) }()
+	}
+	a, b := qps[0], qps[1]
+	l, r, reach := PairGIDs(a.Device().GIDs(), b.Device().GIDs())
+	if reach != Direct {
+		t.Errorf("reach %v: %v %v", reach, l, r)
+	}
+	offer, known, err := a.QueryECE()
+	if err != nil {
+		return err
+	}
+	path := Path{GID: r, Peer: a.Local(l)}
+	if known {
+		path.ECE = &offer
+	}
+	if err := b.Connect(t.Context(), path); err != nil {
+		return err
+	}
+	reduced, known, err := b.QueryECE()
+	if err != nil {
+		return err
+	}
+	path = Path{GID: l, Peer: b.Local(r)}
+	if known {
+		path.ECE = &reduced
+	}
+	if err := a.Connect(t.Context(), path); err != nil {
+		return err
+	}
+	if then != nil {
+		then(a, b)
+	}
+	return nil
+}
+
+func TestSimConnection(t *testing.T) {
+	p, log, err := openSim(t, nil)
+	if err != nil {
+		t.Fatal(err, log.Lines())
+	}
+	defer p.Close()
+	if err := pair(t, p, func(a, b *QP) {
+		attr, errno := p.lib.queryQP(a.raw)
+		if a.State() != StateRTS || b.State() != StateRTS || errno != 0 || attr.port != 1 || a.Inline < 0 || a.Inline > 512 {
+			t.Errorf("%v %v %v %+v inline %d", a.State(), b.State(), errno, attr, a.Inline)
+		}
+		if err := errors.Join(a.Fence(), a.Reset()); err != nil || a.State() != StateInit {
+			t.Error(err, a.State())
+		}
+		if e := (Completion{Status: 12, QPN: b.Number, QP: b}).Explain(); !strings.Contains(e.Error(), "in state RTS, port 1 active") {
+			t.Error(e)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+	x := p.Devices()[4]
+	pd, err := x.AcquirePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := pd.NewCQ(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := x.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 256, RecvDepth: 256, Inline: 220})
+	if err != nil {
+		t.Fatal(err) // a device with short queues and little inline room serves too
+	}
+	if q.SendDepth > 32 || q.Inline < 64 || q.Inline > 100 {
+		t.Errorf("%+v", q)
+	}
+	if err := errors.Join(q.Close(), cq.Close(), pd.Release()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSimMemory(t *testing.T) {
+	p, log, err := openSim(t, nil)
+	if err != nil {
+		t.Fatal(err, log.Lines())
+	}
+	defer p.Close()
+	pd, err := p.Devices()[0].AcquirePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Ftruncate(fd, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	data, err := unix.Mmap(fd, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(data)
+	addr := reflect.ValueOf(data).Pointer()
+	host := memory(t, addr+100, 5000)
+	r, err := pd.Register(host, AccessData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.How != "plain, relaxed ordering" || r.RKey == 0 {
+		t.Errorf("%+v", r)
+	}
+	buffer, err := NewDMABuf(addr, 8192, 4096, fd, rdma.MemCUDA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	r2, err := pd.Register(buffer, AccessData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(r2.How, "DMA-BUF") {
+		t.Error(r2.How)
+	}
+	if err := errors.Join(r.Release(), r2.Release(), pd.Release()); err != nil {
+		t.Error(err)
+	}
+	buffer.Close()
+}
+
+// What the simulated cable and table do arrives as events, and is kept.
+func TestSimEvents(t *testing.T) {
+	p, log, err := openSim(t, nil)
+	if err != nil {
+		t.Fatal(err, log.Lines())
+	}
+	defer p.Close()
+	d := p.Devices()[1]
+	came := make(chan Event, 64)
+	defer d.Subscribe(func(e Event) { came <- e })()
+	wait := func(kind EventKind) Event {
+		for {
+			if e := receive(t, came); e.Kind == kind {
+				return e
+			}
+		}
+	}
+	command(t, "link simB down")
+	if wait(EventPortErr); d.Down() == "" {
+		t.Error("the port does not count as down")
+	}
+	command(t, "link simB up")
+	if wait(EventPortActive); d.Down() != "" {
+		t.Errorf("down: %s", d.Down())
+	}
+	command(t, "gid simB 1 10.9.1.77/24")
+	if wait(EventGIDChange); d.GIDs()[0].Addr.Unmap().String() != "10.9.1.77" {
+		t.Errorf("%v", d.GIDs())
+	}
+	command(t, "gid simB 1 10.9.1.2/24")
+	wait(EventGIDChange)
+	command(t, "event simB DEVICE_FATAL")
+	if e := wait(EventDeviceFatal); e.Err == nil || e.NIC != "simB" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestSimPathThatIsNotThere(t *testing.T) {
+	p, log, err := openSim(t, map[string]string{"NCCL_IB_MQP_RETRY_CNT": "1", "NCCL_IB_MQP_RETRY_SLEEP_MSEC": "1"})
+	if err != nil {
+		t.Fatal(err, log.Lines())
+	}
+	defer p.Close()
+	for errno, part := range map[string]string{"ETIMEDOUT": "does not answer from this port", "ENODATA": "no such entry any more"} {
+		command(t, "fail modify_qp 3 %s 2", errno) // INIT, INIT, then RTR twice
+		err := pair(t, p, nil)
+		if err == nil || !strings.Contains(err.Error(), "("+errno+")") || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), "from GID ") {
+			t.Errorf("%s: %v", errno, err)
+		}
+		command(t, "fail modify_qp 1000000 EIO") // forget what is left of the plan
+	}
+}
+
+// Every function of the C library fails once at every place where it is called.
+func TestSimEveryCallFailsOnce(t *testing.T) {
+	path, err := sim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib, err := loadLibrary(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted, tally := count(lib)
+	life := func() error {
+		p, err := Open(Config{Log: new(rdma.Recorder), lib: counted})
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		if len(p.Devices()) < 5 {
+			return nil // the first ones may be those that failed
+		}
+		return pair(t, p, nil)
+	}
+	if err := life(); err != nil {
+		t.Fatal(err)
+	}
+	made := tally.calls()
+	for field, name := range map[string]string{
+		"openDevice": "open_device", "queryDevice": "query_device", "queryPort": "query_port", "queryPortSpeed": "query_port_speed", "allocPD": "alloc_pd",
+		"createCQ": "create_cq", "createQP": "create_qp", "modifyQP": "modify_qp", "queryECE": "query_ece", "setECE": "set_ece",
+		"getDeviceList": "get_device_list", "regDmabufMR": "reg_dmabuf_mr",
+	} {
+		if made[field] == 0 {
+			t.Errorf("%s is never called", name)
+		}
+		for n := range made[field] {
+			for _, errno := range []syscall.Errno{syscall.ENOMEM, syscall.EIO} {
+				tally.reset()
+				command(t, "fail %s %d %d", name, n+1, errno)
+				err := life()
+				var e *rdma.Error
+				if err != nil && (!errors.As(err, &e) || !errors.Is(err, errno)) {
+					t.Errorf("%s, call %d, %v: %v", name, n+1, errno, err)
+				}
+				if left := tally.left(); left != "" {
+					t.Errorf("%s, call %d, %v: left %s", name, n+1, errno, left)
+				}
+			}
+		}
+		command(t, "fail %s 1000000 EIO", name)
+	}
+	if err := life(); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
