@@ -37,9 +37,10 @@ int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
 	t->fault.kind = 0;
 	f.call = call;
 	wf_leave(t);
-	int code = up ? up->fault(cookie, &f) : WF_INTERNAL_ERROR;
+	int code = up ? up->fault(cookie, &f) : 0;
+	if (!code) code = WF_INTERNAL_ERROR;
 	if (f.kind <= WF_FAULT_PROTOCOL || f.kind == WF_FAULT_INTERNAL) wf_comm_fail(c, gen, code);
-	else if (f.kind == WF_FAULT_TOO_LARGE && code) wf_store(c->refuse_code, (uint32_t)code);
+	else if (f.kind == WF_FAULT_TOO_LARGE) wf_store(c->refuse_code, (uint32_t)code);
 	return f.kind == WF_FAULT_TOO_LARGE ? 0 : code; /* that one comes with the group's requests */
 }
 

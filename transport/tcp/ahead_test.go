@@ -26,7 +26,7 @@ func TestAheadFindsItsReceive(t *testing.T) {
 		for _, size := range []int{0, 8, 1024} {
 			for _, posted := range []int{0, 1, len(c.groups)} { // groups that are posted before the message leaves
 				t.Run(fmt.Sprintf("%s/%d bytes/%d posted", c.what, size, posted), func(t *testing.T) {
-					tx, rx := connected(t, 1, 120)
+					tx, rx := connected(t, 1+size%3, 120)
 					off := func(g, i int) int { return (g*8 + i) * 2000 }
 					var receives []uintptr
 					post := func(upTo int) {
@@ -91,7 +91,7 @@ func TestAheadIsRefused(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("read %v/receive later %v", read, late), func(t *testing.T) {
-				tx, rx := connected(t, 1, 121)
+				tx, rx := connected(t, 2, 121)
 				var bad, s uintptr
 				var rc int32
 				if !late {

@@ -46,10 +46,8 @@ struct wf_piece {
 	uint32_t done; /* bytes already written */
 };
 
-static inline struct wf_stream* wf_streams(struct wf_lane* l) { return (struct wf_stream*)(uintptr_t)wf_get(l->area); }
-
 static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
-	return (struct wf_stream*)((char*)wf_streams(l) + i * WF_STREAM_BYTES);
+	return (struct wf_stream*)(uintptr_t)(wf_get(l->area) + i * WF_STREAM_BYTES);
 }
 
 static void wf_frame_put(uint64_t* words, const union wf_words* f) {
@@ -87,6 +85,8 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	for (uint32_t cursor = WF_NONE; n < WF_GATHER && head != tail && bytes < WF_SMALL; n++) {
 		uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]);
 		struct wf_req* r = &c->req[slot];
+		int ahead = wf_get(r->entry) == WF_AHEAD;
+		if (ahead && (s != wf_stream_at(l, 0) || wf_get(l->index))) break; /* in order, on one stream */
 		uint32_t size = wf_get(r->e[0].size), at = cursor == WF_NONE ? wf_get(r->cursor) : cursor;
 		uint32_t len = size - at < chunk ? size - at : chunk;
 		p[n].slot = slot;
@@ -94,7 +94,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		p[n].data = wf_get(r->e[0].data) + at;
 		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
 			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
-		if (wf_get(r->entry) == WF_AHEAD) p[n].head.frame.kind = WF_FRAME_AHEAD, p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag);
+		if (ahead) p[n].head.frame.kind = WF_FRAME_AHEAD, p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag);
 		bytes += len;
 		cursor = at + len;
 		if (cursor == size) {
@@ -312,19 +312,20 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 	}
 }
 
-/* Sender: reads CTS. Receiver: reads data, from the stream that had some last and one other. */
+/* Sender: reads CTS. Receiver: reads data, first where there was some last; after two empty streams it is enough for now. */
 static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(l->index) ? 0 : wf_read(c, l, 0, 1) < 0 ? -1 : 0;
-	uint32_t streams = wf_get(l->streams);
+	uint32_t streams = wf_get(l->streams), first = wf_get(l->rotor), empty = 0;
 	int64_t moved = 0;
-	for (uint32_t tried = 0, empty = 0; tried < streams && wf_get(c->incomplete) && moved < WF_CALL_BYTES && empty < 2; tried++) {
-		uint32_t i = wf_get(l->rotor);
+	for (uint32_t n = 0; n < streams && empty < 2 && wf_get(c->incomplete) && moved < WF_CALL_BYTES; n++) {
+		uint32_t i = (first + n) % streams;
 		int64_t k = wf_read(c, l, i, 0);
 		if (k < 0) return -1;
-		if (!k) empty++;
+		if (k) wf_put(l->rotor, i);
+		else empty++;
 		moved += k;
-		if (streams > 1) wf_put(l->rotor, i + 1 == streams ? 0 : i + 1);
 	}
+	if (!moved) wf_put(l->rotor, (first + empty) % streams);
 	return 0;
 }
 
@@ -385,10 +386,8 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 		wf_put(s->rx_left, 0u);
 	}
 	wf_put(c->nlanes, lane + 1);
-	for (uint32_t i = 0; i <= lane; i++) {
-		wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
-		wf_put(c->lanes[i].ahead, before + n > 1 ? 0 : WF_SMALL + 1);
-	}
+	wf_put(l->ahead, WF_SMALL + 1);
+	for (uint32_t i = 0; i <= lane; i++) wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
 }
 
 uint32_t wf_stream_detach(struct wf_comm* c, int* fds, uint32_t room) {

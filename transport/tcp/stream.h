@@ -17,7 +17,7 @@
  * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
  * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames.
  *
- * AHEAD is a message of at most 1 KiB that leaves before its CTS, on a comm of one stream. It belongs to the first receive of its
+ * AHEAD is a message of at most 1 KiB that leaves before its CTS, on stream 0 of lane 0. It belongs to the first receive of its
  * tag in the first group, from seq on, that has one. The next AHEAD leaves after the CTS of that group was seen. */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H
