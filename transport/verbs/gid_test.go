@@ -118,7 +118,7 @@ func ncclChoice(table []GID, ipv6 bool, version GIDType) int {
 func TestGIDChoiceAgreesWithNCCL(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	agreed := 0
-	for range 20000 {
+	for range 4000 {
 		table := gids(t, "0 v1 fe80::1, 1 v2 fe80::1")
 		for i := range r.IntN(8) {
 			table = append(table, gids(t, fmt.Sprintf("%d v%d %s", i+2, 1+r.IntN(2), [...]string{"10.0.0.1", "10.0.7.1", "2001:db8::1", "fe80::2"}[r.IntN(4)]))...)
@@ -139,7 +139,7 @@ func TestGIDChoiceAgreesWithNCCL(t *testing.T) {
 			t.Fatalf("table %v: ours %v is worse than NCCL's %v", table, ours[0], theirs)
 		}
 	}
-	if agreed < 1000 {
+	if agreed < 500 {
 		t.Errorf("only %d tables compared", agreed)
 	}
 }

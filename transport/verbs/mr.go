@@ -201,7 +201,6 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 	}
 	what := fmt.Sprintf("%d bytes of %v memory at %#x", length, b.Kind, s.start)
 	if b.fd >= 0 {
-		a.dmabuf.learn(name, errno)
 		what += fmt.Sprintf(", offset %d of descriptor %d", s.offset, b.fd)
 	}
 	if len(tried) > 0 {

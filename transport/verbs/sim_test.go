@@ -231,6 +231,62 @@ func TestSimConnection(t *testing.T) {
 	}
 }
 
+// A flush reads through a queue pair that is connected to itself, on either link layer.
+func TestSimLoopback(t *testing.T) {
+	p, log, err := openSim(t, nil)
+	if err != nil {
+		t.Fatal(err, log.Lines())
+	}
+	defer p.Close()
+	for _, d := range p.Devices() {
+		pd, err := d.AcquirePD()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cq, err := pd.NewCQ(16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 1, Access: RemoteRead | RemoteWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gid := d.GIDs()[0]
+		if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil || q.State() != StateRTS {
+			t.Error(err)
+		}
+		if err := errors.Join(q.Close(), cq.Close(), pd.Release()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLibrariesThatFail(t *testing.T) {
+	log := new(rdma.Recorder)
+	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IBVERBS_LIB": "/nonexistent/libibverbs.so"}), Log: log})
+	if err == nil {
+		p.Close() // this machine has devices
+	} else if !IsNone(err) {
+		t.Error(err)
+	}
+	if log.Count("WARN NCCL_IBVERBS_LIB=/nonexistent/libibverbs.so cannot be used: not found") != 1 {
+		t.Errorf("%q", log.Lines())
+	}
+	if p, _, err = openSim(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	command(t, "fail fork_init 1 EINVAL")
+	p, log, err = openSim(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if log.Count("INFO INIT ibv_fork_init: ", "(EINVAL)", "forks") != 1 {
+		t.Errorf("%q", log.Lines())
+	}
+}
+
 func TestSimMemory(t *testing.T) {
 	p, log, err := openSim(t, nil)
 	if err != nil {
