@@ -62,7 +62,7 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 	k.cancel = cancel
 	limit := x.core.cfg.Knobs.Seconds(knob.ConnectTimeout)
 	k.mu.Lock()
-	k.reap = time.AfterFunc(limit, func() { k.expire(limit) })
+	k.reap = time.AfterFunc(limit, func() { k.timeUp(limit) })
 	k.mu.Unlock()
 	if !own(x, x.owned.connectors, k.state, k) {
 		k.reap.Stop()
@@ -139,9 +139,10 @@ func (k *connector) abandon() {
 	k.forget()
 }
 
-// expire runs at the deadline: a connect under way has failed, one that nobody
+// timeUp runs at the deadline: a connect under way has failed, one that nobody
 // has polled for as long is swept, one that is polled is looked at again later.
-func (k *connector) expire(limit time.Duration) {
+func (k *connector) timeUp(limit time.Duration) {
+	defer rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	k.mu.Lock()
 	done := k.done
 	idle := !k.polled.Swap(false)

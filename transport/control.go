@@ -182,6 +182,11 @@ const watchEvery = time.Second
 // watch follows the comms of a session whose peer seems gone until each has
 // ended with its streams, or shows that its streams live on without it.
 func watch(left []*Comm, why *rdma.Error) {
+	defer rescue(left[0].ctx.opts.Log, "control connection", func(error) {
+		for _, c := range left {
+			c.fail(why)
+		}
+	})
 	bytes := map[*Comm]uint64{}
 	for _, c := range left {
 		c.suspected(why)

@@ -63,7 +63,7 @@ func TestControlConnectionBreaks(t *testing.T) {
 			mine = o.s
 		}
 		a.sessions.mu.Unlock()
-		mine.part() // what the timer does
+		mine.bye() // what the timer does
 		eventually(t, "both sides forgot it", func() bool { return one(b) == nil })
 		for _, p := range []*process{a, b} {
 			if n := p.log.Count("WARN"); n != 0 {

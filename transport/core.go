@@ -73,7 +73,7 @@ func Open(cfg Config) (*Core, error) {
 	c.nextComm.Store(random64() >> 16)
 	c.rendezvous = newRendezvous(c)
 	c.sessions = newSessions(c)
-	c.reaper = newReaper(c.timeout)
+	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = newNoise(cfg.Log)
 	c.outgoing, c.incoming = newSlots(), newSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}

@@ -36,6 +36,7 @@ func newInbound(h *handshake, streams int) *inbound {
 	in.missing = streams - 1 + 2 // streams after the first, attach, go
 	in.conns[0] = h.conn
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
+		defer rescue(in.core.cfg.Log, "accept", nobody)
 		in.abort(fmt.Errorf("the connection was not complete after %v", in.core.timeout))
 	})
 	in.deadline.Stop()

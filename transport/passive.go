@@ -45,7 +45,7 @@ func (r *rendezvous) receive(s *socket, c *conn, w *waiting) {
 	rd := readers.Get().(*wire.Reader)
 	rd.Reset(from)
 	h := &handshake{core: r.core, listener: l, conn: c, f1: f1, reader: rd}
-	err = h.run()
+	err = h.answer()
 	rd.Reset(nil)
 	readers.Put(rd)
 	if err != nil {
@@ -102,9 +102,9 @@ func (h *handshake) peer() string {
 	return peerName(&h.hello, h.conn)
 }
 
-// run answers frame 1 and serves the role. It returns when the connection has
+// answer sends frame 2 and serves the role. It returns when the connection has
 // found its owner, or failed.
-func (h *handshake) run() error {
+func (h *handshake) answer() error {
 	leave := func() {}
 	if h.f1.Role == wire.RoleComm {
 		var err error

@@ -40,6 +40,7 @@ func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Opti
 		if s.yields() {
 			return
 		}
+		defer rescue(c.cfg.Log, "connect", func(err error) { s.late <- outcome{err: &lostRace{end: err}} })
 		w, err := c.raceOn(others, h, ways[1:], o)
 		if err == nil {
 			endFirst()

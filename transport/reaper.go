@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/fastpath"
+	"weft/transport/rdma"
 )
 
 // reaper ends the streams of closed comms without losing a byte that the
@@ -18,6 +19,7 @@ import (
 // there is nothing to reap.
 type reaper struct {
 	limit time.Duration
+	log   rdma.Logger
 
 	mu      sync.Mutex
 	poll    int               // epoll descriptor while running; protected by mu, as all below
@@ -39,8 +41,8 @@ type drainingComm struct {
 	left int
 }
 
-func newReaper(limit time.Duration) *reaper {
-	return &reaper{limit: limit, poll: -1, wake: -1, streams: map[int]*draining{}}
+func newReaper(limit time.Duration, log rdma.Logger) *reaper {
+	return &reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}}
 }
 
 // add takes over the descriptors of a closed comm.
@@ -100,37 +102,68 @@ func (r *reaper) watch(fd int) error {
 
 // run reaps until nothing is left.
 func (r *reaper) run() {
+	defer rescue(r.log, "close", func(error) { r.giveUp() })
 	events := make([]unix.EpollEvent, 128)
 	for {
-		r.mu.Lock()
-		wait := r.expire(time.Now())
-		if len(r.streams) == 0 {
-			r.running = false
-			closeFD(r.poll)
-			closeFD(r.wake)
-			r.mu.Unlock()
+		wait, more := r.due()
+		if !more {
 			return
 		}
-		poll, wake := r.poll, r.wake
-		r.mu.Unlock()
-		n, err := unix.EpollWait(poll, events, int(wait/time.Millisecond)+1)
+		n, err := unix.EpollWait(r.poll, events, int(wait/time.Millisecond)+1)
 		if err != nil && !errors.Is(err, syscall.EINTR) {
 			n = 0
 		}
-		r.mu.Lock()
-		for _, e := range events[:max(n, 0)] {
-			if int(e.Fd) == wake {
-				var b [8]byte
-				unix.Read(wake, b[:])
-				continue
-			}
-			if d := r.streams[int(e.Fd)]; d != nil && drain(d.fd) {
-				r.end(d)
-			}
-		}
-		fastpath.SetReaping(len(r.streams))
-		r.mu.Unlock()
+		r.reap(events[:max(n, 0)])
 	}
+}
+
+// due closes what has had its time and answers how long until the next; false
+// when nothing is left.
+func (r *reaper) due() (wait time.Duration, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait = r.expire(time.Now())
+	if len(r.streams) == 0 {
+		r.stop()
+	}
+	return wait, r.running
+}
+
+// stop forgets the goroutine. Called with mu held.
+func (r *reaper) stop() {
+	r.running = false
+	closeFD(r.poll)
+	closeFD(r.wake)
+}
+
+// reap reads what epoll told of.
+func (r *reaper) reap(events []unix.EpollEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range events {
+		if int(e.Fd) == r.wake {
+			var b [8]byte
+			unix.Read(r.wake, b[:])
+			continue
+		}
+		if d := r.streams[int(e.Fd)]; d != nil && drain(d.fd) {
+			r.end(d)
+		}
+	}
+	fastpath.SetReaping(len(r.streams))
+}
+
+// giveUp closes everything at once, after a defect: a new goroutine serves
+// what comes later.
+func (r *reaper) giveUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.streams {
+		r.end(d)
+	}
+	r.order = nil
+	fastpath.SetReaping(0)
+	r.stop()
 }
 
 // expire closes what has had its time and answers how long until the next.

@@ -42,7 +42,7 @@ type socket struct {
 	*net.TCPListener
 	fd    int
 	addr  netip.AddrPort
-	quiet time.Time // no complaint about accept before; serve's own
+	quiet time.Time // no complaint about accept before; acceptAll's own
 }
 
 func newRendezvous(c *Core) *rendezvous {
@@ -95,7 +95,7 @@ func (r *rendezvous) socket(addr netip.Addr) (*socket, error) {
 		return nil, err
 	}
 	r.socks[addr] = s
-	go r.serve(s)
+	go r.acceptAll(s)
 	return s, nil
 }
 
@@ -217,24 +217,36 @@ func (r *rendezvous) lookup(id uint64) *Listener {
 	return r.ids[id]
 }
 
-// serve accepts on s until it is closed.
-func (r *rendezvous) serve(s *socket) {
-	for {
-		t, err := s.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			r.acceptFailed(s, err)
-			continue
-		}
-		c, err := newConn(t)
-		if err != nil {
-			continue
-		}
-		w := r.pending.enter(c)
-		go r.receive(s, c, w)
+const acceptPause = 50 * time.Millisecond // after a failure; the backlog keeps the clients
+
+// acceptAll accepts on s until it is closed.
+func (r *rendezvous) acceptAll(s *socket) {
+	for r.accept(s) {
 	}
+}
+
+// accept takes one connection in; false when s was closed. A defect costs that
+// one, not the socket.
+func (r *rendezvous) accept(s *socket) (more bool) {
+	defer rescue(r.core.cfg.Log, "accept", func(error) {
+		more = true
+		time.Sleep(acceptPause)
+	})
+	t, err := s.AcceptTCP()
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	if err != nil {
+		r.acceptFailed(s, err)
+		return true
+	}
+	c, err := newConn(t)
+	if err != nil {
+		return true
+	}
+	w := r.pending.enter(c)
+	go r.receive(s, c, w)
+	return true
 }
 
 // acceptFailed deals with what accept may answer while the socket stands.
@@ -253,7 +265,7 @@ func (r *rendezvous) acceptFailed(s *socket, err error) {
 		}
 		rdma.Say(r.core.cfg.Log, e)
 	}
-	time.Sleep(50 * time.Millisecond) // the backlog keeps the clients
+	time.Sleep(acceptPause)
 }
 
 // advertise is one address in a device's order.

@@ -111,12 +111,13 @@ func (s *session) release() {
 	defer s.mu.Unlock()
 	s.users--
 	if s.users == 0 && s.active && s.ended == nil {
-		s.idle = time.AfterFunc(lingerIdle, s.part)
+		s.idle = time.AfterFunc(lingerIdle, s.bye)
 	}
 }
 
-// part says bye if still nobody needs the session.
-func (s *session) part() {
+// bye says so if still nobody needs the session.
+func (s *session) bye() {
+	defer rescue(s.core.cfg.Log, "control connection", nobody)
 	s.mu.Lock()
 	if s.users > 0 || s.ended != nil {
 		s.mu.Unlock()
@@ -152,7 +153,7 @@ func (s *session) enqueue(m frame) bool {
 	s.out.Lock()
 	defer s.out.Unlock()
 	if len(s.out.queue) > outLimit {
-		go s.end(rdma.Errorf(rdma.Peer, "control connection", "%d bytes of messages wait for a peer that reads nothing", len(s.out.queue)).With(s.name))
+		go s.flooded(len(s.out.queue))
 		return false
 	}
 	start := len(s.out.queue)
@@ -166,7 +167,17 @@ func (s *session) enqueue(m frame) bool {
 	return true
 }
 
+// flooded ends a session whose peer reads nothing.
+func (s *session) flooded(bytes int) {
+	defer rescue(s.core.cfg.Log, "control connection", nobody)
+	s.end(rdma.Errorf(rdma.Peer, "control connection", "%d bytes of messages wait for a peer that reads nothing", bytes).With(s.name).
+		Try("see whether its process hangs or is stopped"))
+}
+
 func (s *session) flush() {
+	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
+		s.end(rdma.Errorf(rdma.Internal, "control connection", "%w", err).With(s.name))
+	})
 	for {
 		s.out.Lock()
 		b := s.out.queue
