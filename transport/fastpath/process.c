@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define WF_FDS (1u << 20) /* descriptors that can be tracked */
-#define WF_DRAIN_MS 2000
+#define WF_DRAIN_S 2
 #define WF_SYSTEM_ERROR 2 /* ncclSystemError, in every table */
 
 uint32_t weft_progress_epoch;
@@ -51,6 +51,10 @@ void wf_untrack_fd(int fd) {
 
 /* exit() must not cut connections whose last bytes are still on their way. */
 __attribute__((destructor)) static void wf_drain(void) {
-	for (int ms = 0; ms < WF_DRAIN_MS && wf_load(wf_reaping) && !wf_load(wf_forked_child); ms++)
-		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	struct timespec end, now;
+	clock_gettime(CLOCK_MONOTONIC, &end); /* by the clock: on a busy machine a nap of 1 ms takes ten */
+	for (end.tv_sec += WF_DRAIN_S; wf_load(wf_reaping) && !wf_load(wf_forked_child); nanosleep(&(struct timespec){0, 1000000}, NULL)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec)) break;
+	}
 }
