@@ -34,3 +34,11 @@ PUBLIC int ibv_destroy_ah(struct ibv_ah* ah) {
   free(ah);
   return 0;
 }
+/* What programs link and only unreliable datagrams use. */
+#define REFUSE(name) int name(void); PUBLIC int name(void) { return EOPNOTSUPP; }
+REFUSE(ibv_attach_mcast) REFUSE(ibv_detach_mcast) REFUSE(ibv_init_ah_from_wc)
+void* ibv_create_ah_from_wc(void);
+PUBLIC void* ibv_create_ah_from_wc(void) {
+  errno = EOPNOTSUPP;
+  return NULL;
+}
