@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"fmt"
 	"strings"
 
 	"weft/internal/host"
@@ -63,6 +64,33 @@ var collRules = []*Rule{
 var profRules = []*Rule{
 	{ID: "profiler.slots", Says: "the profiler's table has a name and all five functions",
 		Basis: basisHeader, Check: func(e *Env) { _, t := e.table(host.FamilyProf); e.slots(t, profSlots) }},
+	{ID: "profiler.threads", Says: "the profiler's init comes from many communicators' threads at once, outside any lock, and its finalize too",
+		Basis: basisLoader, Check: func(e *Env) {
+			p, t := e.table(host.FamilyProf)
+			var waits []*host.Pending
+			for i := range 8 {
+				waits = append(waits, p.h.Go(fmt.Sprintf("comm%d", i), "prof.init", host.Args{"on", t.As, "name", "world", "commId", i, "nranks", 8, "rank", i, "nnodes", 2}))
+			}
+			var contexts []host.Ptr
+			for i, w := range waits {
+				r, err := w.Wait()
+				e.alive(err, fmt.Sprintf("init %d of 8 at once", i))
+				if err == nil {
+					contexts = append(contexts, r.Ptr("ctx"))
+				}
+			}
+			if n := len(contexts); n != 0 && n != len(waits) {
+				e.failf("%d of %d inits at once succeed", n, len(waits))
+			}
+			waits = nil
+			for i, c := range contexts {
+				waits = append(waits, p.h.Go(fmt.Sprintf("comm%d", i), "prof.finalize", host.Args{"on", t.As, "ctx", c}))
+			}
+			for _, w := range waits {
+				_, err := w.Wait()
+				e.must(err, "finalize of 8 at once")
+			}
+		}},
 	{ID: "profiler.init", Says: "the profiler's init succeeds or fails with an error that NCCL knows",
 		Basis: basisLoader, Check: func(e *Env) { _, t := e.table(host.FamilyProf); e.cleanInit(t) }},
 }
