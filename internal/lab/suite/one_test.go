@@ -1,0 +1,74 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/lab"
+)
+
+// One machine, three cables from itself to itself, each a subnet:
+//
+//	rxa0 a0 ---- 192.168.100.0/24 ---- b0 rxb0
+//	rxa1 a1 ---- 192.168.101.0/24 ---- b1 rxb1
+//	rxa2 a2 ---- 192.168.102.0/24 ---- b2 rxb2
+func TestOneMachine(t *testing.T) {
+	l := boot(t, lab.Config{})
+	n := l.Nodes[0]
+	for _, c := range l.Cables[:2] {
+		a, b := c.Ends[0], c.Ends[1]
+		t.Run(fmt.Sprintf("verbs conformance on cable %d", c.Number), func(t *testing.T) {
+			noLeak(t, n)
+			o := <-start(t, n, 3*time.Minute, nil, dist(t, "simverbs/conform"), "--ends", a.RDMA+":1,"+b.RDMA+":1")
+			judge(t, o)
+		})
+	}
+	t.Run("a pulled cable", func(t *testing.T) {
+		noLeak(t, n)
+		a := l.Cables[2].Ends[0]
+		devinfo := []string{"ibv_devinfo", "-d", a.RDMA}
+		await(t, n, "PORT_ACTIVE", devinfo...)
+		if err := n.Pull(a.NIC); err != nil {
+			t.Fatal(err)
+		}
+		await(t, n, "PORT_DOWN", devinfo...)
+		if err := n.Plug(a.NIC); err != nil {
+			t.Fatal(err)
+		}
+		await(t, n, "PORT_ACTIVE", devinfo...)
+		perftest(t, l.Cables[2].Ends, n, n, "ib_write_bw", "-n", "50", "-s", "65536")
+	})
+	t.Run("weft conform", func(t *testing.T) {
+		noLeak(t, n)
+		// Every rule starts processes, which takes seconds on an emulated CPU: those that move data suffice.
+		const rules = "conn.once,data.,size.odd,size.large,group.,order.match,recv.,oversize.refused,close.order"
+		must(t, n, 4*time.Minute, dist(t, "weft"), "conform", "--abi", "12", "--patience", "60s", "--rule", rules, dist(t, "libnccl-net-weft.so"))
+	})
+	t.Run("weft run", func(t *testing.T) {
+		noLeak(t, n)
+		must(t, n, 2*time.Minute, dist(t, "weft"), "run", "--local", "--sizes", "8,64K,1M", "--iters", "4")
+	})
+}
+
+// judge reads the Test Anything Protocol.
+func judge(t *testing.T, o *outcome) {
+	t.Helper()
+	passed, failed := 0, 0
+	for line := range strings.Lines(o.out.String()) {
+		switch {
+		case strings.HasPrefix(line, "ok "):
+			passed++
+		case strings.HasPrefix(line, "not ok "):
+			failed++
+			t.Error(strings.TrimSpace(line))
+		case strings.HasPrefix(line, "#"):
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	t.Logf("%d hold, %d do not", passed, failed)
+	if o.err != nil || passed == 0 || o.status != 0 && failed == 0 {
+		t.Errorf("status %d, %v\n%s", o.status, o.err, o.text())
+	}
+}

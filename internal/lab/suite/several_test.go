@@ -1,0 +1,135 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/lab"
+)
+
+// Three machines, a cable between every two:
+//
+//	node0 eth0 ---- 192.168.100.0/24 ---- eth0 node1
+//	node0 eth1 ---- 192.168.101.0/24 ---- eth0 node2
+//	node1 eth1 ---- 192.168.102.0/24 ---- eth1 node2
+func TestThreeMachines(t *testing.T) {
+	l := boot(t, lab.Config{Nodes: 3})
+	t.Run("perftest", func(t *testing.T) {
+		noLeak(t, l.Nodes...)
+		c := l.Cables[0]
+		from, to := l.Nodes[c.Ends[0].Node], l.Nodes[c.Ends[1].Node]
+		perftest(t, c.Ends, from, to, "ib_write_bw", "-n", "100", "-s", "65536")
+		perftest(t, c.Ends, from, to, "ib_send_lat", "-n", "200", "-s", "8")
+	})
+	t.Run("weft run on all", func(t *testing.T) {
+		noLeak(t, l.Nodes...)
+		all := make([]<-chan *outcome, len(l.Nodes))
+		for i, n := range l.Nodes {
+			all[i] = start(t, n, 2*time.Minute, nil, dist(t, "weft"), "run", "--sizes", "8,64K,1M", "--iters", "3")
+		}
+		for i, c := range all {
+			right(t, i, <-c)
+		}
+	})
+	for _, c := range l.Cables {
+		t.Run(fmt.Sprintf("weft run over cable %d", c.Number), func(t *testing.T) {
+			for i, c := range pair(t, l, c, "--sizes", "8,64K,1M", "--iters", "3") {
+				right(t, i, <-c)
+			}
+		})
+	}
+	t.Run("a silent blackhole", func(t *testing.T) {
+		c := l.Cables[0]
+		near, far := c.Ends[0], c.Ends[1]
+		from, to := l.Nodes[near.Node], l.Nodes[far.Node]
+		if err := to.Blackhole(far.NIC); err != nil {
+			t.Fatal(err)
+		}
+		await(t, to, "PORT_ACTIVE", "ibv_devinfo", "-d", far.RDMA)
+		for i, c := range pair(t, l, c, "--sizes", "8", "--timeout", "5s") {
+			if o := <-c; o.err != nil || o.status != 1 {
+				t.Errorf("rank %d: status %d, %v, want 1: nothing arrives\n%s", i, o.status, o.err, o.text())
+			}
+		}
+		if err := to.Restore(far.NIC); err != nil {
+			t.Fatal(err)
+		}
+		perftest(t, c.Ends, from, to, "ib_write_bw", "-n", "50", "-s", "4096")
+	})
+	t.Run("a killed program", func(t *testing.T) {
+		c := l.Cables[2]
+		from, to := l.Nodes[c.Ends[0].Node], l.Nodes[c.Ends[1].Node]
+		noLeak(t, from, to)
+		server := start(t, from, time.Minute, nil, "ib_write_bw", "-d", c.Ends[0].RDMA, "-x", "1", "-D", "60")
+		await(t, from, ":18515", "ss", "-Hltn")
+		client := start(t, to, time.Minute, nil, "ib_write_bw", "-d", c.Ends[1].RDMA, "-x", "1", "-D", "60", c.Ends[0].Addr)
+		await(t, to, "ib_write_bw", "rdma", "resource", "show", "qp")
+		must(t, from, time.Minute, "sh", "-c", "kill -9 $(cat /proc/[0-9]*/stat | awk '$2 == \"(ib_write_bw)\" {print $1}')")
+		if o := <-server; o.err != nil || o.status != 128+9 {
+			t.Errorf("the killed server: status %d, %v", o.status, o.err)
+		}
+		must(t, to, time.Minute, "sh", "-c", "kill -9 $(cat /proc/[0-9]*/stat | awk '$2 == \"(ib_write_bw)\" {print $1}') || true")
+		<-client
+	})
+	// The last: a machine is lost.
+	t.Run("a killed machine", func(t *testing.T) {
+		c := l.Cables[2]
+		from, to := l.Nodes[c.Ends[0].Node], l.Nodes[c.Ends[1].Node]
+		noLeak(t, from)
+		ranks := pair(t, l, c, "--sizes", "64K", "--iters", "1000000", "--timeout", "20s")
+		await(t, from, "weft-host", "ps", "-eo", "comm")
+		await(t, from, "ESTAB", "ss", "-Htn", "dst", c.Ends[1].Addr)
+		to.Kill()
+		if o := <-ranks[1]; o.err == nil {
+			t.Errorf("a program on the killed machine ended with %d", o.status)
+		}
+		if o := <-ranks[0]; o.err != nil || o.status != 1 {
+			t.Errorf("the other end: status %d, %v, want 1\n%s", o.status, o.err, o.text())
+		}
+	})
+}
+
+// right wants data that was right.
+func right(t *testing.T, rank int, o *outcome) {
+	t.Helper()
+	if o.err != nil || o.status != 0 {
+		t.Errorf("rank %d: status %d, %v\n%s", rank, o.status, o.err, o.text())
+	}
+}
+
+// pair starts weft run on both ends of a cable, and over that cable alone.
+func pair(t *testing.T, l *lab.Lab, c lab.Cable, args ...string) [2]<-chan *outcome {
+	var out [2]<-chan *outcome
+	for i, e := range c.Ends {
+		line := append([]string{dist(t, "weft"), "run", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", c.Ends[0].Addr + ":29600"}, args...)
+		out[i] = start(t, l.Nodes[e.Node], 2*time.Minute, []string{"NCCL_SOCKET_IFNAME==" + e.NIC}, line...)
+	}
+	return out
+}
+
+// perftest runs a program of perftest from one end of a cable to the other; it meets over TCP at the first end.
+func perftest(t *testing.T, ends [2]lab.End, from, to *lab.Node, program string, args ...string) {
+	t.Helper()
+	// One machine has the other end's address itself, and reaches it only through a device.
+	meet := ends[0].Addr
+	if from == to {
+		meet = "127.0.0.1"
+	}
+	line := func(e lab.End) []string { return append([]string{program, "-d", e.RDMA, "-x", "1", "-F"}, args...) }
+	server := start(t, from, time.Minute, nil, line(ends[0])...)
+	await(t, from, ":18515", "ss", "-Hltn")
+	client := <-start(t, to, time.Minute, nil, append(line(ends[1]), meet)...)
+	if client.err != nil || client.status != 0 {
+		t.Errorf("%s client: status %d, %v\n%s", program, client.status, client.err, client.text())
+	}
+	if o := <-server; o.err != nil || o.status != 0 {
+		t.Errorf("%s server: status %d, %v\n%s", program, o.status, o.err, o.text())
+	}
+	for line := range strings.Lines(client.out.String()) {
+		if f := strings.Fields(line); len(f) > 3 && f[0][0] >= '1' && f[0][0] <= '9' {
+			t.Logf("%s: %s", program, strings.TrimSpace(line))
+		}
+	}
+}

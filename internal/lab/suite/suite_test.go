@@ -1,0 +1,124 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/lab"
+	"weft/internal/lab/image"
+)
+
+// dist is the folder with what was built; make test-lab names it.
+func dist(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(os.Getenv("WEFT_LAB"), name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v (make test-lab builds it)", err)
+	}
+	return path
+}
+
+// boot starts machines for a test and its subtests, and ends them with it.
+func boot(t *testing.T, c lab.Config) *lab.Lab {
+	t.Helper()
+	if os.Getenv("WEFT_LAB") == "" {
+		t.Skip("boots virtual machines: make test-lab runs it")
+	}
+	c.Program, c.Note, c.Boot = dist(t, "weft"), t.Logf, 4*time.Minute
+	l, err := tryBoot(t.Context(), c)
+	var lack *image.Missing
+	if errors.As(err, &lack) && os.Getenv("WEFT_LAB_REQUIRED") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// tryBoot looks for what the tests call, which all machines have from this one.
+func tryBoot(ctx context.Context, c lab.Config) (*lab.Lab, error) {
+	for _, p := range [][2]string{{"ib_write_bw", "perftest"}, {"ibv_devinfo", "ibverbs-utils"}, {"ss", "iproute2"}, {"ps", "procps"}} {
+		if _, err := image.Tool(p[0], p[1], "the tests in the lab call it"); err != nil {
+			return nil, err
+		}
+	}
+	const provider = "/etc/libibverbs.d/rxe.driver"
+	if _, err := os.Stat(provider); err != nil {
+		return nil, &image.Missing{Program: provider, Package: "ibverbs-providers", For: "verbs finds Soft-RoCE through it"}
+	}
+	return lab.Boot(ctx, c)
+}
+
+// outcome is how a program on a node ended.
+type outcome struct {
+	status int
+	err    error
+	out    bytes.Buffer // both streams
+}
+
+func (o *outcome) text() string {
+	s := strings.TrimSpace(o.out.String())
+	return s[max(0, len(s)-3000):]
+}
+
+// start runs a program on a node beside the test; the channel gives its outcome.
+func start(t *testing.T, n *lab.Node, limit time.Duration, env []string, args ...string) <-chan *outcome {
+	t.Helper()
+	done := make(chan *outcome, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	go func() {
+		o := &outcome{}
+		o.status, o.err = n.Run(ctx, lab.Command{Args: args, Env: env, Stdout: &o.out, Stderr: &o.out})
+		done <- o
+	}()
+	return done
+}
+
+// must runs a program that has to succeed.
+func must(t *testing.T, n *lab.Node, limit time.Duration, args ...string) string {
+	t.Helper()
+	o := <-start(t, n, limit, nil, args...)
+	if o.err != nil || o.status != 0 {
+		t.Errorf("node %d: %s: status %d, %v\n%s", n.Number, strings.Join(args, " "), o.status, o.err, o.text())
+	}
+	return o.out.String()
+}
+
+// noLeak compares a node's RDMA resources at the end of a test with those at its beginning.
+func noLeak(t *testing.T, nodes ...*lab.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		before, err := n.Resources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := n.AwaitNoLeak(before, 20*time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// await asks again and again until a program on a node prints what is wanted.
+func await(t *testing.T, n *lab.Node, want string, args ...string) {
+	t.Helper()
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		out, err := n.Output(args...)
+		if err == nil && strings.Contains(out, want) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("node %d: %s: %q never came: %v\n%s", n.Number, strings.Join(args, " "), want, err, out)
+		}
+	}
+}
