@@ -50,7 +50,8 @@ func newComm(x *Context, dev *tcp.Device, kind fastpath.Kind, peer, via string, 
 		if exhausted(err) {
 			return nil, noFiles(c.op(), err).On(dev.Name).With(peer)
 		}
-		return nil, rdma.Errorf(rdma.Host, c.op(), "%s: %w", what, err).On(dev.Name).With(peer)
+		return nil, rdma.Errorf(rdma.Host, c.op(), "%s: %w", what, err).On(dev.Name).With(peer).
+			Try("see ulimit -n and -v, and the memory limit of the container")
 	}
 	var err error
 	c.fp, err = fastpath.New(fastpath.Options{Kind: kind, Device: uint32(dev.Index), Cookie: c.cookie, Upcalls: upcalls()})

@@ -95,7 +95,8 @@ func (s *session) onAttach(a *wire.Attach) error {
 }
 
 func (s *session) onFailed(f *wire.Failed) {
-	err := rdma.Errorf(rdma.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name)
+	err := rdma.Errorf(rdma.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name).
+		Try("look at the peer's log")
 	var c *Comm
 	s.withMember(f.Comm, func(m *member) { m.failed, c = err, m.comm })
 	if c != nil {
@@ -118,7 +119,8 @@ func (s *session) comm(id uint64) (c *Comm) {
 
 // broken says how the connection ended, as far as the kernel tells.
 func (s *session) broken(doing string, err error) *rdma.Error {
-	e := rdma.Errorf(rdma.Network, "control connection", "%s: %w", doing, short(err)).With(s.name)
+	e := rdma.Errorf(rdma.Network, "control connection", "%s: %w", doing, short(err)).With(s.name).
+		Try("the network to the peer failed; look at the link and at the peer's log")
 	switch {
 	case peerGone(err):
 		e.Cause = rdma.Peer

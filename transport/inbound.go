@@ -171,13 +171,15 @@ func (in *inbound) build() (*Comm, error) {
 	m, l := in.member, in.listener
 	if in.goMsg.Session != m.session.id || in.goMsg.Comm != m.id {
 		return nil, rdma.Errorf(rdma.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
-			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer)
+			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer).
+			Try("both hosts must run the same weft")
 	}
 	o := tcp.DataOptions(in.core.cfg.Knobs, l.ctx.opts.TrafficClass)
 	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
 	for _, k := range in.conns {
 		if err := k.apply(o); err != nil {
-			return nil, rdma.Errorf(rdma.Host, "accept", "%w", err).On(l.dev.Name).With(in.peer)
+			return nil, rdma.Errorf(rdma.Host, "accept", "%w", err).On(l.dev.Name).With(in.peer).
+				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
 		}
 	}
 	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", in.conns)

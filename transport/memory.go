@@ -32,7 +32,8 @@ func (c *Comm) register(m *memory, base uintptr, kind rdma.MemKind) (uintptr, er
 	h, err := fastpath.RegisterMappedMR(uint32(c.dev.Index), m.addr, base, m.size, uint32(kind), m.cookie)
 	if err != nil {
 		mrs.take(m.cookie)
-		return 0, rdma.Errorf(rdma.Host, "regMr", "%d bytes at %#x: %w", m.size, m.addr, err).On(c.dev.Name)
+		return 0, rdma.Errorf(rdma.Host, "regMr", "%d bytes at %#x: %w", m.size, m.addr, err).On(c.dev.Name).
+			Try("see ulimit -v and the memory limit of the container")
 	}
 	m.handle = h
 	c.mu.Lock()

@@ -63,7 +63,8 @@ func (k *connector) agree(w *won) (*wire.Hello, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		return nil, 0, rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn))
+		return nil, 0, rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).
+			Try("look at the peer's log")
 	}
 	m, err := wire.ParseLanes(frame)
 	if err != nil {

@@ -259,7 +259,8 @@ func (r *rendezvous) acceptFailed(s *socket, err error) {
 	}
 	if now := time.Now(); now.After(s.quiet) {
 		s.quiet = now.Add(noiseEvery)
-		e := rdma.Errorf(rdma.Host, "accept", "listener %s: %w", s.addr, err)
+		e := rdma.Errorf(rdma.Host, "accept", "listener %s: %w", s.addr, err).
+			Try("see the limits of memory and open files here; connections wait in the kernel meanwhile")
 		if exhausted(err) {
 			e = noFiles("accept", err)
 		}
