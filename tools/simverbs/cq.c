@@ -33,36 +33,13 @@ PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel* chan) {
 
 static struct cqe* place(struct shcq* s, uint32_t i) { return (struct cqe*)sv_heap(s->ring) + (i & s->mask); }
 
-/* ---- The extended CQ: one entry at a time, held in the vcq ---- */
-
-static int start_poll(struct ibv_cq_ex* x, struct ibv_poll_cq_attr* attr) {
-  struct vcq* cq = (struct vcq*)x;
-  if (sv_poll_cq((struct ibv_cq*)x, 1, &cq->wc) != 1) return ENOENT;
-  x->wr_id = cq->wc.wr_id;
-  x->status = cq->wc.status;
-  return 0;
-}
-static int next_poll(struct ibv_cq_ex* x) { return start_poll(x, NULL); }
-static void end_poll(struct ibv_cq_ex* x) {}
-#define WC(x) (((struct vcq*)(x))->wc)
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex* x) { return WC(x).opcode; }
-static uint32_t read_vendor_err(struct ibv_cq_ex* x) { return WC(x).vendor_err; }
-static uint32_t read_byte_len(struct ibv_cq_ex* x) { return WC(x).byte_len; }
-static uint32_t read_imm_data(struct ibv_cq_ex* x) { return WC(x).imm_data; }
-static uint32_t read_qp_num(struct ibv_cq_ex* x) { return WC(x).qp_num; }
-static uint32_t read_src_qp(struct ibv_cq_ex* x) { return WC(x).src_qp; }
-static unsigned read_wc_flags(struct ibv_cq_ex* x) { return WC(x).wc_flags; }
-static uint32_t read_slid(struct ibv_cq_ex* x) { return 0; }
-static uint8_t read_sl(struct ibv_cq_ex* x) { return 0; }
-static uint64_t read_completion_ts(struct ibv_cq_ex* x) { return sv_now(); }
-
-static struct vcq* create(struct ibv_context* ctx, uint32_t cqe, void* cq_context, struct ibv_comp_channel* chan, uint32_t vector) {
+PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_context, struct ibv_comp_channel* chan, int vector) {
   int e = sv_fail(FN_create_cq);
-  if (!e && (!cqe || cqe > (uint32_t)((struct vdev*)ctx->device)->conf->max_cqe || vector)) e = EINVAL;
+  if (!e && (cqe < 1 || cqe > ((struct vdev*)ctx->device)->conf->max_cqe || vector)) e = EINVAL;
   struct vcq* cq = e ? NULL : calloc(1, sizeof *cq);
   if (!cq) { errno = e ? e : ENOMEM; return NULL; }
   uint32_t size = 16, found = 0;
-  while (size < cqe) size *= 2;
+  while (size < (uint32_t)cqe) size *= 2;
   sv_arena_lock();
   for (uint32_t n = 1; n < MAX_CQ && !found; n++) {
     uint32_t i = (sv_arena->next_cq + n) % MAX_CQ;
@@ -72,31 +49,17 @@ static struct vcq* create(struct ibv_context* ctx, uint32_t cqe, void* cq_contex
   if (ring) {
     sv_arena->next_cq = found;
     cq->s = &sv_arena->cqs[found];
-    *cq->s = (struct shcq){.id = found, .proc = sv_me, .mask = size - 1, .depth = cqe, .ring = ring, .notify = chan != NULL};
+    *cq->s = (struct shcq){.id = found, .proc = sv_me, .mask = size - 1, .depth = (uint32_t)cqe, .ring = ring, .notify = chan != NULL};
   }
   sv_arena_unlock();
   if (!ring) { free(cq); errno = ENOMEM; return NULL; }
-  struct ibv_cq_ex* x = &cq->x;
-  *x = (struct ibv_cq_ex){.context = ctx, .channel = chan, .cq_context = cq_context, .handle = found, .cqe = (int)cqe,
-      .start_poll = start_poll, .next_poll = next_poll, .end_poll = end_poll, .read_opcode = read_opcode,
-      .read_vendor_err = read_vendor_err, .read_byte_len = read_byte_len, .read_imm_data = read_imm_data,
-      .read_qp_num = read_qp_num, .read_src_qp = read_src_qp, .read_wc_flags = read_wc_flags, .read_slid = read_slid,
-      .read_sl = read_sl, .read_dlid_path_bits = read_sl, .read_completion_ts = read_completion_ts,
-      .read_completion_wallclock_ns = read_completion_ts};
-  pthread_mutex_init(&x->mutex, NULL);
-  pthread_cond_init(&x->cond, NULL);
+  cq->x = (struct ibv_cq){.context = ctx, .channel = chan, .cq_context = cq_context, .handle = found, .cqe = cqe};
+  pthread_mutex_init(&cq->x.mutex, NULL);
+  pthread_cond_init(&cq->x.cond, NULL);
   cq->slot = found;
   if (chan) add(chan->refcnt, 1);
   put(sv_cqs[found], cq);
-  return cq;
-}
-
-PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_context, struct ibv_comp_channel* chan, int vector) {
-  return (struct ibv_cq*)create(ctx, cqe < 0 ? 0 : (uint32_t)cqe, cq_context, chan, (uint32_t)vector);
-}
-
-struct ibv_cq_ex* sv_create_cq_ex(struct ibv_context* ctx, struct ibv_cq_init_attr_ex* a) {
-  return (struct ibv_cq_ex*)create(ctx, a->cqe, a->cq_context, a->channel, a->comp_vector);
+  return &cq->x;
 }
 
 PUBLIC int ibv_resize_cq(struct ibv_cq* cq, int cqe) {
@@ -142,7 +105,7 @@ PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, 
     struct vcq* cq = sv_cqs[slot % MAX_CQ];
     if (cq && cq->x.channel == chan) {
       add(cq->got, 1);
-      *out = (struct ibv_cq*)cq;
+      *out = &cq->x;
       *cq_context = cq->x.cq_context;
     } else {
       cq = NULL;

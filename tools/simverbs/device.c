@@ -135,8 +135,6 @@ PUBLIC struct ibv_context* ibv_open_device(struct ibv_device* device) {
   c->v.sz = sizeof c->v;
   c->v.query_port = query_port;
   c->v.query_device_ex = query_device_ex;
-  c->v.create_cq_ex = sv_create_cq_ex;
-  c->v.create_qp_ex = sv_create_qp_ex;
   ctx->ops.poll_cq = sv_poll_cq;
   ctx->ops.req_notify_cq = sv_req_notify_cq;
   ctx->ops.post_send = sv_post_send;

@@ -19,7 +19,7 @@ static int wait_until(struct vqp* q, uint64_t when) {
 /* No acknowledgement: retry as long as the queue pair's attributes say. */
 static int silent(struct vqp* q, struct op* o, uint64_t now) {
   const struct ibv_qp_attr* a = &q->attr;
-  if (q->x.qp_base.qp_type == IBV_QPT_UC) return EXEC_DONE; /* lost, and nobody knows */
+  if (q->x.qp_type == IBV_QPT_UC) return EXEC_DONE; /* lost, and nobody knows */
   if (!now) now = sv_now();
   if (!o->first_fail) o->first_fail = now;
   if (!a->timeout || (a->retry_cnt == 7 && sv_conf.retry7_forever)) return wait_until(q, now + RETRY_LOOK);
@@ -32,7 +32,7 @@ static int silent(struct vqp* q, struct op* o, uint64_t now) {
 static int not_ready(struct vqp* q, struct op* o, uint32_t timer) {
   static const uint32_t us[32] = {655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560, 3840, 5120,
                                   7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
-  if (q->x.qp_base.qp_type == IBV_QPT_UC) return EXEC_DONE;
+  if (q->x.qp_type == IBV_QPT_UC) return EXEC_DONE;
   if (q->attr.rnr_retry != 7 && q->rnr_tries++ >= q->attr.rnr_retry) return fail(o, IBV_WC_RNR_RETRY_EXC_ERR);
   return wait_until(q, sv_now() + us[timer & 31] * 1000u);
 }

@@ -37,11 +37,8 @@ void sv_hot(void) {
 }
 
 static int error_number(const char* name) {
-  static const struct { const char* name; int value; } known[] = {{"ENOMEM", ENOMEM}, {"EINVAL", EINVAL}, {"EAGAIN", EAGAIN},
-      {"EIO", EIO}, {"EBUSY", EBUSY}, {"ENODEV", ENODEV}, {"EPERM", EPERM}, {"ETIMEDOUT", ETIMEDOUT}, {"EOPNOTSUPP", EOPNOTSUPP},
-      {"EFAULT", EFAULT}, {"ENODATA", ENODATA}, {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"ENOSYS", ENOSYS}};
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    if (!strcmp(name, known[i].name)) return known[i].value;
+  for (int e = 1; e < 134; e++) {
+    if (strerrorname_np(e) && !strcmp(name, strerrorname_np(e))) return e;
   }
   return atoi(name);
 }
@@ -69,9 +66,6 @@ static int named(const char* text, int n, const char* (*name)(int)) {
   }
   return text[0] >= '0' && text[0] <= '9' ? atoi(text) : -1;
 }
-
-extern const char* sv_status_name(int status);
-extern const char* sv_event_name(int event);
 
 static const char* fail_line(char* w[], int n) {
   for (size_t i = 0; n >= 3 && i < FN_COUNT; i++) {

@@ -40,7 +40,7 @@ static void release(struct vqp* q) {
 static uint32_t at_least(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* As rxe does, an entry holds inline data where its SGEs would be, so that asking for either gives both. */
-struct ibv_qp* sv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* a, int ex) {
+PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* a) {
   struct vctx* ctx = sv_ctx(pd->context);
   struct devconf* c = ctx->dev->conf;
   struct ibv_qp_cap* cap = &a->cap;
@@ -71,20 +71,17 @@ struct ibv_qp* sv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* a, int e
   q->max_inline = cap->max_inline_data = room < (uint32_t)c->max_inline ? room : (uint32_t)c->max_inline;
   q->max_sge = cap->max_send_sge = at_least(cap->max_send_sge, 1);
   q->attr.cap = *cap;
-  q->x.qp_base = (struct ibv_qp){.context = pd->context, .qp_context = a->qp_context, .pd = pd, .send_cq = a->send_cq,
+  q->x = (struct ibv_qp){.context = pd->context, .qp_context = a->qp_context, .pd = pd, .send_cq = a->send_cq,
       .recv_cq = a->recv_cq, .srq = a->srq, .handle = q->slot, .qp_num = s->qpn, .qp_type = a->qp_type};
-  pthread_mutex_init(&q->x.qp_base.mutex, NULL);
-  pthread_cond_init(&q->x.qp_base.cond, NULL);
-  if (ex) sv_qp_ex_ops(&q->x);
+  pthread_mutex_init(&q->x.mutex, NULL);
+  pthread_cond_init(&q->x.cond, NULL);
   add(((struct vpd*)pd)->used, 1);
   add(((struct vcq*)a->send_cq)->used, 1);
   add(((struct vcq*)a->recv_cq)->used, 1);
   if (a->srq) add(((struct vsrq*)a->srq)->used, 1);
   put(sv_qps[q->slot], q);
-  return &q->x.qp_base;
+  return &q->x;
 }
-
-PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* a) { return sv_create_qp(pd, a, 0); }
 
 PUBLIC int ibv_destroy_qp(struct ibv_qp* qp) {
   struct vqp* q = (struct vqp*)qp;
@@ -125,7 +122,7 @@ static const struct { uint8_t from, to; int need, may; } moves[] = {
 static const int UC_ONLY_RC = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
 static int legal(struct vqp* q, uint32_t from, uint32_t to, int mask) {
-  int uc = q->x.qp_base.qp_type == IBV_QPT_UC ? UC_ONLY_RC : 0;
+  int uc = q->x.qp_type == IBV_QPT_UC ? UC_ONLY_RC : 0;
   mask &= ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return 1;
   for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
@@ -191,8 +188,8 @@ static void reset(struct vqp* q) {
   struct rwqe w;
   put(q->s->state, IBV_QPS_RESET);
   while (!q->s->srq && sv_rq_take(&sv_arena->rqs[q->s->rq], &w)) {}
-  sv_cq_clean(((struct vcq*)q->x.qp_base.send_cq)->slot, q->s->qpn, 1);
-  sv_cq_clean(((struct vcq*)q->x.qp_base.recv_cq)->slot, q->s->qpn, 0);
+  sv_cq_clean(((struct vcq*)q->x.send_cq)->slot, q->s->qpn, 1);
+  sv_cq_clean(((struct vcq*)q->x.recv_cq)->slot, q->s->qpn, 0);
   q->tail = q->exec = q->acked = q->halted = 0;
   q->has_taken = q->rnr_tries = 0;
   put(q->s->sq_head, 0);
@@ -275,3 +272,4 @@ PUBLIC int ibv_set_ece(struct ibv_qp* qp, struct ibv_ece* ece) {
 }
 
 PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp* qp, enum ibv_wr_opcode op, uint32_t flags) { return 0; }
+PUBLIC struct ibv_qp_ex* ibv_qp_to_qp_ex(struct ibv_qp* qp) { return NULL; } /* there is no create_qp_ex */

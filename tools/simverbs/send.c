@@ -11,7 +11,7 @@ static const uint8_t wc_opcode[] = {IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC
 static void complete(struct vqp* q, const struct op* o, int status) {
   if (!status && !(o->flags & IBV_SEND_SIGNALED) && !q->sig_all) return;
   struct cqe e = {.wr_id = o->wr_id, .byte_len = o->len, .qpn = q->s->qpn, .wqe = o->wqe, .status = (uint8_t)status, .opcode = wc_opcode[o->opcode]};
-  sv_cq_push(((struct vcq*)q->x.qp_base.send_cq)->slot, &e, status != 0);
+  sv_cq_push(((struct vcq*)q->x.send_cq)->slot, &e, status != 0);
 }
 
 void sv_qp_flush_sq(struct vqp* q) {
@@ -31,7 +31,7 @@ void sv_qp_error(struct vqp* q) {
 void sv_finish(struct vqp* q, struct op* o) {
   q->acked++;
   complete(q, o, o->status);
-  if (o->status && q->x.qp_base.qp_type == IBV_QPT_RC) sv_qp_error(q);
+  if (o->status && q->x.qp_type == IBV_QPT_RC) sv_qp_error(q);
 }
 
 static void enqueue(struct vqp* q, const struct op* o, uint64_t now) {

@@ -101,12 +101,11 @@ struct vpd { struct ibv_pd pd; uint32_t id, used; };
 struct seg;
 struct vmr { struct ibv_mr mr; uint32_t slot; int fd; void* map; size_t map_len; uint64_t map_off; struct seg* seg; };
 struct vchan { struct ibv_comp_channel chan; int event_fd; };
-struct vcq { /* struct ibv_cq is the beginning of struct ibv_cq_ex */
-  struct ibv_cq_ex x;
+struct vcq {
+  struct ibv_cq x;
   struct shcq* s;
   uint32_t slot, lock, got, async_got, used;
   uint64_t stuck;
-  struct ibv_wc wc; /* of the extended CQ's current entry */
 };
 struct vsrq { struct ibv_srq srq; struct rq* s; uint32_t slot, lock, max_sge, got, used; };
 
@@ -118,7 +117,7 @@ struct op { /* one work request of a send queue */
 };
 
 struct vqp {
-  struct ibv_qp_ex x;
+  struct ibv_qp x;
   struct shqp* s;
   struct vctx* ctx;
   uint32_t slot, lock, recv_lock, tail, exec, acked, mask, depth, max_sge, max_inline, stride, sig_all, halted, active, got;
@@ -131,7 +130,6 @@ struct vqp {
   struct rwqe taken; /* the peer's receive that a half-done request fills */
   int has_taken, rnr_tries;
   uint64_t wake;
-  struct op ex; struct ibv_sge ex_sge[MAX_SGE]; int ex_err; uint32_t ex_tail; /* qp_ex calls */
   struct vqp* next;
 };
 
@@ -205,7 +203,6 @@ int sv_req_notify_cq(struct ibv_cq* cq, int solicited_only);
 void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited);
 void sv_cq_clean(uint32_t slot, uint32_t qpn, int sends);
 void sv_cq_scan(void);
-struct ibv_cq_ex* sv_create_cq_ex(struct ibv_context* ctx, struct ibv_cq_init_attr_ex* attr);
 
 /* rq.c */
 uint32_t sv_rq_create(uint32_t depth, uint32_t max_sge);
@@ -215,10 +212,7 @@ int sv_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr**
 int sv_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
 void sv_rq_flush(struct shqp* s);
 
-/* qp.c, qpex.c, send.c, exec.c */
-struct ibv_qp* sv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr, int ex);
-struct ibv_qp* sv_create_qp_ex(struct ibv_context* ctx, struct ibv_qp_init_attr_ex* attr);
-void sv_qp_ex_ops(struct ibv_qp_ex* x);
+/* qp.c, send.c, exec.c */
 int sv_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad);
 int sv_post_op(struct vqp* q, struct op* o);
 void sv_finish(struct vqp* q, struct op* o);
@@ -255,6 +249,8 @@ int sv_fail_slow(enum sv_function f);
 static inline int sv_fail(enum sv_function f) { return likely(!__atomic_load_n(&sv_armed, __ATOMIC_RELAXED)) ? 0 : sv_fail_slow(f); }
 int sv_control_start(void);
 void sv_control_line(char* line, char* answer, size_t size);
+const char* sv_status_name(int status); /* text.c */
+const char* sv_event_name(int event);
 void sv_hot(void); /* recompute whether any link is out of the ordinary */
 
 #endif
