@@ -1,14 +1,17 @@
 package verbs
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"weft/internal/knob"
 	"weft/transport/rdma"
 )
 
@@ -265,19 +268,50 @@ func TestDMABUFProbeThatTellsNothing(t *testing.T) {
 	}
 }
 
-// Whatever this machine has, Open answers devices or one sentence.
+// Whatever this machine has, Open answers devices, each of which then makes a
+// queue pair and registers memory, or one sentence.
 func TestThisMachine(t *testing.T) {
 	log := new(rdma.Recorder)
-	p, err := Open(Config{Log: log})
-	if err == nil {
-		for _, d := range p.Devices() {
-			t.Logf("%s: %v", d.Name, d.GIDs())
+	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IB_MQP_RETRY_CNT": "0"}), Log: log})
+	if err != nil {
+		t.Log(err)
+		if !IsNone(err) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; %q", err, log.Lines())
 		}
-		p.Close()
 		return
 	}
-	t.Log(err)
-	if !IsNone(err) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%v; %q", err, log.Lines())
+	defer p.Close()
+	buffer := make([]byte, 10000)
+	for _, d := range p.Devices() {
+		t.Logf("%s: %+v, GIDs %v", d.Name, d.Device, d.GIDs())
+		pd, err := d.AcquirePD()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := pd.Register(memory(t, reflect.ValueOf(buffer).Pointer(), uint64(len(buffer))), AccessData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cq, err := pd.NewCQ(128)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 64, RecvDepth: 64, Inline: 1024, Access: RemoteRead | RemoteWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ece, err := q.QueryECE()
+		if err != nil {
+			t.Error(err)
+		}
+		gid := d.GIDs()[0]
+		err = q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)})
+		t.Logf("%s: registered %s, inline %d, ECE %v, to itself: %v, state %v", d.Name, r.How, q.Inline, ece, err, q.State())
+		if err := errors.Join(q.Fence(), q.Close(), cq.Close(), r.Release(), pd.Release()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, l := range log.Lines() {
+		t.Log(l)
 	}
 }

@@ -102,7 +102,7 @@ func (a *adapter) depth(want int) int {
 // some round up, some answer EINVAL instead.
 func (a *adapter) createQP(pd *PD, c *QPConfig, want qpCap) (raw object, number uint32, got qpCap, errno syscall.Errno) {
 	last := want.inline + 1
-	for _, inline := range []int{want.inline, 128, 64, 0} {
+	for _, inline := range []int{want.inline, 512, 256, 128, 64, 0} {
 		if inline >= last {
 			continue
 		}

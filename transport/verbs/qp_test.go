@@ -277,7 +277,7 @@ func TestQueuesFitTheDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.SendDepth != allMaxWR || q.RecvDepth != 300 || q.Inline != 76 || !slices.Equal(asked, []int{1024, 128, 64}) {
+	if q.SendDepth != allMaxWR || q.RecvDepth != 300 || q.Inline != 76 || !slices.Equal(asked, []int{1024, 512, 256, 128, 64}) {
 		t.Errorf("%+v, asked %v", q, asked)
 	}
 	q.Close()
