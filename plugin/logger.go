@@ -128,9 +128,10 @@ func (l logger) say(level int32, sub *rdma.Subsys, format string, a ...any) {
 		flags = flagsOf(*sub, table)
 	}
 	function, line := caller()
-	text := strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ").Replace(fmt.Sprintf(format, a...))
-	l.voices.host.Log(fn, level, flags, function, line, prefix+text)
+	l.voices.host.Log(fn, level, flags, function, line, prefix+oneLine.Replace(fmt.Sprintf(format, a...)))
 }
+
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
 
 // flagsOf translates a subsystem. The releases behind tables 2 and 3 (up to
 // 2.7) mostly have no NCCL_ENV; what only it would carry is lost there.
@@ -154,14 +155,15 @@ var silent = []string{"weft/plugin.logger.", "weft/transport/rdma.", "weft/plugi
 // is said by the exported function, which carries the name of the call.
 func caller() (function string, line int) {
 	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if !slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
-			return strings.TrimPrefix(f.Function, "weft/"), f.Line
-		}
-		if !more {
-			return "weft", 0
+	for n := 4; n <= len(pcs); n *= 4 { // most lines are said at once, and every frame costs
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:n])])
+		for more := true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			if !slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
+				return strings.TrimPrefix(f.Function, "weft/"), f.Line
+			}
 		}
 	}
+	return "weft", 0
 }

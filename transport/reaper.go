@@ -27,6 +27,7 @@ type reaper struct {
 	streams map[int]*draining // by descriptor
 	order   []*draining       // by deadline; entries already gone have fd -1
 	running bool
+	sink    []byte // where discarded bytes go; not on a stack, which would have to grow
 }
 
 // draining is one stream; the last of its comm frees the executor's slab.
@@ -42,7 +43,7 @@ type drainingComm struct {
 }
 
 func newReaper(limit time.Duration, log rdma.Logger) *reaper {
-	return &reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}}
+	return &reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}, sink: make([]byte, 16<<10)}
 }
 
 // add takes over the descriptors of a closed comm.
@@ -52,7 +53,7 @@ func (r *reaper) add(fds []int, fp *fastpath.Comm) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, fd := range fds {
-		if drain(fd) {
+		if r.drain(fd) {
 			closeFD(fd)
 			continue
 		}
@@ -146,7 +147,7 @@ func (r *reaper) reap(events []unix.EpollEvent) {
 			unix.Read(r.wake, b[:])
 			continue
 		}
-		if d := r.streams[int(e.Fd)]; d != nil && drain(d.fd) {
+		if d := r.streams[int(e.Fd)]; d != nil && r.drain(d.fd) {
 			r.end(d)
 		}
 	}
@@ -196,11 +197,10 @@ func (r *reaper) end(d *draining) {
 }
 
 // drain discards what has arrived and reports whether the peer's end, or an
-// error, is behind it. What one call reads is bounded: epoll tells of the rest.
-func drain(fd int) bool {
-	var sink [16 << 10]byte
+// error, is behind it. What one call reads is bounded: epoll tells of the rest. Called with mu held.
+func (r *reaper) drain(fd int) bool {
 	for range 64 {
-		n, err := unix.Read(fd, sink[:])
+		n, err := unix.Read(fd, r.sink)
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
 			return false

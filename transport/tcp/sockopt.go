@@ -151,7 +151,7 @@ func (d *Device) BindToDevice(fd int) (bool, error) {
 
 // Facts are what a connected socket turned out to have, for the log's line.
 type Facts struct {
-	MSS, TOS, RcvBuf, SndBuf int
+	MSS, TOS int
 }
 
 // ReadFacts reads them back; what cannot be read is -1.
@@ -163,11 +163,7 @@ func ReadFacts(fd int) Facts {
 		}
 		return n
 	}
-	f := Facts{
-		MSS:    get(unix.IPPROTO_TCP, unix.TCP_MAXSEG),
-		RcvBuf: get(unix.SOL_SOCKET, unix.SO_RCVBUF),
-		SndBuf: get(unix.SOL_SOCKET, unix.SO_SNDBUF),
-	}
+	f := Facts{MSS: get(unix.IPPROTO_TCP, unix.TCP_MAXSEG)}
 	if get(unix.SOL_SOCKET, unix.SO_DOMAIN) == unix.AF_INET6 {
 		f.TOS = get(unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
 	} else {

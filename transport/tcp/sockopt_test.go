@@ -28,6 +28,11 @@ func read(t *testing.T, fd, level, opt int) int {
 	return n
 }
 
+func buffers(t *testing.T, fd int) (rcv, snd int) {
+	t.Helper()
+	return read(t, fd, unix.SOL_SOCKET, unix.SO_RCVBUF), read(t, fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+}
+
 func TestDataOptions(t *testing.T) {
 	env := knob.Parse(map[string]string{"NCCL_SOCKET_TOS_CONFIG": "0x68", "NCCL_SOCKET_RCVBUF": "65536", "NCCL_SOCKET_SNDBUF": "32768"})
 	for _, c := range []struct{ family, level, opt int }{
@@ -39,8 +44,9 @@ func TestDataOptions(t *testing.T) {
 		}
 		f := ReadFacts(fd)
 		// The kernel doubles buffer sizes for its own bookkeeping.
-		if read(t, fd, c.level, c.opt) != 0x68 || f.TOS != 0x68 || f.RcvBuf != 131072 || f.SndBuf != 65536 || f.MSS <= 0 {
-			t.Errorf("facts %+v", f)
+		rcv, snd := buffers(t, fd)
+		if read(t, fd, c.level, c.opt) != 0x68 || f.TOS != 0x68 || rcv != 131072 || snd != 65536 || f.MSS <= 0 {
+			t.Errorf("facts %+v, buffers %d and %d", f, rcv, snd)
 		}
 		if read(t, fd, unix.IPPROTO_TCP, unix.TCP_NODELAY) == 0 || read(t, fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT) != 0 {
 			t.Error("NODELAY missing, or a user timeout on a data socket")
@@ -55,6 +61,10 @@ func TestDefaultsLeaveTheKernelAlone(t *testing.T) {
 	}
 	if a, b := ReadFacts(plain), ReadFacts(set); a != b {
 		t.Errorf("facts %+v, of a plain socket %+v", b, a)
+	}
+	plainRcv, plainSnd := buffers(t, plain)
+	if rcv, snd := buffers(t, set); rcv != plainRcv || snd != plainSnd {
+		t.Errorf("buffers %d and %d, of a plain socket %d and %d", rcv, snd, plainRcv, plainSnd)
 	}
 }
 
