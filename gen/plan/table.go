@@ -156,7 +156,7 @@ func (p *planner) arguments(out *Table, t *model.Table, s *Slot) {
 			s.Why = append(s.Why, q.Name+" dropped")
 			continue
 		}
-		if s.Core.Served == Fast && p.unit.Newest(t.Family).Version == t.Version {
+		if s.Core.Served == Fast && p.newestHas(t.Family, s.Name, name) {
 			continue // noted when the core was planned
 		}
 		p.missing(q.Pos, fmt.Sprintf("parameter %q (%s) is not taken by %s", q.Name, q.Type, s.Core.CFunc),
@@ -169,6 +169,12 @@ func (p *planner) arguments(out *Table, t *model.Table, s *Slot) {
 			s.Args = append(s.Args, p.preset(t, s, c, given))
 		}
 	}
+}
+
+// newestHas says whether the slot of the newest header has the parameter too.
+func (p *planner) newestHas(family model.Family, slot, param string) bool {
+	f, _ := p.unit.Newest(family).Record.Field(slot)
+	return f != nil && f.Type.IsFuncPtr() && f.Type.Elem.Func.Param(param) != nil
 }
 
 // preset plans a parameter that the table does not have.
