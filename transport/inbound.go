@@ -132,7 +132,7 @@ func (in *inbound) abort(why error) {
 	conns, m := in.conns, in.member
 	in.mu.Unlock()
 	in.forget()
-	in.listener.end(in, nil)
+	in.listener.end(in, arrival{})
 	for _, c := range conns {
 		if c != nil {
 			c.Close()
@@ -151,14 +151,18 @@ func (in *inbound) abort(why error) {
 func (in *inbound) finish() {
 	l := in.listener
 	c, err := in.build()
-	if err == nil && !l.end(in, c) {
+	if err == nil && !l.end(in, arrival{comm: c}) {
 		c.Close() // the listen was closed meanwhile
 		return
 	}
 	if err == nil {
 		return
 	}
-	l.end(in, nil)
+	lost := arrival{}
+	if rdma.CauseOf(err) == rdma.Host { // the peer did its part: the host must not wait for this one
+		lost.err = err
+	}
+	l.end(in, lost)
 	for _, k := range in.conns {
 		k.Close()
 	}

@@ -21,7 +21,7 @@ type Listener struct {
 
 	mu     sync.Mutex
 	nonces map[wire.Nonce]struct{} // seen; protected by mu, as all below
-	ready  []*Comm                 // waiting for accept, in order of arrival
+	ready  []arrival               // waiting for accept, in order
 	setup  map[*inbound]struct{}
 	closed bool
 }
@@ -67,7 +67,8 @@ func ListenerOf(handle uintptr) (*Listener, error) {
 	return nil, rdma.Errorf(rdma.Misuse, "listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
 }
 
-// Accept answers the next connection, or nil while there is none.
+// Accept answers the next connection, nil while there is none, or why this host
+// could not make one that the peer has connected.
 func (l *Listener) Accept() (*Comm, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,10 +78,10 @@ func (l *Listener) Accept() (*Comm, error) {
 	if len(l.ready) == 0 {
 		return nil, nil
 	}
-	c := l.ready[0]
-	l.ready[0] = nil
+	next := l.ready[0]
+	l.ready[0] = arrival{}
 	l.ready = l.ready[1:]
-	return c, nil
+	return next.comm, next.err
 }
 
 // Close ends the listen and every connection that nobody accepted.
@@ -98,8 +99,10 @@ func (l *Listener) Close() error {
 	for in := range setup {
 		in.abort(nil)
 	}
-	for _, c := range ready {
-		c.Close()
+	for _, a := range ready {
+		if a.comm != nil {
+			a.comm.Close()
+		}
 	}
 	return nil
 }
@@ -129,15 +132,23 @@ func (l *Listener) begin(in *inbound) bool {
 	return true
 }
 
-// end forgets a comm whose set-up has ended, and queues c for accept if it went well.
-func (l *Listener) end(in *inbound, c *Comm) bool {
+// arrival is what one accept answers: a comm, or why this host could not make
+// the one that the peer believes to have.
+type arrival struct {
+	comm *Comm
+	err  error
+}
+
+// end forgets a comm whose set-up has ended, and queues its end for accept
+// unless that concerns nobody but the peer.
+func (l *Listener) end(in *inbound, a arrival) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.setup, in)
-	if l.closed || c == nil {
+	if l.closed || a == (arrival{}) {
 		return false
 	}
-	l.ready = append(l.ready, c)
+	l.ready = append(l.ready, a)
 	fastpath.ProgressWake()
 	return true
 }
