@@ -19,7 +19,7 @@ PUBLIC struct ibv_comp_channel* ibv_create_comp_channel(struct ibv_context* ctx)
   c->chan.context = ctx;
   c->chan.fd = fds[0];
   c->event_fd = fds[1];
-  return &c->chan;
+  return (struct ibv_comp_channel*)c;
 }
 
 PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel* chan) {

@@ -13,7 +13,7 @@ PUBLIC struct ibv_pd* ibv_alloc_pd(struct ibv_context* ctx) {
   if (!pd) { errno = e ? e : ENOMEM; return NULL; }
   pd->pd.context = ctx;
   pd->id = pd->pd.handle = add(sv_arena->pds, 1);
-  return &pd->pd;
+  return (struct ibv_pd*)pd;
 }
 
 PUBLIC int ibv_dealloc_pd(struct ibv_pd* p) {

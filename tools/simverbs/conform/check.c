@@ -13,7 +13,7 @@ static const char* test = "";
 
 void begin(const char* name) { test = name; }
 
-void ok(int good, const char* format, ...) {
+void report(int good, const char* format, ...) {
   va_list args;
   va_start(args, format);
   printf("%sok %d - %s: ", good ? "" : "not ", ++count, test);
@@ -199,7 +199,7 @@ int poll_one(struct ibv_cq* cq, struct ibv_wc* wc, int ms) {
 }
 
 int quiet(struct ibv_cq* cq, int ms) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   return !poll_one(cq, &wc, ms);
 }
 

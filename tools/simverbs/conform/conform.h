@@ -45,7 +45,9 @@ struct options { /* of pair(); zero is the usual */
 struct pair { struct side a, b; };
 
 /* check.c */
-void ok(int good, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void report(int good, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* What is printed is looked at after what is tested. */
+#define ok(good, ...) do { int good_ = (good); report(good_, __VA_ARGS__); } while (0)
 void skip(const char* format, ...) __attribute__((format(printf, 1, 2)));
 int failures(void);
 void begin(const char* name);

@@ -6,7 +6,7 @@
 
 static void writes(struct pair* p, const struct address* b) {
   static const uint32_t sizes[] = {1, 7, 8, 64, 65, 1024, 4095, 4096, 65537, SIZE};
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("RDMA WRITE");
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     uint32_t n = sizes[i];
@@ -22,7 +22,7 @@ static void writes(struct pair* p, const struct address* b) {
 }
 
 static void immediates(struct pair* p, const struct address* b) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("WRITE_WITH_IMM");
   static const uint32_t sizes[] = {0, 8, 5000};
   for (size_t i = 0; i < 3; i++) {
@@ -40,7 +40,7 @@ static void immediates(struct pair* p, const struct address* b) {
 }
 
 static void sends(struct pair* p, const struct address* b) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("SEND");
   pattern(p->a.mem, 3000, 5);
   post_receive(&p->b, 80, 100, 4000);
@@ -64,9 +64,9 @@ static void sends(struct pair* p, const struct address* b) {
 }
 
 static void inlines(struct pair* p, const struct address* b) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   struct ibv_qp_attr a;
-  struct ibv_qp_init_attr init;
+  struct ibv_qp_init_attr init = {0};
   begin("inline");
   ok(!ibv_query_qp(p->a.qp, &a, IBV_QP_CAP, &init) && init.cap.max_inline_data >= 64, "create_qp grants what was asked (%u)", init.cap.max_inline_data);
   uint8_t stack[64];
@@ -84,7 +84,7 @@ static void inlines(struct pair* p, const struct address* b) {
 }
 
 static void reads(struct pair* p, const struct address* b) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("READ");
   pattern(p->b.mem, 70000, 11);
   ok(!post(&p->a, IBV_WR_RDMA_READ, 5, 0, 70000, b, 0, IBV_SEND_SIGNALED) && poll_one(p->a.scq, &wc, 5000) == 1 && !wc.status && wc.opcode == IBV_WC_RDMA_READ, "completes");
@@ -98,7 +98,7 @@ static void reads(struct pair* p, const struct address* b) {
 }
 
 static void atomics(struct pair* p, const struct address* b) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   uint64_t v = 100, old;
   begin("atomics");
   memcpy(p->b.mem, &v, 8);
@@ -121,7 +121,7 @@ static void atomics(struct pair* p, const struct address* b) {
 }
 
 static void order(struct pair* p, const struct address* b) {
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("order");
   int good = 1;
   for (uint64_t i = 0; i < 32; i++) good &= !post_receive(&p->b, i, 0, 0);

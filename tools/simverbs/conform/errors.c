@@ -21,7 +21,7 @@ static int stops(struct side* s) {
 static void refused(const char* name, int status, int other, const struct options* o, void (*spoil)(struct pair*, struct address*), enum ibv_wr_opcode opcode, uint32_t len) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin(name);
   if (pair(&p, o)) return;
   self_address(&p.b, &b);
@@ -49,7 +49,7 @@ static void mark(struct pair* p, struct address* b) { memset(p->a.mem, 1, 128); 
 static void local_key(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("bad local key");
   if (pair(&p, &(struct options){0})) return;
   self_address(&p.b, &b);
@@ -64,7 +64,7 @@ static void local_key(void) {
 static void no_permission(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("region without remote write");
   if (pair(&p, &(struct options){0})) return;
   self_address(&p.b, &b);
@@ -94,7 +94,7 @@ static void no_permission(void) {
 static void not_ready(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("no receive, one retry");
   if (pair(&p, &(struct options){.rnr_retry = 1})) return;
   self_address(&p.b, &b);
@@ -119,7 +119,7 @@ static void not_ready(void) {
 static void nobody(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("nobody there");
   if (pair(&p, &(struct options){.timeout = 14, .retry = 3})) return;
   self_address(&p.b, &b);

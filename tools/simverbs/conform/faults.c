@@ -33,7 +33,7 @@ static int event(struct side* s, struct ibv_async_event* e, int ms) {
 static void links(const char* ctl) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   struct ibv_async_event e;
   struct ibv_port_attr port;
   begin("link down and up");
@@ -55,7 +55,7 @@ static void links(const char* ctl) {
 static void holes(const char* ctl) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("blackhole");
   if (pair(&p, &(struct options){.timeout = 14, .retry = 3})) return;
   self_address(&p.b, &b);
@@ -76,7 +76,7 @@ static void holes(const char* ctl) {
 static void times(const char* ctl) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("delay");
   if (pair(&p, &(struct options){.send_wr = 512})) return;
   self_address(&p.b, &b);
@@ -101,7 +101,7 @@ static void times(const char* ctl) {
 static void injected(const char* ctl) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("error on the third request");
   if (pair(&p, &(struct options){0})) return;
   self_address(&p.b, &b);
@@ -130,7 +130,7 @@ static void injected(const char* ctl) {
 static void reordered(const char* ctl) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("reordered placement");
   if (pair(&p, &(struct options){0})) return;
   self_address(&p.b, &b);

@@ -20,7 +20,7 @@ static int swap_addresses(struct side* s, int fd, struct address* peer) {
 int child_process(const char* spec, const char* what) {
   struct side s;
   struct address peer;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   struct options o = {.timeout = 14, .retry = 3};
   char c;
   (void)what;
@@ -64,7 +64,7 @@ static char ask(int fd, char c) {
 void test_processes(const char* self, const char* spec) {
   struct side s;
   struct address peer;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   int fd, status;
   begin("a stopped process");
   pid_t pid = start(self, spec, &s, &peer, &fd);

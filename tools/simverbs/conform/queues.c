@@ -14,7 +14,7 @@ static int readable(int fd, int ms) {
 static void full(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("full queues");
   if (pair(&p, &(struct options){.send_wr = 16, .recv_wr = 16})) return;
   self_address(&p.b, &b);
@@ -50,7 +50,7 @@ static void overrun(void) {
 static void channel(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   struct ibv_cq* cq = NULL;
   void* context = NULL;
   begin("completion channel");
@@ -81,7 +81,7 @@ static struct ibv_srq* shared(struct side* s) {
 static void shared_receives(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("shared receive queue");
   if (pair(&p, &(struct options){.srq = shared})) return;
   self_address(&p.b, &b);
@@ -96,7 +96,7 @@ static void shared_receives(void) {
 static void signals(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   begin("sq_sig_all");
   if (pair(&p, &(struct options){.sig_all = 1})) return;
   self_address(&p.b, &b);
@@ -124,7 +124,7 @@ static void* watch(void* arg) {
 static void last_word(void) {
   struct pair p;
   struct address b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   pthread_t t;
   void* bad;
   begin("the last word of a write arrives last");

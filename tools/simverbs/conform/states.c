@@ -47,7 +47,7 @@ static void illegal(void) {
 static void flushing(void) {
   struct pair p;
   struct address a, b;
-  struct ibv_wc wc;
+  struct ibv_wc wc = {0};
   struct options o = {0};
   begin("ERR");
   if (pair(&p, &o)) return;
