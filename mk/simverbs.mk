@@ -30,4 +30,11 @@ test-simverbs: simverbs $(STEP) ## the conformance program on the simulated libi
 	  $(MAKE) --no-print-directory SIM_DIST=$$d SIM_SAN="-fsanitize=$$s -fno-sanitize-recover=all" simverbs && \
 	  $(STEP) "simverbs conformance, sanitizer $$s" sh -c "$(call CONFORM,$$d)" || exit 1; done
 
-.PHONY: simverbs test-simverbs
+# Where the header is missing and we may install it, we do: headers/verbs is only as good as this comparison.
+test-verbs-header: $(STEP) ## headers/verbs against the real <infiniband/verbs.h> (installs libibverbs-dev as root on Debian)
+	@test -e /usr/include/infiniband/verbs.h || { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
+	  { apt-get install -y -q libibverbs-dev || { apt-get update -q && apt-get install -y -q libibverbs-dev; }; } >/dev/null; } || \
+	  { echo "test-verbs-header: /usr/include/infiniband/verbs.h is missing: apt-get install libibverbs-dev" >&2; exit 1; }
+	@$(STEP) -kind gotest "headers/verbs and libibverbs" $(GO) test -count=1 -run Verbs ./headers
+
+.PHONY: simverbs test-simverbs test-verbs-header

@@ -150,7 +150,6 @@ PUBLIC struct ibv_context* ibv_open_device(struct ibv_device* device) {
   c->next = sv_contexts;
   sv_contexts = c;
   sv_unlock(&sv_contexts_lock);
-  add(c->dev->opened, 1);
   return ctx;
 }
 

@@ -6,29 +6,27 @@
 
 struct vqp* sv_qps[MAX_QP];
 
-static int claim(struct vqp* q, uint32_t limit, int dev) {
+static int claim(struct vqp* q, struct vdev* d) {
   struct shqp* s = NULL;
-  uint32_t mine = 0;
+  int room = add(d->qps, 1) < (uint32_t)d->conf->max_qp;
   sv_arena_lock();
-  for (uint32_t i = 0; i < MAX_QP; i++) {
-    struct shqp* o = &sv_arena->qps[i];
-    mine += get(o->qpn) && o->proc == sv_me && o->port / MAX_PORT == (uint32_t)dev;
-  }
-  for (uint32_t n = 1; n < MAX_QP && !s && mine < limit; n++) {
+  for (uint32_t n = 1; n < MAX_QP && !s && room; n++) {
     uint32_t i = (sv_arena->next_qp + n) % MAX_QP;
     if (i < 16 || get(sv_arena->qps[i].qpn) || get(sv_arena->qps[i].ref)) continue;
     s = &sv_arena->qps[i];
     uint32_t gen = (s->gen + 1) & 0xff;
-    *s = (struct shqp){.gen = gen, .proc = sv_me, .port = (uint32_t)dev * MAX_PORT, .qpn = (gen * MAX_QP + i) & 0xffffff};
+    *s = (struct shqp){.gen = gen, .proc = sv_me, .port = (uint32_t)d->index * MAX_PORT, .qpn = (gen * MAX_QP + i) & 0xffffff};
     sv_arena->next_qp = q->slot = i;
   }
   sv_arena_unlock();
   q->s = s;
+  if (!s) __atomic_fetch_sub(&d->qps, 1, __ATOMIC_RELAXED);
   return s ? 0 : ENOMEM;
 }
 
 static void release(struct vqp* q) {
   if (q->s) {
+    __atomic_fetch_sub(&q->ctx->dev->qps, 1, __ATOMIC_RELAXED);
     put(q->s->qpn, 0);
     sv_wait_ref(&q->s->ref, ~0u);
     if (!q->s->srq) sv_rq_destroy(q->s->rq);
@@ -55,16 +53,16 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   room = (room + 15) & ~15u;
   if (room > (uint32_t)c->max_inline) room = (uint32_t)c->max_inline > 16 * cap->max_send_sge ? (uint32_t)c->max_inline : 16 * cap->max_send_sge;
   while (size < cap->max_send_wr) size *= 2;
+  q->ctx = ctx;
   q->stride = (uint32_t)sizeof(struct op) + room + 16;
   q->ring = calloc(size, q->stride);
-  if (!q->ring || claim(q, (uint32_t)c->max_qp, ctx->dev->index)) { release(q); errno = ENOMEM; return NULL; }
+  if (!q->ring || claim(q, ctx->dev)) { release(q); errno = ENOMEM; return NULL; }
   struct shqp* s = q->s;
   s->pd = ((struct vpd*)pd)->id;
   s->rcq = ((struct vcq*)a->recv_cq)->slot;
   s->srq = a->srq != NULL;
   s->rq = a->srq ? ((struct vsrq*)a->srq)->slot : sv_rq_create(cap->max_recv_wr, cap->max_recv_sge);
   if (!s->rq) { release(q); errno = ENOMEM; return NULL; }
-  q->ctx = ctx;
   q->mask = size - 1;
   q->depth = cap->max_send_wr;
   q->sig_all = a->sq_sig_all != 0;

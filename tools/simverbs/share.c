@@ -20,23 +20,38 @@ static struct seg* segs;
 static uint32_t segs_lock, maps_lock;
 static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
 
-/* Whether [from, to) lies in one private anonymous writable mapping that is not the stack we run on. */
-static int plain(uint64_t from, uint64_t to) {
-  char line[512];
-  int yes = 0;
-  uint64_t self = (uint64_t)(uintptr_t)line;
+/* PROCMAP_QUERY of Linux 6.11: one mapping, however many there are. */
+struct vma { uint64_t size, query_flags, addr, start, end, flags, page_size, offset, inode; uint32_t dev[2], name_size, id_size; uint64_t name, id; };
+
+static int mapping_of(uint64_t at, struct vma* v, char name[32]) {
+  char line[512], perm[8];
   FILE* f = fopen("/proc/self/maps", "re");
+  int found = 0;
+  *v = (struct vma){.size = sizeof *v, .addr = at, .name_size = 32, .name = (uint64_t)(uintptr_t)name};
+  name[0] = 0;
   if (!f) return 0;
-  while (fgets(line, sizeof line, f)) {
-    unsigned long long a, b;
-    unsigned long inode;
-    char perm[8], name[32] = "";
-    if (sscanf(line, "%llx-%llx %7s %*s %*s %lu %31s", &a, &b, perm, &inode, name) < 4 || b <= from) continue;
-    yes = a <= from && to <= b && !strcmp(perm, "rw-p") && !inode && (!name[0] || !strcmp(name, "[heap]")) && !(a <= self && self < b);
-    break;
+  if (ioctl(fileno(f), _IOWR('f', 17, struct vma), v) == 0) {
+    found = 1;
+  } else if (errno == ENOTTY) {
+    while (!found && fgets(line, sizeof line, f)) {
+      unsigned long long a, b, inode;
+      if (sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name) < 4) continue;
+      found = a <= at && at < b;
+      *v = (struct vma){.start = a, .end = b, .inode = inode, .flags = !strcmp(perm, "rw-p") ? 3 : 0};
+      if (!strchr(line, '[')) name[0] = 0;
+    }
   }
   fclose(f);
-  return yes;
+  return found;
+}
+
+/* Whether [from, to) lies in one private anonymous writable mapping that is not the stack we run on. */
+static int plain(uint64_t from, uint64_t to) {
+  struct vma v;
+  char name[32];
+  uint64_t self = (uint64_t)(uintptr_t)name;
+  return mapping_of(from, &v, name) && to <= v.end && v.flags == 3 && !v.inode && (!name[0] || !strcmp(name, "[heap]")) &&
+         !(v.start <= self && self < v.end);
 }
 
 /* Replaces [from, to) by a mapping of fd (or private memory, fd < 0) with the same contents. */

@@ -95,7 +95,7 @@ extern struct config {
 
 /* ---- Objects of this process; the ibv_ struct comes first ---- */
 
-struct vdev { struct ibv_device dev; struct devconf* conf; int index, opened; };
+struct vdev { struct ibv_device dev; struct devconf* conf; int index; uint32_t qps; };
 struct vctx { struct verbs_context v; struct vdev* dev; int event_fd; struct vctx* next; };
 struct vpd { struct ibv_pd pd; uint32_t id, used; };
 struct seg;
