@@ -70,9 +70,17 @@ func newComm(x *Context, dev *tcp.Device, kind fastpath.Kind, peer, via string, 
 		return fail("attaching streams", err)
 	}
 	c.handle = c.fp.Open()
-	x.opts.Log.Info(rdma.Net, "%s: %s %s over tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", dev.Name, c.kind, peer, via,
+	x.opts.Log.Info(rdma.Net, "%s %s %s over tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", dev.Name, arrow(kind), peer, via,
 		len(c.fds), plural(len(c.fds)), dev.MTU, facts.MSS, facts.TOS)
 	return c, nil
+}
+
+// arrow shows which way the data goes.
+func arrow(k fastpath.Kind) string {
+	if k == fastpath.Send {
+		return "->"
+	}
+	return "<-"
 }
 
 func plural(n int) string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/transport/fastpath"
+	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -47,8 +48,8 @@ func TestConnectAccept(t *testing.T) {
 			if _, err := CommOf(send.Handle(), fastpath.Recv); err == nil {
 				t.Error("a send comm passed for a receive comm")
 			}
-			for _, p := range []*process{a, b} {
-				if p.log.Count("INFO NET", "over tcp", "stream", "MTU", "MSS", "TOS") != 1 {
+			for p, pair := range map[*process]string{a: "lo -> lo of ", b: "lo <- lo of "} {
+				if p.log.Count("INFO NET", pair, "over tcp", "stream", "MTU", "MSS", "TOS") != 1 {
 					t.Errorf("log: %q", p.log.Lines())
 				}
 			}
@@ -86,4 +87,24 @@ func TestLinkLocal(t *testing.T) {
 		}
 	}
 	t.Skip("no running interface has a link-local IPv6 address")
+}
+
+// TestTOS reads the byte back from the kernel: on both ends of a comm's streams
+// and of the control connection, whoever asked for it.
+func TestTOS(t *testing.T) {
+	env := map[string]string{"NCCL_SOCKET_TOS_CONFIG": "96"}
+	for _, addr := range []string{"127.0.0.1/8", "::1/128"} {
+		a := start(t, env, device(0, "lo", 2, addr))
+		b := start(t, env, device(0, "lo", 2, addr))
+		send, recv := pair(t, a, b)
+		fds := append(append([]int{}, send.fds...), recv.fds...)
+		for _, c := range []*Comm{send, recv} {
+			fds = append(fds, c.member.session.conn.fd)
+		}
+		for i, fd := range fds {
+			if tos := tcp.ReadFacts(fd).TOS; tos != 96 {
+				t.Errorf("%s: socket %d has TOS %d, want 96", addr, i, tos)
+			}
+		}
+	}
 }

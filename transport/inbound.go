@@ -45,7 +45,7 @@ func newInbound(h *handshake, streams int) *inbound {
 
 // register makes in known to streams and attach.
 func (in *inbound) register() bool {
-	in.peer = peerName(&in.hello, in.conns[0])
+	in.peer = endName(&in.hello, in.conns[0])
 	in.core.inbound.Lock()
 	in.core.inbound.byNonce[in.nonce] = in
 	in.core.inbound.Unlock()

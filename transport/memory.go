@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"errors"
+
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 )
@@ -29,9 +31,12 @@ func (c *Comm) RegMr(addr uintptr, size uint64, kind rdma.MemKind) (uintptr, err
 func (c *Comm) register(m *memory, base uintptr, kind rdma.MemKind) (uintptr, error) {
 	m.comm = c
 	mrs.add(func(id uint64) *memory { m.cookie = id; return m })
-	h, err := fastpath.RegisterMappedMR(uint32(c.dev.Index), m.addr, base, m.size, uint32(kind), m.cookie)
+	h, err := fastpath.RegisterMR(uint32(c.dev.Index), m.addr, base, m.size, uint32(kind), m.cookie)
 	if err != nil {
 		mrs.take(m.cookie)
+		if errors.Is(err, fastpath.ErrWraps) {
+			return 0, rdma.Errorf(rdma.Misuse, "regMr", "%w", err).On(c.dev.Name)
+		}
 		return 0, rdma.Errorf(rdma.Host, "regMr", "%d bytes at %#x: %w", m.size, m.addr, err).On(c.dev.Name).
 			Try("see ulimit -v and the memory limit of the container")
 	}

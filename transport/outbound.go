@@ -26,7 +26,7 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 	conns, err := k.streams(ctx, w, streams, o)
 	if err == nil {
 		var c *Comm
-		if c, err = k.launch(ctx, s, w, peerName(peer, w.conn), conns); err == nil {
+		if c, err = k.launch(ctx, s, w, endName(peer, w.conn), conns); err == nil {
 			if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
 				c.Close()
 				return nil, errFinalized("connect")

@@ -296,6 +296,11 @@ func build(h *wire.Hello) string {
 	return h.Build
 }
 
+// endName is how messages call the device and process at the other end of a comm.
+func endName(h *wire.Hello, c *conn) string {
+	return fmt.Sprintf("%s of %s", h.Name, peerName(h, c))
+}
+
 // peerName is how messages call the process at the other end of c.
 func peerName(h *wire.Hello, c *conn) string {
 	return fmt.Sprintf("%s pid %d (%s)", h.Host, h.PID, c.remote())

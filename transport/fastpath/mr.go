@@ -1,6 +1,7 @@
 package fastpath
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,15 +14,14 @@ var mrs struct {
 	free []uint32
 }
 
-// RegisterMR makes [addr, addr+length) usable by comms of the device and returns its handle.
-func RegisterMR(device uint32, addr uintptr, length uint64, kind uint32, cookie uint64) (uintptr, error) {
-	return RegisterMappedMR(device, addr, addr, length, kind, cookie)
-}
+// ErrWraps says that a range goes beyond the last address.
+var ErrWraps = errors.New("the range wraps around")
 
-// RegisterMappedMR is RegisterMR for memory that the host names by addr and this process reaches at base.
-func RegisterMappedMR(device uint32, addr, base uintptr, length uint64, kind uint32, cookie uint64) (uintptr, error) {
+// RegisterMR makes [addr, addr+length), which this process reaches at base, usable by comms of the device and returns its
+// handle. The error is ErrWraps, or a lack of memory.
+func RegisterMR(device uint32, addr, base uintptr, length uint64, kind uint32, cookie uint64) (uintptr, error) {
 	if end := uint64(addr) + length; end < length || uint64(base)+length < length {
-		return 0, fmt.Errorf("fastpath: register %#x+%d: the range wraps around", uint64(addr), length)
+		return 0, fmt.Errorf("fastpath: register %#x+%d: %w", uint64(addr), length, ErrWraps)
 	}
 	mrs.mu.Lock()
 	defer mrs.mu.Unlock()

@@ -20,6 +20,3 @@ func TrackFD(fd int) error {
 
 // UntrackFD forgets fd; call it before closing fd.
 func UntrackFD(fd int) { C.wf_untrack_fd(C.int(fd)) }
-
-// Forked reports whether this process is a forked child, where every call must answer an error.
-func Forked() bool { return C.weft_forked() != 0 }
