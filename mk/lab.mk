@@ -4,7 +4,7 @@ LAB_NEEDS = qemu-system-x86 iproute2 rdma-core ibverbs-utils ibverbs-providers p
 LAB_PROGRAMS = qemu-system-x86_64 ip rdma ss ibv_devinfo ib_write_bw ps xz zstd
 
 test-lab: dist simverbs $(STEP) ## the verbs suite in virtual machines with Soft-RoCE; needs qemu-system-x86 and more, and says so
-	@WEFT_LAB=$(abspath $(DIST)) $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
+	@LAB_DIST=$(abspath $(DIST)) $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
 
 # Where everything must hold, the lab may not be left out: what is missing is installed where that is possible.
 ci-lab: dist simverbs $(STEP)
@@ -13,6 +13,6 @@ ci-lab: dist simverbs $(STEP)
 	elif [ "$$(id -u)" = 0 ]; then $(STEP) "packages of the lab" sh -c \
 	  'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y $(LAB_NEEDS) >/dev/null'; \
 	else echo "the lab lacks$$lack: install $(LAB_NEEDS)" >&2; fi
-	@WEFT_LAB=$(abspath $(DIST)) WEFT_LAB_REQUIRED=1 $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
+	@LAB_DIST=$(abspath $(DIST)) LAB_REQUIRED=1 $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
 
 .PHONY: test-lab ci-lab

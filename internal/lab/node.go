@@ -127,7 +127,9 @@ func (n *Node) lastWords() string {
 			lines = lines[1:] // the command line
 		}
 		for _, l := range lines[max(0, len(lines)-8):] {
-			fmt.Fprintf(&out, "\n  %s", strings.TrimSpace(l))
+			if l = strings.TrimSpace(l); l != "" {
+				fmt.Fprintf(&out, "\n  %s", l)
+			}
 		}
 	}
 	return out.String()

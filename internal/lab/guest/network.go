@@ -28,23 +28,46 @@ func setup(c *frame.Setup) error {
 			return err
 		}
 	}
-	if err := ip("link set lo up"); err != nil {
-		return err
-	}
+	lines := []string{"link set lo up"}
+	// Room for rules before the one that delivers to the machine itself: blackholes, and routing by device.
+	lines = append(lines, "rule add pref 100 lookup local", "rule del pref 0")
 	if c.Policy {
 		if err := policy(); err != nil {
 			return err
 		}
 	}
+	made := map[string]bool{}
 	for _, n := range c.NICs {
-		if err := makeNIC(n); err != nil {
+		if n.Peer != "" && made[n.Peer] {
+			continue // the other end made both
+		}
+		made[n.Name] = true
+		more, err := makeNIC(n)
+		if err != nil {
 			return err
 		}
+		lines = append(lines, more...)
 	}
+	if err := batch("ip", lines); err != nil {
+		return err
+	}
+	lines = nil
+	var rdma []string
 	for _, n := range c.NICs {
-		if err := bringUp(n, c.Policy); err != nil {
+		// Nobody else is on these cables: looking for duplicate addresses would only take two seconds.
+		os.WriteFile("/proc/sys/net/ipv6/conf/"+n.Name+"/accept_dad", []byte("0"), 0)
+		more, err := bringUp(n, c.Policy)
+		if err != nil {
 			return err
 		}
+		lines = append(lines, more...)
+		rdma = append(rdma, "link add "+n.RDMA+" type rxe netdev "+n.Name)
+	}
+	if err := batch("ip", lines); err != nil {
+		return err
+	}
+	if err := batch("rdma", rdma); err != nil {
+		return err
 	}
 	return awaitAddresses(c.NICs)
 }
@@ -59,61 +82,41 @@ func policy() error {
 			}
 		}
 	}
-	if err := ip("rule add pref 100 lookup local"); err != nil {
-		return err
-	}
-	return ip("rule del pref 0")
+	return nil
 }
 
-// makeNIC gives a network card its name, or makes a veth pair, once for both ends.
-func makeNIC(n frame.NIC) error {
+// makeNIC gives a network card its name, or makes a veth pair.
+func makeNIC(n frame.NIC) ([]string, error) {
 	if n.Peer != "" {
-		if _, err := net.InterfaceByName(n.Name); err == nil {
-			return nil
-		}
-		return ip(fmt.Sprintf("link add %s mtu %d type veth peer name %s mtu %d", n.Name, n.MTU, n.Peer, n.MTU))
+		return []string{fmt.Sprintf("link add %s mtu %d type veth peer name %s mtu %d", n.Name, n.MTU, n.Peer, n.MTU)}, nil
 	}
 	all, err := net.Interfaces()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, i := range all {
 		if i.HardwareAddr.String() != n.MAC {
 			continue
 		}
+		var lines []string
 		if i.Name != n.Name {
-			if err := ip("link set " + i.Name + " name " + n.Name); err != nil {
-				return err
-			}
+			lines = append(lines, "link set "+i.Name+" name "+n.Name)
 		}
-		return ip(fmt.Sprintf("link set %s mtu %d", n.Name, n.MTU))
+		return append(lines, fmt.Sprintf("link set %s mtu %d", n.Name, n.MTU)), nil
 	}
-	return fmt.Errorf("the machine has no network card %s, meant for %s", n.MAC, n.Name)
+	return nil, fmt.Errorf("the machine has no network card %s, meant for %s", n.MAC, n.Name)
 }
 
-func bringUp(n frame.NIC, policy bool) error {
-	// Nobody else is on these cables: looking for duplicate addresses would only take two seconds.
-	os.WriteFile("/proc/sys/net/ipv6/conf/"+n.Name+"/accept_dad", []byte("0"), 0)
-	lines := []string{
-		"addr add " + n.Prefix + " dev " + n.Name,
-		"link set " + n.Name + " up",
+func bringUp(n frame.NIC, policy bool) ([]string, error) {
+	lines := []string{"addr add " + n.Prefix + " dev " + n.Name, "link set " + n.Name + " up"}
+	if !policy {
+		return lines, nil
 	}
-	if policy {
-		_, subnet, err := net.ParseCIDR(n.Prefix)
-		if err != nil {
-			return err
-		}
-		lines = append(lines,
-			fmt.Sprintf("rule add pref 10 iif %s lookup local", n.Name),
-			fmt.Sprintf("rule add pref 20 oif %s lookup %d", n.Name, n.Table),
-			fmt.Sprintf("route add %s dev %s table %d", subnet, n.Name, n.Table))
-	}
-	for _, l := range lines {
-		if err := ip(l); err != nil {
-			return err
-		}
-	}
-	return command("rdma", "link", "add", n.RDMA, "type", "rxe", "netdev", n.Name)
+	_, subnet, err := net.ParseCIDR(n.Prefix)
+	return append(lines,
+		fmt.Sprintf("rule add pref 10 iif %s lookup local", n.Name),
+		fmt.Sprintf("rule add pref 20 oif %s lookup %d", n.Name, n.Table),
+		fmt.Sprintf("route add %s dev %s table %d", subnet, n.Name, n.Table)), err
 }
 
 // awaitAddresses waits until no address of IPv6 is tentative any more: until then the link-local GID is not there.
@@ -132,14 +135,18 @@ func awaitAddresses(nics []frame.NIC) error {
 	}
 }
 
-func ip(line string) error { return command("ip", strings.Fields(line)...) }
-
-func command(name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+// batch gives lines to ip or rdma at once: to start a program takes long on an emulated CPU.
+func batch(program string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, program, "-b", "-")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("%s -b: %w: %s (given: %s)", program, err, strings.TrimSpace(string(out)), strings.Join(lines, "; "))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // dist is the folder with what was built; make test-lab names it.
 func dist(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(os.Getenv("WEFT_LAB"), name)
+	path := filepath.Join(os.Getenv("LAB_DIST"), name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v (make test-lab builds it)", err)
 	}
@@ -27,13 +27,13 @@ func dist(t *testing.T, name string) string {
 // boot starts machines for a test and its subtests, and ends them with it.
 func boot(t *testing.T, c lab.Config) *lab.Lab {
 	t.Helper()
-	if os.Getenv("WEFT_LAB") == "" {
+	if os.Getenv("LAB_DIST") == "" {
 		t.Skip("boots virtual machines: make test-lab runs it")
 	}
 	c.Program, c.Note, c.Boot = dist(t, "weft"), t.Logf, 4*time.Minute
 	l, err := tryBoot(t.Context(), c)
 	var lack *image.Missing
-	if errors.As(err, &lack) && os.Getenv("WEFT_LAB_REQUIRED") == "" {
+	if errors.As(err, &lack) && os.Getenv("LAB_REQUIRED") == "" {
 		t.Skip(err)
 	}
 	if err != nil {
