@@ -1,6 +1,6 @@
 # What .ci/run checks beside make test.
 
-CI = ci-format ci-regen ci-library ci-arm64 ci-lint ci-large test-asan test-race test-simverbs
+CI = ci-format ci-regen ci-library ci-arm64 ci-lint ci-large test-asan test-race test-simverbs ci-lab
 
 ci: $(CI)
 
