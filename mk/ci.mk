@@ -1,6 +1,6 @@
 # What .ci/run checks beside make test.
 
-CI = ci-format ci-regen ci-library ci-arm64 ci-lint ci-large test-asan test-race test-simverbs ci-lab
+CI = ci-format ci-regen ci-library ci-arm64 ci-lint test-asan test-race test-simverbs ci-lab
 
 ci: $(CI)
 
@@ -24,8 +24,5 @@ ci-arm64: $(STEP)
 
 ci-lint: $(STEP)
 	@$(STEP) "lint-c" $(MAKE) --no-print-directory lint-c
-
-ci-large: $(STEP) all
-	@$(STEP) -kind tap "one message of 1 GiB" $(DIST)/weft conform --slow --rule size.gib --abi 4,12 --tap $(DIST)/libnccl-net-weft.so
 
 .PHONY: ci $(CI)

@@ -3,6 +3,7 @@ package conform
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"weft/internal/build"
 	"weft/internal/host"
@@ -17,7 +18,7 @@ func TestLargest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range Judge(Options{Lib: lib, Host: hostProgram(t), Slow: true, Rules: []string{"size.gib"}}, host.FamilyNet, 12) {
+	for _, x := range Judge(Options{Lib: lib, Host: hostProgram(t), Slow: true, Patience: time.Minute, Rules: []string{"size.gib"}}, host.FamilyNet, 12) {
 		if !x.OK() {
 			t.Errorf("%s: %s", x.Label(), x.Fail)
 		}
