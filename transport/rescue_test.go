@@ -14,10 +14,16 @@ import (
 	"weft/transport/rdma"
 )
 
-// Every goroutine and timer of this package recovers: a panic in one would end
-// the host's process.
+// Every goroutine and timer of this package and of verbs recovers: a panic in
+// one would end the host's process.
 func TestGoroutinesRecover(t *testing.T) {
-	files, err := filepath.Glob("*.go")
+	for dir, least := range map[string]int{".": 10, "verbs": 1} {
+		t.Run(dir, func(t *testing.T) { goroutinesRecover(t, dir, least) })
+	}
+}
+
+func goroutinesRecover(t *testing.T, dir string, least int) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +73,7 @@ func TestGoroutinesRecover(t *testing.T) {
 			return true
 		})
 	}
-	if roots < 10 {
+	if roots < least {
 		t.Errorf("found %d goroutines and timers: the test looks in the wrong place", roots)
 	}
 }
@@ -94,8 +100,15 @@ func allRecover(all []*ast.BlockStmt, bodies map[string][]*ast.BlockStmt) bool {
 func recovers(body *ast.BlockStmt, bodies map[string][]*ast.BlockStmt) bool {
 	for _, s := range body.List {
 		if d, ok := s.(*ast.DeferStmt); ok {
-			if id, ok := d.Call.Fun.(*ast.Ident); ok && id.Name == "rescue" {
-				return true
+			switch fun := d.Call.Fun.(type) {
+			case *ast.Ident:
+				if fun.Name == "rescue" {
+					return true
+				}
+			case *ast.SelectorExpr: // a.rescue of verbs
+				if fun.Sel.Name == "rescue" {
+					return true
+				}
 			}
 		}
 	}

@@ -79,8 +79,10 @@ func (d *Device) Subscribe(f func(Event)) (stop func()) {
 	}
 }
 
-func (s *subscribers) tell(e Event) {
+// list is who subscribed, in that order.
+func (s *subscribers) list() []func(Event) {
 	s.Lock()
+	defer s.Unlock()
 	order := make([]int, 0, len(s.all))
 	for n := range s.all {
 		order = append(order, n)
@@ -90,10 +92,7 @@ func (s *subscribers) tell(e Event) {
 	for _, n := range order {
 		fs = append(fs, s.all[n])
 	}
-	s.Unlock()
-	for _, f := range fs {
-		f(e)
-	}
+	return fs
 }
 
 // handle turns one event of the library into what it means. The element is
@@ -125,7 +124,7 @@ func (a *adapter) handle(raw asyncEvent) {
 		rdma.Say(a.p.log, e.Err)
 		e.Err = nil
 	}
-	a.events.tell(e)
+	a.tell(e)
 }
 
 func (a *adapter) fatal(kind EventKind, what string) *rdma.Error {

@@ -184,3 +184,48 @@ func TestSubscribersFromManyGoroutines(t *testing.T) {
 	all.Wait()
 	b.end()
 }
+
+// A subscriber that panics hears of it; the others and later events go on.
+// A panic in the watch itself is told to everybody.
+func TestPanicsConcernTheCard(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	b := newBench(t, f, nil)
+	broken, came := make(chan Event, 16), make(chan Event, 16)
+	b.d.Subscribe(func(e Event) {
+		broken <- e
+		if e.Kind == EventSMChange {
+			panic("a defect")
+		}
+	})
+	b.d.Subscribe(func(e Event) { came <- e })
+	for range 2 {
+		f.send(t, asyncEvent{kind: EventSMChange, port: 1})
+		receive(t, broken)
+		if e := receive(t, broken); e.Kind != EventDeviceFatal || e.Err == nil || e.Err.Cause != rdma.Internal || !strings.Contains(e.Err.Error(), "a defect") {
+			t.Errorf("%+v", e)
+		}
+		if e := receive(t, came); e.Kind != EventSMChange || e.Err != nil {
+			t.Errorf("%+v", e)
+		}
+	}
+	if n := b.log.Count("WARN handle event on a", "a defect", "event_test.go"); n != 2 {
+		t.Errorf("%d warnings with a stack: %q", n, b.log.Lines())
+	}
+	b.end()
+
+	f = eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	table, rec := f.table(), new(rdma.Recorder)
+	start := make(chan struct{})
+	table.getAsyncEvent = func(object) (asyncEvent, syscall.Errno) { <-start; panic("a defect") }
+	p, err := Open(Config{Log: rec, Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan Event, 1)
+	p.Devices()[0].Subscribe(func(e Event) { told <- e })
+	close(start)
+	if e := receive(t, told); e.Kind != EventDeviceFatal || e.Err == nil || rec.Count("WARN watch events on a", "a defect", "watcher.go") != 1 {
+		t.Errorf("%+v, %q", e, rec.Lines())
+	}
+	p.Close()
+}

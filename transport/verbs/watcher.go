@@ -62,6 +62,7 @@ func (a *adapter) watchWith(w *watcher) error {
 	a.watch = w
 	go func() {
 		defer close(w.done)
+		defer a.rescue("watch events", a.unwatched)
 		err := conn.Read(func(uintptr) bool { return a.drain() })
 		if err != nil && !errors.Is(err, os.ErrClosed) {
 			a.p.log.Warn("%v", rdma.Errorf(rdma.Host, "watch events", "%w", err).On(a.name).
