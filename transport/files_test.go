@@ -65,8 +65,9 @@ func childStarves(x *Context, _ *bufio.Reader) error {
 	}
 	for { // what came about before is whole
 		c, err := l.Accept()
-		if err != nil {
-			return err
+		if err != nil { // the connection that met the limit on this side
+			fmt.Println(rdma.CauseOf(err), err)
+			continue
 		}
 		if c == nil {
 			break
