@@ -69,6 +69,7 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 			rep.notes = append(rep.notes, p+": cannot be read and was left out; what it defines is taken from headers/nccl")
 		}
 	}
+	rep.notes = append(rep.notes, s.plan.notes()...)
 	rep.print(out)
 	if len(rep.broken) > 0 {
 		return nil, &lock.BrokenError{Changes: rep.broken}

@@ -304,6 +304,14 @@ func TestSources(t *testing.T) {
 		"two copies":        {map[string]string{"a/net_v13.h": v13, "b/net_v13.h": v13}, "", "ncclNet_v13_t is defined in a/net_v13.h and in b/net_v13.h: name one of their folders"},
 		"one file":          {map[string]string{"net_v13.h": v13, "net_device.h": device(t), "common.h": sweep}, "net_v13.h", ""},
 		"one that includes": {map[string]string{"net.h": "#include \"in/net_v13.h\"\n", "in/net_v13.h": v13, "other/net_v13.h": v13, "net_device.h": device(t), "common.h": sweep}, "net.h", ""},
+		"alone":             {map[string]string{"net_v12.h": foreign(t, "net_v12.h")}, "net_v12.h", ""},
+		"includes siblings": {map[string]string{"net_v12.h": "#include \"err.h\"\n#include \"nccl_device/net_device.h\"\n#include \"profiler_net.h\"\n" + foreign(t, "net_v12.h")}, "net_v12.h", ""},
+		"a foreign sibling": {map[string]string{"net_v12.h": "#include \"rack.h\"\n" + foreign(t, "net_v12.h")}, "net_v12.h", "net_v12.h:1:"},
+		"garbage":           {map[string]string{"net_v12.h": "\n(((\n"}, "net_v12.h", "net_v12.h:2:"},
+		"garbage in folder": {map[string]string{"net_v12.h": "\n(((\n", "net_v11.h": foreign(t, "net_v11.h")}, "", "net_v12.h:2:"},
+		"other name":        {map[string]string{"mine.h": "int a\nint b;\n"}, "mine.h", "mine.h:2:"},
+		"truncated":         {map[string]string{"net_v12.h": "typedef struct {\n  int speed;\n"}, "net_v12.h", `net_v12.h:1: "{" is never closed`},
+		"nothing inside":    {map[string]string{"net_v12.h": ""}, "net_v12.h", "net_v12.h:1:1: defines no table, neither ncclNet_v12_t"},
 		"missing type":      {map[string]string{"net_v13.h": v13, "net_device.h": device(t)}, "net_v13.h", "ncclSweep_t is not declared"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,5 +339,30 @@ func TestOwnDrifts(t *testing.T) {
 	_, err = Drifts(repo(t, "drift ncclProfilerEventDescr v5 groupApi.captured int low-byte -- gone\n"))
 	if err == nil || !strings.Contains(err.Error(), "gen/rules/drift.rules:1: drift matches nothing") {
 		t.Errorf("a rule for a member that does not exist: %v", err)
+	}
+}
+
+// A header alone takes what it lacks from ours, which the report says; also a
+// device handle of its own version, which so far is another name for the last.
+func TestAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		wrote int
+		want  []string
+	}{
+		"net_v12.h": {foreign(t, "net_v12.h"), 0, []string{
+			"taken from headers/nccl/common.h: ", "ncclResult_t", "taken from headers/nccl/net_device.h: ", "taken from headers/nccl/profiler_net.h: ncclProfilerCallback_t"}},
+		"net_v13.h": {foreign(t, "net_v12.h", "_v12", "_v13", "_V12", "_V13"), 2, []string{
+			"new         ncclNet_v13_t", "ncclNetDeviceHandle_v13_t is not declared there; it is taken to be ncclNetDeviceHandle_v12_t"}},
+	} {
+		files, report, err := runImport(t, repo(t, ""), folder(map[string]string{name: c.text}), name)
+		if err != nil || len(files) != c.wrote {
+			t.Fatalf("%s: %d files, %v\n%s", name, len(files), err, report)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(report, w) {
+				t.Errorf("%s: report does not say %q:\n%s", name, w, report)
+			}
+		}
 	}
 }

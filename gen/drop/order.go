@@ -2,27 +2,33 @@ package drop
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
+	"weft/gen/lock"
 	"weft/gen/model"
 )
 
 // plan is the order in which headers are included so that each stands after
 // what it needs, whether or not it says so.
 type plan struct {
-	s       *source
-	ours    *model.Unit
-	headers []string
-	made    map[string]string // headers that stand in for what no header defines
-	visited map[string]bool
+	s        *source
+	ours     *model.Unit
+	headers  []string
+	made     map[string]string // headers that stand in for what no header defines
+	visited  map[string]bool
+	took     map[string][]string // what was taken from our own headers, by header
+	inferred map[string]string   // declarations of types that no header has, by analogy
+	guessed  []string            // the same in words
 }
 
 // madeDir holds the stand-ins, one for each type or macro.
 const madeDir = "weft"
 
 func (s *source) order(ours *model.Unit) *plan {
-	p := &plan{s: s, ours: ours, made: map[string]string{}, visited: map[string]bool{}}
+	p := &plan{s: s, ours: ours, made: map[string]string{}, visited: map[string]bool{}, took: map[string][]string{}, inferred: map[string]string{}}
 	for _, t := range s.tables {
 		p.visit(t)
 	}
@@ -64,19 +70,52 @@ func (p *plan) need(name, user string) {
 	}
 	p.visited[made] = true
 	var b strings.Builder
+	into := p.made
 	b.WriteString("#pragma once\n")
 	if t := p.ours.Typedef(name); t != nil {
 		for _, n := range needs(p.ours, t) {
 			p.need(n, user)
 		}
 		declare(&b, t, silent)
+		p.took[t.Pos.File] = append(p.took[t.Pos.File], name)
 	} else if m := p.ours.Macro(name); m != nil {
 		fmt.Fprintf(&b, "#define %s %s\n", name, m.Text)
+		p.took[m.Pos.File] = append(p.took[m.Pos.File], name)
+	} else if t := newestAlias(p.ours, name); t != nil {
+		into = p.inferred
+		p.need(t.Name, user)
+		fmt.Fprintf(&b, "typedef %s %s;\n", t.Name, name)
+		p.guessed = append(p.guessed, fmt.Sprintf("%s: %s is not declared there; it is taken to be %s, as versions before it were: compare its net_device.h", user, name, t.Name))
 	} else {
 		return // if it matters, the parser says so
 	}
-	p.made[made] = b.String()
+	into[made] = b.String()
 	p.headers = append(p.headers, made)
+}
+
+// newestAlias finds the newest version that we hold of a type that is older
+// than the one named and merely another name for one before it.
+func newestAlias(u *model.Unit, name string) *model.Typedef {
+	var best *model.Typedef
+	for _, t := range u.Typedefs {
+		if t.Name != name && lock.Stem(t.Name) == lock.Stem(name) && (best == nil || lock.Version(t.Name) > lock.Version(best.Name)) {
+			best = t
+		}
+	}
+	if best == nil || lock.Version(best.Name) >= lock.Version(name) || best.Type.Record == nil || best.Type.Record.Name == best.Name {
+		return nil
+	}
+	return best
+}
+
+// notes says what the source lacked.
+func (p *plan) notes() []string {
+	var list []string
+	for _, h := range slices.Sorted(maps.Keys(p.took)) {
+		names := slices.Sorted(slices.Values(p.took[h]))
+		list = append(list, fmt.Sprintf("not in the source, taken from headers/%s: %s", h, strings.Join(names, ", ")))
+	}
+	return append(list, p.guessed...)
 }
 
 // included lists p and all that it includes, as far as it is in the source.

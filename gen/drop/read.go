@@ -3,7 +3,10 @@ package drop
 import (
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
+	"strings"
 
 	"weft/gen/model"
 	"weft/gen/parse"
@@ -19,17 +22,67 @@ func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
 	for {
 		plan := s.order(ours)
 		u, err := parse.Headers(parse.Options{
-			FS: tree{s}, System: newSystem(plan), Headers: plan.headers, Arch: parse.Arches[0],
+			FS: tree{s, files(plan.inferred)}, System: newSystem(plan), Headers: plan.headers, Arch: parse.Arches[0],
 			Prelude: prelude, Library: true,
 		})
 		if err == nil {
-			return u, nil
+			s.plan = plan
+			return u, s.promised(u)
 		}
 		if !s.ban(err) {
+			if open := s.unclosed(); open != nil {
+				err = open
+			}
 			return nil, fmt.Errorf("drop: read the source:\n%w", err)
 		}
 	}
 }
+
+// promised requires a table of every header that is named for one.
+func (s *source) promised(u *model.Unit) error {
+	for _, p := range s.named {
+		stem, version, _ := strings.Cut(strings.TrimSuffix(path.Base(p), ".h"), "_")
+		if !slices.ContainsFunc(u.Tables, func(t *model.Table) bool { return s.find(t.Header) == p }) {
+			return fmt.Errorf("drop: read the source:\n%s:1:1: defines no table, neither %s nor another: is it truncated?", p,
+				map[string]string{"net": "ncclNet_" + version + "_t", "profiler": "ncclProfiler_" + version + "_t"}[stem])
+		}
+	}
+	if len(u.Tables) == 0 {
+		return errNoTable
+	}
+	return nil
+}
+
+// unclosed finds the brace or parenthesis at which a header stops making
+// sense: the parser may see that only in the header behind it.
+func (s *source) unclosed() error {
+	closes := map[rune]rune{')': '(', '}': '{'}
+	for _, p := range s.tables {
+		var open []rune
+		var lines []int
+		line := 1
+		for _, c := range quoted.ReplaceAllString(s.texts[p], "") {
+			switch c {
+			case '\n':
+				line++
+			case '(', '{':
+				open, lines = append(open, c), append(lines, line)
+			case ')', '}':
+				if n := len(open); n > 0 && open[n-1] == closes[c] {
+					open, lines = open[:n-1], lines[:n-1]
+				} else if n == 0 {
+					return fmt.Errorf("%s:%d: %q closes nothing", p, line, string(c))
+				}
+			}
+		}
+		if n := len(open); n > 0 {
+			return fmt.Errorf("%s:%d: %q is never closed: is the header truncated?", p, lines[n-1], string(open[n-1]))
+		}
+	}
+	return nil
+}
+
+var quoted = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
 
 // ban empties the header at fault, unless it defines a table to import. It
 // reports whether that changed anything.

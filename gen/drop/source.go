@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -26,8 +27,12 @@ type source struct {
 	paths   []string            // sorted
 	defines map[string][]string // name of a type or macro -> paths
 	tables  []string            // paths that define a table, those to import
+	named   []string            // those of them that should, by their names, and do not seem to
+	plan    *plan               // how the source was read
 	banned  map[string]bool     // paths that cannot be read and count as empty
 }
+
+var errNoTable = errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t or ncclProfiler_vN_t")
 
 // Bounds on a folder of headers.
 const (
@@ -92,7 +97,7 @@ func load(fsys fs.FS, only string) (*source, error) {
 		return nil, err
 	}
 	if len(s.tables) == 0 {
-		return nil, errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t or ncclProfiler_vN_t")
+		return nil, errNoTable
 	}
 	return s, nil
 }
@@ -116,15 +121,32 @@ func (s *source) choose(only string) error {
 			}
 			home[name], found = p, true
 		}
+		if !found && tableHeader.MatchString(path.Base(p)) && !s.leads(p) {
+			s.named, found = append(s.named, p), true
+		}
 		if found {
 			s.tables = append(s.tables, p)
 		}
+	}
+	if len(s.tables) == 0 && s.texts[only] != "" {
+		s.tables = []string{only} // the parser may know better why
 	}
 	sort.Strings(s.tables)
 	return nil
 }
 
+// leads reports whether p includes a header with a table.
+func (s *source) leads(p string) bool {
+	for _, q := range s.included(p) {
+		if slices.ContainsFunc(defined(s.texts[q]), tableType.MatchString) {
+			return true
+		}
+	}
+	return false
+}
+
 var (
+	tableHeader   = regexp.MustCompile(`^(net|profiler)_v\d+\.h$`)
 	tableType     = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)_v\d+_t$`)
 	definition    = regexp.MustCompile(`\}\s*(\w+)\s*;|\btypedef\b[^;{}()]*?\b(\w+)\s*;|\btypedef\b[^;{}()]*\(\s*\*\s*(\w+)\s*\)|(?m:^[ \t]*#[ \t]*define[ \t]+(\w+))`)
 	inclusion     = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])`)

@@ -3,11 +3,15 @@ package drop
 import (
 	"io/fs"
 	"path"
+	"regexp"
 	"testing/fstest"
 )
 
 // tree opens the headers of a source for the parser.
-type tree struct{ s *source }
+type tree struct {
+	s    *source
+	made fstest.MapFS // inferred declarations, which count as the source's
+}
 
 func (t tree) Open(name string) (fs.File, error) {
 	switch p := t.s.find(name); {
@@ -15,6 +19,9 @@ func (t tree) Open(name string) (fs.File, error) {
 		return stubs.Open("stubs/nccl.h") // declares nothing
 	case p != "":
 		return t.s.fsys.Open(p)
+	}
+	if f, err := t.made.Open(name); err == nil {
+		return f, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
@@ -30,13 +37,22 @@ func (y system) Open(name string) (fs.File, error) {
 	if f, err := stubs.Open(path.Join("stubs", name)); err == nil {
 		return f, nil
 	}
+	if upstream.MatchString(path.Base(name)) && path.Dir(name) != "sys" {
+		return stubs.Open("stubs/nccl.h") // the plan declares what is used of it
+	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-func newSystem(p *plan) system {
-	made := fstest.MapFS{}
-	for name, text := range p.made {
-		made[name] = &fstest.MapFile{Data: []byte(text)}
+// upstream are the names of headers that NCCL and its examples have beside a
+// header of tables; we hold what the tables need of them.
+var upstream = regexp.MustCompile(`^(err|types|common|nccl_common|net_device|net|profiler|profiler_net|nccl_net|nccl_profiler|(net|profiler|net_ib|net_socket)_v\d+|net_ib|net_socket)\.h$`)
+
+func newSystem(p *plan) system { return system{files(p.made)} }
+
+func files(texts map[string]string) fstest.MapFS {
+	m := fstest.MapFS{}
+	for name, text := range texts {
+		m[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return system{made}
+	return m
 }
