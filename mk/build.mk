@@ -14,8 +14,8 @@ regen: ## write the generated files anew from headers/ and gen/rules
 regen-check: ## fail when a generated file differs from what the generator would write
 	@$(GO) run ./gen -check
 
-drop: ## import a header or a folder of headers: make drop SRC=DIR
-	@test -n "$(SRC)" || { echo "make drop: say where the headers are: make drop SRC=DIR" >&2; exit 2; }
+drop: ## import a header or a folder of headers: make drop SRC=PATH
+	@test -n "$(SRC)" || { echo "make drop: say where the header or headers are: make drop SRC=PATH" >&2; exit 2; }
 	@$(GO) run ./gen drop "$(SRC)"
 
 .PHONY: dist run regen regen-check drop
