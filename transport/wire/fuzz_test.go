@@ -34,6 +34,8 @@ func law[T any](f *testing.F, parse func([]byte) (T, error), app func(T) []byte,
 	})
 }
 
+var end = QPEnd{Device: 1, Peer: 2, QPN: 17, PSN: 1<<24 - 1, LID: 4, MTU: 5, GID: PortGID{Addr: GID{0xfe}, Type: 2, Bits: 64}}
+
 func FuzzHandle(f *testing.F) {
 	parse := func(b []byte) (Handle, error) {
 		h, err := ParseHandle(b)
@@ -74,7 +76,7 @@ func FuzzHello(f *testing.F) {
 }
 
 func FuzzInventory(f *testing.F) {
-	d := Device{Name: "eth0", Addrs: append(v4s(1), v6s(1)...), GIDs: []GID{{1}}, Rail: -1}
+	d := Device{Name: "eth0", Addrs: append(v4s(1), v6s(1)...), GIDs: []PortGID{{Addr: GID{1}, Type: 2, Bits: 24}}, Rail: -1}
 	law(f, ParseInventory, func(m Inventory) []byte { return m.Append(nil) },
 		Inventory{Header: sample}, Inventory{Header: sample, Devices: []Device{d, d}})
 }
@@ -98,6 +100,16 @@ func FuzzReject(f *testing.F) {
 
 func FuzzSession(f *testing.F) {
 	law(f, ParseSession, func(m Session) []byte { return m.Append(nil) }, Session{Header: sample, Key: [KeySize]byte{1}})
+}
+
+func FuzzOffer(f *testing.F) {
+	law(f, ParseOffer, func(m Offer) []byte { return m.Append(nil) },
+		Offer{Header: sample, SL: 3, TC: 104, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end, end}})
+}
+
+func FuzzAnswer(f *testing.F) {
+	law(f, ParseAnswer, func(m Answer) []byte { return m.Append(nil) },
+		Answer{Header: sample, Shared: 1 << 40, Keys: []uint32{7, 8}, Lanes: []QPEnd{end}}, Answer{Header: sample, Reason: "no room"})
 }
 
 func FuzzAttach(f *testing.F) {

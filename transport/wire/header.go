@@ -17,6 +17,8 @@ const (
 	KindGo        Kind = 5
 	KindReject    Kind = 6
 	KindSession   Kind = 7
+	KindOffer     Kind = 8
+	KindAnswer    Kind = 9
 
 	KindAttach  Kind = 16
 	KindClosed  Kind = 17
@@ -116,6 +118,10 @@ func (k Kind) String() string {
 		return "reject"
 	case KindSession:
 		return "session"
+	case KindOffer:
+		return "offer"
+	case KindAnswer:
+		return "answer"
 	case KindAttach:
 		return "attach"
 	case KindClosed:

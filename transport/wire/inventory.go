@@ -15,9 +15,9 @@ type GID [16]byte
 
 // Device is what the path solver may know of one device of the peer.
 type Device struct {
-	Index     uint16
+	Index     uint16 // unique in the inventory; the same as hello's and a QPEnd's
 	Port      uint8
-	Kind      uint8 // provider: 1 tcp, 2 verbs
+	Kind      uint8 // provider: LaneTCP or LaneVerbs
 	Link      uint8 // link layer: 0 none, 1 Ethernet, 2 InfiniBand
 	Flags     uint8
 	MTU       uint32
@@ -28,7 +28,7 @@ type Device struct {
 	Plane     int16
 	Name      string
 	Addrs     []Endpoint // port 0: a rendezvous address travels in the handle
-	GIDs      []GID
+	GIDs      []PortGID  // best first
 }
 
 // Inventory lists devices; a long list continues in further frames (FlagMore).
@@ -53,7 +53,7 @@ func (d *Device) append(dst []byte) []byte {
 		dst = a.append(dst)
 	}
 	for _, g := range gids {
-		dst = append(dst, g[:]...)
+		dst = g.append(dst)
 	}
 	return dst
 }
@@ -70,9 +70,7 @@ func (c *cursor) device() Device {
 		d.Addrs = append(d.Addrs, c.endpoint())
 	}
 	for i := 0; i < gids && !c.bad; i++ {
-		var g GID
-		c.copy(g[:])
-		d.GIDs = append(d.GIDs, g)
+		d.GIDs = append(d.GIDs, c.portGID())
 	}
 	return d
 }

@@ -6,8 +6,11 @@ const (
 	MaxStreams = 64
 )
 
-// LaneTCP is the kind of a lane made of TCP streams.
-const LaneTCP = 1
+// The kinds of lanes, and of the devices that carry them.
+const (
+	LaneTCP   = 1 // TCP streams
+	LaneVerbs = 2 // a queue pair
+)
 
 // Lane is one lane as the listening side wants it.
 type Lane struct {

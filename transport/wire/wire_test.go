@@ -178,7 +178,7 @@ func TestInventoryContinues(t *testing.T) {
 // TestLittleIsAllocated decodes the frames that hold the most.
 func TestLittleIsAllocated(t *testing.T) {
 	small := Inventory{Devices: make([]Device, maxPerFrame)}
-	wide := Inventory{Devices: []Device{{Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {GIDs: make([]GID, maxDevGIDs)}}}
+	wide := Inventory{Devices: []Device{{Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {GIDs: make([]PortGID, maxDevGIDs)}}}
 	lanes := Lanes{}
 	for range MaxLanes {
 		lanes.Lanes = append(lanes.Lanes, Lane{Kind: LaneTCP, Streams: 1})

@@ -1,0 +1,147 @@
+package wire
+
+const (
+	maxKeys = 8       // devices of one comm
+	max24   = 1 << 24 // queue pair and packet numbers have 24 bits
+	maxSL   = 15
+)
+
+// PortGID is a GID as the other side must know it.
+type PortGID struct {
+	Addr GID
+	Type uint8 // enum ibv_gid_type
+	Bits uint8 // length of its subnet
+}
+
+// QPEnd is one side's queue pair of a lane. Device and Peer are indices in the
+// inventories of the message's sender and receiver.
+type QPEnd struct {
+	Device, Peer uint16
+	QPN, PSN     uint32
+	LID          uint16
+	MTU          uint8 // enum ibv_mtu
+	GID          PortGID
+}
+
+// Offer is the connecting side's proposal to carry a comm by RDMA, on the
+// comm's first stream in place of go. Shared is where the listening side
+// writes CTS, Keys its rkey on each device of the comm.
+type Offer struct {
+	Header
+	SL, TC uint8
+	Shared uint64
+	Keys   []uint32
+	Lanes  []QPEnd
+}
+
+// Answer accepts an offer, with the listening side's ends of the same lanes in
+// the same order, or refuses it: then it has a reason and nothing else.
+type Answer struct {
+	Header
+	Reason string
+	Shared uint64
+	Keys   []uint32
+	Lanes  []QPEnd
+}
+
+func (g PortGID) append(dst []byte) []byte { return append(append(dst, g.Addr[:]...), g.Type, g.Bits) }
+
+func (c *cursor) portGID() PortGID {
+	var g PortGID
+	c.copy(g.Addr[:])
+	g.Type, g.Bits = c.u8(), c.u8()
+	if g.Type > 2 || g.Bits > 128 {
+		c.bad = true
+	}
+	return g
+}
+
+func (e *QPEnd) append(dst []byte) []byte {
+	dst = le.AppendUint16(dst, e.Device)
+	dst = le.AppendUint16(dst, e.Peer)
+	dst = le.AppendUint32(dst, e.QPN)
+	dst = le.AppendUint32(dst, e.PSN)
+	dst = le.AppendUint16(dst, e.LID)
+	return e.GID.append(append(dst, e.MTU))
+}
+
+func (c *cursor) qpEnd() QPEnd {
+	e := QPEnd{Device: c.u16(), Peer: c.u16(), QPN: c.u32(), PSN: c.u32(), LID: c.u16(), MTU: c.u8()}
+	e.GID = c.portGID()
+	if e.QPN >= max24 || e.PSN >= max24 || e.MTU < 1 || e.MTU > 5 || e.Device >= MaxDevices || e.Peer >= MaxDevices {
+		c.bad = true
+	}
+	return e
+}
+
+// appendEnds writes what offer and answer have in common.
+func appendEnds(dst []byte, shared uint64, keys []uint32, lanes []QPEnd) []byte {
+	dst = le.AppendUint64(dst, shared)
+	keys, lanes = keys[:min(len(keys), maxKeys)], lanes[:min(len(lanes), MaxLanes)]
+	dst = append(dst, byte(len(keys)), byte(len(lanes)))
+	for _, k := range keys {
+		dst = le.AppendUint32(dst, k)
+	}
+	for i := range lanes {
+		dst = lanes[i].append(dst)
+	}
+	return dst
+}
+
+func (c *cursor) ends() (shared uint64, keys []uint32, lanes []QPEnd) {
+	shared = c.u64()
+	n, m := int(c.u8()), int(c.u8())
+	if n > maxKeys || m > MaxLanes {
+		c.bad = true
+	}
+	for i := 0; i < n && !c.bad; i++ {
+		keys = append(keys, c.u32())
+	}
+	for i := 0; i < m && !c.bad; i++ {
+		lanes = append(lanes, c.qpEnd())
+	}
+	return shared, keys, lanes
+}
+
+// Append writes m.
+func (m *Offer) Append(dst []byte) []byte {
+	start := len(dst)
+	dst = m.begin(dst, KindOffer)
+	return finish(appendEnds(append(dst, m.SL, m.TC), m.Shared, m.Keys, m.Lanes), start)
+}
+
+// ParseOffer reads an offer.
+func ParseOffer(frame []byte) (Offer, error) {
+	h, c, err := open(frame, KindOffer)
+	if err != nil {
+		return Offer{}, err
+	}
+	m := Offer{Header: h, SL: c.u8(), TC: c.u8()}
+	m.Shared, m.Keys, m.Lanes = c.ends()
+	if !c.done() || m.SL > maxSL || len(m.Keys) == 0 || len(m.Lanes) == 0 {
+		return Offer{}, malformed("offer", "%d lanes, %d keys, SL %d in %d bytes", len(m.Lanes), len(m.Keys), m.SL, len(frame))
+	}
+	return m, nil
+}
+
+// Append writes m.
+func (m *Answer) Append(dst []byte) []byte {
+	start := len(dst)
+	dst = appendText(m.begin(dst, KindAnswer), m.Reason, maxReason)
+	return finish(appendEnds(dst, m.Shared, m.Keys, m.Lanes), start)
+}
+
+// ParseAnswer reads an answer.
+func ParseAnswer(frame []byte) (Answer, error) {
+	h, c, err := open(frame, KindAnswer)
+	if err != nil {
+		return Answer{}, err
+	}
+	m := Answer{Header: h, Reason: c.text(maxReason)}
+	m.Shared, m.Keys, m.Lanes = c.ends()
+	refusal := m.Reason != ""
+	if !c.done() || refusal != (len(m.Lanes) == 0) || refusal != (len(m.Keys) == 0) || (refusal && m.Shared != 0) {
+		return Answer{}, malformed("answer", "%d lanes, %d keys, reason %q in %d bytes", len(m.Lanes), len(m.Keys), m.Reason, len(frame))
+	}
+	return m, nil
+}
