@@ -11,6 +11,7 @@ import (
 	"weft/internal/knob"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
+	"weft/transport/verbs"
 )
 
 // fakeHost is a process with modules that can go away and a log that is kept.
@@ -238,6 +239,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 		}
 		return []*tcp.Device{one(0, "eth0", "/sys/devices/pci0000:00/0000:00:1f.6"), one(1, "lo", "")}, nil
 	}
+	b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
 	b.start = func(engineOptions) (engine, error) { b.opened++; return b.engine, nil }
 	return b
 }

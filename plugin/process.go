@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -12,6 +11,7 @@ import (
 	"weft/transport"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
+	"weft/transport/verbs"
 )
 
 // process is the plugin's state. There is one per loaded library; it survives
@@ -23,6 +23,7 @@ type process struct {
 	voices  *voices
 	log     rdma.Logger // for what belongs to no context
 	devices func(*knob.Values, rdma.Logger) ([]*tcp.Device, error)
+	verbs   func(*knob.Values, rdma.Logger) (*verbs.Provider, error)
 	start   func(engineOptions) (engine, error)
 
 	contexts contexts
@@ -38,14 +39,17 @@ type process struct {
 
 // engineOptions are what the transport is opened with.
 type engineOptions struct {
-	Knobs   *knob.Values
-	Log     rdma.Logger
-	Devices []*tcp.Device
+	Knobs *knob.Values
+	Log   rdma.Logger
+
+	Devices    []*transport.Device
+	Interfaces []*tcp.Device
+	Verbs      *verbs.Provider
 }
 
 // deviceStrings is a device with the C strings that hosts keep pointers to.
 type deviceStrings struct {
-	*tcp.Device
+	*transport.Device
 	name, path *byte
 }
 
@@ -62,6 +66,9 @@ func newProcess(h host) *process {
 				return nil, err
 			}
 			return here.Devices(k, log)
+		},
+		verbs: func(k *knob.Values, log rdma.Logger) (*verbs.Provider, error) {
+			return verbs.Open(verbs.Config{Knobs: k, Log: log})
 		},
 		start:    openTransport,
 		contexts: contexts{old: map[int]*netCtx{}},
@@ -115,13 +122,17 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 		log.Info(rdma.Env, "%s", line)
 	}
 	tuneRuntime(p.host, log)
-	devices, err := p.devices(knobs, log)
+	interfaces, err := p.devices(knobs, log)
 	if err != nil {
 		return nil, err
 	}
-	log.Info(rdma.Init, "verbs is not used: %s; every device is served by TCP", whyNoVerbs("/sys/class/infiniband"))
-	e, err := p.start(engineOptions{Knobs: knobs, Log: p.log, Devices: devices})
+	provider := p.rdma(knobs, log)
+	devices := transport.Devices(interfaces, provider)
+	e, err := p.start(engineOptions{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider})
 	if err != nil {
+		if provider != nil {
+			provider.Close()
+		}
 		return nil, err
 	}
 	devs := make([]deviceStrings, len(devices))
@@ -137,14 +148,18 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	return e, nil
 }
 
-// whyNoVerbs says what stands between this process and RDMA.
-func whyNoVerbs(class string) string {
-	found, err := filepath.Glob(filepath.Join(class, "*"))
-	if err != nil || len(found) == 0 {
-		return "this machine has no RDMA device"
+// rdma opens libibverbs once, with the log of the process, since its watchers
+// outlive the context of this init; nil and one line when there is nothing for it.
+func (p *process) rdma(knobs *knob.Values, log rdma.Logger) *verbs.Provider {
+	provider, err := p.verbs(knobs, p.log)
+	switch {
+	case err == nil:
+		return provider
+	case verbs.IsNone(err):
+		log.Info(rdma.Init, "verbs is not used: %v; every device is served by TCP", err)
+	default:
+		rdma.Say(log, err)
+		log.Info(rdma.Init, "verbs is not used after that; every device is served by TCP")
 	}
-	for i := range found {
-		found[i] = filepath.Base(found[i])
-	}
-	return "this version of weft has no verbs provider, although there is " + strings.Join(found, ", ")
+	return nil
 }

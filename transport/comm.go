@@ -4,74 +4,42 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
-	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
 // Comm is one direction of one connection. The executor has its streams and
 // requests; here is what decides: the session, registrations, failure, close.
 type Comm struct {
-	ctx    *Context
-	dev    *tcp.Device
-	kind   fastpath.Kind
-	peer   string
-	cookie uint64 // the executor's name for it
-	handle uintptr
-	fp     *fastpath.Comm
+	ctx     *Context
+	dev     *Device
+	kind    fastpath.Kind
+	peer    string
+	cookie  uint64 // the executor's name for it
+	handle  uintptr
+	fp      *fastpath.Comm
+	carrier carrier
 
 	mu      sync.Mutex
-	fds     []int // of the streams, until close; protected by mu, as all below
-	member  *member
+	member  *member // protected by mu, as all below
 	mrs     map[*memory]struct{}
 	failed  error       // first cause
 	suspect *rdma.Error // how its session ended, if the peer's process seems gone
 	closed  bool
 }
 
-// newComm gives the connections of a finished handshake to the executor; via
-// goes into the log's line. When it fails the connections are the caller's
-// still, to be closed.
-func newComm(x *Context, dev *tcp.Device, kind fastpath.Kind, peer, via string, conns []*conn) (*Comm, error) {
-	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, mrs: map[*memory]struct{}{}}
+// newComm makes the comm that c carries; via goes into the log's line. When it
+// fails, what c was made of is the caller's still.
+func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier) (*Comm, error) {
+	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by, mrs: map[*memory]struct{}{}}
 	comms.add(func(id uint64) *Comm { c.cookie = id; return c })
-	fail := func(what string, err error) (*Comm, error) {
+	if err := by.open(c); err != nil {
 		comms.take(c.cookie)
-		if c.fp != nil {
-			c.fp.Close()
-			c.fp.Free()
-		}
-		for _, fd := range c.fds {
-			closeFD(fd)
-		}
-		if exhausted(err) {
-			return nil, noFiles(c.op(), err).On(dev.Name).With(peer)
-		}
-		return nil, rdma.Errorf(rdma.Host, c.op(), "%s: %w", what, err).On(dev.Name).With(peer).
-			Try("see ulimit -n and -v, and the memory limit of the container")
-	}
-	var err error
-	c.fp, err = fastpath.New(fastpath.Options{Kind: kind, Device: uint32(dev.Index), Cookie: c.cookie, Upcalls: upcalls()})
-	if err != nil {
-		return fail("no memory for a connection", err)
-	}
-	facts := tcp.ReadFacts(conns[0].fd)
-	for _, k := range conns {
-		fd, err := x.handover(k)
-		if err != nil {
-			return fail("taking over a socket", err)
-		}
-		c.fds = append(c.fds, fd)
-	}
-	if err := tcp.AttachStreams(c.fp, 0, c.fds); err != nil {
-		return fail("attaching streams", err)
+		return nil, c.notOpened(err)
 	}
 	c.handle = c.fp.Open()
-	x.opts.Log.Info(rdma.Net, "%s %s %s over tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", dev.Name, arrow(kind), peer, via,
-		len(c.fds), plural(len(c.fds)), dev.MTU, facts.MSS, facts.TOS)
+	x.opts.Log.Info(rdma.Net, "%s %s %s over %s", dev.Name, arrow(kind), peer, by.describe(via))
 	return c, nil
 }
 
@@ -88,17 +56,6 @@ func plural(n int) string {
 		return ""
 	}
 	return "s"
-}
-
-// handover moves a connection out of Go's poller, making room for its second
-// descriptor if need be.
-func (x *Context) handover(k *conn) (int, error) {
-	for {
-		fd, err := k.handover()
-		if err == nil || !exhausted(err) || !x.core.files.raise(x.opts.Log) {
-			return fd, err
-		}
-	}
 }
 
 // op is the call by which the host got the comm.
@@ -163,6 +120,7 @@ func (c *Comm) fail(err error) {
 	}
 	c.fp.Fail(c.code(err))
 	rdma.Say(c.ctx.opts.Log, err)
+	c.carrier.fence()
 }
 
 func (c *Comm) code(err error) int32 {
@@ -201,10 +159,14 @@ func (c *Comm) Close() error {
 	for r := range c.mrs {
 		left = append(left, r)
 	}
-	c.fds = nil
 	c.mu.Unlock()
 
+	c.carrier.forget()
+	busy := c.fp.Snapshot().Outstanding > 0
 	err := c.fp.Close()
+	if busy {
+		c.carrier.fence()
+	}
 	for _, r := range left {
 		c.DeregMr(r.handle)
 	}
@@ -212,46 +174,13 @@ func (c *Comm) Close() error {
 	disown(c.ctx, c.ctx.owned.comms, c)
 	if m != nil {
 		m.session.tellLater(&wire.Closed{Header: m.header()})
-		m.session.leave(m)
-		if c.kind == fastpath.Send {
-			m.session.release()
-		}
 	}
-	if err != nil { // a thread of the host is stuck inside a call: its streams stay its own
+	if err != nil { // a thread of the host is stuck inside a call: what carries it stays its own
+		m.part()
 		return rdma.Errorf(rdma.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
 	}
-	c.ctx.core.reaper.add(tcp.DetachStreams(c.fp), c.fp)
+	c.carrier.shut(m, busy)
 	return nil
-}
-
-// streamState is what the kernel says of a comm's streams together.
-type streamState struct {
-	ended  bool   // every stream has had the peer's end
-	unread int    // bytes that wait for our host
-	bytes  uint64 // received so far
-}
-
-// streams asks the kernel; a closed comm counts as ended.
-func (c *Comm) streams() streamState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	st := streamState{ended: true}
-	for _, fd := range c.fds {
-		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err != nil {
-			continue
-		}
-		const established, finWait1, finWait2 = 1, 4, 5
-		switch info.State {
-		case established, finWait1, finWait2:
-			st.ended = false
-		}
-		st.bytes += info.Bytes_received
-		if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err == nil {
-			st.unread += n
-		}
-	}
-	return st
 }
 
 // suspected records how the session ended, for the cause of what follows.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net"
+	"slices"
 	"testing"
 
 	"weft/transport/fastpath"
@@ -39,8 +40,8 @@ func TestConnectAccept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(send.fds) != tc.streams || len(recv.fds) != tc.streams {
-				t.Errorf("%d and %d streams, the listener has %d", len(send.fds), len(recv.fds), tc.streams)
+			if len(fdsOf(send)) != tc.streams || len(fdsOf(recv)) != tc.streams {
+				t.Errorf("%d and %d streams, the listener has %d", len(fdsOf(send)), len(fdsOf(recv)), tc.streams)
 			}
 			if c, err := CommOf(send.Handle(), fastpath.Send); c != send || err != nil {
 				t.Errorf("%v %v", c, err)
@@ -97,7 +98,7 @@ func TestTOS(t *testing.T) {
 		a := start(t, env, device(0, "lo", 2, addr))
 		b := start(t, env, device(0, "lo", 2, addr))
 		send, recv := pair(t, a, b)
-		fds := append(append([]int{}, send.fds...), recv.fds...)
+		fds := append(fdsOf(send), fdsOf(recv)...)
 		for _, c := range []*Comm{send, recv} {
 			fds = append(fds, c.member.session.conn.fd)
 		}
@@ -108,3 +109,6 @@ func TestTOS(t *testing.T) {
 		}
 	}
 }
+
+// fdsOf are the sockets of a comm's streams.
+func fdsOf(c *Comm) []int { return slices.Clone(c.carrier.(*tcpCarrier).fds) }

@@ -175,7 +175,18 @@ func (s *session) end(why *rdma.Error) {
 	// A process that exits may leave bytes behind which its comms still owe their
 	// receivers. The streams' own ends say when all has arrived; what remains
 	// are comms whose streams go on without their control connection.
-	go watch(left, why)
+	// Comms without streams have had what arrives, once their queues are empty.
+	var streaming []*Comm
+	for _, c := range left {
+		if _, ok := c.carrier.streams(); ok {
+			streaming = append(streaming, c)
+			continue
+		}
+		go c.orphaned(why)
+	}
+	if len(streaming) > 0 {
+		go watch(streaming, why)
+	}
 }
 
 // watchEvery paces watch; a stream that stands still for so long is not ending.
@@ -192,12 +203,13 @@ func watch(left []*Comm, why *rdma.Error) {
 	bytes := map[*Comm]uint64{}
 	for _, c := range left {
 		c.suspected(why)
-		bytes[c] = c.streams().bytes
+		st, _ := c.carrier.streams()
+		bytes[c] = st.bytes
 	}
 	for len(bytes) > 0 {
 		time.Sleep(watchEvery)
 		for c, before := range bytes {
-			st := c.streams()
+			st, _ := c.carrier.streams()
 			switch {
 			case c.over() || st.ended:
 				delete(bytes, c)
@@ -209,4 +221,11 @@ func watch(left []*Comm, why *rdma.Error) {
 			}
 		}
 	}
+}
+
+// orphaned ends a comm without streams whose peer's process is gone: what has
+// arrived is reported done, all else fails.
+func (c *Comm) orphaned(why *rdma.Error) {
+	defer rescue(c.ctx.opts.Log, "control connection", func(error) { c.fail(why) })
+	c.fail(why)
 }

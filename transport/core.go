@@ -10,16 +10,19 @@ import (
 	"weft/internal/knob"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
+	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
 // Config is what a core needs from its process.
 type Config struct {
-	Knobs   *knob.Values
-	Log     rdma.Logger
-	Code    func(err error, abi int) int32 // the only place where an error becomes a result code
-	Devices []*tcp.Device                  // what NCCL sees, in its order
-	Build   string                         // this build, for the peer's error messages
+	Knobs      *knob.Values
+	Log        rdma.Logger
+	Code       func(err error, abi int) int32 // the only place where an error becomes a result code
+	Devices    []*Device                      // what NCCL sees, in its order, from Devices
+	Interfaces []*tcp.Device                  // what rendezvous and control connections run on
+	Verbs      *verbs.Provider                // behind the devices that have Verbs; nil without
+	Build      string                         // this build, for the peer's error messages
 }
 
 // Core is the transport of one process: one process id, one set of rendezvous
@@ -57,7 +60,7 @@ type Core struct {
 
 // Open starts a core. It opens no socket before the first listen or connect.
 func Open(cfg Config) (*Core, error) {
-	if len(cfg.Devices) == 0 {
+	if len(cfg.Devices) == 0 || len(cfg.Interfaces) == 0 {
 		return nil, rdma.Errorf(rdma.Host, "init", "no usable network device").
 			Try("see NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY")
 	}
@@ -100,9 +103,9 @@ func (c *Core) Close() {
 }
 
 // Devices answers the devices in NCCL's order.
-func (c *Core) Devices() []*tcp.Device { return c.cfg.Devices }
+func (c *Core) Devices() []*Device { return c.cfg.Devices }
 
-func (c *Core) device(op string, dev int) (*tcp.Device, error) {
+func (c *Core) device(op string, dev int) (*Device, error) {
 	if dev < 0 || dev >= len(c.cfg.Devices) {
 		return nil, rdma.Errorf(rdma.Misuse, op, "device %d of %d", dev, len(c.cfg.Devices))
 	}
@@ -110,23 +113,9 @@ func (c *Core) device(op string, dev int) (*tcp.Device, error) {
 }
 
 // hello is what this process says of itself on a connection of dev.
-func (c *Core) hello(dev *tcp.Device) wire.Hello {
+func (c *Core) hello(dev *Device) wire.Hello {
 	return wire.Hello{Speaks: wire.Version, Device: uint16(dev.Index), PID: c.pid,
 		Process: c.process, Host: c.host, Build: c.cfg.Build, Name: dev.Name}
-}
-
-// inventory lists all devices for the peer's path solver.
-func (c *Core) inventory() wire.Inventory {
-	var inv wire.Inventory
-	for _, d := range c.cfg.Devices {
-		w := wire.Device{Index: uint16(d.Index), Port: uint8(d.Port), Kind: wire.LaneTCP, Link: 1, MTU: uint32(d.MTU),
-			SpeedMbps: uint32(d.SpeedMbps), GUID: d.GUID, Rail: d.RailID, Plane: d.PlaneID, Name: d.Name}
-		for _, p := range d.Addrs {
-			w.Addrs = append(w.Addrs, wire.Endpoint{Addr: p.Addr().WithZone(""), Prefix: uint8(p.Bits())})
-		}
-		inv.Devices = append(inv.Devices, w)
-	}
-	return inv
 }
 
 func hostName() string {

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 )
 
 // mapping is a DMA-BUF seen through the CPU.
@@ -19,21 +18,6 @@ type mapping struct {
 	fd   int
 	addr unsafe.Pointer
 	size uintptr
-}
-
-// RegMrDmaBuf registers memory behind a DMA-BUF, where the kernel lets the CPU
-// map it. The caller may close its descriptor at once.
-func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error) {
-	m, base, err := mapBuffer(fd, offset, size)
-	if err != nil {
-		return 0, rdma.Errorf(rdma.Host, "regMrDmaBuf", "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
-			Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
-	}
-	h, err := c.register(&memory{addr: addr, size: size, mapping: m}, base, kind)
-	if err != nil {
-		m.close()
-	}
-	return h, err
 }
 
 // mapBuffer maps size bytes at offset of a copy of fd and answers where they start.

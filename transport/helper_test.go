@@ -47,7 +47,7 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 		t.Fatal(p)
 	}
 	p := &process{log: &rdma.Recorder{}}
-	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: devices, Build: "test"})
+	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: Devices(devices, nil), Interfaces: devices, Build: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

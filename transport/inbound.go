@@ -186,7 +186,7 @@ func (in *inbound) build() (*Comm, error) {
 				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
 		}
 	}
-	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", in.conns)
+	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", overTCP(l.ctx, l.dev, in.conns))
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
-	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -14,7 +13,7 @@ import (
 // background; Accept hands them out.
 type Listener struct {
 	ctx    *Context
-	dev    *tcp.Device
+	dev    *Device
 	handle uint64 // what the host holds
 	id     uint64 // on the wire
 	token  wire.Token

@@ -9,31 +9,49 @@ import (
 
 // memory is one registration. It belongs to a comm, and lives no longer.
 type memory struct {
-	comm    *Comm
-	cookie  uint64
-	handle  uintptr
-	addr    uintptr
-	size    uint64
-	mapping *mapping // of a DMA-BUF, else nil
+	registration
+	comm   *Comm
+	cookie uint64
+	handle uintptr
+	addr   uintptr
+	size   uint64
 }
 
-// RegMr registers host memory. The executor checks every isend and irecv
-// against it; nothing is pinned, since sockets copy.
+// RegMr registers memory by its address. The executor checks every isend and
+// irecv against it.
 func (c *Comm) RegMr(addr uintptr, size uint64, kind rdma.MemKind) (uintptr, error) {
-	if kind != rdma.MemHost {
-		return 0, rdma.Errorf(rdma.Usage, "regMr", "%s memory cannot travel over TCP", kind).On(c.dev.Name).
-			Try("NCCL stages it through host memory when the device reports host pointers only")
+	r, err := c.carrier.memory(addr, size, kind)
+	if err != nil {
+		return 0, err
 	}
-	return c.register(&memory{addr: addr, size: size}, addr, kind)
+	return c.register(&memory{registration: r, addr: addr, size: size}, kind)
 }
 
-// register makes m known to the executor, which reaches its bytes at base.
-func (c *Comm) register(m *memory, base uintptr, kind rdma.MemKind) (uintptr, error) {
+// RegMrDmaBuf registers memory behind a DMA-BUF. The caller may close its
+// descriptor at once.
+func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error) {
+	r, err := c.carrier.buffer(addr, size, offset, fd, kind)
+	if err != nil {
+		return 0, err
+	}
+	return c.register(&memory{registration: r, addr: addr, size: size}, kind)
+}
+
+// giveBack ends the carrier's part of a registration.
+func (r *registration) giveBack() {
+	if r.release != nil {
+		r.release()
+	}
+}
+
+// register makes m known to the executor; when it fails m's memory is given back.
+func (c *Comm) register(m *memory, kind rdma.MemKind) (uintptr, error) {
 	m.comm = c
 	mrs.add(func(id uint64) *memory { m.cookie = id; return m })
-	h, err := fastpath.RegisterMR(uint32(c.dev.Index), m.addr, base, m.size, uint32(kind), m.cookie)
+	h, err := fastpath.RegisterMR(uint32(c.dev.Index), m.addr, m.base, m.size, uint32(kind), m.cookie)
 	if err != nil {
 		mrs.take(m.cookie)
+		m.giveBack()
 		if errors.Is(err, fastpath.ErrWraps) {
 			return 0, rdma.Errorf(rdma.Misuse, "regMr", "%w", err).On(c.dev.Name)
 		}
@@ -73,14 +91,13 @@ func (c *Comm) DeregMr(h uintptr) error {
 	for _, fp := range users {
 		if u, ok := comms.get(fp.Cookie()); ok {
 			u.note(cut)
+			u.carrier.fence()
 		}
 	}
 	if err != nil { // a thread may still be inside the memory: leave the mapping
 		return rdma.Errorf(rdma.Internal, "deregMr", "%w", err).On(c.dev.Name)
 	}
-	if m.mapping != nil {
-		m.mapping.close()
-	}
+	m.giveBack()
 	return nil
 }
 

@@ -137,7 +137,7 @@ func (k *connector) launch(ctx context.Context, s *session, w *won, peer string,
 		s.leave(m)
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
-	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, w.path.substitute(k.dev, w.conn), conns)
+	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, w.path.substitute(k.dev.TCP, w.conn), overTCP(k.ctx, k.dev, conns))
 	if err != nil {
 		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
 		s.leave(m)

@@ -52,7 +52,8 @@ func child(run func(*Context, *bufio.Reader) error) error {
 	if a := os.Getenv(childAddr); a != "" {
 		dev = device(0, "eth0", 1, a)
 	}
-	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: []*tcp.Device{dev}, Build: "child"})
+	interfaces := []*tcp.Device{dev}
+	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: Devices(interfaces, nil), Interfaces: interfaces, Build: "child"})
 	if err != nil {
 		return err
 	}

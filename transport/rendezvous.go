@@ -56,7 +56,7 @@ func (r *rendezvous) open(l *Listener, size int) ([]wire.Endpoint, error) {
 	defer r.mu.Unlock()
 	var eps []wire.Endpoint
 	var failures []error
-	for _, a := range advertised(r.core.cfg.Devices, l.dev) {
+	for _, a := range advertised(r.core.cfg.Interfaces, l.dev.TCP) {
 		ep := wire.Endpoint{Addr: a.addr.WithZone(""), Prefix: uint8(a.bits)}
 		if wire.Fits(append(eps, ep), size) == len(eps) {
 			continue // another of the shorter family may fit

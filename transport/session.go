@@ -90,6 +90,17 @@ func (s *session) leave(m *member) {
 	}
 }
 
+// part ends what a closed comm has of its session; m may be nil.
+func (m *member) part() {
+	if m == nil {
+		return
+	}
+	m.session.leave(m)
+	if m.session.active {
+		m.session.release()
+	}
+}
+
 // hold keeps the session from ending for want of comms; false when it is over.
 func (s *session) hold() bool {
 	s.mu.Lock()

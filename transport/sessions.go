@@ -119,7 +119,7 @@ func (ss *sessions) closeAll() {
 
 // openSession opens the control connection to the process behind a handle,
 // along the path that its comm's handshake won.
-func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *tcp.Device, trafficClass int32) (*session, error) {
+func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *Device, trafficClass int32) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeLimit)
 	defer cancel()
 	w, err := c.attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass), nil)
@@ -135,7 +135,7 @@ func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *tcp
 }
 
 // session is the active side of handshake.control.
-func (w *won) session(dev *tcp.Device) (*session, error) {
+func (w *won) session(dev *Device) (*session, error) {
 	c := w.core
 	w.conn.SetDeadline(time.Now().Add(c.timeout))
 	mine, inv := c.hello(dev), c.inventory()

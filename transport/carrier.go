@@ -1,0 +1,33 @@
+package transport
+
+import "weft/transport/rdma"
+
+// carrier is what moves the bytes of one comm: TCP streams, or queue pairs.
+type carrier interface {
+	// open gives c its slab with the lanes attached. When it fails the slab is
+	// gone, and what the carrier was made of is the caller's still.
+	open(c *Comm) error
+	// describe ends the log's line about a new comm; via says how it is reached.
+	describe(via string) string
+	// memory makes host or GPU memory usable by the carrier, buffer a DMA-BUF.
+	memory(addr uintptr, size uint64, kind rdma.MemKind) (registration, error)
+	buffer(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (registration, error)
+	// fence ends all that the comm has under way: once it returns, nothing reads
+	// or writes the host's memory for it any more. fenceLater does not wait.
+	fence()
+	fenceLater()
+	// streams is what the kernel says of a comm that goes on without its control
+	// connection; false for a carrier that does not.
+	streams() (streamState, bool)
+	// forget drops what a closed comm must not look at any more.
+	forget()
+	// shut takes over a closed comm, in the background; busy when requests were
+	// outstanding. m may be nil.
+	shut(m *member, busy bool)
+}
+
+// registration is memory as a carrier reaches it.
+type registration struct {
+	base    uintptr // where this process reaches the first byte
+	release func()  // nil: nothing to give back
+}

@@ -1,0 +1,157 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+)
+
+// tcpCarrier moves bytes through streams that the executor pumps.
+type tcpCarrier struct {
+	ctx   *Context
+	dev   *Device
+	fp    *fastpath.Comm
+	conns []*conn // until open
+	mtu   int
+	facts tcp.Facts
+
+	mu  sync.Mutex
+	fds []int // of the streams, until close; protected by mu
+}
+
+// overTCP is the carrier of a finished handshake's connections.
+func overTCP(x *Context, dev *Device, conns []*conn) *tcpCarrier {
+	return &tcpCarrier{ctx: x, dev: dev, conns: conns}
+}
+
+func (t *tcpCarrier) open(c *Comm) error {
+	var err error
+	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: uint32(c.dev.Index), Cookie: c.cookie, Upcalls: upcalls()})
+	if err != nil {
+		return fmt.Errorf("no memory for a connection: %w", err)
+	}
+	if err := t.attach(); err != nil {
+		t.fp.Close()
+		t.fp.Free()
+		for _, fd := range t.fds {
+			closeFD(fd)
+		}
+		return err
+	}
+	c.fp = t.fp
+	return nil
+}
+
+func (t *tcpCarrier) attach() error {
+	t.facts = tcp.ReadFacts(t.conns[0].fd)
+	for _, k := range t.conns {
+		fd, err := t.ctx.handover(k)
+		if err != nil {
+			return fmt.Errorf("taking over a socket: %w", err)
+		}
+		t.fds = append(t.fds, fd)
+	}
+	if err := tcp.AttachStreams(t.fp, 0, t.fds); err != nil {
+		return fmt.Errorf("attaching streams: %w", err)
+	}
+	t.conns = nil
+	return nil
+}
+
+// handover moves a connection out of Go's poller, making room for its second
+// descriptor if need be.
+func (x *Context) handover(k *conn) (int, error) {
+	for {
+		fd, err := k.handover()
+		if err == nil || !exhausted(err) || !x.core.files.raise(x.opts.Log) {
+			return fd, err
+		}
+	}
+}
+
+func (t *tcpCarrier) describe(via string) string {
+	return fmt.Sprintf("tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", via,
+		len(t.fds), plural(len(t.fds)), t.dev.TCP.MTU, t.facts.MSS, t.facts.TOS)
+}
+
+func (t *tcpCarrier) memory(addr uintptr, _ uint64, kind rdma.MemKind) (registration, error) {
+	if kind != rdma.MemHost {
+		return registration{}, rdma.Errorf(rdma.Usage, "regMr", "%s memory cannot travel over TCP", kind).On(t.dev.Name).
+			Try("NCCL stages it through host memory when the device reports host pointers only")
+	}
+	return registration{base: addr}, nil // nothing is pinned, since sockets copy
+}
+
+func (t *tcpCarrier) buffer(_ uintptr, size, offset uint64, fd int, _ rdma.MemKind) (registration, error) {
+	m, base, err := mapBuffer(fd, offset, size)
+	if err != nil {
+		return registration{}, rdma.Errorf(rdma.Host, "regMrDmaBuf", "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(t.dev.Name).
+			Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
+	}
+	return registration{base: base, release: m.close}, nil
+}
+
+// Sockets copy: a request that has ended for the host touches no memory of its.
+func (t *tcpCarrier) fence()      {}
+func (t *tcpCarrier) fenceLater() {}
+
+// streamState is what the kernel says of a comm's streams together.
+type streamState struct {
+	ended  bool   // every stream has had the peer's end
+	unread int    // bytes that wait for our host
+	bytes  uint64 // received so far
+}
+
+// streams asks the kernel; a closed comm counts as ended.
+func (t *tcpCarrier) streams() (streamState, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := streamState{ended: true}
+	for _, fd := range t.fds {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			continue
+		}
+		const established, finWait1, finWait2 = 1, 4, 5
+		switch info.State {
+		case established, finWait1, finWait2:
+			st.ended = false
+		}
+		st.bytes += info.Bytes_received
+		if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err == nil {
+			st.unread += n
+		}
+	}
+	return st, true
+}
+
+func (t *tcpCarrier) forget() {
+	t.mu.Lock()
+	t.fds = nil
+	t.mu.Unlock()
+}
+
+// shut lets the streams drain, so that bytes with the kernel still arrive.
+func (t *tcpCarrier) shut(m *member, _ bool) {
+	m.part()
+	t.ctx.core.reaper.add(tcp.DetachStreams(t.fp), t.fp)
+}
+
+// notOpened turns what open answered into the error of connect or accept.
+func (c *Comm) notOpened(err error) error {
+	var e *rdma.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	if exhausted(err) {
+		return noFiles(c.op(), err).On(c.dev.Name).With(c.peer)
+	}
+	return rdma.Errorf(rdma.Host, c.op(), "%w", err).On(c.dev.Name).With(c.peer).
+		Try("see ulimit -n and -v, and the memory limit of the container")
+}
