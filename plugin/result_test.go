@@ -3,8 +3,6 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/abi"
+	"weft/internal/knob"
 	"weft/transport/rdma"
+	"weft/transport/verbs"
 )
 
 func TestCode(t *testing.T) {
@@ -138,16 +138,22 @@ func TestBlockingLimits(t *testing.T) {
 	}
 }
 
-func TestWhyNoVerbs(t *testing.T) {
-	dir := t.TempDir()
-	if s := whyNoVerbs(filepath.Join(dir, "none")); !strings.Contains(s, "no RDMA device") {
-		t.Error(s)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "mlx5_0"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if s := whyNoVerbs(dir); !strings.Contains(s, "mlx5_0") {
-		t.Error(s)
+// RDMA that is not there, or fails, leaves a line and TCP.
+func TestVerbsIsOptional(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		level int32
+		says  string
+	}{
+		{verbs.ErrNone, levelInfo, "no RDMA here"},
+		{rdma.Errorf(rdma.Host, "ibv_open_device", "out of memory").Try("see ulimit -l"), levelWarn, "ulimit -l"},
+	} {
+		b := newBench(t, nil)
+		b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, c.err }
+		b.mustInit(12)
+		if b.opened != 1 || len(b.host.lines(c.level, c.says)) != 1 || len(b.host.lines(levelInfo, "verbs is not used")) != 1 {
+			t.Errorf("%v: opened %d, %v", c.err, b.opened, b.host.said)
+		}
 	}
 }
 

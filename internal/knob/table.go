@@ -42,6 +42,7 @@ const (
 	IBModifyRetryAll
 	IBModifyRetryCnt
 	IBModifyRetrySleep
+	IBQPsPerConnection
 	Timeout
 	ConnectTimeout
 	AcceptTimeout
@@ -160,6 +161,8 @@ var table = [count]Spec{
 		Doc: "How often, within `WEFT_CONNECT_TIMEOUT`. The caller never sleeps: connect answers \"not yet\" while a goroutine waits."},
 	IBModifyRetrySleep: {Name: "NCCL_IB_MQP_RETRY_SLEEP_MSEC", Type: Number, Default: 100, Min: 0, Max: 600_000,
 		Doc: "Milliseconds before the first retry; the n-th waits n times as long."},
+	IBQPsPerConnection: {Name: "NCCL_IB_QPS_PER_CONNECTION", Type: Number, Default: 1, Min: 1, Max: 128,
+		Doc: "Queue pairs of a connection that RDMA carries, as the connecting side has it; more than 32 are a warning, and 32 are used."},
 	Timeout: {Name: "WEFT_TIMEOUT", Type: Seconds, Default: 10, Min: 1, Max: 3600,
 		Doc: "How long a peer may be silent on the control connection, and a close may drain, before it counts as gone. A stopped process is not gone: its kernel still answers."},
 	ConnectTimeout: {Name: "WEFT_CONNECT_TIMEOUT", Type: Seconds, Default: 60, Min: 1, Max: 86400,
