@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -96,10 +95,4 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
 		return nil, err
 	}
 	return v, nil
-}
-
-// quiet reports an error that only says that the peer went away.
-func quiet(err error) bool {
-	var lost *streamError
-	return errors.As(err, &lost)
 }

@@ -44,6 +44,8 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 // there is nothing to try.
 type streamError struct{ error }
 
+func (e *streamError) Unwrap() error { return e.error }
+
 // tryPair makes this side's lanes, has the peer make its own, and proves that
 // bytes arrive. Whatever fails leaves nothing behind here; the peer discards its
 // lanes when it reads what comes next.
