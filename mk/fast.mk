@@ -3,7 +3,7 @@
 STRESS_DIR  = transport/fastpath/stress
 STRESS_SRC  = $(wildcard transport/fastpath/*.c) transport/tcp/stream.c
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h $(STRESS_DIR)/*.h)
-STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden
+STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders
 SEED       ?= 1
 ROUNDS     ?= 4
 

@@ -5,7 +5,7 @@
 package fastpath
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../headers
 #include "fastpath.h"
 */
 import "C"

@@ -11,6 +11,8 @@
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
 #include "exec.h"
 
+#include <sched.h>
+
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
 #define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
@@ -39,7 +41,7 @@ int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
 	wf_leave(t);
 	int code = up ? up->fault(cookie, &f) : 0;
 	if (!code) code = WF_INTERNAL_ERROR;
-	if (f.kind <= WF_FAULT_PROTOCOL || f.kind == WF_FAULT_INTERNAL) wf_comm_fail(c, gen, code);
+	if (f.kind <= WF_FAULT_PROTOCOL || f.kind >= WF_FAULT_INTERNAL) wf_comm_fail(c, gen, code);
 	else if (f.kind == WF_FAULT_TOO_LARGE) wf_store(c->refuse_code, (uint32_t)code);
 	return f.kind == WF_FAULT_TOO_LARGE ? 0 : code; /* that one comes with the group's requests */
 }
@@ -58,7 +60,7 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 		wf_unlist(c);
 		int left = 0;
 		for (uint32_t n = 0; n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {
-			int rc = wf_ops(&c->lanes[n])->flush(c, &c->lanes[n]);
+			int rc = wf_ops(&c->lanes[n]) ? wf_ops(&c->lanes[n])->flush(c, &c->lanes[n]) : 0;
 			left = rc < 0 ? rc : left | rc;
 		}
 		if (left > 0) wf_list(t, c);
@@ -111,14 +113,22 @@ leave:
 	return 0;
 }
 
-/* Host memory: data is where it belongs as soon as the receive is done, so there is nothing to flush. */
+/* With no call of the lanes for it, data is where it belongs as soon as the receive is done. No request means no flush, so a
+ * gate that is held is waited for: its holder is not this thread, and quick. */
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
 	struct wf_thread* t;
 	struct wf_comm* c;
-	int rc;
-	(void)n, (void)data, (void)sizes, (void)mhandles;
-	if (wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &c, &rc)) wf_leave(t);
-	return rc;
+	int rc = 0, last = n - 1;
+	while (!wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &c, &rc))
+		if (rc || sched_yield()) return rc;
+	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
+	while (last >= 0 && last < WF_GROUP && !sizes[last]) last--;
+	if (last >= 0 && last < WF_GROUP && ops->land && ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request) < 0) {
+		*request = NULL;
+		return wf_leave_fault(t, c, "iflush");
+	}
+	wf_leave(t);
+	return 0;
 }
 
 /* Work for a request that is not done. Nothing can have arrived for a receive whose CTS is still here: that goes first.
@@ -129,7 +139,7 @@ static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	wf_put(c->round, round += again);
 	wf_put(r->round, round);
 	if (!again || recv) return again ? wf_lanes(c, 0) : 0;
-	return wf_lanes(c, 1) < 0 || (wf_get(r->state) != WF_REQ_POSTED && wf_poll_cts(c) < 0) ? -1 : 0;
+	return wf_lanes(c, 1) < 0 || ((wf_get(r->state) != WF_REQ_POSTED || !wf_get(c->lanes[0].streams)) && wf_poll_cts(c) < 0) ? -1 : 0;
 }
 
 /* A refused request is over once no stream is in the middle of its bytes. */
@@ -208,9 +218,10 @@ void wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
 	uint32_t slot = wf_get(c->group[seq % WF_LINES]);
 	if (slot & WF_GROUP_DONE) return;
 	struct wf_cts_line* line = &c->ring[seq % WF_LINES];
-	for (uint32_t i = 0; i < WF_GROUP; i++) wf_put(line->rkey[i], (uint32_t)wf_get(c->req[slot].e[i].tag));
-	wf_put(line->n_i, wf_get(c->req[slot].n) << 16);
-	wf_put(line->seq, seq);
+	uint32_t ahead = wf_get(c->lanes[0].streams); /* elsewhere the ring is the peer's */
+	for (uint32_t i = 0; i < WF_GROUP && ahead; i++) wf_put(line->rkey[i], (uint32_t)wf_get(c->req[slot].e[i].tag));
+	if (ahead) wf_put(line->n_i, wf_get(c->req[slot].n) << 16);
+	if (ahead) wf_put(line->seq, seq);
 	wf_store(c->refuse_code, (uint32_t)code);
 	wf_end_group(c, &c->req[slot], WF_REQ_REFUSED);
 }

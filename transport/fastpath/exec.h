@@ -28,6 +28,7 @@ static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot) {
 	struct wf_req* r = &c->req[s];
 	wf_put(r->gen, gen);
 	wf_put(r->frames, 0u);
+	wf_put(r->cursor, 0u);
 	wf_put(r->round, wf_get(c->round));
 	*slot = s;
 	return r;
@@ -73,7 +74,7 @@ static inline int wf_lanes(struct wf_comm* c, int send) {
 	int rc = 0;
 	if (send && !wf_get(c->unsent)) return 0;
 	for (uint32_t n = 0; n < wf_get(c->nlanes) && rc >= 0; n++)
-		rc = (send ? wf_ops(&c->lanes[n])->send : wf_ops(&c->lanes[n])->progress)(c, &c->lanes[n]);
+		if (wf_ops(&c->lanes[n])) rc = (send ? wf_ops(&c->lanes[n])->send : wf_ops(&c->lanes[n])->progress)(c, &c->lanes[n]);
 	return rc;
 }
 

@@ -26,12 +26,14 @@
 #define WF_REQUESTS 256    /* request slots of a comm */
 #define WF_GROUP 8         /* receives that one irecv may group */
 #define WF_LANES 32        /* lanes of a comm */
+#define WF_DEVICES 8       /* devices of a comm */
 #define WF_STREAMS 64      /* streams of a comm, over all its lanes */
 #define WF_STREAM_BYTES 192 /* provider memory of one stream */
 #define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
 #define WF_NONE 0xffffffffu /* no slot */
 #define WF_SIZE_MAX 0x7fffffffu /* largest message */
 #define WF_AHEAD 0xffu /* entry of a send that left before its receive was known */
+#define WF_MEM_HOST 1u /* pointer kind of host memory, in every table */
 #define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
 
 /* Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1, so that no
@@ -83,6 +85,8 @@ enum wf_fault_kind {
 	WF_FAULT_ARGUMENT = 6,    /* an argument out of range: where names it */
 	WF_FAULT_MR = 7,          /* memory not inside a live registration of this device: got = address, want = bytes */
 	WF_FAULT_INTERNAL = 8,    /* a defect or an exhausted table of ours */
+	WF_FAULT_COMPLETION = 9,  /* a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id */
+	WF_FAULT_POST = 10,       /* ibv_post_* failed: err = errno, where = which */
 };
 
 /* What went wrong, as the C side saw it. */
@@ -101,7 +105,7 @@ struct wf_fault {
 /* Calls from C into the core. A const table of the provider's package; always called outside the gate. */
 struct wf_upcalls {
 	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0. PEER_CLOSED,
-	 * SOCKET, PROTOCOL and INTERNAL end the comm: every later call on it answers the returned code. */
+	 * SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the returned code. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
 };
 
@@ -114,13 +118,14 @@ struct wf_lane_ops {
 	int (*send)(struct wf_comm* comm, struct wf_lane* lane);     /* start or continue posted sends, piecewise */
 	int (*progress)(struct wf_comm* comm, struct wf_lane* lane); /* complete what can be completed, take CTS in */
 	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);    /* push the CTS of [cts_out, next_seq); 0: drained, > 0: some left */
+	int (*land)(struct wf_comm* comm, void* data, uint64_t size, void* mhandle, void** request); /* iflush; NULL: nothing to do, ever */
 };
 
 /* One line of the CTS ring, in the sender's memory. A line is trusted by its own seq, which is stored last. */
 struct wf_cts_line {
 	uint64_t addr;    /* verbs: where to write; tcp: 0 */
 	uint64_t size;    /* bytes that the receive takes */
-	uint32_t rkey[8]; /* verbs: per lane */
+	uint32_t rkey[WF_DEVICES]; /* verbs: per device of the receiver */
 	int32_t tag;
 	uint32_t n_i;     /* receives in the group << 16 | this one's index */
 	uint64_t seq;     /* number of the group, from 1 */
@@ -141,14 +146,14 @@ struct wf_req {
 	uint32_t gen;       /* generation in its handle; 0: free */
 	uint32_t state;     /* enum wf_req_state */
 	uint32_t n;         /* entries */
-	uint32_t left;      /* receives: entries whose last byte is not announced; sends: 1 while not wholly handed over */
+	uint32_t left;      /* tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over */
 	uint64_t seq;       /* number of its group */
-	uint32_t line;      /* line counter of its group (receives) */
-	uint32_t entry;     /* index in its group (sends), or WF_AHEAD */
-	uint32_t cursor;    /* sends: bytes handed to streams so far */
-	uint32_t frames;    /* frames begun and not finished */
+	uint32_t line;      /* line counter of its group */
+	uint32_t entry;     /* sends: index in its group, or WF_AHEAD; verbs receives: shares of the message */
+	uint32_t cursor;    /* tcp sends: bytes handed to streams; verbs receives: shares that came; verbs flushes: devices read */
+	uint32_t frames;    /* tcp: frames begun and not finished; verbs: shares or reads that are not complete */
 	uint32_t round;     /* the comm's round in which it was last tested */
-	uint32_t next;      /* next free slot */
+	uint32_t next;      /* next free slot; verbs sends: next send of the group */
 	uint64_t reserved[2];
 	struct wf_entry e[WF_GROUP];
 	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, an event's handle and its start, one per entry */
@@ -158,7 +163,7 @@ struct wf_req {
 
 /* One path of a comm. written by: core, but for the words of its provider. */
 struct wf_lane {
-	uint64_t ops;       /* const struct wf_lane_ops*; 0: no such lane */
+	uint64_t ops;       /* const struct wf_lane_ops*; 0: no such lane, or lane 0's ops drive it */
 	uint64_t area;      /* provider memory inside the slab */
 	uint32_t index;     /* 0..31 */
 	uint32_t epoch;     /* raised when the lane is replaced */
@@ -168,7 +173,9 @@ struct wf_lane {
 	uint32_t cts_bytes; /* tcp: bytes already sent of the CTS group at the queue's head; written by: owner */
 	uint32_t ahead;     /* messages below this size may leave before their receive is known */
 	uint32_t pad0;
-	uint64_t pad[2];
+	uint32_t posted;    /* verbs: work requests posted, mod 2^32; written by: owner */
+	uint32_t completed; /* verbs: of those, known to be complete; written by: owner */
+	uint64_t pad1;
 };
 
 /* A comm: head of the slab. */
@@ -214,7 +221,8 @@ struct wf_comm {
 	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
 	uint32_t tx_tail;
 	uint32_t ahead;       /* 1 + slot of the send that left before its receive was known, or 0 */
-	uint64_t pad3[2];
+	uint32_t head_n;      /* its receives, as its first line said; 0: not seen yet */
+	uint32_t pad3[3];
 
 	/* line 4, receive side. written by: owner */
 	uint64_t next_seq;    /* number of the next group, from 1 */
@@ -242,9 +250,14 @@ struct wf_comm {
 	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
 	uint32_t pad7[8];
-	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE]; /* receive side: refused groups at seq mod 256, tags in rkey */
+	/* ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive side, written by
+	 * the peer: trust nothing), refused groups at seq mod 256, tags in rkey (tcp receive side). out: what is written into the
+	 * peer's ring. sink: where flushes read to. */
+	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
+	struct wf_cts_line out[WF_LINES + WF_LINES_SPARE];
+	uint64_t sink[8];
 	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
-	uint64_t pad8[192];
+	uint64_t pad8[128];
 	struct wf_req req[WF_REQUESTS];
 };
 
@@ -272,6 +285,8 @@ struct wf_mr {
 	uint32_t user;   /* 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any */
 	uint32_t pad0;
 	uint64_t pad1;
+	uint32_t lkey[WF_DEVICES]; /* verbs: per device of the comm */
+	uint32_t rkey[WF_DEVICES];
 };
 
 /* ---- what a host calls, through the versioned tables ---- */

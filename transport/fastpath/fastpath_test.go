@@ -11,7 +11,7 @@ import (
 func TestHandlesOfMemory(t *testing.T) {
 	seen := map[uintptr]bool{}
 	for i := range 100 {
-		h, err := fastpath.RegisterMR(200, 0x1000, 0x1000, 0x1000, 1, uint64(i))
+		h, err := fastpath.RegisterMR(fastpath.MR{Device: 200, Addr: 0x1000, Base: 0x1000, Length: 0x1000, Kind: 1, Cookie: uint64(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestHandlesOfMemory(t *testing.T) {
 			t.Fatalf("a stale handle: %v", err)
 		}
 	}
-	if _, err := fastpath.RegisterMR(0, ^uintptr(0)-10, 0, 100, 1, 0); !errors.Is(err, fastpath.ErrWraps) {
+	if _, err := fastpath.RegisterMR(fastpath.MR{Addr: ^uintptr(0) - 10, Length: 100, Kind: 1}); !errors.Is(err, fastpath.ErrWraps) {
 		t.Error("a range that wraps around was registered")
 	}
 }

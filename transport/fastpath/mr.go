@@ -17,11 +17,27 @@ var mrs struct {
 // ErrWraps says that a range goes beyond the last address.
 var ErrWraps = errors.New("the range wraps around")
 
-// RegisterMR makes [addr, addr+length), which this process reaches at base, usable by comms of the device and returns its
-// handle. The error is ErrWraps, or a lack of memory.
-func RegisterMR(device uint32, addr, base uintptr, length uint64, kind uint32, cookie uint64) (uintptr, error) {
-	if end := uint64(addr) + length; end < length || uint64(base)+length < length {
-		return 0, fmt.Errorf("fastpath: register %#x+%d: %w", uint64(addr), length, ErrWraps)
+// Keys name registered memory to one device.
+type Keys struct{ LKey, RKey uint32 }
+
+// MR is memory that comms of a device may use.
+type MR struct {
+	Device uint32  // of the comm
+	Addr   uintptr // as the host names the first byte
+	Base   uintptr // as the lanes reach it; verbs: as it is registered
+	Length uint64
+	Kind   uint32 // pointer kind
+	Cookie uint64 // the core's name for it
+	Keys   []Keys // verbs: per device of the comm, at most 8
+}
+
+// RegisterMR makes memory usable by comms of its device and returns its handle. The error is ErrWraps, or a lack of memory.
+func RegisterMR(m MR) (uintptr, error) {
+	if end := uint64(m.Addr) + m.Length; end < m.Length || uint64(m.Base)+m.Length < m.Length {
+		return 0, fmt.Errorf("fastpath: register %#x+%d: %w", uint64(m.Addr), m.Length, ErrWraps)
+	}
+	if len(m.Keys) > wfDevices {
+		return 0, fmt.Errorf("fastpath: register %#x+%d: keys of %d devices, at most %d", uint64(m.Addr), m.Length, len(m.Keys), wfDevices)
 	}
 	mrs.mu.Lock()
 	defer mrs.mu.Unlock()
@@ -31,19 +47,27 @@ func RegisterMR(device uint32, addr, base uintptr, length uint64, kind uint32, c
 	}
 	mr, err := mrAt(index)
 	if err != nil {
-		return 0, fmt.Errorf("fastpath: register %#x+%d: no room for registration %d: %w", uint64(addr), length, index, err)
+		return 0, fmt.Errorf("fastpath: register %#x+%d: no room for registration %d: %w", uint64(m.Addr), m.Length, index, err)
 	}
 	if n := len(mrs.free); n > 0 {
 		mrs.free = mrs.free[:n-1]
 	} else {
 		mrs.used++
 	}
-	atomic.StoreUint32(&mr.device, device)
-	atomic.StoreUint32(&mr.kind, kind)
-	atomic.StoreUint64(&mr.addr, uint64(addr))
-	atomic.StoreUint64(&mr.base, uint64(base))
-	atomic.StoreUint64(&mr.length, length)
-	atomic.StoreUint64(&mr.cookie, cookie)
+	atomic.StoreUint32(&mr.device, m.Device)
+	atomic.StoreUint32(&mr.kind, m.Kind)
+	atomic.StoreUint64(&mr.addr, uint64(m.Addr))
+	atomic.StoreUint64(&mr.base, uint64(m.Base))
+	atomic.StoreUint64(&mr.length, m.Length)
+	atomic.StoreUint64(&mr.cookie, m.Cookie)
+	for i := range wfDevices {
+		var k Keys
+		if i < len(m.Keys) {
+			k = m.Keys[i]
+		}
+		atomic.StoreUint32(&mr.lkey[i], k.LKey)
+		atomic.StoreUint32(&mr.rkey[i], k.RKey)
+	}
 	atomic.StoreUint32(&mr.user, 0)
 	gen := max(1, (atomic.LoadUint32(&mr.last)+1)&wfGenMask)
 	atomic.StoreUint32(&mr.last, gen)

@@ -5,13 +5,29 @@
  * group is posted, like the group's other sends. */
 #include "exec.h"
 
-/* The head group's first unmatched line of that tag, or -1; *n: receives in the group, 0: no group yet. */
+/* What line i of the head group says is not what it must: on verbs the peer has written it. */
+static int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint32_t i) {
+	wf_raise(WF_FAULT_PROTOCOL, "CTS line", 0, wf_get(c->head_seq), wf_get(line->size), wf_get(line->n_i));
+	wf_self->fault.entry = i;
+	return -2;
+}
+
+/* The head group's first unmatched line of that tag, -1, or -2 after a fault; *n: receives in the group, 0: no group yet. */
 static inline int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
 	struct wf_cts_line* line = &c->ring[wf_get(c->head_line) % WF_LINES];
-	uint64_t seq = wf_get(c->head_seq);
-	*n = wf_load(line[0].seq) == seq ? wf_get(line[0].n_i) >> 16 : 0;
-	for (uint32_t i = 0; i < *n && wf_load(line[i].seq) == seq; i++)
+	uint64_t seq = wf_get(c->head_seq), there = wf_load(line[0].seq);
+	*n = wf_get(c->head_n);
+	if (!*n) {
+		if (wf_unlikely(there > seq)) return wf_bad_line(c, line, 0);
+		if (there != seq) return -1;
+		*n = wf_get(line[0].n_i) >> 16;
+		if (wf_unlikely(!*n || *n > WF_GROUP)) return wf_bad_line(c, line, 0);
+		wf_put(c->head_n, *n);
+	}
+	for (uint32_t i = 0; i < *n && wf_load(line[i].seq) == seq; i++) {
+		if (wf_unlikely(wf_get(line[i].n_i) != (*n << 16 | i) || wf_get(line[i].size) > WF_SIZE_MAX)) return wf_bad_line(c, &line[i], i);
 		if (!(wf_get(c->head_mask) >> i & 1) && wf_get(line[i].tag) == tag) return (int)i;
+	}
 	return -1;
 }
 
@@ -35,11 +51,13 @@ static int wf_post_group(struct wf_comm* c, uint32_t n) {
 	for (uint32_t i = 0; i < n && !wf_get(c->head_refused); i++) {
 		uint32_t slot = wf_get(c->match[i]), gone = wf_get(c->req[slot].entry) == WF_AHEAD;
 		wf_put(c->req[slot].state, (uint32_t)(gone && !wf_get(c->req[slot].left) ? WF_REQ_DONE : WF_REQ_POSTED));
+		wf_put(c->req[slot].line, wf_get(c->head_line));
 		if (!gone) wf_queue(c, slot);
 	}
 	wf_put(c->head_seq, wf_get(c->head_seq) + 1);
 	wf_put(c->head_line, wf_get(c->head_line) + n);
 	wf_put(c->head_mask, 0u);
+	wf_put(c->head_n, 0u);
 	wf_put(c->head_refused, 0u);
 	return wf_lanes(c, 1);
 }
@@ -66,7 +84,7 @@ int wf_poll_cts(struct wf_comm* c) {
 	uint32_t n, slot = wf_get(c->ahead) - 1;
 	if (wf_lanes(c, 0) < 0) return -1;
 	int i = slot == WF_NONE ? -1 : wf_match(c, wf_get(c->req[slot].e[0].tag), &n);
-	if (i < 0) return 0;
+	if (i < 0) return i == -1 ? 0 : -1;
 	wf_put(c->ahead, 0u);
 	return wf_place(c, slot, (uint32_t)i, n);
 }
@@ -82,6 +100,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	if (i < 0 && !ahead) {
 		if (wf_lanes(c, 1) < 0 || wf_poll_cts(c) < 0) return wf_leave_fault(t, c, "isend");
 		i = wf_match(c, tag, &n);
+		if (wf_unlikely(i == -2)) return wf_leave_fault(t, c, "isend");
 	}
 	struct wf_req* r = i < 0 && !ahead ? NULL : wf_take(c, &slot);
 	if (!r) goto leave;
@@ -94,7 +113,6 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	wf_put(r->left, 0u);
 	wf_put(r->seq, wf_get(c->head_seq));
 	wf_put(r->entry, ahead ? WF_AHEAD : (uint32_t)i);
-	wf_put(r->cursor, 0u);
 	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
 	*request = wf_request(c, r, slot);
 	if (ahead) {

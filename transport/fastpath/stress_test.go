@@ -28,7 +28,7 @@ func TestStress(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 				defer cancel()
 				program := filepath.Join(t.TempDir(), driver)
-				args := []string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fvisibility=hidden",
+				args := []string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-I../../headers",
 					"-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-o", program, "stress/" + driver + ".c"}
 				out, err := exec.CommandContext(ctx, cc, append(append(args, sources...), "-lpthread")...).CombinedOutput()
 				if err != nil && strings.Contains(string(out), "cannot find") {

@@ -29,7 +29,7 @@ _Static_assert(_Alignof(struct wf_upcalls) == 8, "alignment of struct wf_upcalls
 _Static_assert(offsetof(struct wf_upcalls, fault) == 0, "offset of struct wf_upcalls.fault");
 _Static_assert(sizeof(((struct wf_upcalls*)0)->fault) == 8, "size of struct wf_upcalls.fault");
 
-_Static_assert(sizeof(struct wf_lane_ops) == 24, "size of struct wf_lane_ops");
+_Static_assert(sizeof(struct wf_lane_ops) == 32, "size of struct wf_lane_ops");
 _Static_assert(_Alignof(struct wf_lane_ops) == 8, "alignment of struct wf_lane_ops");
 _Static_assert(offsetof(struct wf_lane_ops, send) == 0, "offset of struct wf_lane_ops.send");
 _Static_assert(sizeof(((struct wf_lane_ops*)0)->send) == 8, "size of struct wf_lane_ops.send");
@@ -37,6 +37,8 @@ _Static_assert(offsetof(struct wf_lane_ops, progress) == 8, "offset of struct wf
 _Static_assert(sizeof(((struct wf_lane_ops*)0)->progress) == 8, "size of struct wf_lane_ops.progress");
 _Static_assert(offsetof(struct wf_lane_ops, flush) == 16, "offset of struct wf_lane_ops.flush");
 _Static_assert(sizeof(((struct wf_lane_ops*)0)->flush) == 8, "size of struct wf_lane_ops.flush");
+_Static_assert(offsetof(struct wf_lane_ops, land) == 24, "offset of struct wf_lane_ops.land");
+_Static_assert(sizeof(((struct wf_lane_ops*)0)->land) == 8, "size of struct wf_lane_ops.land");
 
 _Static_assert(sizeof(struct wf_cts_line) == 64, "size of struct wf_cts_line");
 _Static_assert(_Alignof(struct wf_cts_line) == 8, "alignment of struct wf_cts_line");
@@ -125,10 +127,14 @@ _Static_assert(offsetof(struct wf_lane, ahead) == 40, "offset of struct wf_lane.
 _Static_assert(sizeof(((struct wf_lane*)0)->ahead) == 4, "size of struct wf_lane.ahead");
 _Static_assert(offsetof(struct wf_lane, pad0) == 44, "offset of struct wf_lane.pad0");
 _Static_assert(sizeof(((struct wf_lane*)0)->pad0) == 4, "size of struct wf_lane.pad0");
-_Static_assert(offsetof(struct wf_lane, pad) == 48, "offset of struct wf_lane.pad");
-_Static_assert(sizeof(((struct wf_lane*)0)->pad) == 16, "size of struct wf_lane.pad");
+_Static_assert(offsetof(struct wf_lane, posted) == 48, "offset of struct wf_lane.posted");
+_Static_assert(sizeof(((struct wf_lane*)0)->posted) == 4, "size of struct wf_lane.posted");
+_Static_assert(offsetof(struct wf_lane, completed) == 52, "offset of struct wf_lane.completed");
+_Static_assert(sizeof(((struct wf_lane*)0)->completed) == 4, "size of struct wf_lane.completed");
+_Static_assert(offsetof(struct wf_lane, pad1) == 56, "offset of struct wf_lane.pad1");
+_Static_assert(sizeof(((struct wf_lane*)0)->pad1) == 8, "size of struct wf_lane.pad1");
 
-_Static_assert(sizeof(struct wf_comm) == 167936, "size of struct wf_comm");
+_Static_assert(sizeof(struct wf_comm) == 184320, "size of struct wf_comm");
 _Static_assert(_Alignof(struct wf_comm) == 8, "alignment of struct wf_comm");
 _Static_assert(offsetof(struct wf_comm, gen) == 0, "offset of struct wf_comm.gen");
 _Static_assert(sizeof(((struct wf_comm*)0)->gen) == 4, "size of struct wf_comm.gen");
@@ -198,8 +204,10 @@ _Static_assert(offsetof(struct wf_comm, tx_tail) == 232, "offset of struct wf_co
 _Static_assert(sizeof(((struct wf_comm*)0)->tx_tail) == 4, "size of struct wf_comm.tx_tail");
 _Static_assert(offsetof(struct wf_comm, ahead) == 236, "offset of struct wf_comm.ahead");
 _Static_assert(sizeof(((struct wf_comm*)0)->ahead) == 4, "size of struct wf_comm.ahead");
-_Static_assert(offsetof(struct wf_comm, pad3) == 240, "offset of struct wf_comm.pad3");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad3) == 16, "size of struct wf_comm.pad3");
+_Static_assert(offsetof(struct wf_comm, head_n) == 240, "offset of struct wf_comm.head_n");
+_Static_assert(sizeof(((struct wf_comm*)0)->head_n) == 4, "size of struct wf_comm.head_n");
+_Static_assert(offsetof(struct wf_comm, pad3) == 244, "offset of struct wf_comm.pad3");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad3) == 12, "size of struct wf_comm.pad3");
 _Static_assert(offsetof(struct wf_comm, next_seq) == 256, "offset of struct wf_comm.next_seq");
 _Static_assert(sizeof(((struct wf_comm*)0)->next_seq) == 8, "size of struct wf_comm.next_seq");
 _Static_assert(offsetof(struct wf_comm, tail_seq) == 264, "offset of struct wf_comm.tail_seq");
@@ -242,11 +250,15 @@ _Static_assert(offsetof(struct wf_comm, pad7) == 6176, "offset of struct wf_comm
 _Static_assert(sizeof(((struct wf_comm*)0)->pad7) == 32, "size of struct wf_comm.pad7");
 _Static_assert(offsetof(struct wf_comm, ring) == 6208, "offset of struct wf_comm.ring");
 _Static_assert(sizeof(((struct wf_comm*)0)->ring) == 16832, "size of struct wf_comm.ring");
-_Static_assert(offsetof(struct wf_comm, area) == 23040, "offset of struct wf_comm.area");
+_Static_assert(offsetof(struct wf_comm, out) == 23040, "offset of struct wf_comm.out");
+_Static_assert(sizeof(((struct wf_comm*)0)->out) == 16832, "size of struct wf_comm.out");
+_Static_assert(offsetof(struct wf_comm, sink) == 39872, "offset of struct wf_comm.sink");
+_Static_assert(sizeof(((struct wf_comm*)0)->sink) == 64, "size of struct wf_comm.sink");
+_Static_assert(offsetof(struct wf_comm, area) == 39936, "offset of struct wf_comm.area");
 _Static_assert(sizeof(((struct wf_comm*)0)->area) == 12288, "size of struct wf_comm.area");
-_Static_assert(offsetof(struct wf_comm, pad8) == 35328, "offset of struct wf_comm.pad8");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 1536, "size of struct wf_comm.pad8");
-_Static_assert(offsetof(struct wf_comm, req) == 36864, "offset of struct wf_comm.req");
+_Static_assert(offsetof(struct wf_comm, pad8) == 52224, "offset of struct wf_comm.pad8");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 1024, "size of struct wf_comm.pad8");
+_Static_assert(offsetof(struct wf_comm, req) == 53248, "offset of struct wf_comm.req");
 _Static_assert(sizeof(((struct wf_comm*)0)->req) == 131072, "size of struct wf_comm.req");
 
 _Static_assert(sizeof(struct wf_thread) == 128, "size of struct wf_thread");
@@ -266,7 +278,7 @@ _Static_assert(sizeof(((struct wf_thread*)0)->fault) == 56, "size of struct wf_t
 _Static_assert(offsetof(struct wf_thread, pad) == 88, "offset of struct wf_thread.pad");
 _Static_assert(sizeof(((struct wf_thread*)0)->pad) == 40, "size of struct wf_thread.pad");
 
-_Static_assert(sizeof(struct wf_mr) == 64, "size of struct wf_mr");
+_Static_assert(sizeof(struct wf_mr) == 128, "size of struct wf_mr");
 _Static_assert(_Alignof(struct wf_mr) == 8, "alignment of struct wf_mr");
 _Static_assert(offsetof(struct wf_mr, gen) == 0, "offset of struct wf_mr.gen");
 _Static_assert(sizeof(((struct wf_mr*)0)->gen) == 4, "size of struct wf_mr.gen");
@@ -290,17 +302,23 @@ _Static_assert(offsetof(struct wf_mr, pad0) == 52, "offset of struct wf_mr.pad0"
 _Static_assert(sizeof(((struct wf_mr*)0)->pad0) == 4, "size of struct wf_mr.pad0");
 _Static_assert(offsetof(struct wf_mr, pad1) == 56, "offset of struct wf_mr.pad1");
 _Static_assert(sizeof(((struct wf_mr*)0)->pad1) == 8, "size of struct wf_mr.pad1");
+_Static_assert(offsetof(struct wf_mr, lkey) == 64, "offset of struct wf_mr.lkey");
+_Static_assert(sizeof(((struct wf_mr*)0)->lkey) == 32, "size of struct wf_mr.lkey");
+_Static_assert(offsetof(struct wf_mr, rkey) == 96, "offset of struct wf_mr.rkey");
+_Static_assert(sizeof(((struct wf_mr*)0)->rkey) == 32, "size of struct wf_mr.rkey");
 _Static_assert(WF_LINES == 256, "value of WF_LINES");
 _Static_assert(WF_LINES_SPARE == 7, "value of WF_LINES_SPARE");
 _Static_assert(WF_REQUESTS == 256, "value of WF_REQUESTS");
 _Static_assert(WF_GROUP == 8, "value of WF_GROUP");
 _Static_assert(WF_LANES == 32, "value of WF_LANES");
+_Static_assert(WF_DEVICES == 8, "value of WF_DEVICES");
 _Static_assert(WF_STREAMS == 64, "value of WF_STREAMS");
 _Static_assert(WF_STREAM_BYTES == 192, "value of WF_STREAM_BYTES");
 _Static_assert(WF_CTS_BATCH == 4, "value of WF_CTS_BATCH");
 _Static_assert(WF_NONE == 4294967295u, "value of WF_NONE");
 _Static_assert(WF_SIZE_MAX == 2147483647u, "value of WF_SIZE_MAX");
 _Static_assert(WF_AHEAD == 255u, "value of WF_AHEAD");
+_Static_assert(WF_MEM_HOST == 1u, "value of WF_MEM_HOST");
 _Static_assert(WF_GROUP_DONE == 2147483648u, "value of WF_GROUP_DONE");
 _Static_assert(WF_KIND_SHIFT == 60, "value of WF_KIND_SHIFT");
 _Static_assert(WF_GEN_SHIFT == 36, "value of WF_GEN_SHIFT");
@@ -334,3 +352,5 @@ _Static_assert(WF_FAULT_HANDLE == 5, "value of WF_FAULT_HANDLE");
 _Static_assert(WF_FAULT_ARGUMENT == 6, "value of WF_FAULT_ARGUMENT");
 _Static_assert(WF_FAULT_MR == 7, "value of WF_FAULT_MR");
 _Static_assert(WF_FAULT_INTERNAL == 8, "value of WF_FAULT_INTERNAL");
+_Static_assert(WF_FAULT_COMPLETION == 9, "value of WF_FAULT_COMPLETION");
+_Static_assert(WF_FAULT_POST == 10, "value of WF_FAULT_POST");

@@ -15,12 +15,14 @@ const (
 	wfRequests    = 256        // request slots of a comm
 	wfGroup       = 8          // receives that one irecv may group
 	wfLanes       = 32         // lanes of a comm
+	wfDevices     = 8          // devices of a comm
 	wfStreams     = 64         // streams of a comm, over all its lanes
 	wfStreamBytes = 192        // provider memory of one stream
 	wfCtsBatch    = 4          // queued CTS groups at which irecv sends them itself
 	wfNone        = 0xffffffff // no slot
 	wfSizeMax     = 0x7fffffff // largest message
 	wfAhead       = 0xff       // entry of a send that left before its receive was known
+	wfMemHost     = 1          // pointer kind of host memory, in every table
 	wfGroupDone   = 0x80000000 // in wf_comm.group: complete, the low bits are its number of receives
 	// Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1,
 	// so that no handle is 0, 1 or 2, and no handle is an address that a host could dereference by
@@ -69,14 +71,16 @@ const (
 
 // enum wf_fault_kind
 const (
-	wfFaultPeerClosed = 1 // the peer closed a stream; got = stream
-	wfFaultSocket     = 2 // a socket call failed: err = errno, got = stream
-	wfFaultProtocol   = 3 // the peer sent what it must not: where says what, want and got the values
-	wfFaultTooLarge   = 4 // send of got bytes into a receive of want: the group (seq) is refused, the comm lives
-	wfFaultHandle     = 5 // stale, closed or foreign comm or request: got = the value
-	wfFaultArgument   = 6 // an argument out of range: where names it
-	wfFaultMr         = 7 // memory not inside a live registration of this device: got = address, want = bytes
-	wfFaultInternal   = 8 // a defect or an exhausted table of ours
+	wfFaultPeerClosed = 1  // the peer closed a stream; got = stream
+	wfFaultSocket     = 2  // a socket call failed: err = errno, got = stream
+	wfFaultProtocol   = 3  // the peer sent what it must not: where says what, want and got the values
+	wfFaultTooLarge   = 4  // send of got bytes into a receive of want: the group (seq) is refused, the comm lives
+	wfFaultHandle     = 5  // stale, closed or foreign comm or request: got = the value
+	wfFaultArgument   = 6  // an argument out of range: where names it
+	wfFaultMr         = 7  // memory not inside a live registration of this device: got = address, want = bytes
+	wfFaultInternal   = 8  // a defect or an exhausted table of ours
+	wfFaultCompletion = 9  // a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id
+	wfFaultPost       = 10 // ibv_post_* failed: err = errno, where = which
 )
 
 // wfFault is struct wf_fault: What went wrong, as the C side saw it.
@@ -98,8 +102,8 @@ type wfFault struct {
 type wfUpcalls struct {
 	_ structs.HostLayout
 	// Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or
-	// 0. PEER_CLOSED, SOCKET, PROTOCOL and INTERNAL end the comm: every later call on it answers the
-	// returned code.
+	// 0. PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it
+	// answers the returned code.
 	fault uintptr
 }
 
@@ -110,6 +114,7 @@ type wfLaneOps struct {
 	send     uintptr // start or continue posted sends, piecewise
 	progress uintptr // complete what can be completed, take CTS in
 	flush    uintptr // push the CTS of [cts_out, next_seq); 0: drained, > 0: some left
+	land     uintptr // iflush; NULL: nothing to do, ever
 }
 
 // wfCtsLine is struct wf_cts_line: One line of the CTS ring, in the sender's memory. A line is trusted
@@ -118,7 +123,7 @@ type wfCtsLine struct {
 	_    structs.HostLayout
 	addr uint64    // verbs: where to write; tcp: 0
 	size uint64    // bytes that the receive takes
-	rkey [8]uint32 // verbs: per lane
+	rkey [8]uint32 // verbs: per device of the receiver
 	tag  int32
 	nI   uint32 // receives in the group << 16 | this one's index
 	seq  uint64 // number of the group, from 1
@@ -138,18 +143,20 @@ type wfEntry struct {
 
 // wfReq is struct wf_req: A request slot. written by: owner.
 type wfReq struct {
-	_        structs.HostLayout
-	gen      uint32 // generation in its handle; 0: free
-	state    uint32 // enum wf_req_state
-	n        uint32 // entries
-	left     uint32 // receives: entries whose last byte is not announced; sends: 1 while not wholly handed over
-	seq      uint64 // number of its group
-	line     uint32 // line counter of its group (receives)
-	entry    uint32 // index in its group (sends), or WF_AHEAD
-	cursor   uint32 // sends: bytes handed to streams so far
-	frames   uint32 // frames begun and not finished
+	_     structs.HostLayout
+	gen   uint32 // generation in its handle; 0: free
+	state uint32 // enum wf_req_state
+	n     uint32 // entries
+	// tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over
+	left  uint32
+	seq   uint64 // number of its group
+	line  uint32 // line counter of its group
+	entry uint32 // sends: index in its group, or WF_AHEAD; verbs receives: shares of the message
+	// tcp sends: bytes handed to streams; verbs receives: shares that came; verbs flushes: devices read
+	cursor   uint32
+	frames   uint32 // tcp: frames begun and not finished; verbs: shares or reads that are not complete
 	round    uint32 // the comm's round in which it was last tested
-	next     uint32 // next free slot
+	next     uint32 // next free slot; verbs sends: next send of the group
 	reserved [2]uint64
 	e        [8]wfEntry
 	phandle  [8]uint64 // profiler: the caller's, an event's handle and its start, one per entry
@@ -159,18 +166,20 @@ type wfReq struct {
 
 // wfLane is struct wf_lane: One path of a comm. written by: core, but for the words of its provider.
 type wfLane struct {
-	_        structs.HostLayout
-	ops      uint64 // const struct wf_lane_ops*; 0: no such lane
-	area     uint64 // provider memory inside the slab
-	index    uint32 // 0..31
-	epoch    uint32 // raised when the lane is replaced
-	streams  uint32 // tcp: number of streams
-	chunk    uint32 // tcp: bytes per frame
-	rotor    uint32 // tcp: stream that is tried first; written by: owner
-	ctsBytes uint32 // tcp: bytes already sent of the CTS group at the queue's head; written by: owner
-	ahead    uint32 // messages below this size may leave before their receive is known
-	pad0     uint32
-	pad      [2]uint64
+	_         structs.HostLayout
+	ops       uint64 // const struct wf_lane_ops*; 0: no such lane, or lane 0's ops drive it
+	area      uint64 // provider memory inside the slab
+	index     uint32 // 0..31
+	epoch     uint32 // raised when the lane is replaced
+	streams   uint32 // tcp: number of streams
+	chunk     uint32 // tcp: bytes per frame
+	rotor     uint32 // tcp: stream that is tried first; written by: owner
+	ctsBytes  uint32 // tcp: bytes already sent of the CTS group at the queue's head; written by: owner
+	ahead     uint32 // messages below this size may leave before their receive is known
+	pad0      uint32
+	posted    uint32 // verbs: work requests posted, mod 2^32; written by: owner
+	completed uint32 // verbs: of those, known to be complete; written by: owner
+	pad1      uint64
 }
 
 // wfComm is struct wf_comm: A comm: head of the slab.
@@ -210,7 +219,8 @@ type wfComm struct {
 	txHead      uint32 // posted sends that are not wholly handed to streams: tx[tx_head..tx_tail)
 	txTail      uint32
 	ahead       uint32 // 1 + slot of the send that left before its receive was known, or 0
-	pad3        [2]uint64
+	headN       uint32 // its receives, as its first line said; 0: not seen yet
+	pad3        [3]uint32
 	nextSeq     uint64 // line 4, receive side. written by: owner
 	tailSeq     uint64 // oldest group that is not complete
 	nextLine    uint32 // line counter of the next group
@@ -231,10 +241,15 @@ type wfComm struct {
 	group       [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
 	match       [8]uint32   // send side: slots matched in the head group
 	pad7        [8]uint32
-	ring        [263]wfCtsLine // receive side: refused groups at seq mod 256, tags in rkey
-	area        [1536]uint64   // provider memory of the lanes
-	pad8        [192]uint64
-	req         [256]wfReq
+	// ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive
+	// side, written by the peer: trust nothing), refused groups at seq mod 256, tags in rkey (tcp receive
+	// side). out: what is written into the peer's ring. sink: where flushes read to.
+	ring [263]wfCtsLine
+	out  [263]wfCtsLine
+	sink [8]uint64
+	area [1536]uint64 // provider memory of the lanes
+	pad8 [128]uint64
+	req  [256]wfReq
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
@@ -265,6 +280,8 @@ type wfMr struct {
 	user   uint32 // 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any
 	pad0   uint32
 	pad1   uint64
+	lkey   [8]uint32 // verbs: per device of the comm
+	rkey   [8]uint32
 }
 
 // Every size and offset is the header's: another value does not compile.
@@ -281,10 +298,11 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfFault{}.call)-48]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfUpcalls{})-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfUpcalls{}.fault)-0]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfLaneOps{})-24]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfLaneOps{})-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.send)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.progress)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.flush)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.land)-24]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfCtsLine{})-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.addr)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.size)-8]
@@ -327,8 +345,10 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ctsBytes)-36]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ahead)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad0)-44]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad)-48]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-167936]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.posted)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.completed)-52]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad1)-56]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-184320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -363,7 +383,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txHead)-228]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txTail)-232]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-236]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad3)-240]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headN)-240]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad3)-244]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nextSeq)-256]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tailSeq)-264]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nextLine)-272]
@@ -385,9 +406,11 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-6144]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-6176]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-6208]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-23040]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-35328]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-36864]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-23040]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-39872]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-39936]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-52224]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-53248]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]
@@ -396,7 +419,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.listTail)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.fault)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-88]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-64]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.last)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.device)-8]
@@ -408,4 +431,6 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.user)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad0)-52]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad1)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.lkey)-64]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.rkey)-96]
 )

@@ -1,0 +1,138 @@
+package fastpath
+
+/*
+#include "lane.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	_ "weft/headers" // rebuild when a header changes
+)
+
+// VerbsLane is one queue pair of a comm. Lane i lies on device i mod the number of devices.
+type VerbsLane struct {
+	QP, CQ                       uintptr // struct ibv_qp*, struct ibv_cq*
+	Device, PeerDevice           int     // among the comm's devices on either side, from 0
+	SendDepth, RecvDepth, Inline int     // as made
+	MaxMessage                   uint32  // bytes of one work request; 0: no limit
+}
+
+// VerbsFlush is a queue pair that is connected to itself, on a device and the completion queue of its lanes.
+type VerbsFlush struct {
+	QP, CQ uintptr
+	Depth  int // reads outstanding; 0: one
+}
+
+// VerbsPlan is how a comm uses its queue pairs.
+type VerbsPlan struct {
+	Lanes       []VerbsLane
+	Width       int    // lanes that one group uses
+	StripeMin   uint32 // a group of at most as many bytes uses one
+	ARThreshold uint32 // data above goes without immediate, which follows alone; 0: never
+	Keys        []Keys // of Shared, per local device
+	Peer        uint64 // address of the peer's Shared
+	PeerKeys    []uint32
+	Flush       []VerbsFlush // per local device, or none
+	FlushAlways bool         // host memory too
+}
+
+// LaneState counts a lane's work requests, mod 2^32.
+type LaneState struct{ Posted, Completed uint32 }
+
+// Shared is the part of the slab that the peer writes into, and that is written from: it is registered with remote write,
+// without relaxed ordering, before AttachVerbs, and released before Free.
+func (c *Comm) Shared() (addr uintptr, size uint64) {
+	ring := unsafe.Offsetof(c.view.ring)
+	return uintptr(unsafe.Pointer(c.c)) + ring, uint64(unsafe.Offsetof(c.view.sink) + unsafe.Sizeof(c.view.sink) - ring)
+}
+
+// AttachVerbs makes queue pairs, in INIT or later, the lanes of c, before c is opened, and fills their receive queues.
+func AttachVerbs(c *Comm, p *VerbsPlan) error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("fastpath: attach %d lanes to %v: %s", len(p.Lanes), c, fmt.Sprintf(format, a...))
+	}
+	devices := len(p.Keys)
+	switch {
+	case atomic.LoadUint32(&c.view.nlanes) != 0:
+		return bad("it has lanes already")
+	case len(p.Lanes) < 1 || len(p.Lanes) > wfLanes:
+		return bad("a comm has 1 to %d", wfLanes)
+	case devices < 1 || devices > wfDevices || len(p.PeerKeys) < 1 || len(p.PeerKeys) > wfDevices:
+		return bad("keys of %d devices here and %d there, 1 to %d are legal", devices, len(p.PeerKeys), wfDevices)
+	case len(p.Flush) != 0 && len(p.Flush) != devices:
+		return bad("%d flush queue pairs for %d devices", len(p.Flush), devices)
+	case p.Width < 1 || p.Width > len(p.Lanes):
+		return bad("groups of %d lanes", p.Width)
+	case p.Peer%8 != 0:
+		return bad("the peer's ring at %#x is not aligned", p.Peer)
+	}
+	plan := C.struct_wf_verbs_plan{
+		peer: C.uint64_t(p.Peer), lanes: C.uint32_t(len(p.Lanes)), devices: C.uint32_t(devices), flushes: C.uint32_t(len(p.Flush)),
+		width: C.uint32_t(p.Width), stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests,
+	}
+	if p.FlushAlways {
+		plan.flush_always = 1
+	}
+	cqs := make([]uintptr, devices)
+	for i, l := range p.Lanes {
+		switch {
+		case l.QP == 0 || l.CQ == 0 || l.SendDepth < 1 || l.RecvDepth < 0 || l.Inline < 0:
+			return bad("lane %d is %+v", i, l)
+		case l.Device < 0 || l.Device >= devices || l.PeerDevice < 0 || l.PeerDevice >= len(p.PeerKeys):
+			return bad("lane %d goes from device %d of %d to device %d of %d", i, l.Device, devices, l.PeerDevice, len(p.PeerKeys))
+		case cqs[l.Device] != 0 && cqs[l.Device] != l.CQ:
+			return bad("lane %d has another completion queue than its device", i)
+		}
+		cqs[l.Device] = l.CQ
+		plan.lane[i] = C.struct_wf_verbs_lane{
+			qp: C.uint64_t(l.QP), cq: C.uint64_t(l.CQ), device: C.uint32_t(l.Device), peer_device: C.uint32_t(l.PeerDevice),
+			send_depth: C.uint32_t(l.SendDepth), recv_depth: C.uint32_t(l.RecvDepth), inline_size: C.uint32_t(l.Inline), max_message: C.uint32_t(l.MaxMessage),
+		}
+	}
+	for i, f := range p.Flush {
+		if f.QP == 0 || f.CQ != cqs[i] {
+			return bad("the flush queue pair of device %d has another completion queue than its lanes", i)
+		}
+		plan.flush_qp[i] = C.uint64_t(f.QP)
+		plan.flush_depth = min(plan.flush_depth, C.uint32_t(max(f.Depth, 1)))
+	}
+	for i, k := range p.Keys {
+		plan.lkey[i], plan.rkey[i] = C.uint32_t(k.LKey), C.uint32_t(k.RKey)
+	}
+	for i, k := range p.PeerKeys {
+		plan.peer_key[i] = C.uint32_t(k)
+	}
+	if rc := C.wf_verbs_attach(c.c, &plan); rc != 0 {
+		return bad("ibv_post_recv: %v", syscall.Errno(rc))
+	}
+	return nil
+}
+
+// DetachVerbs takes the lanes off a closed comm, once none of its queue pairs lives.
+func DetachVerbs(c *Comm) { C.wf_verbs_detach(c.c) }
+
+// Drain takes in what has arrived, so that requests which are complete are reported so, whatever the caller does next.
+func (c *Comm) Drain() error {
+	if err := c.Hold(); err != nil {
+		return err
+	}
+	defer c.Release()
+	C.wf_verbs_drain(c.c)
+	return nil
+}
+
+// LaneStates reads the lanes' counters, at any time, into dst.
+func (c *Comm) LaneStates(dst []LaneState) []LaneState {
+	dst = dst[:0]
+	for i := range min(atomic.LoadUint32(&c.view.nlanes), wfLanes) {
+		l := &c.view.lanes[i]
+		done := atomic.LoadUint32(&l.completed) // before posted: never ahead of it
+		dst = append(dst, LaneState{Posted: atomic.LoadUint32(&l.posted), Completed: done})
+	}
+	return dst
+}

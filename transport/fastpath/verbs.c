@@ -1,0 +1,459 @@
+/* verbs.c: lanes that are queue pairs: CTS lines and records are written into the peer's ring, data into its buffers.
+ *
+ *  receiver  flush writes a group's CTS lines, on lane 0. A completion with an immediate says which share of which group came.
+ *  sender    tx holds posted groups. A group uses some lanes; each writes its share of every message, and the last request of a
+ *            share tells the receiver. A group's sends are done when the last request of every share is complete.
+ *
+ * Lane 0's ops drive all lanes. Every word of the ring and every immediate is the peer's: it is checked before it is used. */
+#include "exec.h"
+#include "lane.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "verbs/verbs.h"
+
+#define WF_BATCH 16  /* completions in one poll, work requests in one post */
+#define WF_POLLS 4   /* batches of a queue that one call takes */
+#define WF_ALIGN 128 /* shares are multiples of it */
+#define WF_RECORD 44 /* bytes of struct wf_record that travel */
+
+enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5 };
+enum wf_imm_kind { WF_IMM_DATA = 0, WF_IMM_RECORD = 1 };
+
+/* The sizes of a group, on the line of its first CTS. */
+struct wf_record {
+	uint64_t seq;
+	uint32_t n, size[WF_GROUP];
+};
+
+/* One queue pair. written by: owner */
+struct wf_qp {
+	uint64_t qp;
+	uint32_t device, peer_device, depth, inline_size, most;
+	uint32_t silent; /* requests posted since the last signaled one */
+	uint32_t due;    /* receives to post again */
+	uint32_t pad;
+};
+
+/* What the lanes of a comm share, in its area. written by: owner */
+struct wf_verbs {
+	uint64_t cq[WF_DEVICES], flush[WF_DEVICES];
+	uint64_t peer;
+	uint32_t devices, flushes, flush_depth, flush_always, width, stripe_min, ar_threshold;
+	uint32_t rotor;              /* first lane of the next group */
+	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
+	uint32_t reads[WF_DEVICES];  /* of those, reads */
+	uint32_t lkey[WF_DEVICES], rkey[WF_DEVICES], peer_key[WF_DEVICES];
+	/* the group at the head of tx; shares 0: not begun */
+	uint32_t shares, share, entry, offset, lane, n, plain, total;
+	struct wf_qp qp[WF_LANES];
+};
+
+_Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
+_Static_assert(WF_BATCH >= WF_GROUP, "a batch");
+
+static inline struct wf_verbs* wf_verbs_of(struct wf_comm* c) { return (struct wf_verbs*)(void*)c->area; }
+static inline struct ibv_qp* wf_ibv(uint64_t qp) { return (struct ibv_qp*)(uintptr_t)qp; }
+
+static int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
+	wf_raise(WF_FAULT_PROTOCOL, where, 0, seq, want, got);
+	wf_self->fault.lane = lane;
+	return -1;
+}
+
+static int wf_post_failed(uint32_t lane, const char* where, int err) {
+	wf_raise(WF_FAULT_POST, where, err, 0, 0, 0);
+	wf_self->fault.lane = lane;
+	return -1;
+}
+
+/* ---- posting ---- */
+
+static inline uint64_t wf_wr_id(uint32_t kind, struct wf_lane* l, uint32_t slot, uint32_t number) {
+	return (uint64_t)kind << 60 | (uint64_t)(wf_get(l->index) & 63) << 54 | (uint64_t)(wf_get(l->epoch) & 255) << 46 | (uint64_t)slot << 30 | (number & 0x3fffffff);
+}
+
+static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) { return wf_get(q->depth) - (wf_get(l->posted) - wf_get(l->completed)); }
+
+/* Numbers one work request; a signaled one gives back what was posted before it. */
+static void wf_number(struct wf_verbs* v, struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t kind, uint32_t slot, int signaled) {
+	uint32_t number = wf_get(l->posted);
+	wr->wr_id = wf_wr_id(kind, l, slot, number);
+	wf_put(l->posted, number + 1);
+	wf_put(q->silent, signaled ? 0u : wf_get(q->silent) + 1);
+	if (!signaled) return;
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	wf_put(v->open[wf_get(q->device)], wf_get(v->open[wf_get(q->device)]) + 1);
+}
+
+static int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t n) {
+	struct ibv_qp* qp = wf_ibv(wf_get(q->qp));
+	struct ibv_send_wr* bad;
+	for (uint32_t i = 0; i < n; i++) wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
+	int rc = qp->context->ops.post_send(qp, wr, &bad);
+	return wf_unlikely(rc) ? wf_post_failed(wf_get(l->index), "ibv_post_send", rc) : 0;
+}
+
+/* A write from the slab's out line into the same line of the peer's ring. */
+static void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge, uint32_t line, uint32_t bytes) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)&c->out[line], .length = bytes, .lkey = wf_get(v->lkey[wf_get(q->device)])};
+	wr->sg_list = sge, wr->num_sge = 1;
+	wr->send_flags = bytes <= wf_get(q->inline_size) ? IBV_SEND_INLINE : 0;
+	wr->wr.rdma.remote_addr = wf_get(v->peer) + line * sizeof *c->ring;
+	wr->wr.rdma.rkey = wf_get(v->peer_key[wf_get(q->peer_device)]);
+}
+
+/* Begins the group at the head of tx: how many lanes, from which on. */
+static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
+	uint32_t n = 0, head = wf_get(c->tx_head), left = wf_get(c->tx_tail) - head, lanes = wf_get(c->nlanes), rotor = wf_get(v->rotor);
+	uint64_t bytes = 0, seq = wf_get(c->req[first].seq);
+	for (struct wf_req* before = NULL; n < left && n < WF_GROUP; n++) {
+		uint32_t slot = wf_get(c->tx[(head + n) % WF_REQUESTS]);
+		struct wf_req* r = &c->req[slot];
+		if (wf_get(r->seq) != seq) break;
+		if (before) wf_put(before->next, slot);
+		wf_put(r->next, WF_NONE);
+		bytes += wf_get(r->e[0].size);
+		before = r;
+	}
+	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), most = wf_get(v->qp[rotor].most), above = wf_get(v->ar_threshold);
+	wf_put(v->shares, shares);
+	wf_put(v->lane, rotor);
+	wf_put(v->rotor, (rotor + shares) % lanes);
+	wf_put(v->n, n);
+	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= most && (!above || bytes <= above)));
+	wf_put(v->share, 0u), wf_put(v->entry, 0u), wf_put(v->offset, 0u);
+	wf_put(c->req[first].frames, shares);
+}
+
+/* The immediate that ends the share at hand. */
+static void wf_imm(struct wf_verbs* v, struct ibv_send_wr* wr, uint64_t seq, uint32_t kind) {
+	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr->imm_data = htonl((uint32_t)(seq & 4095) << 20 | (wf_get(v->shares) - 1) << 15 | wf_get(v->share) << 10 | kind << 8);
+}
+
+/* Fills the next request of the share at hand. 1: it ends the share, 0: more follow, -1: fault. */
+static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint32_t first, struct ibv_send_wr* wr, struct ibv_sge* sge) {
+	uint32_t n = wf_get(v->n), share = wf_get(v->share), shares = wf_get(v->shares), above = wf_get(v->ar_threshold);
+	uint32_t entry = wf_get(v->entry), offset = wf_get(v->offset), line = wf_get(c->req[first].line) % WF_LINES;
+	uint64_t seq = wf_get(c->req[first].seq);
+	*wr = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE};
+	for (; entry < n; entry++, offset = 0) {
+		struct wf_req* r = &c->req[wf_get(c->tx[(wf_get(c->tx_head) + entry) % WF_REQUESTS])];
+		uint64_t size = wf_get(r->e[0].size), piece = ((size + shares - 1) / shares + WF_ALIGN - 1) / WF_ALIGN * WF_ALIGN;
+		uint64_t from = piece * share, to = from + piece < size ? from + piece : size;
+		if (from >= size || from + offset >= to) continue;
+		uint32_t left = (uint32_t)(to - from - offset), len = left < wf_get(q->most) ? left : wf_get(q->most);
+		struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
+		if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a posted send is gone", 0, seq, size, 0);
+		*sge = (struct ibv_sge){.addr = wf_get(r->e[0].data) + from + offset, .length = len, .lkey = wf_get(mr->lkey[wf_get(q->device)])};
+		wr->sg_list = sge, wr->num_sge = 1;
+		if (len <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST) wr->send_flags = IBV_SEND_INLINE;
+		wr->wr.rdma.remote_addr = wf_get(c->ring[line + entry].addr) + from + offset;
+		wr->wr.rdma.rkey = wf_get(c->ring[line + entry].rkey[wf_get(q->peer_device)]);
+		wf_put(v->offset, offset + len);
+		wf_put(v->entry, entry);
+		int last = wf_get(v->plain) || (share && entry == n - 1 && len == left && (!above || len <= above));
+		if (last) wf_imm(v, wr, seq, WF_IMM_DATA);
+		return last;
+	}
+	wf_put(v->entry, entry);
+	wf_put(v->offset, 0u);
+	wf_line_wr(c, q, wr, sge, line, WF_RECORD);
+	if (!share && !wf_get(v->plain)) {
+		struct wf_record* record = (struct wf_record*)(void*)&c->out[line];
+		wf_put(record->seq, seq);
+		wf_put(record->n, n);
+		for (uint32_t i = 0; i < n; i++) wf_put(record->size[i], wf_get(c->req[wf_get(c->tx[(wf_get(c->tx_head) + i) % WF_REQUESTS])].e[0].size));
+	} else {
+		wr->sg_list = NULL, wr->num_sge = 0, wr->send_flags = 0;
+	}
+	wf_imm(v, wr, seq, share || wf_get(v->plain) ? WF_IMM_DATA : WF_IMM_RECORD);
+	return 1;
+}
+
+/* Posts from tx, as far as the queues have room. */
+static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
+	struct ibv_send_wr wr[WF_BATCH];
+	struct ibv_sge sge[WF_BATCH];
+	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
+		uint32_t first = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]), n = 0;
+		if (!wf_get(v->shares)) wf_begin_group(c, v, first);
+		uint32_t lane = (wf_get(v->lane) + wf_get(v->share)) % wf_get(c->nlanes);
+		struct wf_lane* l = &c->lanes[lane];
+		struct wf_qp* q = &v->qp[lane];
+		uint32_t room = wf_room(l, q) < WF_BATCH ? wf_room(l, q) : WF_BATCH;
+		int ends = 0;
+		if (!room) return 0;
+		while (n < room && !ends) {
+			ends = wf_fill(c, v, q, first, &wr[n], &sge[n]);
+			if (ends < 0) return -1;
+			n++;
+			wf_number(v, l, q, &wr[n - 1], ends ? WF_WR_DATA : WF_WR_PART, first, ends || n == room);
+		}
+		if (wf_post(l, q, wr, n) < 0) return -1;
+		if (!ends) continue;
+		wf_put(v->share, wf_get(v->share) + 1);
+		wf_put(v->entry, 0u), wf_put(v->offset, 0u);
+		if (wf_get(v->share) < wf_get(v->shares)) continue;
+		wf_put(c->tx_head, wf_get(c->tx_head) + wf_get(v->n));
+		wf_put(v->shares, 0u);
+	}
+	return 0;
+}
+
+/* ---- flushes: a read behind the data, on every device ---- */
+
+static int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
+	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
+		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
+		struct wf_req* r = &c->req[slot];
+		for (uint32_t d; (d = wf_get(r->cursor)) < wf_get(v->flushes); wf_put(r->cursor, d + 1)) {
+			struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
+			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
+			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
+			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(v->lkey[d])};
+			struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)d << 54 | (uint64_t)slot << 30, .sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED, .wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
+			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
+			int rc = qp->context->ops.post_send(qp, &wr, &bad);
+			if (rc) return wf_post_failed(d, "ibv_post_send of a flush", rc);
+			wf_put(v->reads[d], wf_get(v->reads[d]) + 1);
+			wf_put(v->open[d], wf_get(v->open[d]) + 1);
+		}
+		wf_put(c->tx_head, wf_get(c->tx_head) + 1);
+		wf_put(c->unsent, wf_get(c->unsent) - 1);
+	}
+	return 0;
+}
+
+static int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, void** request) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
+	uint32_t slot, tail = wf_get(c->tx_tail);
+	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
+	struct wf_req* r = wf_take(c, &slot);
+	if (!r) return wf_raise(WF_FAULT_INTERNAL, "no request slot for a flush", 0, 0, WF_REQUESTS, 0);
+	if (wf_buffer(c, &r->e[0], data, size, 0, mhandle) < 0) {
+		wf_give(c, slot);
+		return -1;
+	}
+	wf_put(r->e[0].size, (uint32_t)size);
+	wf_put(r->n, 1u);
+	wf_put(r->left, 0u);
+	wf_put(r->seq, (uint64_t)0);
+	wf_put(r->cursor, 0u);
+	wf_put(r->frames, wf_get(v->flushes));
+	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
+	wf_put(c->tx[tail % WF_REQUESTS], slot);
+	wf_put(c->tx_tail, tail + 1);
+	wf_put(c->unsent, wf_get(c->unsent) + 1);
+	*request = wf_request(c, r, slot);
+	return wf_verbs_reads(c, v);
+}
+
+static int wf_verbs_send(struct wf_comm* c, struct wf_lane* l) {
+	(void)l;
+	return wf_get(c->kind) == WF_KIND_SEND ? wf_verbs_data(c, wf_verbs_of(c)) : wf_verbs_reads(c, wf_verbs_of(c));
+}
+
+/* ---- completions ---- */
+
+/* An immediate came: one share of a group. Shares that came before are ignored. */
+static int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_t bytes) {
+	uint64_t tail = wf_get(c->tail_seq), seq = tail + ((imm >> 20) - tail) % 4096;
+	uint32_t shares = (imm >> 15 & 31) + 1, share = imm >> 10 & 31, kind = imm >> 8 & 3;
+	if (wf_get(c->kind) != WF_KIND_RECV) return wf_verbs_wrong(lane, seq, "immediate on a send comm", 0, imm);
+	if (seq >= wf_get(c->cts_out)) return wf_verbs_wrong(lane, seq, "no receive has this seq", tail, imm >> 20);
+	uint32_t slot = wf_get(c->group[seq % WF_LINES]);
+	if (slot & WF_GROUP_DONE) return 0;
+	struct wf_req* r = &c->req[slot];
+	uint32_t n = wf_get(r->n), came = wf_get(r->cursor);
+	if (!came) wf_put(r->entry, shares);
+	if (share >= shares || shares != wf_get(r->entry)) return wf_verbs_wrong(lane, seq, "share of a message", wf_get(r->entry), shares << 8 | share);
+	if (came >> share & 1) return 0;
+	if (kind == WF_IMM_RECORD && !share) {
+		struct wf_record* record = (struct wf_record*)(void*)&c->ring[wf_get(r->line) % WF_LINES];
+		if (wf_get(record->seq) != seq || wf_get(record->n) != n) return wf_verbs_wrong(lane, seq, "record of another group", n, wf_get(record->n));
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t size = wf_get(record->size[i]);
+			if (size > wf_get(r->e[i].cap)) return wf_verbs_wrong(lane, seq, "message larger than its receive", wf_get(r->e[i].cap), size);
+			wf_put(r->e[i].size, size);
+		}
+	} else if (kind != WF_IMM_DATA || (!share && (shares > 1 || n > 1))) {
+		return wf_verbs_wrong(lane, seq, "immediate of a share", n, imm);
+	} else if (!share) {
+		if (bytes > wf_get(r->e[0].cap)) return wf_verbs_wrong(lane, seq, "message larger than its receive", wf_get(r->e[0].cap), bytes);
+		wf_put(r->e[0].size, bytes);
+	}
+	came |= 1u << share;
+	wf_put(r->cursor, came);
+	if (came != (uint32_t)((1ull << shares) - 1)) return 0;
+	wf_put(r->left, 0u);
+	wf_put(r->frames, 1u);
+	wf_arrived(c, slot);
+	return 0;
+}
+
+/* A signaled request of ours is complete, and all before it on its lane. */
+static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
+	uint32_t kind = (uint32_t)(id >> 60), slot = (uint32_t)(id >> 30) % WF_REQUESTS, lane = (uint32_t)(id >> 54 & 63) % WF_LANES;
+	struct wf_lane* l = &c->lanes[lane];
+	struct wf_req* r = &c->req[slot];
+	uint32_t d = kind == WF_WR_READ ? lane % WF_DEVICES : wf_get(v->qp[lane].device);
+	wf_put(v->open[d], wf_get(v->open[d]) - 1);
+	if (kind == WF_WR_READ) wf_put(v->reads[d], wf_get(v->reads[d]) - 1);
+	else wf_put(l->completed, wf_get(l->completed) + (((uint32_t)id + 1 - wf_get(l->completed)) & 0x3fffffff));
+	if (kind != WF_WR_DATA && kind != WF_WR_READ) return;
+	wf_put(r->frames, wf_get(r->frames) - 1);
+	if (wf_get(r->frames)) return;
+	if (kind == WF_WR_READ) {
+		wf_put(r->state, (uint32_t)WF_REQ_DONE);
+		return;
+	}
+	for (uint32_t next; slot != WF_NONE; slot = next) {
+		next = wf_get(c->req[slot].next);
+		wf_sent(c, slot);
+	}
+}
+
+/* Posts the lane's receives again. They have no buffers: an immediate is all they take. */
+static int wf_refill(struct wf_lane* l, struct wf_qp* q) {
+	struct ibv_recv_wr wr[WF_BATCH], *bad;
+	struct ibv_qp* qp = wf_ibv(wf_get(q->qp));
+	for (uint32_t due; (due = wf_get(q->due)); ) {
+		uint32_t n = due < WF_BATCH ? due : WF_BATCH;
+		for (uint32_t i = 0; i < n; i++) wr[i] = (struct ibv_recv_wr){.wr_id = wf_wr_id(WF_WR_RECV, l, 0, 0), .next = i + 1 < n ? &wr[i + 1] : NULL};
+		int rc = qp->context->ops.post_recv(qp, wr, &bad);
+		if (rc) return rc;
+		wf_put(q->due, due - n);
+	}
+	return 0;
+}
+
+/* Takes in what a device's queue has. What completes beside an error still counts; flushed requests are not its cause. */
+static int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d, uint32_t polls) {
+	struct ibv_cq* cq = (struct ibv_cq*)(uintptr_t)wf_get(v->cq[d]);
+	struct ibv_wc wc[WF_BATCH], bad = {.status = IBV_WC_SUCCESS};
+	uint32_t refill = 0;
+	int got = WF_BATCH, rc = 0, post = 0;
+	while (got == WF_BATCH && polls--) {
+		got = cq->context->ops.poll_cq(cq, WF_BATCH, wc);
+		if (wf_unlikely(got < 0)) return wf_post_failed(d, "ibv_poll_cq", -got);
+		for (int i = 0; i < got; i++) {
+			uint32_t lane = (uint32_t)(wc[i].wr_id >> 54 & 63) % WF_LANES;
+			if (wf_unlikely(wc[i].status != IBV_WC_SUCCESS)) {
+				if (bad.status == IBV_WC_SUCCESS || (bad.status == IBV_WC_WR_FLUSH_ERR && wc[i].status != IBV_WC_WR_FLUSH_ERR)) bad = wc[i];
+				polls += polls < WF_POLLS; /* the cause may be behind */
+			} else if (wc[i].wr_id >> 60 != WF_WR_RECV) {
+				wf_completed(c, v, wc[i].wr_id);
+			} else {
+				wf_put(v->qp[lane].due, wf_get(v->qp[lane].due) + 1);
+				refill |= 1u << lane;
+				if (wf_unlikely(!(wc[i].wc_flags & IBV_WC_WITH_IMM))) rc = wf_verbs_wrong(lane, 0, "message without immediate", 0, wc[i].byte_len);
+				else if (rc >= 0) rc = wf_share_came(c, lane, ntohl(wc[i].imm_data), wc[i].byte_len);
+			}
+		}
+	}
+	for (; refill && !post; refill &= refill - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(refill);
+		if ((post = wf_refill(&c->lanes[lane], &v->qp[lane]))) rc = wf_post_failed(lane, "ibv_post_recv", post);
+	}
+	if (wf_likely(bad.status == IBV_WC_SUCCESS)) return rc;
+	wf_raise(WF_FAULT_COMPLETION, "completion", (int)bad.status, 0, bad.wr_id, bad.vendor_err);
+	wf_self->fault.lane = (uint32_t)(bad.wr_id >> 54 & 63);
+	return -1;
+}
+
+static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	uint32_t send = wf_get(c->kind) == WF_KIND_SEND;
+	for (uint32_t d = 0; d < wf_get(v->devices); d++)
+		if ((!send || wf_get(v->open[d])) && wf_get(v->cq[d]) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
+	return wf_get(c->tx_head) != wf_get(c->tx_tail) ? wf_verbs_send(c, l) : 0;
+}
+
+/* ---- CTS, from the receiver ---- */
+
+/* Writes the CTS lines of [cts_out, next_seq), a request a group. 0: all are posted, 1: some are left. */
+static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	struct wf_qp* q = &v->qp[0];
+	uint64_t seq = wf_get(c->cts_out), next = wf_get(c->next_seq);
+	uint32_t quarter = wf_get(q->depth) / 4;
+	struct ibv_send_wr wr[WF_BATCH];
+	struct ibv_sge sge[WF_BATCH];
+	if (wf_get(c->kind) != WF_KIND_RECV || seq == next) return 0;
+	if (!wf_room(l, q) && wf_poll(c, v, wf_get(q->device), 1) < 0) return -1;
+	for (uint32_t n; seq < next && wf_room(l, q); wf_put(c->cts_out, seq)) {
+		for (n = 0; n < WF_BATCH && seq < next && wf_room(l, q); n++, seq++) {
+			uint32_t slot = wf_get(c->group[seq % WF_LINES]), line = wf_get(c->req[slot].line) % WF_LINES, group = wf_get(c->req[slot].n);
+			for (uint32_t i = 0; i < group; i++) {
+				struct wf_entry* e = &c->req[slot].e[i];
+				struct wf_cts_line* out = &c->out[line + i];
+				struct wf_mr* mr = wf_get(e->cap) ? wf_mr_lookup(wf_get(e->mr)) : NULL;
+				if (wf_unlikely(!mr && wf_get(e->cap))) return wf_raise(WF_FAULT_INTERNAL, "memory of a posted receive is gone", 0, seq, 0, 0);
+				wf_put(out->addr, wf_get(e->data));
+				wf_put(out->size, (uint64_t)wf_get(e->cap));
+				for (uint32_t d = 0; d < WF_DEVICES; d++) wf_put(out->rkey[d], mr ? wf_get(mr->rkey[d]) : 0);
+				wf_put(out->tag, wf_get(e->tag));
+				wf_put(out->n_i, group << 16 | i);
+				wf_put(out->seq, seq);
+			}
+			wr[n] = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE};
+			wf_line_wr(c, q, &wr[n], &sge[n], line, group * (uint32_t)sizeof *c->out);
+			wf_number(v, l, q, &wr[n], WF_WR_CTS, slot, wf_get(q->silent) + 1 >= quarter);
+		}
+		if (wf_post(l, q, wr, n) < 0) return -1;
+	}
+	return seq < next;
+}
+
+/* ---- attach, detach ---- */
+
+static const struct wf_lane_ops wf_verbs_ops = {
+	.send = wf_verbs_send,
+	.progress = wf_verbs_progress,
+	.flush = wf_verbs_flush,
+	.land = wf_verbs_land,
+};
+
+int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	*v = (struct wf_verbs){.peer = p->peer, .devices = p->devices, .flushes = p->flushes, .flush_depth = p->flush_depth, .flush_always = p->flush_always,
+		.width = p->width, .stripe_min = p->stripe_min, .ar_threshold = p->ar_threshold};
+	for (uint32_t d = 0; d < WF_DEVICES; d++) {
+		v->flush[d] = p->flush_qp[d];
+		v->lkey[d] = p->lkey[d], v->rkey[d] = p->rkey[d], v->peer_key[d] = p->peer_key[d];
+	}
+	for (uint32_t i = 0; i < p->lanes; i++) {
+		const struct wf_verbs_lane* from = &p->lane[i];
+		v->qp[i] = (struct wf_qp){.qp = from->qp, .device = from->device, .peer_device = from->peer_device, .depth = from->send_depth,
+			.inline_size = from->inline_size, .most = from->max_message ? from->max_message : WF_SIZE_MAX};
+		v->cq[from->device] = from->cq;
+		if (wf_get(c->kind) == WF_KIND_RECV) v->qp[i].due = from->recv_depth;
+		struct wf_lane* l = &c->lanes[i];
+		memset(l, 0, sizeof *l);
+		wf_put(l->index, i);
+		int rc = wf_refill(l, &v->qp[i]);
+		if (rc) return rc;
+	}
+	wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
+	wf_store(c->nlanes, p->lanes);
+	return 0;
+}
+
+void wf_verbs_detach(struct wf_comm* c) { wf_store(c->nlanes, 0u); }
+
+/* On whatever thread: faults of what is found are not news to who asks. */
+void wf_verbs_drain(struct wf_comm* c) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	struct wf_thread *self = wf_self, scratch = {.used = 1};
+	if (!wf_get(c->nlanes)) return;
+	wf_self = &scratch;
+	for (uint32_t d = 0; d < wf_get(v->devices); d++)
+		if (wf_get(v->cq[d])) wf_poll(c, v, d, 1u << 16);
+	wf_self = self;
+}
