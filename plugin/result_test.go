@@ -3,7 +3,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"os"
 	"testing"
 	"time"
 
