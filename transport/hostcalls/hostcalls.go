@@ -20,10 +20,29 @@ static int call_irecv(uintptr_t comm, int n, uintptr_t* data, size_t* sizes, int
 }
 
 static int call_test(uintptr_t req, int* done, int* sizes) { return weft_test((void*)req, done, sizes); }
+
+static int call_iflush(uintptr_t comm, uintptr_t data, int size, uintptr_t mh, uintptr_t* req) {
+	return weft_iflush((void*)comm, 1, (void*[]){(void*)data}, &size, (void*[]){(void*)mh}, (void**)req);
+}
+
+static __thread struct wf_fault last;
+
+static int keep_fault(uint64_t cookie, const struct wf_fault* f) {
+	(void)cookie;
+	last = *f;
+	return 100 + (int)f->kind;
+}
+
+static const struct wf_upcalls keeper = {.fault = keep_fault};
+
+static const struct wf_upcalls* upcalls(void) { return &keeper; }
+static struct wf_fault last_fault(void) { return last; }
 */
 import "C"
 
 import (
+	"unsafe"
+
 	_ "weft/transport/fastpath" // the executor itself
 )
 
@@ -64,4 +83,33 @@ func Test(request uintptr) (done bool, sizes [8]int32, code int32) {
 		sizes[i] = int32(s[i])
 	}
 	return d != 0, sizes, int32(rc)
+}
+
+// Iflush asks for the data of one receive to be visible; a request of 0 means
+// that it is.
+func Iflush(comm uintptr, b Buf) (request uintptr, code int32) {
+	var r C.uintptr_t
+	rc := C.call_iflush(C.uintptr_t(comm), C.uintptr_t(b.Addr), C.int(b.Size), C.uintptr_t(b.Handle), &r)
+	return uintptr(r), int32(rc)
+}
+
+// Fault is what the executor raised.
+type Fault struct {
+	Kind, Lane, Entry uint32
+	Err               int32
+	Seq, Want, Got    uint64
+	Where             string
+}
+
+// Upcalls is a table (*C.struct_wf_upcalls) that keeps the last fault of a
+// thread and answers 100 more than its kind.
+func Upcalls() unsafe.Pointer { return unsafe.Pointer(C.upcalls()) }
+
+// LastFault is the last one raised on this thread.
+func LastFault() Fault {
+	f := C.last_fault()
+	return Fault{
+		Kind: uint32(f.kind), Lane: uint32(f.lane), Entry: uint32(f.entry), Err: int32(f.err), Seq: uint64(f.seq),
+		Want: uint64(f.want), Got: uint64(f.got), Where: C.GoString(f.where),
+	}
 }

@@ -1,0 +1,194 @@
+package verbs
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
+	"weft/transport/hostcalls"
+	"weft/transport/rdma"
+)
+
+// laneConfig is how a test's connection is made.
+type laneConfig struct {
+	lanes, width       int
+	stripeMin, above   uint32
+	depth, inline      int
+	most               uint32 // bytes of one work request
+	flush, flushAlways bool
+	size               int // of either side's memory; 0: 4 MiB
+	kind               rdma.MemKind
+	hideInline         bool // tell the lanes that nothing fits inline
+}
+
+// laneSide is one end: devices simA and simB, or the other way round.
+type laneSide struct {
+	comm    *fastpath.Comm
+	handle  uintptr
+	mr      uintptr
+	mem     []byte
+	pds     [2]*PD
+	cqs     [2]*CQ
+	qps     []*QP
+	flushes []*QP
+	regions []*Region
+	plan    fastpath.VerbsPlan
+}
+
+func (s *laneSide) buf(off, size int, tag int32) hostcalls.Buf {
+	return hostcalls.Buf{Addr: uintptr(unsafe.Pointer(&s.mem[off])), Size: uint64(size), Tag: tag, Handle: s.mr}
+}
+
+// ring is what the peer writes into, as the peer writes it: behind the lanes' back.
+func (s *laneSide) ring() []byte {
+	addr, size := s.comm.Shared()
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// laneEnds makes a send comm and a receive comm over queue pairs, before they are connected.
+func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
+	t.Helper()
+	const device = 300
+	var sides [2]*laneSide
+	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
+		s := &laneSide{comm: must(fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i), Upcalls: hostcalls.Upcalls()}))}
+		sides[i] = s
+		if c.size == 0 {
+			c.size = 4 << 20
+		}
+		s.mem = must(unix.Mmap(-1, 0, c.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON))
+		m := fastpath.MR{Device: device, Addr: uintptr(unsafe.Pointer(&s.mem[0])), Base: uintptr(unsafe.Pointer(&s.mem[0])), Length: uint64(c.size), Kind: 1}
+		addr, size := s.comm.Shared()
+		for d := range 2 {
+			pd := must(p.Devices()[(d+i)%2].AcquirePD())
+			s.pds[d], s.cqs[d] = pd, must(pd.NewCQ(4096))
+			shared := must(pd.Register(memory(t, addr, size), AccessCTS))
+			data := must(pd.Register(memory(t, m.Addr, m.Length), AccessData))
+			s.regions = append(s.regions, shared, data)
+			m.Keys = append(m.Keys, fastpath.Keys{LKey: data.LKey, RKey: data.RKey})
+			s.plan.Keys = append(s.plan.Keys, fastpath.Keys{LKey: shared.LKey, RKey: shared.RKey})
+			if c.flush {
+				q := must(p.Devices()[(d+i)%2].NewQP(pd, QPConfig{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: 2, RecvDepth: 1, Access: RemoteRead}))
+				gid := q.Device().GIDs()[0]
+				if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil {
+					t.Fatal(err)
+				}
+				s.flushes = append(s.flushes, q)
+				s.plan.Flush = append(s.plan.Flush, fastpath.VerbsFlush{QP: q.Pointer(), CQ: s.cqs[d].Pointer(), Depth: q.SendDepth})
+			}
+		}
+		s.mr = must(fastpath.RegisterMR(m))
+		for l := range c.lanes {
+			d := l % 2
+			q := must(p.Devices()[(d+i)%2].NewQP(s.pds[d], QPConfig{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: c.depth, RecvDepth: 256, Inline: c.inline}))
+			inline := q.Inline
+			if c.hideInline {
+				inline = 0
+			}
+			s.qps = append(s.qps, q)
+			s.plan.Lanes = append(s.plan.Lanes, fastpath.VerbsLane{QP: q.Pointer(), CQ: s.cqs[d].Pointer(), Device: d, PeerDevice: d,
+				SendDepth: min(q.SendDepth, c.depth), RecvDepth: q.RecvDepth, Inline: inline, MaxMessage: c.most})
+		}
+		s.plan.Width, s.plan.StripeMin, s.plan.ARThreshold, s.plan.FlushAlways = c.width, c.stripeMin, c.above, c.flushAlways
+	}
+	tx, rx = sides[0], sides[1]
+	t.Cleanup(func() {
+		for _, s := range sides {
+			_ = s.comm.Close()
+			for _, q := range append(s.qps, s.flushes...) {
+				if err := q.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			fastpath.DetachVerbs(s.comm)
+			if _, err := fastpath.DeregisterMR(s.mr, 1); err != nil {
+				t.Error(err)
+			}
+			for _, r := range s.regions {
+				_ = r.Release()
+			}
+			for d := range 2 {
+				_, _ = s.cqs[d].Close(), s.pds[d].Release()
+			}
+			s.comm.Free()
+			_ = unix.Munmap(s.mem)
+		}
+	})
+	return tx, rx
+}
+
+// laneConnected connects them too.
+func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
+	t.Helper()
+	tx, rx = laneEnds(t, p, c)
+	for i, s := range []*laneSide{tx, rx} {
+		other := []*laneSide{rx, tx}[i]
+		addr, _ := other.comm.Shared()
+		s.plan.Peer = uint64(addr)
+		for _, k := range other.plan.Keys {
+			s.plan.PeerKeys = append(s.plan.PeerKeys, k.RKey)
+		}
+		if err := fastpath.AttachVerbs(s.comm, &s.plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range c.lanes {
+		for j, s := range []*laneSide{tx, rx} {
+			q, peer := s.qps[i], []*laneSide{rx, tx}[j].qps[i]
+			l, r, _ := PairGIDs(q.Device().GIDs(), peer.Device().GIDs())
+			if err := q.Connect(t.Context(), Path{GID: l, Peer: peer.Local(r)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tx.handle, rx.handle = tx.comm.Open(), rx.comm.Open()
+	return tx, rx
+}
+
+// laneFinish tests requests in turns until all are done; their sizes, or the first code.
+func laneFinish(t *testing.T, requests ...uintptr) (sizes [][8]int32, code int32) {
+	t.Helper()
+	sizes = make([][8]int32, len(requests))
+	deadline := time.Now().Add(30 * time.Second)
+	for left := len(requests); left > 0; {
+		for i, r := range requests {
+			if r == 0 {
+				continue
+			}
+			done, s, rc := hostcalls.Test(r)
+			if rc != 0 {
+				return sizes, rc
+			}
+			if done {
+				sizes[i], requests[i] = s, 0
+				left--
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests do not end", left)
+		}
+	}
+	return sizes, 0
+}
+
+// laneSend repeats a send until it is taken, or fails.
+func laneSend(t *testing.T, s *laneSide, b hostcalls.Buf) (request uintptr, code int32) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); request == 0 && code == 0; {
+		request, code = hostcalls.Isend(s.handle, b)
+		if time.Now().After(deadline) {
+			t.Fatal("isend is never taken")
+		}
+	}
+	return request, code
+}
