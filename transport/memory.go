@@ -5,6 +5,7 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
+	"weft/transport/wire"
 )
 
 // memory is one registration. It belongs to a comm, and lives no longer.
@@ -48,7 +49,8 @@ func (r *registration) giveBack() {
 func (c *Comm) register(m *memory, kind rdma.MemKind) (uintptr, error) {
 	m.comm = c
 	mrs.add(func(id uint64) *memory { m.cookie = id; return m })
-	h, err := fastpath.RegisterMR(uint32(c.dev.Index), m.addr, m.base, m.size, uint32(kind), m.cookie)
+	h, err := fastpath.RegisterMR(fastpath.MR{Device: c.carrier.device(), Addr: m.addr, Base: m.base, Length: m.size,
+		Kind: uint32(kind), Cookie: m.cookie, Keys: m.keys})
 	if err != nil {
 		mrs.take(m.cookie)
 		m.giveBack()
@@ -87,11 +89,13 @@ func (c *Comm) DeregMr(h uintptr) error {
 	owner.mu.Unlock()
 	cut := rdma.Errorf(rdma.Misuse, "deregMr", "%d bytes at %#x were deregistered while a request used them", m.size, m.addr).
 		On(c.dev.Name).With(c.peer)
+	waitForFences()
 	users, err := fastpath.DeregisterMR(h, c.code(cut))
 	for _, fp := range users {
 		if u, ok := comms.get(fp.Cookie()); ok {
 			u.note(cut)
 			u.carrier.fence()
+			u.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: cut.Err.Error()} })
 		}
 	}
 	if err != nil { // a thread may still be inside the memory: leave the mapping
