@@ -1,9 +1,15 @@
 package transport
 
-import "weft/transport/rdma"
+import (
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+)
 
 // carrier is what moves the bytes of one comm: TCP streams, or queue pairs.
 type carrier interface {
+	// id names the comm, and device the place whose memory it may use, to the executor.
+	id() uint64
+	device() uint32
 	// open gives c its slab with the lanes attached. When it fails the slab is
 	// gone, and what the carrier was made of is the caller's still.
 	open(c *Comm) error
@@ -16,6 +22,8 @@ type carrier interface {
 	// or writes the host's memory for it any more. fenceLater does not wait.
 	fence()
 	fenceLater()
+	// drain takes in what has arrived, so that it is done whatever follows.
+	drain()
 	// streams is what the kernel says of a comm that goes on without its control
 	// connection; false for a carrier that does not.
 	streams() (streamState, bool)
@@ -24,10 +32,13 @@ type carrier interface {
 	// shut takes over a closed comm, in the background; busy when requests were
 	// outstanding. m may be nil.
 	shut(m *member, busy bool)
+	// left says that the peer has closed its side of c, which is open here.
+	left(c *Comm)
 }
 
 // registration is memory as a carrier reaches it.
 type registration struct {
-	base    uintptr // where this process reaches the first byte
-	release func()  // nil: nothing to give back
+	base    uintptr         // where this process reaches the first byte
+	keys    []fastpath.Keys // one per device of the comm; none on TCP
+	release func()          // nil: nothing to give back
 }

@@ -14,12 +14,13 @@ import (
 
 // tcpCarrier moves bytes through streams that the executor pumps.
 type tcpCarrier struct {
-	ctx   *Context
-	dev   *Device
-	fp    *fastpath.Comm
-	conns []*conn // until open
-	mtu   int
-	facts tcp.Facts
+	ctx    *Context
+	dev    *Device
+	cookie uint64
+	fp     *fastpath.Comm
+	conns  []*conn // until open
+	mtu    int
+	facts  tcp.Facts
 
 	mu  sync.Mutex
 	fds []int // of the streams, until close; protected by mu
@@ -27,12 +28,25 @@ type tcpCarrier struct {
 
 // overTCP is the carrier of a finished handshake's connections.
 func overTCP(x *Context, dev *Device, conns []*conn) *tcpCarrier {
-	return &tcpCarrier{ctx: x, dev: dev, conns: conns}
+	return &tcpCarrier{ctx: x, dev: dev, cookie: comms.reserve(), conns: conns}
+}
+
+func (t *tcpCarrier) id() uint64 { return t.cookie }
+
+// overTCPOnly keeps memory of a comm that fell back to TCP from the comms of
+// the same device that RDMA carries: it has no keys.
+const overTCPOnly = 1 << 16
+
+func (t *tcpCarrier) device() uint32 {
+	if t.dev.Verbs != nil {
+		return uint32(t.dev.Index) | overTCPOnly
+	}
+	return uint32(t.dev.Index)
 }
 
 func (t *tcpCarrier) open(c *Comm) error {
 	var err error
-	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: uint32(c.dev.Index), Cookie: c.cookie, Upcalls: upcalls()})
+	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: t.device(), Cookie: c.cookie, Upcalls: upcalls()})
 	if err != nil {
 		return fmt.Errorf("no memory for a connection: %w", err)
 	}
@@ -100,6 +114,7 @@ func (t *tcpCarrier) buffer(_ uintptr, size, offset uint64, fd int, _ rdma.MemKi
 // Sockets copy: a request that has ended for the host touches no memory of its.
 func (t *tcpCarrier) fence()      {}
 func (t *tcpCarrier) fenceLater() {}
+func (t *tcpCarrier) drain()      {}
 
 // streamState is what the kernel says of a comm's streams together.
 type streamState struct {
@@ -136,6 +151,9 @@ func (t *tcpCarrier) forget() {
 	t.fds = nil
 	t.mu.Unlock()
 }
+
+// The streams' own ends say that the peer has left.
+func (t *tcpCarrier) left(*Comm) {}
 
 // shut lets the streams drain, so that bytes with the kernel still arrive.
 func (t *tcpCarrier) shut(m *member, _ bool) {

@@ -33,7 +33,8 @@ type Comm struct {
 // fails, what c was made of is the caller's still.
 func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier) (*Comm, error) {
 	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by, mrs: map[*memory]struct{}{}}
-	comms.add(func(id uint64) *Comm { c.cookie = id; return c })
+	c.cookie = by.id()
+	comms.put(c.cookie, c)
 	if err := by.open(c); err != nil {
 		comms.take(c.cookie)
 		return nil, c.notOpened(err)
@@ -118,9 +119,9 @@ func (c *Comm) fail(err error) {
 	if !first {
 		return
 	}
+	c.carrier.fence()
 	c.fp.Fail(c.code(err))
 	rdma.Say(c.ctx.opts.Log, err)
-	c.carrier.fence()
 }
 
 func (c *Comm) code(err error) int32 {

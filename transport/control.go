@@ -47,7 +47,11 @@ func (s *session) serve(b []byte) error {
 		if err != nil {
 			return err
 		}
-		s.withMember(m.Comm, func(mb *member) { mb.closed = true })
+		var c *Comm
+		s.withMember(m.Comm, func(mb *member) { mb.closed, c = true, mb.comm; mb.end() })
+		if c != nil {
+			c.carrier.left(c)
+		}
 	case wire.KindRefused:
 		m, err := wire.ParseRefused(b)
 		if err != nil {
@@ -99,9 +103,14 @@ func (s *session) onFailed(f *wire.Failed) {
 		Try("look at the peer's log")
 	var c *Comm
 	s.withMember(f.Comm, func(m *member) { m.failed, c = err, m.comm })
-	if c != nil {
-		c.fail(err)
+	if c == nil {
+		return
 	}
+	if _, ok := c.carrier.streams(); !ok {
+		go c.orphaned(err)
+		return
+	}
+	c.fail(err)
 }
 
 func (s *session) withMember(id uint64, do func(*member)) {
@@ -153,6 +162,7 @@ func (s *session) end(why *rdma.Error) {
 	var left []*Comm
 	for _, m := range s.members {
 		m.failed = why
+		m.end()
 		if m.comm != nil && !m.closed {
 			left = append(left, m.comm)
 		}
@@ -223,9 +233,9 @@ func watch(left []*Comm, why *rdma.Error) {
 	}
 }
 
-// orphaned ends a comm without streams whose peer's process is gone: what has
-// arrived is reported done, all else fails.
+// orphaned ends a comm without streams whose peer is gone: what has arrived is reported done, all else fails.
 func (c *Comm) orphaned(why *rdma.Error) {
 	defer rescue(c.ctx.opts.Log, "control connection", func(error) { c.fail(why) })
+	c.carrier.drain()
 	c.fail(why)
 }

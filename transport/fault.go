@@ -13,6 +13,7 @@ type fault struct {
 	kind      uint32
 	errno     syscall.Errno
 	entry     uint32
+	lane      uint32
 	seq       uint64
 	want, got uint64
 	where     string
@@ -36,6 +37,10 @@ func (c *Comm) fault(f *fault) int32 {
 		return c.code(err)
 	}
 	err := f.describe(c.verb(), c.dev.Name, c.peer)
+	v, overVerbs := c.carrier.(*verbsCarrier)
+	if overVerbs {
+		err = v.explain(f, err)
+	}
 	c.mu.Lock()
 	if c.failed != nil {
 		first := c.failed
@@ -48,7 +53,8 @@ func (c *Comm) fault(f *fault) int32 {
 	c.failed = err
 	c.mu.Unlock()
 	rdma.Say(c.ctx.opts.Log, err)
-	if f.kind == faultProtocol || f.kind == faultInternal {
+	c.carrier.fenceLater()
+	if overVerbs || f.kind == faultProtocol || f.kind == faultInternal {
 		c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: err.Err.Error()} })
 	}
 	return c.code(err)

@@ -27,6 +27,7 @@ type reaper struct {
 	streams map[int]*draining // by descriptor
 	order   []*draining       // by deadline; entries already gone have fd -1
 	running bool
+	others  int  // comms that end without streams
 	sink    []byte // where discarded bytes go; not on a stack, which would have to grow
 }
 
@@ -70,10 +71,18 @@ func (r *reaper) add(fds []int, fp *fastpath.Comm) {
 	if owner.left == 0 {
 		fp.Free()
 	}
-	fastpath.SetReaping(len(r.streams))
+	fastpath.SetReaping(len(r.streams) + r.others)
 	if r.running {
 		unix.Write(r.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
+}
+
+// lingers counts comms that end elsewhere: process exit waits for them too.
+func (r *reaper) lingers(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.others += n
+	fastpath.SetReaping(len(r.streams) + r.others)
 }
 
 // start makes sure that the goroutine runs. Called with mu held.
@@ -151,7 +160,7 @@ func (r *reaper) reap(events []unix.EpollEvent) {
 			r.end(d)
 		}
 	}
-	fastpath.SetReaping(len(r.streams))
+	fastpath.SetReaping(len(r.streams) + r.others)
 }
 
 // giveUp closes everything at once, after a defect: a new goroutine serves
@@ -163,7 +172,7 @@ func (r *reaper) giveUp() {
 		r.end(d)
 	}
 	r.order = nil
-	fastpath.SetReaping(0)
+	fastpath.SetReaping(r.others)
 	r.stop()
 }
 
@@ -181,7 +190,7 @@ func (r *reaper) expire(now time.Time) time.Duration {
 			r.end(d)
 		}
 	}
-	fastpath.SetReaping(len(r.streams))
+	fastpath.SetReaping(len(r.streams) + r.others)
 	return 0
 }
 

@@ -24,6 +24,21 @@ func (r *registry[T]) add(make func(id uint64) T) T {
 	return v
 }
 
+// reserve answers a new id, for put.
+func (r *registry[T]) reserve() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	return r.last
+}
+
+// put stores v under a reserved id.
+func (r *registry[T]) put(id uint64, v T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byID[id] = v
+}
+
 func (r *registry[T]) get(id uint64) (T, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

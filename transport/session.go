@@ -50,7 +50,12 @@ type member struct {
 	closed  bool  // the peer closed it in good order
 	failed  error // it failed before it was built
 	gone    bool
+	over    chan struct{} // closed when the peer has closed it or the session has ended
+	once    sync.Once
 }
+
+// end says that the peer needs nothing of the comm any more.
+func (m *member) end() { m.once.Do(func() { close(m.over) }) }
 
 func (m *member) header() wire.Header { return wire.Header{Comm: m.id} }
 
@@ -75,7 +80,7 @@ func (s *session) join(id uint64) *member {
 	if s.ended != nil || s.members[id] != nil {
 		return nil
 	}
-	m := &member{session: s, id: id}
+	m := &member{session: s, id: id, over: make(chan struct{})}
 	s.members[id] = m
 	return m
 }

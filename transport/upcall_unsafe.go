@@ -42,7 +42,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	}()
 	c := lastCore.Load()
 	ft := fault{
-		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry),
+		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry), lane: uint32(f.lane),
 		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where),
 	}
 	if comm, ok := comms.get(uint64(cookie)); ok {
@@ -62,6 +62,8 @@ const (
 	faultArgument   = C.WF_FAULT_ARGUMENT
 	faultMR         = C.WF_FAULT_MR
 	faultInternal   = C.WF_FAULT_INTERNAL
+	faultCompletion = C.WF_FAULT_COMPLETION
+	faultPost       = C.WF_FAULT_POST
 )
 
 // newestABI stands for the table where none is known; the codes of misuse are

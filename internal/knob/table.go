@@ -43,6 +43,7 @@ const (
 	IBModifyRetryCnt
 	IBModifyRetrySleep
 	IBQPsPerConnection
+	Flush
 	Timeout
 	ConnectTimeout
 	AcceptTimeout
@@ -163,6 +164,8 @@ var table = [count]Spec{
 		Doc: "Milliseconds before the first retry; the n-th waits n times as long."},
 	IBQPsPerConnection: {Name: "NCCL_IB_QPS_PER_CONNECTION", Type: Number, Default: 1, Min: 1, Max: 128,
 		Doc: "Queue pairs of a connection that RDMA carries, as the connecting side has it; more than 32 are a warning, and 32 are used."},
+	Flush: {Name: "WEFT_FLUSH", Type: Choice, Choices: []string{"auto", "always", "never"},
+		Doc: "Whether iflush reads back what an RDMA receive brought, so that the GPU sees it. `auto` and unset: for GPU memory; `always`: for host memory too; `never`: the platform orders writes to GPU memory by itself."},
 	Timeout: {Name: "WEFT_TIMEOUT", Type: Seconds, Default: 10, Min: 1, Max: 3600,
 		Doc: "How long a peer may be silent on the control connection, and a close may drain, before it counts as gone. A stopped process is not gone: its kernel still answers."},
 	ConnectTimeout: {Name: "WEFT_CONNECT_TIMEOUT", Type: Seconds, Default: 60, Min: 1, Max: 86400,

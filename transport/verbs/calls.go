@@ -39,6 +39,10 @@ type calls struct {
 	queryECE  func(qp object) (ECE, syscall.Errno)
 	setECE    func(qp object, ece ECE) syscall.Errno
 
+	// postProof posts a signaled WRITE of 0 bytes; pollOne takes at most one completion.
+	postProof func(qp object, addr uint64, rkey uint32) syscall.Errno
+	pollOne   func(cq object) (c Completion, n int, errno syscall.Errno)
+
 	// getAsyncEvent answers EAGAIN when there is none: the descriptor does not block.
 	getAsyncEvent func(context object) (asyncEvent, syscall.Errno)
 	ackAsyncEvent func(event asyncEvent)

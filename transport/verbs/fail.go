@@ -85,3 +85,11 @@ func memlockAdvice() string {
 	return fmt.Sprintf("%s and the limit of locked memory (ulimit -l) is %d bytes: set it to unlimited, in limits.conf, with LimitMEMLOCK= of a service, or --ulimit memlock=-1 of a container",
 		have, limit.Cur)
 }
+
+// PostFailed is the error of a request that the library did not take; q may be nil.
+func PostFailed(call, dev string, errno syscall.Errno, q *QP) *rdma.Error {
+	if q == nil {
+		return fail(call, dev, errno, "")
+	}
+	return fail(call, dev, errno, "queue pair %d in state %v", q.Number, q.State())
+}

@@ -203,6 +203,17 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 		return qpAttr{mask: mask, state: QPState(raw.qp_state), port: uint8(raw.port_num), sqPSN: uint32(raw.sq_psn), rqPSN: uint32(raw.rq_psn)}, syscall.Errno(rc)
 	}
 	c.destroyQP = func(qp object) syscall.Errno { return syscall.Errno(C.weft_ibv_destroy_qp(v, C.uintptr_t(qp))) }
+	c.postProof = func(qp object, addr uint64, rkey uint32) syscall.Errno {
+		return syscall.Errno(C.weft_ibv_post_proof(C.uintptr_t(qp), C.uint64_t(addr), C.uint32_t(rkey)))
+	}
+	c.pollOne = func(cq object) (Completion, int, syscall.Errno) {
+		var state, vendor C.uint32_t
+		n := C.weft_ibv_poll_one(C.uintptr_t(cq), &state, &vendor)
+		if n < 0 {
+			return Completion{}, 0, syscall.EIO
+		}
+		return Completion{Status: uint32(state), Vendor: uint32(vendor)}, int(n), 0
+	}
 	c.queryECE = func(qp object) (ECE, syscall.Errno) {
 		var e C.struct_ibv_ece
 		rc := C.weft_ibv_query_ece(v, C.uintptr_t(qp), &e)
