@@ -122,8 +122,8 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 	while (!wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &c, &rc))
 		if (rc || sched_yield()) return rc;
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
-	while (last >= 0 && last < WF_GROUP && !sizes[last]) last--;
-	if (last >= 0 && last < WF_GROUP && ops->land && ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request) < 0) {
+	while (ops->land && last >= 0 && !sizes[last]) last--;
+	if (ops->land && last >= 0 && ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request) < 0) {
 		*request = NULL;
 		return wf_leave_fault(t, c, "iflush");
 	}

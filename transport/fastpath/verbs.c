@@ -18,57 +18,23 @@
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
 
-enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5 };
-enum wf_imm_kind { WF_IMM_DATA = 0, WF_IMM_RECORD = 1 };
-
-/* The sizes of a group, on the line of its first CTS. */
-struct wf_record {
-	uint64_t seq;
-	uint32_t n, size[WF_GROUP];
-};
-
-/* One queue pair. written by: owner */
-struct wf_qp {
-	uint64_t qp;
-	uint32_t device, peer_device, depth, inline_size, most;
-	uint32_t silent; /* requests posted since the last signaled one */
-	uint32_t due;    /* receives to post again */
-	uint32_t pad;
-};
-
-/* What the lanes of a comm share, in its area. written by: owner */
-struct wf_verbs {
-	uint64_t cq[WF_DEVICES], flush[WF_DEVICES];
-	uint64_t peer;
-	uint32_t devices, flushes, flush_depth, flush_always, width, stripe_min, ar_threshold;
-	uint32_t rotor;              /* first lane of the next group */
-	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
-	uint32_t reads[WF_DEVICES];  /* of those, reads */
-	uint32_t lkey[WF_DEVICES], rkey[WF_DEVICES], peer_key[WF_DEVICES];
-	/* the group at the head of tx; shares 0: not begun */
-	uint32_t shares, share, entry, offset, lane, n, plain, total;
-	struct wf_qp qp[WF_LANES];
-};
-
 _Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
 _Static_assert(WF_BATCH >= WF_GROUP, "a batch");
 
 static inline struct wf_verbs* wf_verbs_of(struct wf_comm* c) { return (struct wf_verbs*)(void*)c->area; }
 static inline struct ibv_qp* wf_ibv(uint64_t qp) { return (struct ibv_qp*)(uintptr_t)qp; }
 
+static int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
+	wf_raise(kind, where, err, seq, want, got);
+	wf_self->fault.lane = lane;
+	return -1;
+}
+
 static int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
-	wf_raise(WF_FAULT_PROTOCOL, where, 0, seq, want, got);
-	wf_self->fault.lane = lane;
-	return -1;
+	return wf_lane_fault(WF_FAULT_PROTOCOL, lane, where, 0, seq, want, got);
 }
 
-static int wf_post_failed(uint32_t lane, const char* where, int err) {
-	wf_raise(WF_FAULT_POST, where, err, 0, 0, 0);
-	wf_self->fault.lane = lane;
-	return -1;
-}
-
-/* ---- posting ---- */
+static int wf_post_failed(uint32_t lane, const char* where, int err) { return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0); }
 
 static inline uint64_t wf_wr_id(uint32_t kind, struct wf_lane* l, uint32_t slot, uint32_t number) {
 	return (uint64_t)kind << 60 | (uint64_t)(wf_get(l->index) & 63) << 54 | (uint64_t)(wf_get(l->epoch) & 255) << 46 | (uint64_t)slot << 30 | (number & 0x3fffffff);
@@ -119,10 +85,8 @@ static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first
 		before = r;
 	}
 	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), most = wf_get(v->qp[rotor].most), above = wf_get(v->ar_threshold);
-	wf_put(v->shares, shares);
-	wf_put(v->lane, rotor);
+	wf_put(v->shares, shares), wf_put(v->lane, rotor), wf_put(v->n, n);
 	wf_put(v->rotor, (rotor + shares) % lanes);
-	wf_put(v->n, n);
 	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= most && (!above || bytes <= above)));
 	wf_put(v->share, 0u), wf_put(v->entry, 0u), wf_put(v->offset, 0u);
 	wf_put(c->req[first].frames, shares);
@@ -153,23 +117,18 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 		if (len <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST) wr->send_flags = IBV_SEND_INLINE;
 		wr->wr.rdma.remote_addr = wf_get(c->ring[line + entry].addr) + from + offset;
 		wr->wr.rdma.rkey = wf_get(c->ring[line + entry].rkey[wf_get(q->peer_device)]);
-		wf_put(v->offset, offset + len);
-		wf_put(v->entry, entry);
+		wf_put(v->offset, offset + len), wf_put(v->entry, entry);
 		int last = wf_get(v->plain) || (share && entry == n - 1 && len == left && (!above || len <= above));
 		if (last) wf_imm(v, wr, seq, WF_IMM_DATA);
 		return last;
 	}
-	wf_put(v->entry, entry);
-	wf_put(v->offset, 0u);
+	wf_put(v->entry, entry), wf_put(v->offset, 0u);
 	wf_line_wr(c, q, wr, sge, line, WF_RECORD);
 	if (!share && !wf_get(v->plain)) {
 		struct wf_record* record = (struct wf_record*)(void*)&c->out[line];
-		wf_put(record->seq, seq);
-		wf_put(record->n, n);
+		wf_put(record->seq, seq), wf_put(record->n, n);
 		for (uint32_t i = 0; i < n; i++) wf_put(record->size[i], wf_get(c->req[wf_get(c->tx[(wf_get(c->tx_head) + i) % WF_REQUESTS])].e[0].size));
-	} else {
-		wr->sg_list = NULL, wr->num_sge = 0, wr->send_flags = 0;
-	}
+	} else wr->sg_list = NULL, wr->num_sge = 0, wr->send_flags = 0;
 	wf_imm(v, wr, seq, share || wf_get(v->plain) ? WF_IMM_DATA : WF_IMM_RECORD);
 	return 1;
 }
@@ -195,8 +154,7 @@ static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
 		}
 		if (wf_post(l, q, wr, n) < 0) return -1;
 		if (!ends) continue;
-		wf_put(v->share, wf_get(v->share) + 1);
-		wf_put(v->entry, 0u), wf_put(v->offset, 0u);
+		wf_put(v->share, wf_get(v->share) + 1), wf_put(v->entry, 0u), wf_put(v->offset, 0u);
 		if (wf_get(v->share) < wf_get(v->shares)) continue;
 		wf_put(c->tx_head, wf_get(c->tx_head) + wf_get(v->n));
 		wf_put(v->shares, 0u);
@@ -220,11 +178,9 @@ static int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
 			int rc = qp->context->ops.post_send(qp, &wr, &bad);
 			if (rc) return wf_post_failed(d, "ibv_post_send of a flush", rc);
-			wf_put(v->reads[d], wf_get(v->reads[d]) + 1);
-			wf_put(v->open[d], wf_get(v->open[d]) + 1);
+			wf_put(v->reads[d], wf_get(v->reads[d]) + 1), wf_put(v->open[d], wf_get(v->open[d]) + 1);
 		}
-		wf_put(c->tx_head, wf_get(c->tx_head) + 1);
-		wf_put(c->unsent, wf_get(c->unsent) - 1);
+		wf_put(c->tx_head, wf_get(c->tx_head) + 1), wf_put(c->unsent, wf_get(c->unsent) - 1);
 	}
 	return 0;
 }
@@ -241,15 +197,11 @@ static int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mha
 		return -1;
 	}
 	wf_put(r->e[0].size, (uint32_t)size);
-	wf_put(r->n, 1u);
-	wf_put(r->left, 0u);
-	wf_put(r->seq, (uint64_t)0);
-	wf_put(r->cursor, 0u);
+	wf_put(r->n, 1u), wf_put(r->left, 0u), wf_put(r->seq, (uint64_t)0);
 	wf_put(r->frames, wf_get(v->flushes));
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 	wf_put(c->tx[tail % WF_REQUESTS], slot);
-	wf_put(c->tx_tail, tail + 1);
-	wf_put(c->unsent, wf_get(c->unsent) + 1);
+	wf_put(c->tx_tail, tail + 1), wf_put(c->unsent, wf_get(c->unsent) + 1);
 	*request = wf_request(c, r, slot);
 	return wf_verbs_reads(c, v);
 }
@@ -258,8 +210,6 @@ static int wf_verbs_send(struct wf_comm* c, struct wf_lane* l) {
 	(void)l;
 	return wf_get(c->kind) == WF_KIND_SEND ? wf_verbs_data(c, wf_verbs_of(c)) : wf_verbs_reads(c, wf_verbs_of(c));
 }
-
-/* ---- completions ---- */
 
 /* An immediate came: one share of a group. Shares that came before are ignored. */
 static int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_t bytes) {
@@ -291,8 +241,7 @@ static int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_
 	came |= 1u << share;
 	wf_put(r->cursor, came);
 	if (came != (uint32_t)((1ull << shares) - 1)) return 0;
-	wf_put(r->left, 0u);
-	wf_put(r->frames, 1u);
+	wf_put(r->left, 0u), wf_put(r->frames, 1u);
 	wf_arrived(c, slot);
 	return 0;
 }
@@ -309,11 +258,8 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	if (kind != WF_WR_DATA && kind != WF_WR_READ) return;
 	wf_put(r->frames, wf_get(r->frames) - 1);
 	if (wf_get(r->frames)) return;
-	if (kind == WF_WR_READ) {
-		wf_put(r->state, (uint32_t)WF_REQ_DONE);
-		return;
-	}
-	for (uint32_t next; slot != WF_NONE; slot = next) {
+	if (kind == WF_WR_READ) wf_put(r->state, (uint32_t)WF_REQ_DONE);
+	for (uint32_t next; kind == WF_WR_DATA && slot != WF_NONE; slot = next) {
 		next = wf_get(c->req[slot].next);
 		wf_sent(c, slot);
 	}
@@ -362,9 +308,7 @@ static int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d, uint32_t p
 		if ((post = wf_refill(&c->lanes[lane], &v->qp[lane]))) rc = wf_post_failed(lane, "ibv_post_recv", post);
 	}
 	if (wf_likely(bad.status == IBV_WC_SUCCESS)) return rc;
-	wf_raise(WF_FAULT_COMPLETION, "completion", (int)bad.status, 0, bad.wr_id, bad.vendor_err);
-	wf_self->fault.lane = (uint32_t)(bad.wr_id >> 54 & 63);
-	return -1;
+	return wf_lane_fault(WF_FAULT_COMPLETION, (uint32_t)(bad.wr_id >> 54 & 63), "completion", (int)bad.status, 0, bad.wr_id, bad.vendor_err);
 }
 
 static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
@@ -374,8 +318,6 @@ static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
 		if ((!send || wf_get(v->open[d])) && wf_get(v->cq[d]) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
 	return wf_get(c->tx_head) != wf_get(c->tx_tail) ? wf_verbs_send(c, l) : 0;
 }
-
-/* ---- CTS, from the receiver ---- */
 
 /* Writes the CTS lines of [cts_out, next_seq), a request a group. 0: all are posted, 1: some are left. */
 static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
@@ -395,12 +337,9 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 				struct wf_cts_line* out = &c->out[line + i];
 				struct wf_mr* mr = wf_get(e->cap) ? wf_mr_lookup(wf_get(e->mr)) : NULL;
 				if (wf_unlikely(!mr && wf_get(e->cap))) return wf_raise(WF_FAULT_INTERNAL, "memory of a posted receive is gone", 0, seq, 0, 0);
-				wf_put(out->addr, wf_get(e->data));
-				wf_put(out->size, (uint64_t)wf_get(e->cap));
+				wf_put(out->addr, wf_get(e->data)), wf_put(out->size, (uint64_t)wf_get(e->cap));
 				for (uint32_t d = 0; d < WF_DEVICES; d++) wf_put(out->rkey[d], mr ? wf_get(mr->rkey[d]) : 0);
-				wf_put(out->tag, wf_get(e->tag));
-				wf_put(out->n_i, group << 16 | i);
-				wf_put(out->seq, seq);
+				wf_put(out->tag, wf_get(e->tag)), wf_put(out->n_i, group << 16 | i), wf_put(out->seq, seq);
 			}
 			wr[n] = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE};
 			wf_line_wr(c, q, &wr[n], &sge[n], line, group * (uint32_t)sizeof *c->out);
@@ -411,13 +350,8 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	return seq < next;
 }
 
-/* ---- attach, detach ---- */
-
 static const struct wf_lane_ops wf_verbs_ops = {
-	.send = wf_verbs_send,
-	.progress = wf_verbs_progress,
-	.flush = wf_verbs_flush,
-	.land = wf_verbs_land,
+	.send = wf_verbs_send, .progress = wf_verbs_progress, .flush = wf_verbs_flush, .land = wf_verbs_land,
 };
 
 int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {

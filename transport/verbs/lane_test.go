@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand"
-	"runtime"
 	"testing"
 
 	"weft/transport/fastpath"
@@ -33,8 +32,6 @@ func laneProvider(t *testing.T) *Provider {
 		t.Fatal(err, log.Lines())
 	}
 	t.Cleanup(p.Close)
-	runtime.LockOSThread()
-	t.Cleanup(runtime.UnlockOSThread)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -9,7 +10,6 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/hostcalls"
-	"weft/transport/rdma"
 )
 
 // laneConfig is how a test's connection is made.
@@ -58,6 +58,8 @@ func must[T any](v T, err error) T {
 // laneEnds makes a send comm and a receive comm over queue pairs, before they are connected.
 func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 	t.Helper()
+	runtime.LockOSThread() // faults are kept per thread
+	t.Cleanup(runtime.UnlockOSThread)
 	const device = 300
 	var sides [2]*laneSide
 	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
