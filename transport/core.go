@@ -43,6 +43,7 @@ type Core struct {
 	outgoing   *slots // connects
 	incoming   *slots // first streams of comms, from frame 1 to lanes
 
+	manyLanes sync.Once     // a number of lanes that is cut is said once
 	nextComm  atomic.Uint64 // comm ids on the wire, for comms that this process connects
 	connSalt  uint32        // upper half of every connector state written by this core
 	nextState atomic.Uint32

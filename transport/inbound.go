@@ -27,8 +27,9 @@ type inbound struct {
 	conns   []*conn // by stream; protected by mu, as all below
 	missing int     // parts still to come
 	goMsg   wire.Go
-	member  *member // set by attach
-	over    bool    // finished or aborted
+	member  *member       // set by attach
+	verbs   *verbsCarrier // set by a go that takes up an offer: there are no further streams
+	over    bool          // finished or aborted
 }
 
 func newInbound(h *handshake, streams int) *inbound {
@@ -66,7 +67,7 @@ func (c *Core) findInbound(n wire.Nonce) *inbound {
 // join takes in stream index.
 func (in *inbound) join(index int, c *conn) error {
 	in.mu.Lock()
-	if in.over || index >= len(in.conns) || in.conns[index] != nil {
+	if in.over || in.verbs != nil || index >= len(in.conns) || in.conns[index] != nil {
 		in.mu.Unlock()
 		return fmt.Errorf("stream %d of %d, given twice, or too late", index, len(in.conns))
 	}
@@ -90,15 +91,34 @@ func (in *inbound) attach(m *member) error {
 	return nil
 }
 
-// goes takes in the connecting side's go.
-func (in *inbound) goes(m wire.Go, c *conn) {
+// patience gives a comm that tries one more way the full time for it.
+func (in *inbound) patience() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.over {
+		in.deadline.Reset(in.core.timeout)
+	}
+}
+
+// goes takes in the connecting side's go, and v unless it is nil.
+func (in *inbound) goes(m wire.Go, c *conn, v *verbsCarrier) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
 		c.Close()
+		if v != nil {
+			v.discard()
+		}
 		return
 	}
-	in.goMsg = m
+	in.goMsg, in.verbs = m, v
+	if v != nil {
+		for _, k := range in.conns[1:] {
+			if k == nil {
+				in.missing--
+			}
+		}
+	}
 	in.part()
 }
 
@@ -129,10 +149,13 @@ func (in *inbound) abort(why error) {
 		return
 	}
 	in.over = true
-	conns, m := in.conns, in.member
+	conns, m, v := in.conns, in.member, in.verbs
 	in.mu.Unlock()
 	in.forget()
 	in.listener.end(in, arrival{})
+	if v != nil {
+		v.discard()
+	}
 	for _, c := range conns {
 		if c != nil {
 			c.Close()
@@ -163,9 +186,7 @@ func (in *inbound) finish() {
 		lost.err = err
 	}
 	l.end(in, lost)
-	for _, k := range in.conns {
-		k.Close()
-	}
+	in.drop()
 	in.member.session.tell(&wire.Failed{Header: in.member.header(), Reason: err.Error()})
 	in.member.session.leave(in.member)
 	rdma.Say(l.ctx.opts.Log, err)
@@ -178,22 +199,55 @@ func (in *inbound) build() (*Comm, error) {
 			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer).
 			Try("both hosts must run the same weft")
 	}
-	o := tcp.DataOptions(in.core.cfg.Knobs, l.ctx.opts.TrafficClass)
-	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
-	for _, k := range in.conns {
-		if err := k.apply(o); err != nil {
-			return nil, rdma.Errorf(rdma.Host, "accept", "%w", err).On(l.dev.Name).With(in.peer).
-				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
+	var via carrier
+	if in.verbs != nil {
+		for _, k := range in.conns {
+			if k != nil {
+				k.Close()
+			}
 		}
+		via = in.verbs
+	} else {
+		if err := in.options(); err != nil {
+			return nil, err
+		}
+		via = overTCP(l.ctx, l.dev, in.conns)
 	}
-	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", overTCP(l.ctx, l.dev, in.conns))
+	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", via)
 	if err != nil {
 		return nil, err
 	}
+	in.verbs = nil // the comm's
 	c.attached(m)
 	if !own(l.ctx, l.ctx.owned.comms, c, struct{}{}) {
 		c.Close()
 		return nil, errFinalized("accept")
 	}
 	return c, nil
+}
+
+// options sets on all streams what a listening socket cannot give them.
+func (in *inbound) options() error {
+	o := tcp.DataOptions(in.core.cfg.Knobs, in.listener.ctx.opts.TrafficClass)
+	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
+	for _, k := range in.conns {
+		if err := k.apply(o); err != nil {
+			return rdma.Errorf(rdma.Host, "accept", "%w", err).On(in.listener.dev.Name).With(in.peer).
+				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
+		}
+	}
+	return nil
+}
+
+// drop ends what a comm that could not be built was to run on.
+func (in *inbound) drop() {
+	for _, k := range in.conns {
+		if k != nil {
+			k.Close()
+		}
+	}
+	if in.verbs != nil {
+		in.verbs.discard()
+		in.verbs = nil
+	}
 }

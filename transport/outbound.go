@@ -23,21 +23,44 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 	if err != nil {
 		return nil, err
 	}
+	c, err := k.carried(ctx, s, w, peer, streams, o)
+	if err != nil {
+		s.release()
+		return nil, err
+	}
+	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
+		c.Close()
+		return nil, errFinalized("connect")
+	}
+	return c, nil
+}
+
+// carried decides what carries the comm, and makes it.
+func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, streams int, o tcp.Options) (*Comm, error) {
+	name := endName(peer, w.conn)
+	v, err := k.offer(ctx, s, w, peer)
+	if err != nil {
+		return nil, err
+	}
+	if v != nil {
+		c, err := k.launch(ctx, s, w, name, v, wire.FlagVerbs)
+		if err != nil {
+			v.discard()
+			return nil, err
+		}
+		w.conn.Close()
+		return c, nil
+	}
 	conns, err := k.streams(ctx, w, streams, o)
 	if err == nil {
 		var c *Comm
-		if c, err = k.launch(ctx, s, w, endName(peer, w.conn), conns); err == nil {
-			if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
-				c.Close()
-				return nil, errFinalized("connect")
-			}
+		if c, err = k.launch(ctx, s, w, name, overTCP(k.ctx, k.dev, conns), 0); err == nil {
 			return c, nil
 		}
 	}
 	for _, c := range conns[min(1, len(conns)):] {
 		c.Close()
 	}
-	s.release()
 	return nil, err
 }
 
@@ -122,13 +145,13 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 }
 
 // launch attaches the comm to its session, says go and builds it.
-func (k *connector) launch(ctx context.Context, s *session, w *won, peer string, conns []*conn) (*Comm, error) {
+func (k *connector) launch(ctx context.Context, s *session, w *won, peer string, by carrier, flags uint16) (*Comm, error) {
 	m := s.join(k.core.nextComm.Add(1))
 	if m == nil {
 		return nil, fmt.Errorf("the control connection to %s ended meanwhile", s.name)
 	}
 	s.tell(&wire.Attach{Header: m.header(), Nonce: w.f1.Nonce})
-	last := wire.Go{Header: wire.Header{Session: s.id, Comm: m.id}}
+	last := wire.Go{Header: wire.Header{Flags: flags, Session: s.id, Comm: m.id}}
 	_, err := w.conn.Write(last.Append(nil))
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -137,7 +160,7 @@ func (k *connector) launch(ctx context.Context, s *session, w *won, peer string,
 		s.leave(m)
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
-	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, w.path.substitute(k.dev.TCP, w.conn), overTCP(k.ctx, k.dev, conns))
+	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, w.path.substitute(k.dev.TCP, w.conn), by)
 	if err != nil {
 		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
 		s.leave(m)

@@ -194,20 +194,14 @@ func (h *handshake) comm() error {
 		return err
 	}
 	h.leave()
-	// The next byte after go may be data: read go and no more.
-	var b [wire.GoSize]byte
-	if _, err := io.ReadFull(h.conn, b[:]); err != nil {
-		err = fmt.Errorf("waiting for go: %w", err)
-		in.abort(nil)
-		return err
+	if err = h.last(in); err != nil {
+		if lost := (*streamError)(nil); errors.As(err, &lost) {
+			in.abort(nil)
+		} else {
+			in.abort(err)
+		}
 	}
-	m, err := wire.ParseGo(b[:])
-	if err != nil {
-		in.abort(err)
-		return err
-	}
-	in.goes(m, h.conn)
-	return nil
+	return err
 }
 
 // stream serves a further stream: it joins the comm whose nonce it names.

@@ -4,7 +4,8 @@ package wire
 const GoSize = HeaderSize
 
 // Go is the connecting side's last word on a comm's first stream: all streams
-// stand, the comm is attached, data may follow in the next byte.
+// stand, the comm is attached, data may follow in the next byte. With FlagVerbs
+// there are no further streams, and both sides close this one.
 type Go struct {
 	Header
 }

@@ -40,8 +40,12 @@ type Header struct {
 	Comm    uint64 // drawn by the connecting process, unique in its session
 }
 
-// FlagMore says that another frame of the same kind continues this one.
-const FlagMore = 1
+// FlagMore says that another frame of the same kind continues this one,
+// FlagVerbs in a go that the comm runs on the offer answered last.
+const (
+	FlagMore  = 1
+	FlagVerbs = 2
+)
 
 // begin appends h with a length of zero; finish writes the length.
 func (h *Header) begin(dst []byte, k Kind) []byte {

@@ -1,0 +1,163 @@
+package transport
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"weft/internal/knob"
+	"weft/internal/simverbs"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// simQPs bounds a simulated device: a comm that leaks its queue pairs soon
+// leaves none.
+const simQPs = 24
+
+// simWorld is the world of this process's simulated libibverbs:
+//
+//	simA --- 10.9.1.0/24 --- simB        simC: 10.9.2.0/24
+var simWorld = sync.OnceValues(func() (simverbs.World, error) {
+	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Devices: []simverbs.Device{
+		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs},
+		{Name: "simB", GIDs: []string{"10.9.1.2/24"}, MaxQP: simQPs},
+		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs},
+	}}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		return w, err
+	}
+	env, err := w.Env(dist, "")
+	if err != nil {
+		return w, err
+	}
+	for _, kv := range env {
+		for i := range kv {
+			if kv[i] == '=' && kv[:i] != "LD_LIBRARY_PATH" {
+				os.Setenv(kv[:i], kv[i+1:]) // the library reads C's environment, which this reaches too
+			}
+			if kv[i] == '=' {
+				break
+			}
+		}
+	}
+	os.Setenv("NCCL_IBVERBS_LIB", filepath.Join(dist, "libibverbs.so.1"))
+	return w, nil
+})
+
+// startSim plays a process that sees the devices which hca lets through.
+func startSim(t testing.TB, hca string, env map[string]string) *process {
+	t.Helper()
+	if _, err := simWorld(); err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{"NCCL_IB_HCA": hca, "NCCL_IBVERBS_LIB": os.Getenv("NCCL_IBVERBS_LIB"), "WEFT_TIMEOUT": "2"}
+	for k, v := range env {
+		settings[k] = v
+	}
+	k := knob.Parse(settings)
+	p := &process{log: &rdma.Recorder{}}
+	provider, err := verbs.Open(verbs.Config{Knobs: k, Log: p.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	interfaces := []*tcp.Device{lo(1)}
+	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: Devices(interfaces, provider), Interfaces: interfaces, Verbs: provider, Build: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Core, p.ctx = c, c.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
+	t.Cleanup(c.Close)
+	return p
+}
+
+// command injects faults into this process's world.
+func command(t testing.TB, lines ...string) {
+	t.Helper()
+	w, err := simWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Control(os.Getpid(), lines...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overVerbs(c *Comm) bool { _, is := c.carrier.(*verbsCarrier); return is }
+
+func TestSimCarriesData(t *testing.T) {
+	for _, lanes := range []string{"1", "4"} {
+		t.Run(lanes+" lanes", func(t *testing.T) {
+			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": lanes}
+			a, b := startSim(t, "=simA", env), startSim(t, "=simB", env)
+			for range 2 * simQPs / 4 { // more than the devices have queue pairs for at once
+				s, r := pair(t, a, b)
+				if !overVerbs(s) || !overVerbs(r) {
+					t.Fatalf("TCP: %q %q", a.log.Lines(), b.log.Lines())
+				}
+				for _, size := range []int{0, 1, 127, 4096, 100_001, 1 << 20} {
+					move(t, s, r, size)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// What RDMA cannot do goes over TCP, says so, and leaves nothing behind.
+func TestSimFallsBack(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		hca           string // of the listening side
+		break_, after []string
+	}{
+		{"no queue pair here", "=simB", []string{"fail create_qp 1 EIO"}, nil},
+		{"no queue pair there", "=simB", []string{"fail create_qp 2 EIO"}, nil},
+		{"no completion queue", "=simB", []string{"fail create_cq 1"}, nil},
+		{"no memory", "=simB", []string{"fail reg_mr 1"}, nil},
+		{"not to INIT", "=simB", []string{"fail modify_qp 1 EINVAL"}, nil},
+		{"lost packets", "=simB", []string{"blackhole simB both"}, []string{"blackhole simB off"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := startSim(t, "=simA", nil), startSim(t, c.hca, nil)
+			for range 3 {
+				command(t, c.break_...)
+				l, h := b.listen(t, wire.HandleMax)
+				s, err := a.connect(h)
+				command(t, c.after...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := accept(l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Close()
+				move(t, s, r, 100_000)
+				s.Close()
+				r.Close()
+			}
+			if a.log.Count("INFO", "goes over TCP") == 0 {
+				t.Errorf("%q", a.log.Lines())
+			}
+			for range simQPs {
+				s, r := pair(t, a, b)
+				if !overVerbs(s) || !overVerbs(r) {
+					t.Fatalf("something is left: %q", a.log.Lines())
+				}
+				s.Close()
+				r.Close()
+			}
+		})
+	}
+}
