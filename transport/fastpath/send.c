@@ -18,8 +18,7 @@ static inline int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
 	uint64_t seq = wf_get(c->head_seq), there = wf_load(line[0].seq);
 	*n = wf_get(c->head_n);
 	if (!*n) {
-		if (wf_unlikely(there > seq)) return wf_bad_line(c, line, 0);
-		if (there != seq) return -1;
+		if (there != seq) return wf_unlikely(there > seq) ? wf_bad_line(c, line, 0) : -1;
 		*n = wf_get(line[0].n_i) >> 16;
 		if (wf_unlikely(!*n || *n > WF_GROUP)) return wf_bad_line(c, line, 0);
 		wf_put(c->head_n, *n);

@@ -19,8 +19,7 @@ type laneConfig struct {
 	depth, inline      int
 	most               uint32 // bytes of one work request
 	flush, flushAlways bool
-	size               int // of either side's memory; 0: 4 MiB
-	kind               rdma.MemKind
+	size               int  // of either side's memory; 0: 4 MiB
 	hideInline         bool // tell the lanes that nothing fits inline
 }
 
