@@ -22,9 +22,7 @@ type Device struct {
 	Name        string   `json:"name"`
 	Node        string   `json:"node,omitempty"`
 	PCI         string   `json:"pci,omitempty"`
-	GUID        string   `json:"guid,omitempty"`
 	Link        string   `json:"link,omitempty"` // ethernet or infiniband
-	Netdev      string   `json:"netdev,omitempty"`
 	GIDs        []string `json:"gids,omitempty"`
 	Ports       []Port   `json:"ports,omitempty"`
 	Rate        float64  `json:"rate,omitempty"`

@@ -5,9 +5,8 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -23,19 +22,37 @@ uint32_t sv_me;
 static int arena_fd = -1;
 static pid_t attached; /* the process that sv_me belongs to */
 
-void sv_log(const char* format, ...) {
-  char line[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  fprintf(stderr, "simverbs: %s\n", line);
-}
-
 void sv_lock_slow(uint32_t* lock) {
   for (unsigned n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++) {
     if (n > 64) sched_yield();
   }
+}
+
+int sv_thread(void* (*run)(void*), void* arg) {
+  sigset_t all, old;
+  pthread_t thread;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int rc = pthread_create(&thread, NULL, run, arg);
+  if (!rc) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return rc;
+}
+
+int sv_pipe(int fds[2]) {
+  if (pipe2(fds, O_CLOEXEC)) return -1;
+  return fcntl(fds[1], F_SETFL, O_NONBLOCK);
+}
+
+void* sv_new(int e, size_t size) {
+  void* p = e ? NULL : calloc(1, size);
+  if (e) errno = e;
+  return p;
+}
+
+/* Events that were fetched must be acknowledged before their object can go. */
+void sv_settle(uint32_t* acknowledged, uint32_t* got) {
+  while (get(*acknowledged) != get(*got)) sched_yield();
 }
 
 static int file_lock(off_t at, short type, int wait) {
@@ -121,9 +138,10 @@ static void free_of(uint32_t p) {
   }
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct shqp* q = &sv_arena->qps[i];
-    if (get(q->qpn) && q->proc == p) { put(q->ref, 0); put(q->qpn, 0); }
-    struct rq* r = &sv_arena->rqs[i];
-    if (r->ring && r->proc == p) { sv_heap_free(r->ring, (uint64_t)(r->mask + 1) * r->stride); r->ring = 0; }
+    if (q->proc != p) continue;
+    if (get(q->qpn)) { put(q->ref, 0); put(q->qpn, 0); }
+    sv_heap_free(q->rq.ring, (uint64_t)(q->rq.mask + 1) * q->rq.stride);
+    q->rq.ring = 0;
   }
   for (uint32_t i = 0; i < MAX_CQ; i++) {
     struct shcq* c = &sv_arena->cqs[i];
@@ -141,22 +159,16 @@ void sv_reap(void) {
   }
 }
 
-static void in_child(void) { attached = -1; sv_contexts = NULL; sv_nactive = 0; }
-
-static int first_of_all(void) {
-  for (uint32_t i = 1; i < MAX_PROC; i++) {
-    if (sv_arena->procs[i].pid && alive(i)) return 0;
-  }
-  return 1;
+static int others_live(void) {
+  uint32_t i = 1;
+  while (i < MAX_PROC && !(sv_arena->procs[i].pid && alive(i))) i++;
+  return i < MAX_PROC;
 }
 
 static void format_arena(uint64_t size) {
-  struct arena* a = sv_arena;
-  a->size = size;
-  a->heap_used = (sizeof *a + 4095) & ~(uint64_t)4095;
-  a->rng = sv_conf.seed;
-  a->next_qp = 16; /* small numbers are special on real devices */
-  a->pds = 1;
+  struct arena* a = sv_arena; /* next_qp: small numbers are special on real devices */
+  a->size = size, a->heap_used = (sizeof *a + 4095) & ~(uint64_t)4095;
+  a->rng = sv_conf.seed, a->next_qp = 16, a->pds = 1;
   memcpy(a->ports, sv_conf.port, sizeof sv_conf.port);
   sv_hot();
   put(a->magic, MAGIC);
@@ -173,7 +185,7 @@ static int join(const char* state) {
   if (p == MAP_FAILED) return errno;
   sv_arena = p;
   sv_me = 0;
-  if (sv_arena->magic != MAGIC || first_of_all()) {
+  if (sv_arena->magic != MAGIC || !others_live()) {
     if (ftruncate(arena_fd, 0) || ftruncate(arena_fd, (off_t)size)) return errno;
     format_arena(size);
   }
@@ -183,7 +195,6 @@ static int join(const char* state) {
   if (!sv_me) return EUSERS;
   sv_arena_lock();
   free_of(sv_me);
-  sv_arena->procs[sv_me].gen++;
   put(sv_arena->procs[sv_me].pid, (uint32_t)getpid());
   sv_arena_unlock();
   file_lock(0, F_UNLCK, 0);
@@ -192,11 +203,10 @@ static int join(const char* state) {
 
 int sv_attach(void) {
   static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-  static int registered;
   pthread_mutex_lock(&once);
   int rc = 0;
   if (attached != getpid()) {
-    if (!registered++) pthread_atfork(NULL, NULL, in_child);
+    sv_contexts = NULL, sv_nactive = 0; /* after a fork they are the parent's */
     if (arena_fd >= 0) close(arena_fd);
     if ((rc = sv_config_load()) == 0) {
       size_t n = strlen(sv_conf.dir);
@@ -206,9 +216,10 @@ int sv_attach(void) {
       if (!rc) rc = join(sv_conf.dir);
       if (rc) sv_log("set up %s: %s", sv_conf.dir, strerror(rc));
     }
+    if (!rc) rc = sv_engine_start();
     if (!rc) {
       attached = getpid();
-      for (int i = 0; i < sv_conf.ndev; i++) sv_sysfs_write(&sv_conf.dev[i]);
+      for (int i = 0; i < sv_conf.ndev; i++) sv_device_folder(&sv_conf.dev[i]);
       sv_control_start();
     }
   }

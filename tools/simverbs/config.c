@@ -1,11 +1,9 @@
 /* The configuration: WEFT_SIMVERBS names a JSON file or is JSON itself; without it there are two Ethernet devices on two
- * subnets. The README lists every name. */
+ * subnets. The README lists every name. The text is walked once; of what \ may stand for, only \" \\ and \/ are known. */
 #include "sim.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 struct config sv_conf;
 
@@ -13,152 +11,174 @@ static const char* const standard =
     "{\"devices\":[{\"name\":\"sim0\",\"pci\":\"0000:81:00.0\",\"gids\":[\"10.101.0.1/24\"]},"
     "{\"name\":\"sim1\",\"pci\":\"0000:82:00.0\",\"gids\":[\"10.102.0.1/24\"]}]}";
 
+/* ---- JSON ---- */
+
+static const char *at, *error; /* at its end once there was an error */
+
+static void complain(const char* what) {
+  if (!error) error = what;
+  at += strlen(at);
+}
+
+static int eat(char c) {
+  at += strspn(at, " \t\r\n");
+  if (*at != c) return 0;
+  at++;
+  return 1;
+}
+
+static void expect(char c, const char* what) {
+  if (!eat(c)) complain(what);
+}
+
+static void string(char* out, size_t size) {
+  size_t n = 0;
+  for (expect('"', "a string is expected"); *at && *at != '"'; at++) {
+    if (*at == '\\' && at[1]) at++;
+    if (n + 1 == size) complain("a string is too long");
+    else out[n++] = *at;
+    if (error) break;
+  }
+  out[n] = 0;
+  expect('"', "a string does not end");
+}
+
+static double number(void) {
+  at += strspn(at, " \t\r\n");
+  int yes = !strncmp(at, "true", 4), no = !strncmp(at, "false", 5);
+  char* end = (char*)(uintptr_t)at + (yes ? 4 : 5);
+  double v = yes || no ? yes : strtod(at, &end);
+  if (end == at) complain("a number, true or false is expected");
+  else at = end;
+  return v;
+}
+
+/* 1: at the n-th element of a list, or past the next key of an object; 0: at its end. */
+static int element(int n) {
+  if (!n) expect('[', "a list is expected");
+  if (eat(']')) return 0;
+  if (n) expect(',', "',' or ']' is expected");
+  return !error;
+}
+
+static int member(int n, char key[64]) {
+  if (!n) expect('{', "an object is expected");
+  if (eat('}')) return 0;
+  if (n) expect(',', "',' or '}' is expected");
+  string(key, 64);
+  expect(':', "':' is expected");
+  return !error;
+}
+
+/* A name and where its value goes: text without a scale, else a number times scale, in 4 or 8 bytes. */
+struct field { const char* name; size_t at, size; double scale; };
+#define TEXT(s, m) {#m, offsetof(struct s, m), sizeof(((struct s*)0)->m), 0}
+#define NUMBER(s, m) {#m, offsetof(struct s, m), sizeof(((struct s*)0)->m), 1}
+static const struct field world_fields[] = {
+    TEXT(config, name), TEXT(config, dir), NUMBER(config, seed), NUMBER(config, share), NUMBER(config, retry7_forever), {0}};
+static const struct field device_fields[] = {
+    TEXT(devconf, name), TEXT(devconf, pci), TEXT(devconf, node), TEXT(devconf, data_direct), TEXT(devconf, link),
+    NUMBER(devconf, speed), NUMBER(devconf, mtu), NUMBER(devconf, max_inline), NUMBER(devconf, max_sge), NUMBER(devconf, max_qp),
+    NUMBER(devconf, max_qp_wr), NUMBER(devconf, max_cqe), NUMBER(devconf, dmabuf), NUMBER(devconf, mlx5), NUMBER(devconf, ooo),
+    NUMBER(devconf, down_flushes), NUMBER(devconf, ece_vendor), NUMBER(devconf, ece_options), {0}};
+static const struct field port_fields[] = {
+    {"rate", offsetof(struct port, rate), 8, 1e9}, {"delay_us", offsetof(struct port, delay), 8, 1e3}, NUMBER(port, down), {0}};
+
+static int known(const char* key, const struct field* f, void* object) {
+  while (f->name && strcmp(f->name, key)) f++;
+  if (!f->name) return 0;
+  char* to = (char*)object + f->at;
+  if (f->scale) memcpy(to, &(int64_t){(int64_t)(number() * f->scale)}, f->size); /* little-endian */
+  else string(to, f->size);
+  return 1;
+}
+
+/* ---- What it says ---- */
+
 /* "10.0.0.1/24", "fd00::1/64", with " v1" behind it for RoCE v1. */
 int sv_parse_gid(const char* text, struct gid* g) {
   char addr[64];
-  unsigned prefix = 0;
   snprintf(addr, sizeof addr, "%s", text);
-  memset(g, 0, sizeof *g);
-  g->type = IBV_GID_TYPE_ROCE_V2;
-  char* v = strchr(addr, ' ');
-  if (v) {
-    g->type = !strcmp(v, " v1") ? IBV_GID_TYPE_ROCE_V1 : !strcmp(v, " ib") ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
-    *v = 0;
-  }
-  char* slash = strchr(addr, '/');
-  if (slash) { prefix = (unsigned)atoi(slash + 1); *slash = 0; }
-  struct in_addr a4;
-  if (inet_pton(AF_INET, addr, &a4) == 1) {
+  char *kind = strchr(addr, ' '), *slash = strchr(addr, '/');
+  unsigned bits = slash ? (unsigned)atoi(slash + 1) : 0;
+  if (kind) *kind = 0;
+  if (slash) *slash = 0;
+  *g = (struct gid){.used = 1, .type = kind && !strcmp(kind + 1, "v1") ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2};
+  if (inet_pton(AF_INET, addr, g->raw.raw + 12) == 1) {
     g->raw.raw[10] = g->raw.raw[11] = 0xff;
-    memcpy(g->raw.raw + 12, &a4, 4);
-    g->prefix = 96 + (slash ? prefix : 24);
+    g->prefix = 96 + (slash ? bits : 24);
   } else if (inet_pton(AF_INET6, addr, g->raw.raw) == 1) {
-    g->prefix = slash ? prefix : 64;
+    g->prefix = slash ? bits : 64;
   } else {
     return EINVAL;
   }
-  g->used = 1;
   return g->prefix > 128 ? EINVAL : 0;
 }
 
-static void gids(struct json* j, struct devconf* d, struct port* p, int* n) {
-  for (int first = 1; sv_json_array(j, &first);) {
-    char text[64];
-    sv_json_string(j, text, sizeof text);
-    if (*n == MAX_GID) { j->error = "too many GIDs"; return; }
-    if (!text[0]) p->gids[(*n)++].used = 0; /* a hole in the table */
-    else if (sv_parse_gid(text, &p->gids[(*n)++])) j->error = "a GID is an address/prefix";
-  }
-  (void)d;
-}
-
-static void port_names(struct json* j, struct devconf* d, struct port* p, int* n) {
-  for (char key[64] = ""; sv_json_object(j, key);) {
-    if (!strcmp(key, "gids")) gids(j, d, p, n);
-    else if (!strcmp(key, "rate")) p->rate = (uint64_t)(sv_json_number(j) * 1e9);
-    else if (!strcmp(key, "burst")) p->burst = (uint64_t)sv_json_number(j);
-    else if (!strcmp(key, "delay_us")) p->delay = (uint64_t)(sv_json_number(j) * 1e3);
-    else if (!strcmp(key, "down")) p->down = sv_json_number(j) != 0;
-    else sv_json_skip(j);
-  }
-}
-
-static void device(struct json* j, int i) {
-  struct devconf* d = &sv_conf.dev[i];
-  struct port* p = &sv_conf.port[i * MAX_PORT];
-  struct port common = {0};
+/* Entry 0 is link-local, as on every device; it comes last, when the device is known. */
+static void gids(struct port* p) {
   char text[64];
-  int nports = 0;
-  *d = (struct devconf){.link = IBV_LINK_LAYER_ETHERNET, .ports = 1, .speed = 100000, .mtu = 4096, .max_inline = 512,
-                        .max_sge = MAX_SGE, .max_qp = MAX_QP / 2, .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1,
-                        .down_flushes = 1};
-  for (char key[64] = ""; sv_json_object(j, key);) {
-    if (!strcmp(key, "name")) sv_json_string(j, d->name, sizeof d->name);
-    else if (!strcmp(key, "pci")) sv_json_string(j, d->pci, sizeof d->pci);
-    else if (!strcmp(key, "node")) sv_json_string(j, d->node, sizeof d->node);
-    else if (!strcmp(key, "netdev")) sv_json_string(j, d->netdev, sizeof d->netdev);
-    else if (!strcmp(key, "data_direct")) sv_json_string(j, d->data_direct, sizeof d->data_direct);
-    else if (!strcmp(key, "guid")) { sv_json_string(j, text, sizeof text); d->guid = strtoull(text, NULL, 16); }
-    else if (!strcmp(key, "link")) {
-      sv_json_string(j, text, sizeof text);
-      d->link = !strcmp(text, "infiniband") ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
-    }
-    else if (!strcmp(key, "speed")) d->speed = (int)sv_json_number(j);
-    else if (!strcmp(key, "mtu")) d->mtu = (int)sv_json_number(j);
-    else if (!strcmp(key, "max_inline")) d->max_inline = (int)sv_json_number(j);
-    else if (!strcmp(key, "max_sge")) d->max_sge = (int)sv_json_number(j);
-    else if (!strcmp(key, "max_qp")) d->max_qp = (int)sv_json_number(j);
-    else if (!strcmp(key, "max_qp_wr")) d->max_qp_wr = (int)sv_json_number(j);
-    else if (!strcmp(key, "max_cqe")) d->max_cqe = (int)sv_json_number(j);
-    else if (!strcmp(key, "dmabuf")) d->dmabuf = sv_json_number(j) != 0;
-    else if (!strcmp(key, "mlx5")) d->mlx5 = sv_json_number(j) != 0;
-    else if (!strcmp(key, "ooo")) d->ooo = (int)sv_json_number(j);
-    else if (!strcmp(key, "down_flushes")) d->down_flushes = sv_json_number(j) != 0;
-    else if (!strcmp(key, "ece_vendor")) d->ece_vendor = (uint32_t)sv_json_number(j);
-    else if (!strcmp(key, "ece_options")) d->ece_options = (uint32_t)sv_json_number(j);
-    else if (!strcmp(key, "rate")) common.rate = (uint64_t)(sv_json_number(j) * 1e9);
-    else if (!strcmp(key, "burst")) common.burst = (uint64_t)sv_json_number(j);
-    else if (!strcmp(key, "delay_us")) common.delay = (uint64_t)(sv_json_number(j) * 1e3);
-    else if (!strcmp(key, "gids")) gids(j, d, &p[0], &d->ngid[0]);
-    else if (!strcmp(key, "ports")) {
-      for (int first = 1; sv_json_array(j, &first) && nports < MAX_PORT; nports++) {
-        port_names(j, d, &p[nports], &d->ngid[nports]);
-      }
-      d->ports = nports;
-    } else sv_json_skip(j);
+  for (int n = 0; element(n); n++) {
+    string(text, sizeof text);
+    if (n + 1 == MAX_GID) complain("too many GIDs");
+    else if (text[0] && sv_parse_gid(text, &p->gids[n + 1])) complain("a GID is an address/prefix"); /* "": a hole */
   }
-  if (!d->name[0]) snprintf(d->name, sizeof d->name, "sim%d", i);
-  if (d->ports < 1 || d->max_inline > MAX_INLINE || d->max_sge > MAX_SGE) j->error = "ports, max_inline or max_sge out of range";
-  if (!d->guid) d->guid = 0x0200c0fffe000000u + (uint64_t)i * 256;
-  for (int k = 0; k < d->ports; k++) { /* entry 0 is link-local, as on every device */
-    memmove(&p[k].gids[1], &p[k].gids[0], sizeof p[k].gids - sizeof p[k].gids[0]);
-    struct gid* g = &p[k].gids[0];
-    *g = (struct gid){.used = 1, .prefix = 64, .type = d->link == IBV_LINK_LAYER_INFINIBAND ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2};
-    g->raw.raw[0] = 0xfe, g->raw.raw[1] = 0x80;
+}
+
+static void port(struct port* p) {
+  char key[64];
+  for (int n = 0; member(n, key); n++) {
+    if (!strcmp(key, "gids")) gids(p);
+    else if (!known(key, port_fields, p)) complain("an unknown name");
+  }
+}
+
+static void device(int i) {
+  struct devconf* d = &sv_conf.dev[i];
+  struct port *p = &sv_conf.port[i * MAX_PORT], common = {0};
+  char key[64];
+  *d = (struct devconf){.ports = 1, .speed = 100000, .mtu = 4096, .max_inline = 512, .max_sge = MAX_SGE, .max_qp = MAX_QP / 2,
+                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_flushes = 1};
+  snprintf(d->name, sizeof d->name, "sim%d", i);
+  for (int n = 0; member(n, key); n++) {
+    if (!strcmp(key, "gids")) gids(p);
+    else if (!strcmp(key, "ports")) for (d->ports = 0; element(d->ports) && d->ports < MAX_PORT; d->ports++) port(&p[d->ports]);
+    else if (!known(key, device_fields, d) && !known(key, port_fields, &common)) complain("an unknown name");
+  }
+  if (d->ports < 1 || d->max_inline > MAX_INLINE || d->max_sge > MAX_SGE) complain("ports, max_inline or max_sge out of range");
+  d->ib = !strcmp(d->link, "infiniband");
+  d->guid = 0x0200c0fffe000000u + (uint64_t)i * 256;
+  for (int k = 0; k < d->ports; k++, p++) {
     uint64_t id = htobe64(d->guid + (uint64_t)k + 1);
-    memcpy(g->raw.raw + 8, &id, 8);
-    if (d->ngid[k] == MAX_GID) j->error = "too many GIDs";
-    else d->ngid[k]++;
-    if (!p[k].rate) p[k].rate = common.rate;
-    if (!p[k].delay) p[k].delay = common.delay;
-    if (!p[k].burst) p[k].burst = common.burst;
-    uint64_t least = p[k].rate / (1000000000 / BURST_NS); /* what passes while an engine oversleeps */
-    if (!p[k].burst) p[k].burst = least > 262144 ? least : 262144;
+    p->gids[0] = (struct gid){.raw.raw = {0xfe, 0x80}, .used = 1, .prefix = 64, .type = d->ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2};
+    memcpy(p->gids[0].raw.raw + 8, &id, 8);
+    if (!p->rate) p->rate = common.rate;
+    if (!p->delay) p->delay = common.delay;
   }
 }
 
 int sv_config_load(void) {
   static char text[65536];
-  const char* env = getenv("WEFT_SIMVERBS");
+  const char *env = getenv("WEFT_SIMVERBS"), *node = getenv("WEFT_SIMVERBS_NODE");
+  char key[64];
   snprintf(text, sizeof text, "%s", !env || !*env ? standard : env);
-  if (env && *env && text[0] != '{') {
-    int fd = open(env, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    int e = errno;
-    if (fd >= 0) close(fd);
-    if (n < 0) { sv_log("read the configuration %s: %s", env, strerror(e)); return e; }
-    text[n] = 0;
+  if (text[0] != '{') {
+    FILE* f = fopen(env, "re");
+    if (!f) { int e = errno; sv_log("read the configuration %s: %s", env, strerror(e)); return e; }
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
   }
-  struct json j = {text, NULL};
-  const char* node = getenv("WEFT_SIMVERBS_NODE");
   sv_conf = (struct config){.seed = 1, .share = 1, .dir = "/dev/shm"};
   uint64_t hash = 0xcbf29ce484222325u; /* two configurations are two worlds */
   for (const char* c = text; *c; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
   snprintf(sv_conf.name, sizeof sv_conf.name, "%016llx", (unsigned long long)hash);
-  for (char key[64] = ""; sv_json_object(&j, key);) {
-    if (!strcmp(key, "name")) sv_json_string(&j, sv_conf.name, sizeof sv_conf.name);
-    else if (!strcmp(key, "dir")) sv_json_string(&j, sv_conf.dir, sizeof sv_conf.dir);
-    else if (!strcmp(key, "seed")) sv_conf.seed = (uint64_t)sv_json_number(&j);
-    else if (!strcmp(key, "share")) sv_conf.share = sv_json_number(&j) != 0;
-    else if (!strcmp(key, "retry7_forever")) sv_conf.retry7_forever = sv_json_number(&j) != 0;
-    else if (!strcmp(key, "devices")) {
-      for (int first = 1; sv_json_array(&j, &first) && sv_conf.ndev < MAX_DEV; sv_conf.ndev++) device(&j, sv_conf.ndev);
-    } else sv_json_skip(&j);
+  at = text;
+  error = NULL;
+  for (int n = 0; member(n, key); n++) {
+    if (!strcmp(key, "devices")) for (; element(sv_conf.ndev) && sv_conf.ndev < MAX_DEV; sv_conf.ndev++) device(sv_conf.ndev);
+    else if (!known(key, world_fields, &sv_conf)) complain("an unknown name");
   }
-  if (j.error) { sv_log("the configuration %s: %s (unknown or misspelt?)", env ? env : "built in", j.error); return EINVAL; }
-  for (int i = 0; i < sv_conf.ndev; i++) {
-    struct devconf* d = &sv_conf.dev[i];
-    d->visible = !node || !*node || !d->node[0] || !strcmp(node, d->node);
-  }
+  if (error) { sv_log("the configuration %s: %s (unknown or misspelt?)", env ? env : "built in", error); return EINVAL; }
+  for (struct devconf* d = sv_conf.dev; d < sv_conf.dev + sv_conf.ndev; d++) d->visible = !node || !*node || !d->node[0] || !strcmp(node, d->node);
   return 0;
 }

@@ -3,19 +3,15 @@
  * them. */
 #include "sim.h"
 
-#include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 struct vcq* sv_cqs[MAX_CQ];
 
 PUBLIC struct ibv_comp_channel* ibv_create_comp_channel(struct ibv_context* ctx) {
-  int e = sv_fail(FN_create_comp_channel), fds[2];
-  struct vchan* c = e ? NULL : calloc(1, sizeof *c);
-  if (!c) { errno = e ? e : ENOMEM; return NULL; }
-  if (pipe2(fds, O_CLOEXEC)) { free(c); return NULL; }
-  fcntl(fds[1], F_SETFL, O_NONBLOCK);
+  int fds[2];
+  struct vchan* c = sv_new(sv_fail(FN_create_comp_channel), sizeof *c);
+  if (!c || sv_pipe(fds)) { free(c); return NULL; }
   c->chan.context = ctx;
   c->chan.fd = fds[0];
   c->event_fd = fds[1];
@@ -36,8 +32,8 @@ static struct cqe* place(struct shcq* s, uint32_t i) { return (struct cqe*)sv_he
 PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_context, struct ibv_comp_channel* chan, int vector) {
   int e = sv_fail(FN_create_cq);
   if (!e && (cqe < 1 || cqe > ((struct vdev*)ctx->device)->conf->max_cqe || vector)) e = EINVAL;
-  struct vcq* cq = e ? NULL : calloc(1, sizeof *cq);
-  if (!cq) { errno = e ? e : ENOMEM; return NULL; }
+  struct vcq* cq = sv_new(e, sizeof *cq);
+  if (!cq) return NULL;
   uint32_t size = 16, found = 0;
   while (size < (uint32_t)cqe) size *= 2;
   sv_arena_lock();
@@ -54,17 +50,10 @@ PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_c
   sv_arena_unlock();
   if (!ring) { free(cq); errno = ENOMEM; return NULL; }
   cq->x = (struct ibv_cq){.context = ctx, .channel = chan, .cq_context = cq_context, .handle = found, .cqe = cqe};
-  pthread_mutex_init(&cq->x.mutex, NULL);
-  pthread_cond_init(&cq->x.cond, NULL);
   cq->slot = found;
   if (chan) add(chan->refcnt, 1);
   put(sv_cqs[found], cq);
   return &cq->x;
-}
-
-PUBLIC int ibv_resize_cq(struct ibv_cq* cq, int cqe) {
-  int e = sv_fail(FN_resize_cq);
-  return e ? e : EOPNOTSUPP;
 }
 
 PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
@@ -74,16 +63,13 @@ PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
   sv_lock(&sv_objects_lock);
   put(sv_cqs[cq->slot], NULL);
   sv_unlock(&sv_objects_lock);
-  pthread_mutex_lock(&c->mutex); /* events that were fetched must be acknowledged */
-  while (c->comp_events_completed != get(cq->got) || c->async_events_completed != get(cq->async_got)) pthread_cond_wait(&c->cond, &c->mutex);
-  pthread_mutex_unlock(&c->mutex);
+  sv_settle(&c->comp_events_completed, &cq->got);
+  sv_settle(&c->async_events_completed, &cq->async_got);
   sv_arena_lock();
   sv_heap_free(cq->s->ring, (uint64_t)(cq->s->mask + 1) * sizeof(struct cqe));
   *cq->s = (struct shcq){0};
   sv_arena_unlock();
   if (c->channel) __atomic_fetch_sub(&c->channel->refcnt, 1, __ATOMIC_ACQ_REL);
-  pthread_mutex_destroy(&c->mutex);
-  pthread_cond_destroy(&c->cond);
   free(cq);
   return 0;
 }
@@ -95,36 +81,28 @@ static void fire(struct vcq* cq) {
 }
 
 PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, void** cq_context) {
-  int e = sv_fail(FN_get_cq_event);
-  if (e) { errno = e; return -1; }
+  MAY_FAIL_WITH(get_cq_event, -1);
   for (;;) {
     uint32_t slot;
     ssize_t n = read(chan->fd, &slot, sizeof slot);
     if (n != sizeof slot) { if (n >= 0) errno = EBADF; return -1; }
     sv_lock(&sv_objects_lock);
     struct vcq* cq = sv_cqs[slot % MAX_CQ];
-    if (cq && cq->x.channel == chan) {
+    int here = cq && cq->x.channel == chan;
+    if (here) {
       add(cq->got, 1);
       *out = &cq->x;
       *cq_context = cq->x.cq_context;
-    } else {
-      cq = NULL;
     }
     sv_unlock(&sv_objects_lock);
-    if (cq) return 0;
+    if (here) return 0;
   }
 }
 
-PUBLIC void ibv_ack_cq_events(struct ibv_cq* cq, unsigned n) {
-  pthread_mutex_lock(&cq->mutex);
-  cq->comp_events_completed += n;
-  pthread_cond_signal(&cq->cond);
-  pthread_mutex_unlock(&cq->mutex);
-}
+PUBLIC void ibv_ack_cq_events(struct ibv_cq* cq, unsigned n) { add(cq->comp_events_completed, n); }
 
 int sv_req_notify_cq(struct ibv_cq* cq, int solicited_only) {
-  int e = sv_fail(FN_req_notify_cq);
-  if (e) return e;
+  MAY_FAIL(req_notify_cq);
   put(((struct vcq*)cq)->s->armed, solicited_only ? 2u : 1u);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   return 0;

@@ -1,26 +1,54 @@
-/* Devices, contexts, ports and GIDs. */
+/* Devices, contexts, ports and GIDs. ibv_device.ibdev_path is a real folder: a device with a PCI address has a `device` link
+ * there, to a folder of that name, one without has none, as rxe has none. */
 #include "sim.h"
 
-#include <fcntl.h>
-#include <net/if.h>
-#include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct vctx* sv_contexts;
-uint32_t sv_contexts_lock;
 static struct vdev devices[MAX_DEV]; /* never freed: programs keep pointers past ibv_free_device_list */
 
-static int refuse(enum sv_function f) {
-  int e = sv_fail(f);
-  if (e) errno = e;
-  return e;
+static void file(const char* dir, const char* name, const char* text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  for (char* s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+    *s = 0;
+    mkdir(path, 0700);
+    *s = '/';
+  }
+  FILE* f = fopen(path, "we");
+  if (!f) return;
+  fprintf(f, "%s\n", text);
+  fclose(f);
+}
+
+static void ibdev_path(const struct devconf* d, char* out, size_t size) {
+  snprintf(out, size, "%.150s/sys/class/infiniband/%s%s%s", sv_conf.dir, d->node, d->node[0] ? "." : "", d->name);
+}
+
+void sv_device_folder(const struct devconf* d) {
+  char dir[256], folder[512], link[512];
+  ibdev_path(d, dir, sizeof dir);
+  file(dir, "node_type", "1: CA");
+  if (!d->pci[0]) return;
+  if (d->pci[0] == '/') snprintf(folder, sizeof folder, "%s%s", sv_conf.dir, d->pci);
+  else snprintf(folder, sizeof folder, "%s/sys/devices/pci%.7s/%s", sv_conf.dir, d->pci, d->pci);
+  file(folder, "class", "0x020700");
+  file(folder, "vendor", "0x15b3");
+  file(folder, "device", "0x1021");
+  file(folder, "numa_node", "-1");
+  file(folder, "max_link_speed", "32.0 GT/s PCIe");
+  file(folder, "max_link_width", "16");
+  snprintf(link, sizeof link, "%s/device", dir);
+  unlink(link);
+  if (symlink(folder, link)) sv_log("link %s: %s", link, strerror(errno));
 }
 
 PUBLIC struct ibv_device** ibv_get_device_list(int* num) {
   if (num) *num = 0;
-  int e = sv_fail(FN_get_device_list);
-  if (!e) e = sv_attach();
+  MAY_FAIL_WITH(get_device_list, NULL);
+  int e = sv_attach();
   if (e) { errno = e; return NULL; }
   struct ibv_device** list = calloc(MAX_DEV + 1, sizeof *list);
   if (!list) return NULL;
@@ -29,15 +57,11 @@ PUBLIC struct ibv_device** ibv_get_device_list(int* num) {
     struct devconf* c = &sv_conf.dev[i];
     if (!c->visible) continue;
     struct vdev* d = &devices[i];
-    d->conf = c;
-    d->index = i;
-    d->dev.node_type = IBV_NODE_CA;
-    d->dev.transport_type = IBV_TRANSPORT_IB;
+    *d = (struct vdev){.conf = c, .index = i, .qps = d->qps, .dev = {.node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB}};
     snprintf(d->dev.name, sizeof d->dev.name, "%s", c->name);
     snprintf(d->dev.dev_name, sizeof d->dev.dev_name, "uverbs%d", i);
     snprintf(d->dev.dev_path, sizeof d->dev.dev_path, "%s/sys/class/infiniband_verbs/uverbs%d", sv_conf.dir, i);
-    snprintf(d->dev.ibdev_path, sizeof d->dev.ibdev_path, "%.150s/sys/class/infiniband/%s%s%s", sv_conf.dir, c->node,
-             c->node[0] ? "." : "", c->name);
+    ibdev_path(c, d->dev.ibdev_path, sizeof d->dev.ibdev_path);
     list[n++] = &d->dev;
   }
   if (num) *num = n;
@@ -46,12 +70,9 @@ PUBLIC struct ibv_device** ibv_get_device_list(int* num) {
 
 PUBLIC void ibv_free_device_list(struct ibv_device** list) { free(list); }
 PUBLIC const char* ibv_get_device_name(struct ibv_device* d) { return d->name; }
-PUBLIC uint64_t ibv_get_device_guid(struct ibv_device* d) { return htobe64(((struct vdev*)d)->conf->guid); }
-PUBLIC int ibv_get_device_index(struct ibv_device* d) { return ((struct vdev*)d)->index; }
 
 static int query_port(struct ibv_context* ctx, uint8_t n, struct ibv_port_attr* out, size_t size) {
-  int e = sv_fail(FN_query_port);
-  if (e) return e;
+  MAY_FAIL(query_port);
   struct vdev* d = (struct vdev*)ctx->device;
   struct devconf* c = d->conf;
   if (n < 1 || n > c->ports) return EINVAL;
@@ -67,8 +88,8 @@ static int query_port(struct ibv_context* ctx, uint8_t n, struct ibv_port_attr* 
       .state = get(p->down) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = (enum ibv_mtu)mtu,
       .gid_tbl_len = MAX_GID, .port_cap_flags = IBV_PORT_CM_SUP, .max_msg_sz = 1u << 30, .pkey_tbl_len = 1, .max_vl_num = 1,
       .active_width = speeds[k].width, .active_speed = speeds[k].speed, .active_speed_ex = speeds[k].ex,
-      .phys_state = get(p->down) ? 3 : 5, .link_layer = (uint8_t)c->link, .subnet_timeout = 18};
-  if (c->link == IBV_LINK_LAYER_INFINIBAND) a.lid = (uint16_t)(d->index * MAX_PORT + n), a.sm_lid = 1;
+      .phys_state = get(p->down) ? 3 : 5, .link_layer = c->ib ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET, .subnet_timeout = 18};
+  if (c->ib) a.lid = (uint16_t)(d->index * MAX_PORT + n), a.sm_lid = 1;
   else a.flags = IBV_QPF_GRH_REQUIRED, a.port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
   memcpy(out, &a, size < sizeof a ? size : sizeof a);
   return 0;
@@ -80,90 +101,53 @@ PUBLIC int ibv_query_port(struct ibv_context* ctx, uint8_t n, struct _compat_ibv
 }
 
 PUBLIC int ibv_query_port_speed(struct ibv_context* ctx, uint32_t n, uint64_t* speed) {
-  int e = sv_fail(FN_query_port_speed);
-  if (e) return e;
+  MAY_FAIL(query_port_speed);
   struct devconf* c = ((struct vdev*)ctx->device)->conf;
   if (n < 1 || n > (uint32_t)c->ports) return EINVAL;
   *speed = (uint64_t)c->speed / 100;
   return 0;
 }
 
-static int query_device_op(struct ibv_context* ctx, struct ibv_device_attr* a) {
+PUBLIC int ibv_query_device(struct ibv_context* ctx, struct ibv_device_attr* a) {
+  MAY_FAIL(query_device);
   struct devconf* c = ((struct vdev*)ctx->device)->conf;
   *a = (struct ibv_device_attr){
       .node_guid = htobe64(c->guid), .sys_image_guid = htobe64(c->guid), .max_mr_size = ~(uint64_t)0, .page_size_cap = 4096,
       .vendor_id = c->mlx5 ? 0x02c9 : 0xffffff, .vendor_part_id = c->mlx5 ? 4129 : 0, .max_qp = c->max_qp,
       .max_qp_wr = c->max_qp_wr, .max_sge = c->max_sge, .max_sge_rd = c->max_sge, .max_cq = MAX_CQ, .max_cqe = c->max_cqe,
       .max_mr = MAX_MR, .max_pd = 1 << 20, .max_qp_rd_atom = 128, .max_res_rd_atom = 1 << 20, .max_qp_init_rd_atom = 128,
-      .atomic_cap = IBV_ATOMIC_HCA, .max_ah = 1 << 16, .max_srq = 4096, .max_srq_wr = c->max_qp_wr, .max_srq_sge = c->max_sge,
-      .max_pkeys = 1, .local_ca_ack_delay = 15, .phys_port_cnt = (uint8_t)c->ports,
+      .atomic_cap = IBV_ATOMIC_HCA, .max_ah = 1 << 16, .max_pkeys = 1, .local_ca_ack_delay = 15, .phys_port_cnt = (uint8_t)c->ports,
       .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID};
   snprintf(a->fw_ver, sizeof a->fw_ver, "1.0.simverbs");
   return 0;
 }
 
-PUBLIC int ibv_query_device(struct ibv_context* ctx, struct ibv_device_attr* a) {
-  int e = sv_fail(FN_query_device);
-  return e ? e : query_device_op(ctx, a);
-}
-
-static int query_device_ex(struct ibv_context* ctx, const struct ibv_query_device_ex_input* in, struct ibv_device_attr_ex* a,
-                           size_t size) {
-  if (size < sizeof(struct ibv_device_attr)) return EINVAL;
-  int e = sv_fail(FN_query_device);
-  if (e) return e;
-  memset(a, 0, size);
-  return query_device_op(ctx, (struct ibv_device_attr*)a);
-}
-
 PUBLIC struct ibv_context* ibv_open_device(struct ibv_device* device) {
-  if (refuse(FN_open_device)) return NULL;
-  struct vctx* c = calloc(1, sizeof *c);
   int fds[2];
-  if (!c) return NULL;
-  if (pipe2(fds, O_CLOEXEC)) { free(c); return NULL; }
-  fcntl(fds[1], F_SETFL, O_NONBLOCK);
+  struct vctx* c = sv_new(sv_fail(FN_open_device), sizeof *c);
+  if (!c || sv_pipe(fds)) { free(c); return NULL; }
   c->dev = (struct vdev*)device;
   c->event_fd = fds[1];
+  c->v = (struct verbs_context){.sz = sizeof c->v, .query_port = query_port,
+      .context = {.device = device, .async_fd = fds[0], .cmd_fd = -1, .num_comp_vectors = 1, .abi_compat = WEFT_VERBS_ABI_IS_EXTENDED,
+          .ops = {.poll_cq = sv_poll_cq, .req_notify_cq = sv_req_notify_cq, .post_send = sv_post_send, .post_recv = sv_post_recv}}};
   struct ibv_context* ctx = &c->v.context;
-  ctx->device = device;
-  ctx->async_fd = fds[0];
-  ctx->cmd_fd = -1;
-  ctx->num_comp_vectors = 1;
-  ctx->abi_compat = WEFT_VERBS_ABI_IS_EXTENDED;
-  pthread_mutex_init(&ctx->mutex, NULL);
-  c->v.sz = sizeof c->v;
-  c->v.query_port = query_port;
-  c->v.query_device_ex = query_device_ex;
-  ctx->ops.poll_cq = sv_poll_cq;
-  ctx->ops.req_notify_cq = sv_req_notify_cq;
-  ctx->ops.post_send = sv_post_send;
-  ctx->ops.post_recv = sv_post_recv;
-  ctx->ops.post_srq_recv = sv_post_srq_recv;
-  int e = sv_engine_start();
-  if (e) {
-    close(fds[0]), close(fds[1]), free(c);
-    errno = e;
-    return NULL;
-  }
-  sv_lock(&sv_contexts_lock);
+  sv_lock(&sv_objects_lock);
   c->next = sv_contexts;
   sv_contexts = c;
-  sv_unlock(&sv_contexts_lock);
+  sv_unlock(&sv_objects_lock);
   return ctx;
 }
 
 PUBLIC int ibv_close_device(struct ibv_context* ctx) {
-  int e = sv_fail(FN_close_device);
-  if (e) return e;
+  MAY_FAIL(close_device);
   struct vctx* c = sv_ctx(ctx);
-  sv_lock(&sv_contexts_lock);
+  sv_lock(&sv_objects_lock);
   for (struct vctx** p = &sv_contexts; *p; p = &(*p)->next) {
     if (*p == c) { *p = c->next; break; }
   }
-  sv_unlock(&sv_contexts_lock);
+  sv_unlock(&sv_objects_lock);
   close(c->v.context.async_fd), close(c->event_fd);
-  pthread_mutex_destroy(&c->v.context.mutex);
   free(c);
   return 0;
 }
@@ -171,49 +155,41 @@ PUBLIC int ibv_close_device(struct ibv_context* ctx) {
 /* 0, ENODATA for an empty entry, or EINVAL. */
 PUBLIC int _ibv_query_gid_ex(struct ibv_context* ctx, uint32_t n, uint32_t i, struct ibv_gid_entry* out, uint32_t flags,
                              size_t size) {
-  int e = sv_fail(FN_query_gid_ex);
-  if (e) return e;
+  MAY_FAIL(query_gid_ex);
   struct vdev* d = (struct vdev*)ctx->device;
   if (n < 1 || n > (uint32_t)d->conf->ports || i >= MAX_GID || flags || size != sizeof *out) return EINVAL;
   struct gid* g = &sv_arena->ports[(uint32_t)d->index * MAX_PORT + n - 1].gids[i];
   if (!get(g->used)) return ENODATA;
   *out = (struct ibv_gid_entry){.gid = g->raw, .gid_index = i, .port_num = n, .gid_type = g->type};
-  if (d->conf->netdev[0]) out->ndev_ifindex = if_nametoindex(d->conf->netdev);
   return 0;
 }
 
 PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context* ctx, struct ibv_gid_entry* out, size_t max, uint32_t flags, size_t size) {
   size_t n = 0;
-  for (uint32_t p = 1; p <= (uint32_t)((struct vdev*)ctx->device)->conf->ports; p++) {
-    for (uint32_t i = 0; i < MAX_GID; i++) {
-      struct ibv_gid_entry e;
-      int rc = _ibv_query_gid_ex(ctx, p, i, &e, flags, size);
-      if (rc == ENODATA) continue;
-      if (rc || n == max) return rc ? -rc : -EINVAL;
-      out[n++] = e;
-    }
+  for (uint32_t i = 0; i < (uint32_t)((struct vdev*)ctx->device)->conf->ports * MAX_GID; i++) {
+    struct ibv_gid_entry e;
+    int rc = _ibv_query_gid_ex(ctx, i / MAX_GID + 1, i % MAX_GID, &e, flags, size);
+    if (rc == ENODATA) continue;
+    if (rc || n == max) return rc ? -rc : -EINVAL;
+    out[n++] = e;
   }
   return (ssize_t)n;
 }
 
 PUBLIC int ibv_query_gid(struct ibv_context* ctx, uint8_t n, int i, union ibv_gid* gid) {
-  struct ibv_gid_entry e;
+  struct ibv_gid_entry e = {0};
   int rc = sv_fail(FN_query_gid);
   if (!rc) rc = i < 0 ? EINVAL : _ibv_query_gid_ex(ctx, n, (uint32_t)i, &e, 0, sizeof e);
-  if (rc == ENODATA) memset(gid, 0, sizeof *gid);
-  else if (rc) { errno = rc; return -1; }
-  else *gid = e.gid;
+  if (rc && rc != ENODATA) { errno = rc; return -1; }
+  *gid = e.gid;
   return 0;
 }
 
 PUBLIC int ibv_query_pkey(struct ibv_context* ctx, uint8_t n, int i, uint16_t* pkey) {
-  int e = sv_fail(FN_query_pkey);
-  if (!e && (n < 1 || n > ((struct vdev*)ctx->device)->conf->ports || i)) e = EINVAL;
-  if (e) { errno = e; return -1; }
+  MAY_FAIL_WITH(query_pkey, -1);
+  if (n < 1 || n > ((struct vdev*)ctx->device)->conf->ports || i) { errno = EINVAL; return -1; }
   *pkey = 0xffff;
   return 0;
 }
-
-PUBLIC int ibv_get_pkey_index(struct ibv_context* ctx, uint8_t n, uint16_t pkey) { return pkey == 0xffff ? 0 : -1; }
 
 PUBLIC int ibv_fork_init(void) { return sv_fail(FN_fork_init); }

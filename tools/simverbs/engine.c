@@ -3,60 +3,48 @@
 #include "sim.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 uint32_t sv_nactive, sv_objects_lock;
-static struct vqp* active;
+static struct vqp* active[MAX_QP]; /* the first sv_nactive */
 static uint32_t active_lock;
 static uint64_t engine_sleeps_until;
-static pid_t engine_of;
 
-void sv_engine_wake(uint64_t when) {
+static void wake_by(uint64_t when) {
   if (when < get(engine_sleeps_until)) sv_kick(sv_me, 0);
 }
 
 void sv_activate(struct vqp* q) {
   sv_lock(&active_lock);
-  if (!q->active) {
-    q->active = 1;
-    q->next = active;
-    active = q;
-    add(sv_nactive, 1);
-  }
+  if (!q->active) active[add(sv_nactive, 1)] = q;
+  q->active = 1;
   sv_unlock(&active_lock);
-  sv_engine_wake(q->wake);
+  wake_by(q->wake);
 }
 
-static void unlink_active(struct vqp** p) {
-  struct vqp* q = *p;
-  *p = q->next;
-  q->active = 0;
-  __atomic_fetch_sub(&sv_nactive, 1, __ATOMIC_ACQ_REL);
+static void leave(uint32_t i) {
+  active[i]->active = 0;
+  active[i] = active[add(sv_nactive, -1) - 1];
 }
 
 void sv_deactivate(struct vqp* q) {
   sv_lock(&active_lock);
-  struct vqp** p = &active;
-  while (*p && *p != q) p = &(*p)->next;
-  if (*p) unlink_active(p);
+  for (uint32_t i = 0; q->active; i++) if (active[i] == q) leave(i);
   sv_unlock(&active_lock);
 }
 
 /* Runs every queue that is due; the time of the next. */
 static uint64_t progress(void) {
   uint64_t now = sv_now(), next = ~(uint64_t)0;
-  for (struct vqp** p = &active; *p;) {
-    struct vqp* q = *p;
-    if (!sv_trylock(&q->lock)) { next = now + 20000; p = &q->next; continue; }
+  for (uint32_t i = 0; i < sv_nactive;) {
+    struct vqp* q = active[i];
+    if (!sv_trylock(&q->lock)) { next = now + 20000; i++; continue; }
     if (q->wake <= now || get(q->s->state) == IBV_QPS_ERR) sv_progress(q, now);
-    int done = q->acked == q->tail;
-    if (done) unlink_active(p);
-    else if (p = &q->next, q->wake < next) next = q->wake;
+    if (q->acked == q->tail) leave(i);
+    else if (i++, q->wake < next) next = q->wake;
     sv_unlock(&q->lock);
   }
   return next;
@@ -93,7 +81,6 @@ static int about_qp(uint32_t type) {
 static void tell_events(uint32_t* seen) {
   for (; *seen != get(sv_arena->nevent); ++*seen) {
     struct event e = sv_arena->events[*seen % 64];
-    sv_lock(&sv_contexts_lock);
     sv_lock(&sv_objects_lock);
     for (struct vctx* c = sv_contexts; c; c = c->next) {
       if ((uint32_t)c->dev->index != e.dev) continue;
@@ -101,7 +88,6 @@ static void tell_events(uint32_t* seen) {
       if (!about_qp(e.type) || (q && q->ctx == c && q->s->qpn == e.arg)) sv_event(c, (int)e.type, q ? q->slot : e.arg);
     }
     sv_unlock(&sv_objects_lock);
-    sv_unlock(&sv_contexts_lock);
   }
 }
 
@@ -121,8 +107,7 @@ static void tell_qps(void) {
 }
 
 PUBLIC int ibv_get_async_event(struct ibv_context* ctx, struct ibv_async_event* out) {
-  int e = sv_fail(FN_get_async_event);
-  if (e) { errno = e; return -1; }
+  MAY_FAIL_WITH(get_async_event, -1);
   for (;;) {
     uint32_t m[2];
     ssize_t n = read(ctx->async_fd, m, sizeof m);
@@ -140,16 +125,8 @@ PUBLIC int ibv_get_async_event(struct ibv_context* ctx, struct ibv_async_event* 
 }
 
 PUBLIC void ibv_ack_async_event(struct ibv_async_event* e) {
-  pthread_mutex_t* mutex = NULL;
-  pthread_cond_t* cond = NULL;
-  uint32_t* count = NULL;
-  if (about_qp(e->event_type)) mutex = &e->element.qp->mutex, cond = &e->element.qp->cond, count = &e->element.qp->events_completed;
-  if (e->event_type == IBV_EVENT_CQ_ERR) mutex = &e->element.cq->mutex, cond = &e->element.cq->cond, count = &e->element.cq->async_events_completed;
-  if (!mutex) return;
-  pthread_mutex_lock(mutex);
-  ++*count;
-  pthread_cond_signal(cond);
-  pthread_mutex_unlock(mutex);
+  if (about_qp(e->event_type)) add(e->element.qp->events_completed, 1);
+  if (e->event_type == IBV_EVENT_CQ_ERR) add(e->element.cq->async_events_completed, 1);
 }
 
 /* ---- The thread ---- */
@@ -183,23 +160,4 @@ static void* run(void* arg) {
   return NULL;
 }
 
-int sv_engine_start(void) {
-  static uint32_t lock;
-  int rc = 0;
-  sv_lock(&lock);
-  if (engine_of != getpid()) {
-    sigset_t all, old;
-    pthread_t thread;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&thread, &attr, run, (void*)(uintptr_t)get(sv_arena->nevent));
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    if (!rc) engine_of = getpid();
-  }
-  sv_unlock(&lock);
-  return rc;
-}
+int sv_engine_start(void) { return sv_thread(run, (void*)(uintptr_t)get(sv_arena->nevent)); }

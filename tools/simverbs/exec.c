@@ -17,7 +17,7 @@ static int wait_until(struct vqp* q, uint64_t when) {
 }
 
 /* No acknowledgement: retry as long as the queue pair's attributes say. */
-static int silent(struct vqp* q, struct op* o, uint64_t now) {
+int sv_silent(struct vqp* q, struct op* o, uint64_t now) {
   const struct ibv_qp_attr* a = &q->attr;
   if (q->x.qp_type == IBV_QPT_UC) return EXEC_DONE; /* lost, and nobody knows */
   if (!now) now = sv_now();
@@ -37,21 +37,22 @@ static int not_ready(struct vqp* q, struct op* o, uint32_t timer) {
   return wait_until(q, sv_now() + us[timer & 31] * 1000u);
 }
 
-/* The bytes that may pass now. */
+/* A link's bucket: what passes at once is 256 KiB, or what comes while an engine oversleeps. */
+static void pay(uint64_t* paid, uint64_t rate, uint64_t cost, uint64_t now) {
+  uint64_t burst = 262144 * 1000000000u / rate, old = get(*paid), floor = now - (burst > BURST_NS ? burst : BURST_NS), next;
+  do next = (old > floor ? old : floor) + cost * 1000000000u / rate;
+  while (!__atomic_compare_exchange_n(paid, &old, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+
+/* The bytes that may pass now; 0: none until *when. */
 static uint32_t tokens(struct port* from, struct port* to, uint32_t want, uint64_t now, uint64_t* when) {
-  struct { uint64_t *paid, rate, burst; } b[2] = {{&from->tx, get(from->rate), from->burst}, {&to->rx, get(to->rate), to->burst}};
-  if (!b[0].rate && !b[1].rate) return want;
+  uint64_t out = get(from->rate), in = get(to->rate), sent = out ? get(from->tx) : 0, taken = in ? get(to->rx) : 0;
+  if (!out && !in) return want;
+  *when = sent > taken ? sent : taken;
+  if (*when > now) return 0;
   if (want > CHUNK) want = CHUNK;
-  uint64_t cost = want < 64 ? 64 : want;
-  for (int i = 0; i < 2; i++) {
-    if (b[i].rate && get(*b[i].paid) > now) { *when = *b[i].paid; return 0; }
-  }
-  for (int i = 0; i < 2; i++) {
-    if (!b[i].rate) continue;
-    uint64_t old = get(*b[i].paid), floor = now - b[i].burst * 1000000000u / b[i].rate, next;
-    do next = (old > floor ? old : floor) + cost * 1000000000u / b[i].rate;
-    while (!__atomic_compare_exchange_n(b[i].paid, &old, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-  }
+  if (out) pay(&from->tx, out, want < 64 ? 64 : want, now);
+  if (in) pay(&to->rx, in, want < 64 ? 64 : want, now);
   return want;
 }
 
@@ -146,8 +147,7 @@ static int move(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, uint3
 static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
   struct local l;
   uint64_t old, new;
-  if (!(p->access & IBV_ACCESS_REMOTE_ATOMIC)) return IBV_WC_REM_INV_REQ_ERR;
-  if (o->raddr & 7) return IBV_WC_REM_INV_REQ_ERR;
+  if (!(p->access & IBV_ACCESS_REMOTE_ATOMIC) || (o->raddr & 7)) return IBV_WC_REM_INV_REQ_ERR;
   if (o->len < 8) return IBV_WC_LOC_LEN_ERR;
   if (!gather(q, o, 0, 8, IBV_ACCESS_LOCAL_WRITE, &l)) return IBV_WC_LOC_PROT_ERR;
   struct shmr* m = sv_mr_hold(o->rkey, p->proc, p->pd, IBV_ACCESS_REMOTE_ATOMIC, o->raddr, 8);
@@ -175,7 +175,7 @@ static int alive(const struct vqp* q, const struct shqp* p) {
 static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
   int send = o->opcode == IBV_WR_SEND || o->opcode == IBV_WR_SEND_WITH_IMM;
   if (!q->has_taken && (send || o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)) {
-    if (!sv_rq_take(&sv_arena->rqs[p->rq], &q->taken)) return not_ready(q, o, p->rnr_timer);
+    if (!sv_rq_take(&p->rq, &q->taken)) return not_ready(q, o, p->rnr_timer);
     q->has_taken = 1;
     q->rnr_tries = 0;
     if (send && q->taken.len < o->len) return refuse(q, o, p, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, IBV_EVENT_QP_REQ_ERR);
@@ -186,7 +186,7 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
     if (!n && o->len != o->done) return wait_until(q, when);
     int atom = o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || o->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     int rc = atom ? atomic(q, p, o) : send ? scatter(q, p, o, o->done, n) : move(q, p, o, o->done, n);
-    if (rc == -1) return silent(q, o, now);
+    if (rc == -1) return sv_silent(q, o, now);
     if (rc == IBV_WC_LOC_PROT_ERR || rc == IBV_WC_LOC_LEN_ERR) return fail(o, rc);
     if (rc == IBV_WC_REM_OP_ERR) return refuse(q, o, p, rc, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
     if (rc) return refuse(q, o, p, rc, IBV_WC_WR_FLUSH_ERR, rc == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
@@ -204,12 +204,12 @@ int sv_exec(struct vqp* q, struct op* o, uint64_t now) {
   if (now) {
     if (get(q->from->down) && q->ctx->dev->conf->down_flushes) return fail(o, IBV_WC_WR_FLUSH_ERR);
     if (now < o->due) return wait_until(q, o->due);
-    if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2)) return silent(q, o, now);
+    if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2)) return sv_silent(q, o, now);
   }
   if (o->len > q->mtu_limit) return fail(o, IBV_WC_WR_FLUSH_ERR);
   struct shqp* p = q->peer;
   add(p->ref, 1);
-  int rc = likely(alive(q, p)) ? deliver(q, o, p, now) : silent(q, o, now);
+  int rc = likely(alive(q, p)) ? deliver(q, o, p, now) : sv_silent(q, o, now);
   __atomic_fetch_sub(&p->ref, 1, __ATOMIC_RELEASE);
   if (rc == EXEC_DONE && o->inject && !o->status) o->status = o->inject;
   return rc;
@@ -217,18 +217,13 @@ int sv_exec(struct vqp* q, struct op* o, uint64_t now) {
 
 /* Places the WRITEs up to the next other request piece by piece in random order. Waits a little for more to shuffle. */
 int sv_exec_reordered(struct vqp* q, uint64_t now) {
-  struct { struct op* o; uint32_t off, len; } piece[512], swap;
+  struct piece { struct op* o; uint32_t off, len; } piece[512], swap;
   uint32_t n = 0, i = q->exec;
   for (; i != q->tail && n + 8 <= 512; i++) {
     struct op* o = sv_op(q, i);
     if (o->opcode != IBV_WR_RDMA_WRITE || o->inject || o->len > q->mtu_limit) break;
     uint32_t part = o->len / 8 < 64 ? 64 : (o->len / 8 + 63) & ~63u;
-    for (uint32_t off = 0; off < o->len || !off; off += part) {
-      piece[n].o = o;
-      piece[n].off = off;
-      piece[n++].len = o->len - off < part ? o->len - off : part;
-      if (!o->len) break;
-    }
+    for (uint32_t off = 0; off < o->len || !off; off += part) piece[n++] = (struct piece){o, off, o->len - off < part ? o->len - off : part};
   }
   if (i == q->tail && now < sv_op(q, q->exec)->due + 50000) return wait_until(q, sv_op(q, q->exec)->due + 50000);
   struct shqp* p = q->peer;
@@ -243,7 +238,7 @@ int sv_exec_reordered(struct vqp* q, uint64_t now) {
     else if (rc) fail(o, rc < 0 ? IBV_WC_RETRY_EXC_ERR : rc);
   }
   __atomic_fetch_sub(&p->ref, 1, __ATOMIC_RELEASE);
-  if (!ok) return silent(q, sv_op(q, q->exec), now);
+  if (!ok) return sv_silent(q, sv_op(q, q->exec), now);
   for (uint32_t k = q->exec; k != i; k++) sv_op(q, k)->ack_at = now + get(q->to->delay), q->halted |= sv_op(q, k)->status != 0;
   q->exec = i;
   return EXEC_DONE;

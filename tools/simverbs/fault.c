@@ -3,8 +3,6 @@
  * why". What concerns links, devices and the wire holds for every process of the world; `fail` for the process asked. */
 #include "sim.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -36,13 +34,6 @@ void sv_hot(void) {
   put(sv_arena->hot, hot);
 }
 
-static int error_number(const char* name) {
-  for (int e = 1; e < 134; e++) {
-    if (strerrorname_np(e) && !strcmp(name, strerrorname_np(e))) return e;
-  }
-  return atoi(name);
-}
-
 /* "sim0", "sim0:2", with "node/" before it if several nodes have one of that name. */
 static int find(const char* text, int* port) {
   char name[96];
@@ -59,10 +50,10 @@ static int find(const char* text, int* port) {
   return -1;
 }
 
-/* A status or event by the tail of its name: REM_ACCESS_ERR, PORT_ERR; or its number. */
+/* A status or event by the tail of its name, REM_ACCESS_ERR, PORT_ERR; an errno; or its number. */
 static int named(const char* text, int n, const char* (*name)(int)) {
   for (int i = 0; i < n; i++) {
-    if (!strcasecmp(text, name(i))) return i;
+    if (name(i) && !strcasecmp(text, name(i))) return i;
   }
   return text[0] >= '0' && text[0] <= '9' ? atoi(text) : -1;
 }
@@ -70,7 +61,7 @@ static int named(const char* text, int n, const char* (*name)(int)) {
 static const char* fail_line(char* w[], int n) {
   for (size_t i = 0; n >= 3 && i < FN_COUNT; i++) {
     if (strcmp(w[1] + (strncmp(w[1], "ibv_", 4) ? 0 : 4), functions[i])) continue;
-    plan[i].err = n > 3 ? error_number(w[3]) : ENOMEM;
+    plan[i].err = n > 3 ? named(w[3], 134, strerrorname_np) : ENOMEM;
     if (plan[i].err <= 0) return "an errno is expected";
     put(plan[i].skip, atoll(w[2]) - 1);
     put(plan[i].count, n > 4 ? atoll(w[4]) : 1);
@@ -90,9 +81,7 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
   } else if (!strcmp(w[0], "delay") && n == 3) {
     put(p->delay, (uint64_t)(atof(w[2]) * 1e3));
   } else if (!strcmp(w[0], "rate") && n == 3) {
-    uint64_t rate = (uint64_t)(atof(w[2]) * 1e9), least = rate / (1000000000 / BURST_NS);
-    p->burst = least > 262144 ? least : 262144;
-    put(p->rate, rate);
+    put(p->rate, (uint64_t)(atof(w[2]) * 1e9));
   } else if (!strcmp(w[0], "reorder") && n == 3) {
     put(d->reorder, !strcmp(w[2], "on"));
   } else if (!strcmp(w[0], "error") && n >= 4) {
@@ -120,7 +109,7 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
   return NULL;
 }
 
-void sv_control_line(char* line, char* answer, size_t size) {
+static void obey(char* line, char* answer, size_t size) {
   char *w[8], *save = NULL;
   int n = 0, port = 1;
   for (char* t = strtok_r(line, " \t\r\n", &save); t && n < 8; t = strtok_r(NULL, " \t\r\n", &save)) w[n++] = t;
@@ -141,7 +130,7 @@ static void* serve(void* arg) {
     int c = accept4(at, NULL, NULL, SOCK_CLOEXEC);
     FILE* f = c < 0 ? NULL : fdopen(c, "r+");
     while (f && fgets(line, sizeof line, f)) {
-      sv_control_line(line, answer, sizeof answer);
+      obey(line, answer, sizeof answer);
       if (send(c, answer, strlen(answer), MSG_NOSIGNAL) < 0) break;
     }
     if (f) fclose(f);
@@ -152,35 +141,27 @@ static void* serve(void* arg) {
 
 static void listen_at(const char* path) {
   struct sockaddr_un a = {.sun_family = AF_UNIX};
-  pthread_t thread;
-  sigset_t all, old;
   int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
   unlink(path);
   if (s < 0 || bind(s, (struct sockaddr*)&a, sizeof a) || listen(s, 8)) { sv_log("listen at %s: %s", path, strerror(errno)); return; }
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  if (!pthread_create(&thread, NULL, serve, (void*)(intptr_t)s)) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  sv_thread(serve, (void*)(intptr_t)s);
 }
 
 static char own_socket[256];
 __attribute__((destructor)) static void leave(void) { if (own_socket[0]) unlink(own_socket); }
 
-int sv_control_start(void) {
+void sv_control_start(void) {
   const char *faults = getenv("WEFT_SIMVERBS_FAULTS"), *at = getenv("WEFT_SIMVERBS_CTL");
   char text[2048], answer[512], *save = NULL;
   snprintf(text, sizeof text, "%s", faults ? faults : "");
   for (char* line = strtok_r(text, ";\n", &save); line; line = strtok_r(NULL, ";\n", &save)) {
-    char copy[256];
-    snprintf(copy, sizeof copy, "%s", line);
-    sv_control_line(copy, answer, sizeof answer);
-    if (strcmp(answer, "ok\n")) sv_log("WEFT_SIMVERBS_FAULTS: %s: %s", line, answer);
+    obey(line, answer, sizeof answer);
+    if (strcmp(answer, "ok\n")) sv_log("WEFT_SIMVERBS_FAULTS=%s: %s", faults, answer);
   }
   snprintf(own_socket, sizeof own_socket, "%s/ctl", sv_conf.dir);
   mkdir(own_socket, 0700);
   snprintf(own_socket, sizeof own_socket, "%s/ctl/%d", sv_conf.dir, (int)getpid());
   listen_at(own_socket);
   if (at && *at) listen_at(at);
-  return 0;
 }

@@ -42,20 +42,14 @@ PUBLIC int mlx5dv_get_data_direct_sysfs_path(struct ibv_context* ctx, char* buf,
 }
 
 PUBLIC struct ibv_mr* mlx5dv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access, int flags) {
-  if (!conf(pd->context->device)->data_direct[0]) {
-    errno = EOPNOTSUPP;
-    return NULL;
-  }
+  if (!conf(pd->context->device)->data_direct[0]) { errno = EOPNOTSUPP; return NULL; }
   return ibv_reg_dmabuf_mr(pd, offset, len, iova, fd, access);
 }
 
 PUBLIC struct ibv_qp* mlx5dv_create_qp(struct ibv_context* ctx, struct ibv_qp_init_attr_ex* attr, struct mlx5dv_qp_init_attr* more) {
   struct devconf* c = conf(ctx->device);
   uint32_t flags = more && (more->comp_mask & MASK_CREATE_FLAGS) ? more->create_flags : 0;
-  if (!c->mlx5 || (flags & ~(uint32_t)CREATE_OOO_DP) || (flags && !c->ooo)) {
-    errno = EOPNOTSUPP;
-    return NULL;
-  }
+  if (!c->mlx5 || (flags & ~(uint32_t)CREATE_OOO_DP) || (flags && !c->ooo)) { errno = EOPNOTSUPP; return NULL; }
   return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr*)attr);
 }
 

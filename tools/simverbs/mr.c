@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 PUBLIC struct ibv_pd* ibv_alloc_pd(struct ibv_context* ctx) {
-  int e = sv_fail(FN_alloc_pd);
-  struct vpd* pd = e ? NULL : calloc(1, sizeof *pd);
-  if (!pd) { errno = e ? e : ENOMEM; return NULL; }
+  struct vpd* pd = sv_new(sv_fail(FN_alloc_pd), sizeof *pd);
+  if (!pd) return NULL;
   pd->pd.context = ctx;
   pd->id = pd->pd.handle = add(sv_arena->pds, 1);
   return (struct ibv_pd*)pd;
@@ -48,20 +47,10 @@ static struct ibv_mr* publish(struct vmr* mr, struct ibv_pd* pd, void* addr, siz
   struct shmr* s = &sv_arena->mrs[i];
   mr->slot = i;
   mr->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = len, .handle = i, .lkey = s->key, .rkey = s->key};
-  s->access = access;
-  s->pd = ((struct vpd*)pd)->id;
-  s->iova = iova;
-  s->len = len;
-  s->addr = (uint64_t)(uintptr_t)addr;
-  s->from = s->to = s->off = 0;
-  if (mr->map) {
-    s->from = (uint64_t)(uintptr_t)mr->map;
-    s->to = s->from + mr->map_len;
-    s->off = mr->map_off;
-    s->fd = mr->fd;
-  } else {
-    sv_share(mr, s);
-  }
+  s->access = access, s->pd = ((struct vpd*)pd)->id;
+  s->iova = iova, s->len = len, s->addr = (uint64_t)(uintptr_t)addr;
+  s->from = (uint64_t)(uintptr_t)mr->map, s->to = s->from + mr->map_len, s->off = mr->map_off, s->fd = mr->fd;
+  if (!mr->map) sv_share(mr, s);
   add(((struct vpd*)pd)->used, 1);
   put(s->ref, LIVE);
   return &mr->mr;
@@ -78,23 +67,15 @@ PUBLIC struct ibv_mr* ibv_reg_mr_iova2(struct ibv_pd* pd, void* addr, size_t len
   uintptr_t a = (uintptr_t)addr & ~(uintptr_t)4095;
   if (!e && (!len || (uintptr_t)addr + len < (uintptr_t)addr || bad_access(access))) e = EINVAL;
   if (!e && msync((void*)a, (uintptr_t)addr + len - a, MS_ASYNC)) e = EFAULT; /* not mapped */
-  struct vmr* mr = e ? NULL : calloc(1, sizeof *mr);
+  struct vmr* mr = sv_new(e, sizeof *mr);
   struct ibv_mr* out = mr ? publish(mr, pd, addr, len, iova, access) : NULL;
-  if (!out) {
-    free(mr);
-    errno = e ? e : ENOMEM;
-  }
+  if (!out) free(mr);
   return out;
 }
 
 PUBLIC struct ibv_mr* ibv_reg_mr(struct ibv_pd* pd, void* addr, size_t len, int access) {
-  int e = sv_fail(FN_reg_mr);
-  if (e) { errno = e; return NULL; }
+  MAY_FAIL_WITH(reg_mr, NULL);
   return ibv_reg_mr_iova2(pd, addr, len, (uintptr_t)addr, (unsigned)access);
-}
-
-PUBLIC struct ibv_mr* ibv_reg_mr_iova(struct ibv_pd* pd, void* addr, size_t len, uint64_t iova, int access) {
-  return ibv_reg_mr_iova2(pd, addr, len, iova, (unsigned)access);
 }
 
 /* Any descriptor that can be mapped stands in for a DMA-BUF. */
@@ -103,8 +84,8 @@ PUBLIC struct ibv_mr* ibv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size
   if (!e && !((struct vdev*)pd->context->device)->conf->dmabuf) e = EOPNOTSUPP;
   if (!e && fcntl(fd, F_GETFD) < 0) e = EBADF;
   if (!e && (!len || bad_access((unsigned)access))) e = EINVAL;
-  struct vmr* mr = e ? NULL : calloc(1, sizeof *mr);
-  if (!mr) { errno = e ? e : ENOMEM; return NULL; }
+  struct vmr* mr = sv_new(e, sizeof *mr);
+  if (!mr) return NULL;
   uint64_t base = offset & ~(uint64_t)4095;
   mr->map_off = base;
   mr->map_len = (size_t)(offset - base + len + 4095) & ~(size_t)4095;
@@ -120,13 +101,8 @@ PUBLIC struct ibv_mr* ibv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size
   return NULL;
 }
 
-PUBLIC int ibv_rereg_mr(struct ibv_mr* mr, int flags, struct ibv_pd* pd, void* addr, size_t len, int access) {
-  return EOPNOTSUPP;
-}
-
 PUBLIC int ibv_dereg_mr(struct ibv_mr* m) {
-  int e = sv_fail(FN_dereg_mr);
-  if (e) return e;
+  MAY_FAIL(dereg_mr);
   struct vmr* mr = (struct vmr*)m;
   struct shmr* s = &sv_arena->mrs[mr->slot];
   __atomic_fetch_and(&s->ref, ~LIVE, __ATOMIC_ACQ_REL);

@@ -1,7 +1,6 @@
 /* Queue pairs: creation, the state machine with what each transition requires, ECE. */
 #include "sim.h"
 
-#include <pthread.h>
 #include <string.h>
 
 struct vqp* sv_qps[MAX_QP];
@@ -12,7 +11,7 @@ static int claim(struct vqp* q, struct vdev* d) {
   sv_arena_lock();
   for (uint32_t n = 1; n < MAX_QP && !s && room; n++) {
     uint32_t i = (sv_arena->next_qp + n) % MAX_QP;
-    if (i < 16 || get(sv_arena->qps[i].qpn) || get(sv_arena->qps[i].ref)) continue;
+    if (i < 16 || get(sv_arena->qps[i].qpn) || get(sv_arena->qps[i].ref) || sv_arena->qps[i].rq.ring) continue;
     s = &sv_arena->qps[i];
     uint32_t gen = (s->gen + 1) & 0xff;
     *s = (struct shqp){.gen = gen, .proc = sv_me, .port = (uint32_t)d->index * MAX_PORT, .qpn = (gen * MAX_QP + i) & 0xffffff};
@@ -28,8 +27,10 @@ static void release(struct vqp* q) {
   if (q->s) {
     __atomic_fetch_sub(&q->ctx->dev->qps, 1, __ATOMIC_RELAXED);
     put(q->s->qpn, 0);
-    sv_wait_ref(&q->s->ref, ~0u);
-    if (!q->s->srq) sv_rq_destroy(q->s->rq);
+    sv_arena_lock();
+    sv_heap_free(q->s->rq.ring, (uint64_t)(q->s->rq.mask + 1) * q->s->rq.stride);
+    q->s->rq.ring = 0;
+    sv_arena_unlock();
   }
   free(q->ring);
   free(q);
@@ -47,8 +48,8 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   if (!e && (!a->send_cq || !a->recv_cq || cap->max_send_wr > (uint32_t)c->max_qp_wr || cap->max_recv_wr > (uint32_t)c->max_qp_wr ||
              cap->max_send_sge > (uint32_t)c->max_sge || cap->max_recv_sge > (uint32_t)c->max_sge ||
              cap->max_inline_data > (uint32_t)c->max_inline)) e = EINVAL;
-  struct vqp* q = e ? NULL : calloc(1, sizeof *q);
-  if (!q) { errno = e ? e : ENOMEM; return NULL; }
+  struct vqp* q = sv_new(e, sizeof *q);
+  if (!q) return NULL;
   uint32_t room = at_least(cap->max_inline_data, 16 * at_least(cap->max_send_sge, 1)), size = 16;
   room = (room + 15) & ~15u;
   if (room > (uint32_t)c->max_inline) room = (uint32_t)c->max_inline > 16 * cap->max_send_sge ? (uint32_t)c->max_inline : 16 * cap->max_send_sge;
@@ -56,13 +57,14 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   q->ctx = ctx;
   q->stride = (uint32_t)sizeof(struct op) + room + 16;
   q->ring = calloc(size, q->stride);
-  if (!q->ring || claim(q, ctx->dev)) { release(q); errno = ENOMEM; return NULL; }
+  if (!q->ring || claim(q, ctx->dev) || sv_rq_create(&q->s->rq, cap->max_recv_wr, cap->max_recv_sge)) {
+    release(q);
+    errno = ENOMEM;
+    return NULL;
+  }
   struct shqp* s = q->s;
   s->pd = ((struct vpd*)pd)->id;
   s->rcq = ((struct vcq*)a->recv_cq)->slot;
-  s->srq = a->srq != NULL;
-  s->rq = a->srq ? ((struct vsrq*)a->srq)->slot : sv_rq_create(cap->max_recv_wr, cap->max_recv_sge);
-  if (!s->rq) { release(q); errno = ENOMEM; return NULL; }
   q->mask = size - 1;
   q->depth = cap->max_send_wr;
   q->sig_all = a->sq_sig_all != 0;
@@ -70,37 +72,29 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   q->max_sge = cap->max_send_sge = at_least(cap->max_send_sge, 1);
   q->attr.cap = *cap;
   q->x = (struct ibv_qp){.context = pd->context, .qp_context = a->qp_context, .pd = pd, .send_cq = a->send_cq,
-      .recv_cq = a->recv_cq, .srq = a->srq, .handle = q->slot, .qp_num = s->qpn, .qp_type = a->qp_type};
-  pthread_mutex_init(&q->x.mutex, NULL);
-  pthread_cond_init(&q->x.cond, NULL);
+      .recv_cq = a->recv_cq, .handle = q->slot, .qp_num = s->qpn, .qp_type = a->qp_type};
   add(((struct vpd*)pd)->used, 1);
   add(((struct vcq*)a->send_cq)->used, 1);
   add(((struct vcq*)a->recv_cq)->used, 1);
-  if (a->srq) add(((struct vsrq*)a->srq)->used, 1);
   put(sv_qps[q->slot], q);
   return &q->x;
 }
 
 PUBLIC int ibv_destroy_qp(struct ibv_qp* qp) {
   struct vqp* q = (struct vqp*)qp;
-  int e = sv_fail(FN_destroy_qp);
-  if (e) return e;
+  MAY_FAIL(destroy_qp);
   sv_lock(&sv_objects_lock);
   put(sv_qps[q->slot], NULL);
   sv_unlock(&sv_objects_lock);
   sv_deactivate(q);
-  pthread_mutex_lock(&qp->mutex);
-  while (qp->events_completed != get(q->got)) pthread_cond_wait(&qp->cond, &qp->mutex);
-  pthread_mutex_unlock(&qp->mutex);
-  uint32_t qpn = q->s->qpn;
-  put(q->s->qpn, 0);
+  sv_settle(&qp->events_completed, &q->got);
+  uint32_t qpn = __atomic_exchange_n(&q->s->qpn, 0, __ATOMIC_ACQ_REL);
   sv_wait_ref(&q->s->ref, ~0u);
   sv_cq_clean(((struct vcq*)qp->send_cq)->slot, qpn, 1);
   sv_cq_clean(((struct vcq*)qp->recv_cq)->slot, qpn, 0);
   __atomic_fetch_sub(&((struct vpd*)qp->pd)->used, 1, __ATOMIC_ACQ_REL);
   __atomic_fetch_sub(&((struct vcq*)qp->send_cq)->used, 1, __ATOMIC_ACQ_REL);
   __atomic_fetch_sub(&((struct vcq*)qp->recv_cq)->used, 1, __ATOMIC_ACQ_REL);
-  if (qp->srq) __atomic_fetch_sub(&((struct vsrq*)qp->srq)->used, 1, __ATOMIC_ACQ_REL);
   release(q);
   return 0;
 }
@@ -114,8 +108,6 @@ static const struct { uint8_t from, to; int need, may; } moves[] = {
     {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
      IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE},
-    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 };
 static const int UC_ONLY_RC = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
@@ -131,18 +123,17 @@ static int legal(struct vqp* q, uint32_t from, uint32_t to, int mask) {
   return 0;
 }
 
+static int same_subnet(const struct gid* a, const struct gid* b) {
+  uint32_t whole = a->prefix / 8, rest = a->prefix % 8;
+  const uint8_t *x = a->raw.raw, *y = b->raw.raw;
+  if (!get(a->used) || !get(b->used) || (x[0] == 0xfe && x[1] == 0x80 && a->type != IBV_GID_TYPE_IB)) return 0; /* all share fe80:: */
+  return !memcmp(x, y, whole) && (!rest || !((x[whole] ^ y[whole]) >> (8 - rest)));
+}
+
 static int same_net(const struct port* a, const struct port* b) {
-  for (int i = 0; i < MAX_GID; i++) {
-    if (!get(a->gids[i].used)) continue;
-    for (int k = 0; k < MAX_GID; k++) {
-      if (!get(b->gids[k].used)) continue;
-      uint32_t bits = a->gids[i].prefix;
-      const uint8_t *x = a->gids[i].raw.raw, *y = b->gids[k].raw.raw;
-      int local = x[0] == 0xfe && x[1] == 0x80 && a->gids[i].type != IBV_GID_TYPE_IB; /* shared by all: says nothing */
-      if (!local && !memcmp(x, y, bits / 8) && (bits % 8 == 0 || !((x[bits / 8] ^ y[bits / 8]) >> (8 - bits % 8)))) return 1;
-    }
-  }
-  return a == b;
+  int same = a == b;
+  for (int i = 0; i < MAX_GID * MAX_GID && !same; i++) same = same_subnet(&a->gids[i / MAX_GID], &b->gids[i % MAX_GID]);
+  return same;
 }
 
 /* The port that the address vector leads to. */
@@ -151,7 +142,7 @@ static int resolve(struct vqp* q, const struct ibv_ah_attr* ah) {
   struct port* from = &sv_arena->ports[q->s->port];
   if (ah->port_num < 1 || ah->port_num > c->ports || (uint32_t)ah->port_num - 1 != q->s->port % MAX_PORT) return EINVAL;
   if (!ah->is_global) {
-    if (c->link != IBV_LINK_LAYER_INFINIBAND || !ah->dlid || ah->dlid > MAX_DEV * MAX_PORT) return EINVAL;
+    if (!c->ib || !ah->dlid || ah->dlid > MAX_DEV * MAX_PORT) return EINVAL;
     q->to = &sv_arena->ports[ah->dlid - 1];
     return same_net(from, q->to) ? 0 : ETIMEDOUT;
   }
@@ -185,7 +176,7 @@ static int to_rtr(struct vqp* q, const struct ibv_qp_attr* a) {
 static void reset(struct vqp* q) {
   struct rwqe w;
   put(q->s->state, IBV_QPS_RESET);
-  while (!q->s->srq && sv_rq_take(&sv_arena->rqs[q->s->rq], &w)) {}
+  while (sv_rq_take(&q->s->rq, &w)) {}
   sv_cq_clean(((struct vcq*)q->x.send_cq)->slot, q->s->qpn, 1);
   sv_cq_clean(((struct vcq*)q->x.recv_cq)->slot, q->s->qpn, 0);
   q->tail = q->exec = q->acked = q->halted = 0;
@@ -195,29 +186,20 @@ static void reset(struct vqp* q) {
 
 static void keep(struct vqp* q, const struct ibv_qp_attr* a, int mask) {
   struct ibv_qp_attr* k = &q->attr;
-#define KEEP(bit, field) if (mask & (bit)) k->field = a->field
-  KEEP(IBV_QP_PKEY_INDEX, pkey_index);
-  KEEP(IBV_QP_PORT, port_num);
-  KEEP(IBV_QP_ACCESS_FLAGS, qp_access_flags);
-  KEEP(IBV_QP_AV, ah_attr);
-  KEEP(IBV_QP_PATH_MTU, path_mtu);
-  KEEP(IBV_QP_DEST_QPN, dest_qp_num);
-  KEEP(IBV_QP_RQ_PSN, rq_psn);
-  KEEP(IBV_QP_SQ_PSN, sq_psn);
-  KEEP(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-  KEEP(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
-  KEEP(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
-  KEEP(IBV_QP_TIMEOUT, timeout);
-  KEEP(IBV_QP_RETRY_CNT, retry_cnt);
-  KEEP(IBV_QP_RNR_RETRY, rnr_retry);
+#define KEEP(bit, field) if (mask & IBV_QP_##bit) k->field = a->field;
+  KEEP(PORT, port_num) KEEP(PKEY_INDEX, pkey_index) KEEP(ACCESS_FLAGS, qp_access_flags)
+  KEEP(AV, ah_attr) KEEP(PATH_MTU, path_mtu) KEEP(DEST_QPN, dest_qp_num) KEEP(RQ_PSN, rq_psn) KEEP(SQ_PSN, sq_psn)
+  KEEP(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) KEEP(MAX_QP_RD_ATOMIC, max_rd_atomic) KEEP(MIN_RNR_TIMER, min_rnr_timer)
+  KEEP(TIMEOUT, timeout) KEEP(RETRY_CNT, retry_cnt) KEEP(RNR_RETRY, rnr_retry)
+#undef KEEP
   q->s->access = k->qp_access_flags;
   q->s->rnr_timer = k->min_rnr_timer;
 }
 
 PUBLIC int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask) {
   struct vqp* q = (struct vqp*)qp;
-  int e = sv_fail(FN_modify_qp);
-  if (e) return e;
+  MAY_FAIL(modify_qp);
+  int e = 0;
   sv_lock(&q->lock);
   uint32_t from = get(q->s->state), to = mask & IBV_QP_STATE ? (uint32_t)a->qp_state : from;
   if (((mask & IBV_QP_CUR_STATE) && (uint32_t)a->cur_qp_state != from) || !legal(q, from, to, mask)) e = EINVAL;
@@ -238,12 +220,11 @@ PUBLIC int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask) {
 
 PUBLIC int ibv_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask, struct ibv_qp_init_attr* init) {
   struct vqp* q = (struct vqp*)qp;
-  int e = sv_fail(FN_query_qp);
-  if (e) return e;
+  MAY_FAIL(query_qp);
   sv_lock(&q->lock);
   *a = q->attr;
   a->qp_state = a->cur_qp_state = qp->state = (enum ibv_qp_state)get(q->s->state);
-  *init = (struct ibv_qp_init_attr){.qp_context = qp->qp_context, .send_cq = qp->send_cq, .recv_cq = qp->recv_cq, .srq = qp->srq,
+  *init = (struct ibv_qp_init_attr){.qp_context = qp->qp_context, .send_cq = qp->send_cq, .recv_cq = qp->recv_cq,
                                     .cap = q->attr.cap, .qp_type = qp->qp_type, .sq_sig_all = (int)q->sig_all};
   sv_unlock(&q->lock);
   return 0;
@@ -269,5 +250,3 @@ PUBLIC int ibv_set_ece(struct ibv_qp* qp, struct ibv_ece* ece) {
   return 0;
 }
 
-PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp* qp, enum ibv_wr_opcode op, uint32_t flags) { return 0; }
-PUBLIC struct ibv_qp_ex* ibv_qp_to_qp_ex(struct ibv_qp* qp) { return NULL; } /* there is no create_qp_ex */

@@ -14,7 +14,7 @@ static void complete(struct vqp* q, const struct op* o, int status) {
   sv_cq_push(((struct vcq*)q->x.send_cq)->slot, &e, status != 0);
 }
 
-void sv_qp_flush_sq(struct vqp* q) {
+static void flush_sends(struct vqp* q) {
   for (; q->acked != q->tail; q->acked++) complete(q, sv_op(q, q->acked), IBV_WC_WR_FLUSH_ERR);
   q->exec = q->tail;
   q->halted = 0;
@@ -23,12 +23,12 @@ void sv_qp_flush_sq(struct vqp* q) {
 void sv_qp_error(struct vqp* q) {
   put(q->s->state, IBV_QPS_ERR);
   if (q->has_taken && q->peer) q->has_taken = 0;
-  sv_qp_flush_sq(q);
+  flush_sends(q);
   sv_rq_flush(q->s);
 }
 
 /* Ends the request that is first in line. */
-void sv_finish(struct vqp* q, struct op* o) {
+static void finish(struct vqp* q, struct op* o) {
   q->acked++;
   complete(q, o, o->status);
   if (o->status && q->x.qp_type == IBV_QPT_RC) sv_qp_error(q);
@@ -59,7 +59,7 @@ static uint8_t injected(struct vqp* q, uint8_t* placed) {
 }
 
 /* Takes one request; o->sge may be on the caller's stack. The lock is held. */
-int sv_post_op(struct vqp* q, struct op* o) {
+static int post(struct vqp* q, struct op* o) {
   uint32_t state = get(q->s->state), hot = get(sv_arena->hot);
   if (state < IBV_QPS_RTS || o->opcode >= sizeof wc_opcode) return EINVAL;
   if (q->tail - get(q->s->sq_head) >= q->depth) return ENOMEM;
@@ -73,7 +73,7 @@ int sv_post_op(struct vqp* q, struct op* o) {
     if (likely(sv_exec(q, o, 0) == EXEC_DONE)) {
       q->tail++;
       q->exec++;
-      sv_finish(q, o);
+      finish(q, o);
       return 0;
     }
   } else if (first && state == IBV_QPS_ERR) {
@@ -94,7 +94,7 @@ int sv_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr**
   struct vqp* q = (struct vqp*)qp;
   int e = sv_fail(FN_post_send);
   sv_lock(&q->lock);
-  for (; wr && !e; wr = wr->next) {
+  for (; wr && !e; wr = e ? wr : wr->next) {
     struct op o = {.wr_id = wr->wr_id, .raddr = wr->wr.rdma.remote_addr, .rkey = wr->wr.rdma.rkey, .imm = wr->imm_data,
                    .opcode = (uint8_t)wr->opcode, .flags = (uint8_t)wr->send_flags, .nsge = (uint8_t)wr->num_sge, .sge = wr->sg_list};
     if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -102,8 +102,7 @@ int sv_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr**
       o.arg[1] = wr->wr.atomic.swap;
       o.rkey = wr->wr.atomic.rkey;
     }
-    e = wr->num_sge < 0 || wr->num_sge > MAX_SGE ? EINVAL : sv_post_op(q, &o);
-    if (e) break;
+    e = wr->num_sge < 0 || wr->num_sge > MAX_SGE ? EINVAL : post(q, &o);
   }
   if (e) *bad = wr;
   sv_unlock(&q->lock);
@@ -114,7 +113,7 @@ int sv_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr**
 void sv_progress(struct vqp* q, uint64_t now) {
   uint32_t hot = get(sv_arena->hot);
   q->wake = ~(uint64_t)0;
-  if (get(q->s->state) == IBV_QPS_ERR) sv_qp_flush_sq(q);
+  if (get(q->s->state) == IBV_QPS_ERR) flush_sends(q);
   while (q->exec != q->tail && !q->halted) {
     struct op* o = sv_op(q, q->exec);
     int shuffle = hot && get(sv_arena->devs[q->ctx->dev->index].reorder) && o->opcode == IBV_WR_RDMA_WRITE && !o->inject;
@@ -130,15 +129,11 @@ void sv_progress(struct vqp* q, uint64_t now) {
   while (q->acked != q->exec) {
     struct op* o = sv_op(q, q->acked);
     if (!o->status && hot && ((get(q->to->hole) & 1) || (get(q->from->hole) & 2))) { /* placed, but the answer is lost */
-      const struct ibv_qp_attr* a = &q->attr;
-      if (!o->first_fail) o->first_fail = now;
-      uint64_t end = o->first_fail + (uint64_t)(a->retry_cnt + 1) * ((uint64_t)4096 << a->timeout);
-      if (!a->timeout || now < end) { if (q->wake > now + 1000000) q->wake = now + 1000000; break; }
-      o->status = IBV_WC_RETRY_EXC_ERR;
+      if (sv_silent(q, o, now) == EXEC_WAIT) break;
     } else if (now < o->ack_at) {
       if (q->wake > o->ack_at) q->wake = o->ack_at;
       break;
     }
-    sv_finish(q, o);
+    finish(q, o);
   }
 }

@@ -20,38 +20,19 @@ static struct seg* segs;
 static uint32_t segs_lock, maps_lock;
 static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
 
-/* PROCMAP_QUERY of Linux 6.11: one mapping, however many there are. */
-struct vma { uint64_t size, query_flags, addr, start, end, flags, page_size, offset, inode; uint32_t dev[2], name_size, id_size; uint64_t name, id; };
-
-static int mapping_of(uint64_t at, struct vma* v, char name[32]) {
-  char line[512], perm[8];
-  FILE* f = fopen("/proc/self/maps", "re");
-  int found = 0;
-  *v = (struct vma){.size = sizeof *v, .addr = at, .name_size = 32, .name = (uint64_t)(uintptr_t)name};
-  name[0] = 0;
-  if (!f) return 0;
-  if (ioctl(fileno(f), _IOWR('f', 17, struct vma), v) == 0) {
-    found = 1;
-  } else if (errno == ENOTTY) {
-    while (!found && fgets(line, sizeof line, f)) {
-      unsigned long long a, b, inode;
-      if (sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name) < 4) continue;
-      found = a <= at && at < b;
-      *v = (struct vma){.start = a, .end = b, .inode = inode, .flags = !strcmp(perm, "rw-p") ? 3 : 0};
-      if (!strchr(line, '[')) name[0] = 0;
-    }
-  }
-  fclose(f);
-  return found;
-}
-
 /* Whether [from, to) lies in one private anonymous writable mapping that is not the stack we run on. */
 static int plain(uint64_t from, uint64_t to) {
-  struct vma v;
-  char name[32];
-  uint64_t self = (uint64_t)(uintptr_t)name;
-  return mapping_of(from, &v, name) && to <= v.end && v.flags == 3 && !v.inode && (!name[0] || !strcmp(name, "[heap]")) &&
-         !(v.start <= self && self < v.end);
+  char line[512], perm[8], name[32];
+  unsigned long long a, b, inode;
+  uint64_t self = (uint64_t)(uintptr_t)line;
+  int yes = 0;
+  FILE* f = fopen("/proc/self/maps", "re");
+  while (f && !yes && fgets(line, sizeof line, f)) {
+    int n = sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name);
+    yes = n >= 4 && a <= from && to <= b && !inode && !strcmp(perm, "rw-p") && (n == 4 || !strcmp(name, "[heap]")) && !(a <= self && self < b);
+  }
+  if (f) fclose(f);
+  return yes;
 }
 
 /* Replaces [from, to) by a mapping of fd (or private memory, fd < 0) with the same contents. */
@@ -163,23 +144,22 @@ static uint8_t* reach(struct shmr* m, uint64_t va, uint32_t len) {
   return base ? base + (va - m->from) : NULL;
 }
 
-/* The last 8 bytes are stored last, at once if aligned. */
+/* The last 8 bytes of the last part are stored last, at once if aligned. */
 static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
-  if (!last || len < 8) {
-    if (last) __atomic_thread_fence(__ATOMIC_RELEASE);
-    memmove(to, from, len);
-    return;
-  }
-  if (len > 8) memmove(to, from, len - 8);
+  size_t tail = !last ? 0 : len < 8 ? len : 8;
   uint64_t v;
-  memcpy(&v, from + len - 8, 8);
-  if (((uintptr_t)(to + len) & 7) == 0) {
-    __atomic_store_n((uint64_t*)(void*)(to + len - 8), v, __ATOMIC_RELEASE);
-  } else {
+  memmove(to, from, len - tail);
+  to += len - tail, from += len - tail;
+  if (tail == 8 && ((uintptr_t)to & 7) == 0) {
+    memcpy(&v, from, 8);
+    __atomic_store_n((uint64_t*)(void*)to, v, __ATOMIC_RELEASE);
+  } else if (tail) {
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(to + len - 8, &v, 8);
+    memmove(to, from, tail);
   }
 }
+
+static int copied(ssize_t done, uint32_t len) { return done == (ssize_t)len ? 0 : done < 0 ? errno : EFAULT; }
 
 int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
   uint64_t va = m->addr + (at - m->iova);
@@ -192,11 +172,9 @@ int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t
   memcpy(v, iov, sizeof *iov * (size_t)n);
   if (n && v[n - 1].iov_len > 8) { /* the kernel copies entry after entry */
     v[n] = (struct iovec){(uint8_t*)v[n - 1].iov_base + v[n - 1].iov_len - 8, 8};
-    v[n - 1].iov_len -= 8;
-    n++;
+    v[n++ - 1].iov_len -= 8;
   }
-  ssize_t done = process_vm_writev((pid_t)sv_arena->procs[m->proc].pid, v, (unsigned long)n, &r, 1, 0);
-  return done == (ssize_t)len ? 0 : done < 0 ? errno : EFAULT;
+  return copied(process_vm_writev((pid_t)sv_arena->procs[m->proc].pid, v, (unsigned long)n, &r, 1, 0), len);
 }
 
 int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
@@ -207,6 +185,5 @@ int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32
     return 0;
   }
   struct iovec r = {(void*)(uintptr_t)va, len};
-  ssize_t done = process_vm_readv((pid_t)sv_arena->procs[m->proc].pid, iov, (unsigned long)n, &r, 1, 0);
-  return done == (ssize_t)len ? 0 : done < 0 ? errno : EFAULT;
+  return copied(process_vm_readv((pid_t)sv_arena->procs[m->proc].pid, iov, (unsigned long)n, &r, 1, 0), len);
 }

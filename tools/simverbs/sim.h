@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,25 +23,21 @@ enum { MAX_SGE = 16, MAX_INLINE = 1024, BURST_NS = 2000000 };
 
 /* ---- The arena. Words that several processes write are touched through __atomic_* only. ---- */
 
-struct gid { union ibv_gid raw; uint32_t type, prefix, ifindex, used; };
+struct gid { union ibv_gid raw; uint32_t type, prefix, used; };
 
 struct port { /* of a device of the configuration; index device * MAX_PORT + port - 1 */
   uint32_t down, hole;          /* hole: 1 what it sends is lost, 2 what it receives */
-  uint64_t delay, rate, burst;  /* ns one way; bytes/s or 0; bytes */
+  uint64_t delay, rate;         /* ns one way; bytes/s or 0 */
   uint64_t tx, rx;              /* when the bucket has been paid for, ns */
-  uint32_t seen;
   struct gid gids[MAX_GID];
 };
 
 struct shdev { uint32_t reorder, error_status, error_placed; int64_t error_in; uint32_t error_qpn; };
 
-struct proc { uint32_t pid, gen, kick, why; };
+struct proc { uint32_t pid, kick, why; };
 enum { WHY_CQ = 1, WHY_QP = 2, WHY_EVENT = 4 };
 
-struct rq { /* a receive queue, of a QP or shared */
-  uint32_t head, tail, mask, depth, stride, limit, proc, ref;
-  uint64_t ring;
-};
+struct rq { uint32_t head, tail, mask, depth, stride; uint64_t ring; };
 struct rwqe { uint64_t wr_id; uint32_t nsge, len; struct ibv_sge sge[MAX_SGE]; }; /* in a ring: only as many as stride has room for */
 
 struct cqe { uint64_t wr_id; uint32_t seq, byte_len, imm, qpn, src, wqe; uint8_t status, opcode, flags, skip; uint32_t claimer; };
@@ -48,7 +45,8 @@ struct shcq { uint32_t id, proc, mask, depth, tail, head, armed, fired, full, no
 
 struct shqp {
   uint32_t qpn; /* 0: free */
-  uint32_t state, ref, cause, proc, port, pd, access, dest, rnr_timer, rq, srq, rcq, sq_head, gen; /* cause: an event to raise + 1 */
+  uint32_t state, ref, cause, proc, port, pd, access, dest, rnr_timer, rcq, sq_head, gen; /* cause: an event to raise + 1 */
+  struct rq rq;
 };
 
 struct shmr {
@@ -64,14 +62,13 @@ struct event { uint32_t seq, dev, type, arg; };
 
 struct arena {
   uint64_t magic, size;
-  uint32_t lock, hot, nevent, pds, next_qp, next_cq, next_rq, next_mr;
+  uint32_t lock, hot, nevent, pds, next_qp, next_cq, next_mr;
   uint64_t heap_used, free_list[40], rng;
   struct proc procs[MAX_PROC];
   struct shdev devs[MAX_DEV];
   struct port ports[MAX_DEV * MAX_PORT];
   struct event events[64];
   struct shqp qps[MAX_QP];
-  struct rq rqs[MAX_QP];
   struct shcq cqs[MAX_CQ];
   struct shmr mrs[MAX_MR];
 };
@@ -79,11 +76,10 @@ struct arena {
 /* ---- The configuration ---- */
 
 struct devconf {
-  char name[32], pci[96], node[32], data_direct[96], netdev[16];
+  char name[32], pci[96], node[32], data_direct[96], link[16];
   uint64_t guid;
-  int link, ports, speed, mtu, max_inline, max_sge, max_qp, max_qp_wr, max_cqe, dmabuf, mlx5, ooo, down_flushes, visible;
+  int ib, ports, speed, mtu, max_inline, max_sge, max_qp, max_qp_wr, max_cqe, dmabuf, mlx5, ooo, down_flushes, visible;
   uint32_t ece_vendor, ece_options;
-  int ngid[MAX_PORT];
 };
 extern struct config {
   char dir[160], name[64];
@@ -107,7 +103,6 @@ struct vcq {
   uint32_t slot, lock, got, async_got, used;
   uint64_t stuck;
 };
-struct vsrq { struct ibv_srq srq; struct rq* s; uint32_t slot, lock, max_sge, got, used; };
 
 struct op { /* one work request of a send queue */
   uint64_t wr_id, raddr, arg[2], first_fail, due, ack_at;
@@ -130,7 +125,6 @@ struct vqp {
   struct rwqe taken; /* the peer's receive that a half-done request fills */
   int has_taken, rnr_tries;
   uint64_t wake;
-  struct vqp* next;
 };
 
 extern struct arena* sv_arena;
@@ -139,13 +133,14 @@ extern uint32_t sv_armed;   /* some function is to fail: fault.c */
 extern struct vqp* sv_qps[MAX_QP];
 extern struct vcq* sv_cqs[MAX_CQ];
 extern struct vctx* sv_contexts;
-extern uint32_t sv_contexts_lock, sv_nactive;
-extern uint32_t sv_objects_lock; /* keeps what sv_qps and sv_cqs name from going while another thread looks */
+extern uint32_t sv_nactive;
+extern uint32_t sv_objects_lock; /* keeps what sv_contexts, sv_qps and sv_cqs name from going while another thread looks */
 
 /* Every context is one of ours, whatever its abi_compat says. */
 static inline struct vctx* sv_ctx(struct ibv_context* c) { return (struct vctx*)((uintptr_t)c - offsetof(struct verbs_context, context)); }
 
 #define PUBLIC __attribute__((visibility("default")))
+#define sv_log(format, ...) fprintf(stderr, "simverbs: " format "\n", ##__VA_ARGS__)
 #define likely(x) __builtin_expect(!!(x), 1)
 #define get(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
 #define put(p, v) __atomic_store_n(&(p), v, __ATOMIC_RELEASE)
@@ -174,18 +169,14 @@ void sv_kick(uint32_t proc, uint32_t why);
 void sv_reap(void);                        /* frees what dead processes left */
 void sv_wait_ref(uint32_t* ref, uint32_t mask);
 uint64_t sv_random(void);
-void sv_log(const char* format, ...) __attribute__((format(printf, 1, 2)));
+int sv_thread(void* (*run)(void*), void* arg); /* detached, all signals blocked; 0 or errno */
+int sv_pipe(int fds[2]);                       /* its writer does not block; 0 or -1 */
+void* sv_new(int e, size_t size);              /* zeroed; NULL and errno: e, or there is no memory */
+void sv_settle(uint32_t* acknowledged, uint32_t* got); /* waits until they are equal */
 
-/* config.c, json.c, sysfs.c */
+/* config.c, device.c */
 int sv_config_load(void);
-struct json { const char* p; const char* error; };
-int sv_json_object(struct json* j, char key[64]);      /* 1: at the value of the next key; 0: end */
-int sv_json_array(struct json* j, int* first);         /* 1: at the next element; 0: end */
-void sv_json_string(struct json* j, char* out, size_t size);
-double sv_json_number(struct json* j);
-int sv_json_is(struct json* j, char c);
-void sv_json_skip(struct json* j);
-void sv_sysfs_write(struct devconf* d);
+void sv_device_folder(const struct devconf* d);
 int sv_parse_gid(const char* text, struct gid* g);
 
 /* mr.c, share.c */
@@ -205,27 +196,22 @@ void sv_cq_clean(uint32_t slot, uint32_t qpn, int sends);
 void sv_cq_scan(void);
 
 /* rq.c */
-uint32_t sv_rq_create(uint32_t depth, uint32_t max_sge);
-void sv_rq_destroy(uint32_t slot);
+int sv_rq_create(struct rq* q, uint32_t depth, uint32_t max_sge);
 int sv_rq_take(struct rq* q, struct rwqe* out); /* 1, or 0: empty */
 int sv_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
-int sv_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
 void sv_rq_flush(struct shqp* s);
 
 /* qp.c, send.c, exec.c */
 int sv_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad);
-int sv_post_op(struct vqp* q, struct op* o);
-void sv_finish(struct vqp* q, struct op* o);
 void sv_qp_error(struct vqp* q);              /* own QP to ERR, everything flushed; lock held */
-void sv_qp_flush_sq(struct vqp* q);
 enum { EXEC_DONE, EXEC_WAIT };
 int sv_exec(struct vqp* q, struct op* o, uint64_t now);
+int sv_silent(struct vqp* q, struct op* o, uint64_t now);
 int sv_exec_reordered(struct vqp* q, uint64_t now);
 static inline struct op* sv_op(struct vqp* q, uint32_t i) { return (struct op*)(q->ring + (size_t)(i & q->mask) * q->stride); }
 
 /* engine.c */
 int sv_engine_start(void);
-void sv_engine_wake(uint64_t when);
 void sv_progress(struct vqp* q, uint64_t now); /* lock held */
 void sv_progress_all(void);
 void sv_activate(struct vqp* q);
@@ -236,9 +222,9 @@ void sv_broadcast(int dev, int type, uint32_t arg);
 /* fault.c: function names in the order of sv_functions */
 #define SV_FUNCTIONS(F) F(open_device) F(query_device) F(query_port) F(query_port_speed) F(query_gid) F(query_gid_ex) \
   F(query_pkey) F(alloc_pd) F(dealloc_pd) F(reg_mr) F(reg_mr_iova2) F(reg_dmabuf_mr) F(dereg_mr) F(create_comp_channel) \
-  F(create_cq) F(resize_cq) F(destroy_cq) F(req_notify_cq) F(poll_cq) F(create_qp) F(modify_qp) F(query_qp) F(destroy_qp) \
-  F(query_ece) F(set_ece) F(create_srq) F(destroy_srq) F(post_send) F(post_recv) F(post_srq_recv) F(get_async_event) \
-  F(get_device_list) F(get_cq_event) F(fork_init) F(create_ah) F(close_device) F(destroy_comp_channel)
+  F(create_cq) F(destroy_cq) F(req_notify_cq) F(poll_cq) F(create_qp) F(modify_qp) F(query_qp) F(destroy_qp) \
+  F(query_ece) F(set_ece) F(post_send) F(post_recv) F(get_async_event) \
+  F(get_device_list) F(get_cq_event) F(fork_init) F(close_device) F(destroy_comp_channel)
 enum sv_function {
 #define F(name) FN_##name,
   SV_FUNCTIONS(F)
@@ -247,8 +233,9 @@ enum sv_function {
 };
 int sv_fail_slow(enum sv_function f);
 static inline int sv_fail(enum sv_function f) { return likely(!__atomic_load_n(&sv_armed, __ATOMIC_RELAXED)) ? 0 : sv_fail_slow(f); }
-int sv_control_start(void);
-void sv_control_line(char* line, char* answer, size_t size);
+#define MAY_FAIL(f) do { int e_ = sv_fail(FN_##f); if (e_) return e_; } while (0)
+#define MAY_FAIL_WITH(f, value) do { int e_ = sv_fail(FN_##f); if (e_) { errno = e_; return value; } } while (0)
+void sv_control_start(void);
 const char* sv_status_name(int status); /* text.c */
 const char* sv_event_name(int event);
 void sv_hot(void); /* recompute whether any link is out of the ordinary */

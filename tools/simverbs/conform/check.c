@@ -116,7 +116,6 @@ int open_side(struct side* s, int end, const struct options* o) {
   s->rcq = ibv_create_cq(s->ctx, o->cqe ? o->cqe : 256, s, s->chan, 0);
   if (!s->mr || !s->scq || !s->rcq) return -1;
   struct ibv_qp_init_attr init = {.send_cq = s->scq, .recv_cq = s->rcq, .qp_type = IBV_QPT_RC, .sq_sig_all = o->sig_all,
-      .srq = o->srq ? o->srq(s) : NULL,
       .cap = {.max_send_wr = (uint32_t)(o->send_wr ? o->send_wr : 64), .max_recv_wr = (uint32_t)(o->recv_wr ? o->recv_wr : 64),
               .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = (uint32_t)o->inline_data}};
   s->qp = ibv_create_qp(s->pd, &init);
@@ -124,9 +123,7 @@ int open_side(struct side* s, int end, const struct options* o) {
 }
 
 void close_side(struct side* s) {
-  struct ibv_srq* srq = s->qp ? s->qp->srq : NULL;
   if (s->qp) ok(!ibv_destroy_qp(s->qp), "destroy_qp");
-  if (srq) ok(!ibv_destroy_srq(srq), "destroy_srq");
   if (s->scq) ok(!ibv_destroy_cq(s->scq), "destroy_cq");
   if (s->rcq) ibv_destroy_cq(s->rcq);
   if (s->chan) ok(!ibv_destroy_comp_channel(s->chan), "destroy_comp_channel");

@@ -39,7 +39,6 @@ struct address { /* what the ends tell each other */
 
 struct options { /* of pair(); zero is the usual */
   int access, timeout, retry, rnr_retry, inline_data, send_wr, recv_wr, cqe, channel, sig_all, path_mtu, stay_init;
-  struct ibv_srq* (*srq)(struct side*);
 };
 
 struct pair { struct side a, b; };

@@ -1,4 +1,4 @@
-/* Queues that are full, completion channels, shared receive queues, and what a reader of memory may rely on. */
+/* Queues that are full, completion channels, and what a reader of memory may rely on. */
 #include "conform.h"
 
 #include <errno.h>
@@ -73,26 +73,6 @@ static void channel(void) {
   unpair(&p);
 }
 
-static struct ibv_srq* shared(struct side* s) {
-  struct ibv_srq_init_attr a = {.attr = {.max_wr = 64, .max_sge = 1}};
-  return ibv_create_srq(s->pd, &a);
-}
-
-static void shared_receives(void) {
-  struct pair p;
-  struct address b;
-  struct ibv_wc wc = {0};
-  begin("shared receive queue");
-  if (pair(&p, &(struct options){.srq = shared})) return;
-  self_address(&p.b, &b);
-  struct ibv_sge g = {(uintptr_t)p.b.mem, 256, p.b.mr->lkey};
-  struct ibv_recv_wr wr = {.wr_id = 44, .sg_list = &g, .num_sge = 1}, *bad;
-  pattern(p.a.mem, 200, 4);
-  ok(!ibv_post_srq_recv(p.b.qp->srq, &wr, &bad) && !post(&p.a, IBV_WR_SEND, 1, 0, 200, &b, 0, IBV_SEND_SIGNALED) &&
-         poll_one(p.b.rcq, &wc, 5000) == 1 && !wc.status && wc.wr_id == 44 && wc.byte_len == 200 && is_pattern(p.b.mem, 200, 4), "receives");
-  unpair(&p);
-}
-
 static void signals(void) {
   struct pair p;
   struct address b;
@@ -146,7 +126,6 @@ void test_queues(void) {
   full();
   overrun();
   channel();
-  shared_receives();
   signals();
   last_word();
 }
