@@ -148,7 +148,7 @@ static uint8_t* reach(struct shmr* m, uint64_t va, uint32_t len) {
 static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
   size_t tail = !last ? 0 : len < 8 ? len : 8;
   uint64_t v;
-  memmove(to, from, len - tail);
+  if (len > tail) memmove(to, from, len - tail);
   to += len - tail, from += len - tail;
   if (tail == 8 && ((uintptr_t)to & 7) == 0) {
     memcpy(&v, from, 8);

@@ -46,7 +46,7 @@ struct shcq { uint32_t id, proc, mask, depth, tail, head, armed, fired, full, no
 struct shqp {
   uint32_t qpn; /* 0: free */
   uint32_t state, ref, cause, proc, port, pd, access, dest, rnr_timer, rcq, sq_head, gen; /* cause: an event to raise + 1 */
-  struct rq rq;
+  struct rq rq __attribute__((aligned(64))); /* what receivers write apart from what senders write */
 };
 
 struct shmr {
