@@ -27,7 +27,7 @@ type reaper struct {
 	streams map[int]*draining // by descriptor
 	order   []*draining       // by deadline; entries already gone have fd -1
 	running bool
-	others  int  // comms that end without streams
+	others  int    // comms that end without streams
 	sink    []byte // where discarded bytes go; not on a stack, which would have to grow
 }
 

@@ -1,0 +1,137 @@
+package transport
+
+import (
+	"testing"
+
+	"weft/transport/hostcalls"
+	"weft/transport/rdma"
+)
+
+// simPair is a comm over RDMA between two processes.
+func simPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
+	t.Helper()
+	a, b = startSim(t, "=simA", env), startSim(t, "=simB", env)
+	s, r = pair(t, a, b)
+	if !overVerbs(s) || !overVerbs(r) {
+		t.Fatalf("TCP: %q %q", a.log.Lines(), b.log.Lines())
+	}
+	return a, b, s, r
+}
+
+// noQPLeft makes comms until leaked queue pairs would show.
+func noQPLeft(t *testing.T, a, b *process) {
+	t.Helper()
+	for range simQPs {
+		s, r := pair(t, a, b)
+		if !overVerbs(s) || !overVerbs(r) {
+			t.Fatalf("something is left: %q %q", a.log.Lines(), b.log.Lines())
+		}
+		s.Close()
+		r.Close()
+	}
+}
+
+// until drives x until it ends, and answers its code.
+func until(t *testing.T, what string, x *transfer) int32 {
+	t.Helper()
+	drive(t, what, x)
+	return x.code
+}
+
+func TestSimCloseWithRequestsEndsThePeers(t *testing.T) {
+	a, b, s, r := simPair(t, nil)
+	dst := buffer(t, 4096)
+	in := recv(r, register(t, r, dst, 4096))
+	in.step()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
+		t.Errorf("code %d, %q", code, b.log.Lines())
+	}
+	r.Close()
+	noQPLeft(t, a, b)
+}
+
+func TestSimDeregisterCutsRequestsOff(t *testing.T) {
+	a, b, s, r := simPair(t, nil)
+	dst := buffer(t, 4096)
+	buf := register(t, r, dst, 4096)
+	in := recv(r, buf)
+	in.step()
+	if in.req == 0 {
+		t.Fatal("not posted")
+	}
+	hostcalls.Test(in.req) // its CTS is out
+	if err := r.DeregMr(buf.Handle); err != nil {
+		t.Fatal(err)
+	}
+	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+		t.Errorf("code %d", code)
+	}
+	src := buffer(t, 4096)
+	src[0] = 1
+	out := send(s, register(t, s, src, 4096))
+	if code := until(t, "the send ends", out); code == 0 || dst[0] != 0 {
+		t.Errorf("code %d, wrote %d", code, dst[0])
+	}
+	s.Close()
+	r.Close()
+	noQPLeft(t, a, b)
+}
+
+func TestSimFailureIsExplainedAndTold(t *testing.T) {
+	a, b, s, r := simPair(t, map[string]string{"NCCL_IB_TIMEOUT": "10", "NCCL_IB_RETRY_CNT": "3"})
+	dst, src := buffer(t, 4096), buffer(t, 4096)
+	in := recv(r, register(t, r, dst, 4096))
+	in.step()
+	hostcalls.Test(in.req)
+	command(t, "blackhole simB both")
+	out := send(s, register(t, s, src, 4096))
+	code := until(t, "the send ends", out)
+	command(t, "blackhole simB off")
+	if code == 0 || a.log.Count("WARN", "RETRY_EXC_ERR", "a data write") != 1 {
+		t.Errorf("code %d, %q", code, a.log.Lines())
+	}
+	if code := until(t, "the receive ends", in); code == 0 || b.log.Count("WARN", "RETRY_EXC_ERR") != 1 {
+		t.Errorf("code %d, %q", code, b.log.Lines())
+	}
+	s.Close()
+	r.Close()
+	noQPLeft(t, a, b)
+}
+
+func TestSimFlush(t *testing.T) {
+	for mode, want := range map[string]bool{"always": true, "never": false, "auto": false} {
+		_, _, s, r := simPair(t, map[string]string{"WEFT_FLUSH": mode})
+		dst, src := buffer(t, 4096), buffer(t, 4096)
+		to := register(t, r, dst, 4096)
+		in, out := recv(r, to), send(s, register(t, s, src, 4096))
+		drive(t, "data", in, out)
+		req, code := hostcalls.Iflush(r.Handle(), to)
+		if code != 0 || (req != 0) != want {
+			t.Errorf("%s: request %#x, code %d", mode, req, code)
+		}
+		if req != 0 {
+			x := &transfer{req: req}
+			if code := until(t, "the flush ends", x); code != 0 {
+				t.Errorf("%s: code %d", mode, code)
+			}
+		}
+		s.Close()
+		r.Close()
+	}
+}
+
+func TestSimSessionEndFailsTheComm(t *testing.T) {
+	_, b, s, r := simPair(t, nil)
+	dst := buffer(t, 4096)
+	in := recv(r, register(t, r, dst, 4096))
+	in.step()
+	s.member.session.conn.Close()
+	if code := until(t, "the receive ends", in); code == 0 {
+		t.Errorf("%q", b.log.Lines())
+	}
+	s.Close()
+	r.Close()
+}
