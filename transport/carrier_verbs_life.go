@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -215,9 +216,20 @@ func (v *verbsCarrier) left(c *Comm) {
 					On(v.dev.Name).With(v.peer).Try("its process closed first; look at its log"))
 				return
 			}
+			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
+				gone := rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection").On(v.dev.Name).With(v.peer)
+				c.note(gone)
+				v.fp.Fail(c.code(gone))
+				return
+			}
 			time.Sleep(watchEvery)
 		}
 	}()
+}
+
+// inFlight reports whether a work request has not ended.
+func (v *verbsCarrier) inFlight() bool {
+	return slices.ContainsFunc(v.fp.LaneStates(nil), func(s fastpath.LaneState) bool { return s.Posted != s.Completed })
 }
 
 // explain puts what a queue pair met into words; other faults stay as they are.

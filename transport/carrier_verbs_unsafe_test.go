@@ -53,6 +53,17 @@ func TestSimCloseWithRequestsEndsThePeers(t *testing.T) {
 	noQPLeft(t, a, b)
 }
 
+func TestSimSendToAClosedPeerEnds(t *testing.T) {
+	a, b, s, r := simPair(t, nil)
+	out := send(s, register(t, s, buffer(t, 4096), 4096))
+	r.Close()
+	if code := until(t, "the send ends", out); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || a.log.Count("INFO", "the peer closed") != 1 {
+		t.Errorf("code %d, %q", code, a.log.Lines())
+	}
+	s.Close()
+	noQPLeft(t, a, b)
+}
+
 func TestSimDeregisterCutsRequestsOff(t *testing.T) {
 	a, b, s, r := simPair(t, nil)
 	dst := buffer(t, 4096)
