@@ -84,7 +84,7 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
 	if err := sameEnds(m.Lanes, len(m.Lanes), pair.peerIndex, pair.localIndex, pair.gid); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.core.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), h.core.offerLimit())
 	defer cancel()
 	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pair, len(m.Lanes))
 	if err != nil {

@@ -21,9 +21,14 @@ import (
 func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello) (*verbsCarrier, error) {
 	var tried []string
 	for _, pair := range k.core.verbsPairs(k.dev, s.devices, peer.Device) {
-		v, err := k.tryPair(ctx, w, endName(peer, w.conn), pair)
-		if v != nil || err == nil {
-			return v, nil
+		err := s.failedPair(pair)
+		if err == nil {
+			var v *verbsCarrier
+			began := time.Now()
+			if v, err = k.tryPair(ctx, w, endName(peer, w.conn), pair); err == nil {
+				return v, nil
+			}
+			s.pairFailed(pair, time.Since(began), err)
 		}
 		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", pair.local.Name, pair.peerIndex, pair.reach, err))
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
@@ -72,6 +77,8 @@ func (k *connector) tryPair(ctx context.Context, w *won, peer string, pair verbs
 	if err := sameEnds(answer.Lanes, len(m.Lanes), pair.peerIndex, pair.localIndex, pair.gid); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, k.core.offerLimit())
+	defer cancel()
 	if err := v.connect(ctx, answer.Shared, answer.Keys, answer.Lanes, sl, tc); err != nil {
 		return nil, err
 	}
@@ -80,6 +87,46 @@ func (k *connector) tryPair(ctx context.Context, w *won, peer string, pair verbs
 	}
 	return v, nil
 }
+
+// A pair whose failure took so long that it must not be paid for each of a
+// host's hundreds of connects is left alone for a while.
+const (
+	slowFailure = 500 * time.Millisecond
+	pairRest    = 30 * time.Second
+)
+
+// brokenPair is a pair of ports that did not work.
+type brokenPair struct {
+	at  time.Time
+	why error
+}
+
+func (s *session) pairFailed(p verbsPair, took time.Duration, why error) {
+	if lost := (*streamError)(nil); took < slowFailure || errors.As(why, &lost) {
+		return // that says nothing of the pair
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broke == nil {
+		s.broke = map[[2]uint16]brokenPair{}
+	}
+	s.broke[[2]uint16{p.localIndex, p.peerIndex}] = brokenPair{time.Now(), why}
+}
+
+// failedPair is why a pair is not tried again so soon; nil: it may be tried.
+func (s *session) failedPair(p verbsPair) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.broke[[2]uint16{p.localIndex, p.peerIndex}]
+	if ago := time.Since(b.at); ok && ago < pairRest {
+		return fmt.Errorf("it failed %v ago: %w", ago.Round(time.Second), b.why)
+	}
+	return nil
+}
+
+// offerLimit bounds what either side spends on the lanes of one offer, so that
+// a peer that waits for the answer, and then for TCP, does not give up first.
+func (c *Core) offerLimit() time.Duration { return c.timeout / 4 }
 
 func exchangeOffer(ctx context.Context, c *conn, m *wire.Offer, limit time.Duration) (wire.Answer, error) {
 	c.SetDeadline(time.Now().Add(limit))

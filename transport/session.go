@@ -30,8 +30,9 @@ type session struct {
 	members map[uint64]*member // by comm id; protected by mu, as all below
 	users   int                // active side: comms and handshakes that need it
 	idle    *time.Timer
-	ended   error // why it is over, nil while it stands
-	parting bool  // bye was said, by either side
+	ended   error                    // why it is over, nil while it stands
+	parting bool                     // bye was said, by either side
+	broke   map[[2]uint16]brokenPair // pairs of ports, here and there, that did not work
 
 	out struct {
 		sync.Mutex

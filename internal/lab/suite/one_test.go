@@ -45,9 +45,10 @@ func TestOneMachine(t *testing.T) {
 		noLeak(t, n)
 		// Every rule starts processes, which takes seconds on an emulated CPU: those that move data suffice.
 		const rules = "conn.once,data.,size.odd,size.large,group.,order.match,recv.,oversize.refused,close.order"
-		must(t, n, 4*time.Minute, dist(t, "weft"), "conform", "--abi", "12", "--patience", "60s", "--rule", rules, dist(t, "libnccl-net-weft.so"))
+		// Ranks of one machine share a card, and rxe does not reach itself under the routes that this arrangement needs.
+		must(t, n, 4*time.Minute, "env", "NCCL_IB_DISABLE=1", dist(t, "weft"), "conform", "--abi", "12", "--patience", "60s", "--rule", rules, dist(t, "libnccl-net-weft.so"))
 	})
-	t.Run("weft run", func(t *testing.T) {
+	t.Run("weft run", func(t *testing.T) { // its cards do not reach themselves: every connection must find its way to TCP
 		noLeak(t, n)
 		must(t, n, 2*time.Minute, dist(t, "weft"), "run", "--local", "--sizes", "8,64K,1M", "--iters", "4")
 	})
