@@ -114,6 +114,7 @@ func (c *Comm) fail(err error) {
 	first := c.failed == nil && !c.closed
 	if first {
 		c.failed = err
+		rdma.Say(c.ctx.opts.Log, err) // before a call can answer it: the host may end the process at once
 	}
 	c.mu.Unlock()
 	if !first {
@@ -121,7 +122,6 @@ func (c *Comm) fail(err error) {
 	}
 	c.carrier.fence()
 	c.fp.Fail(c.code(err))
-	rdma.Say(c.ctx.opts.Log, err)
 }
 
 func (c *Comm) code(err error) int32 {
