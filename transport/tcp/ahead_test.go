@@ -65,7 +65,7 @@ func TestAheadFindsItsReceive(t *testing.T) {
 							requests = append(requests, isend(t, tx, tx.buf(off(g, i)+5000, 1500, tag)))
 						}
 					}
-					sizes, rc := finish(t, requests...)
+					sizes, rc := hostcalls.Finish(t, requests...)
 					if rc != 0 {
 						t.Fatalf("code %d", rc)
 					}
@@ -114,7 +114,7 @@ func TestAheadIsRefused(t *testing.T) {
 				if poll(1); read { // the first one sends the CTS
 					poll(4)
 				}
-				if _, rc := finish(t, s); rc == 0 {
+				if _, rc := hostcalls.Finish(t, s); rc == 0 {
 					t.Fatal("the send ends well")
 				}
 				if err := rx.comm.RefuseGroup(1, 55); err != nil { // the core's part
@@ -129,7 +129,7 @@ func TestAheadIsRefused(t *testing.T) {
 				// The comm lives on, and the dropped message takes no other receive.
 				good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, 8, 0))
 				copy(tx.mem, "12345678")
-				if _, rc := finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 || string(rx.mem[64:72]) != "12345678" {
+				if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 || string(rx.mem[64:72]) != "12345678" {
 					t.Errorf("code %d, bytes %q", rc, rx.mem[64:72])
 				}
 			})

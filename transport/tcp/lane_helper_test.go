@@ -3,7 +3,6 @@ package tcp_test
 import (
 	"fmt"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -82,45 +81,12 @@ func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
 	return sides[0], sides[1]
 }
 
-// finish tests the requests in turns until all are done and returns their sizes, or the first code.
-func finish(t *testing.T, requests ...uintptr) (sizes [][8]int32, code int32) {
-	t.Helper()
-	sizes = make([][8]int32, len(requests))
-	deadline := time.Now().Add(30 * time.Second)
-	for left := len(requests); left > 0; {
-		for i, r := range requests {
-			if r == 0 {
-				continue
-			}
-			done, s, rc := hostcalls.Test(r)
-			if rc != 0 {
-				return sizes, rc
-			}
-			if done {
-				sizes[i], requests[i] = s, 0
-				left--
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests do not end", left)
-		}
-	}
-	return sizes, 0
-}
-
 // isend repeats a send until it is taken.
 func isend(t *testing.T, s *side, b hostcalls.Buf) uintptr {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		r, rc := hostcalls.Isend(s.handle, b)
-		if rc != 0 {
-			t.Fatalf("isend answers %d", rc)
-		}
-		if r != 0 {
-			return r
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("isend is never taken")
-		}
+	r, rc := hostcalls.Send(t, s.handle, b)
+	if rc != 0 {
+		t.Fatalf("isend answers %d", rc)
 	}
+	return r
 }

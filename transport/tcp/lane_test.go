@@ -29,7 +29,7 @@ func TestBytesArrive(t *testing.T) {
 				}
 				// both ends are this thread's: the receive's CTS leaves when isend finds nothing
 				s := isend(t, tx, tx.buf(0, size, 3))
-				sizes, rc := finish(t, s, r)
+				sizes, rc := hostcalls.Finish(t, s, r)
 				if rc != 0 || int(sizes[0][0]) != size || int(sizes[1][0]) != size {
 					t.Fatalf("sizes %v, code %d", sizes, rc)
 				}
@@ -73,7 +73,7 @@ func TestGroupedReceivesByTag(t *testing.T) {
 			reqs = append(reqs, isend(t, tx, tx.buf(off, 900+entry, tag)))
 		}
 	}
-	sizes, rc := finish(t, reqs...)
+	sizes, rc := hostcalls.Finish(t, reqs...)
 	if rc != 0 {
 		t.Fatalf("code %d", rc)
 	}
@@ -138,7 +138,7 @@ func TestLimits(t *testing.T) {
 	if len(receives) != 256 || len(sends) != 256 {
 		t.Fatalf("%d receives and %d sends were taken", len(receives), len(sends))
 	}
-	if _, rc := finish(t, append(sends, receives...)...); rc != 0 {
+	if _, rc := hostcalls.Finish(t, append(sends, receives...)...); rc != 0 {
 		t.Fatalf("code %d", rc)
 	}
 	if tx.comm.Snapshot().Outstanding != 0 || rx.comm.Snapshot().Outstanding != 0 {
@@ -163,7 +163,7 @@ func TestPeerCloses(t *testing.T) {
 		if err := tcp.AttachStreams(other.comm, 0, fds); err != nil { // for the cleanup
 			t.Fatal(err)
 		}
-		if _, rc := finish(t, request); rc == 0 {
+		if _, rc := hostcalls.Finish(t, request); rc == 0 {
 			t.Errorf("the %s closed, and nobody noticed", gone)
 		}
 		if end.comm.Snapshot().Code == 0 {
@@ -181,7 +181,7 @@ func TestWrongTagWaits(t *testing.T) {
 			t.Fatalf("a send of another tag answers %#x, %d", s, rc)
 		}
 	}
-	if _, rc := finish(t, isend(t, tx, tx.buf(0, size, 1)), r); rc != 0 {
+	if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, size, 1)), r); rc != 0 {
 		t.Fatalf("code %d", rc)
 	}
 }
@@ -197,14 +197,14 @@ func TestRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []uintptr{first, second} {
-		if _, rc := finish(t, r); rc == 0 {
+		if _, rc := hostcalls.Finish(t, r); rc == 0 {
 			t.Error("a send of the refused group ends well")
 		}
 	}
 	if done, _, rc := hostcalls.Test(bad); !done || rc != 55 {
 		t.Errorf("the refused receive: done %v, code %d", done, rc)
 	}
-	if _, rc := finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 {
+	if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 {
 		t.Fatalf("the comm must live on: code %d", rc)
 	}
 }
@@ -258,7 +258,7 @@ func TestFailKeepsWhatIsDone(t *testing.T) {
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 2000, 0))
 	more, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
 	s := isend(t, tx, tx.buf(0, 2000, 0)) // too large to go ahead: done when handed over
-	if _, rc := finish(t, r); rc != 0 {
+	if _, rc := hostcalls.Finish(t, r); rc != 0 {
 		t.Fatalf("code %d", rc)
 	}
 	if !tx.comm.Fail(6) || tx.comm.Fail(3) || !rx.comm.Fail(6) {

@@ -58,16 +58,16 @@ func TestLaneHostileSender(t *testing.T) {
 			bad.forge(tx, rx)
 			var sends []uintptr
 			for _, size := range bad.sends {
-				s, rc := laneSend(t, tx, tx.buf(0, size, 0))
+				s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, size, 0))
 				if rc != 0 {
 					t.Fatalf("isend answers %d, %+v", rc, hostcalls.LastFault())
 				}
 				sends = append(sends, s)
 			}
-			if _, rc := laneFinish(t, sends...); rc != 0 {
+			if _, rc := hostcalls.Finish(t, sends...); rc != 0 {
 				t.Fatalf("sends end with %d, %+v", rc, hostcalls.LastFault())
 			}
-			_, rc := laneFinish(t, receive)
+			_, rc := hostcalls.Finish(t, receive)
 			if f := hostcalls.LastFault(); rc != 103 || f.Kind != 3 {
 				t.Errorf("receive ends with %d, %+v", rc, f)
 			}

@@ -60,13 +60,13 @@ func TestLaneMessages(t *testing.T) {
 					}
 					reqs := []uintptr{r}
 					for i := range n {
-						s, rc := laneSend(t, tx, tx.buf(i*room+round, max(0, size-i), int32(i%3)))
+						s, rc := hostcalls.Send(t, tx.handle, tx.buf(i*room+round, max(0, size-i), int32(i%3)))
 						if rc != 0 {
 							t.Fatalf("isend answers %d: %+v", rc, hostcalls.LastFault())
 						}
 						reqs = append(reqs, s)
 					}
-					sizes, rc := laneFinish(t, reqs...)
+					sizes, rc := hostcalls.Finish(t, reqs...)
 					if rc != 0 {
 						t.Fatalf("size %d, %d receives: code %d: %+v", size, n, rc, hostcalls.LastFault())
 					}
@@ -105,7 +105,7 @@ func TestLaneWindow(t *testing.T) {
 			for g := range groups + slots {
 				at := g % slots
 				if g >= slots {
-					sizes, rc := laneFinish(t, recvs[at], sends[at])
+					sizes, rc := hostcalls.Finish(t, recvs[at], sends[at])
 					if want := (g - slots) % 300; rc != 0 || int(sizes[0][0]) != want || rx.mem[at*4096] != byte(g-slots) && want > 0 {
 						t.Fatalf("group %d: %v, code %d, %+v", g-slots, sizes, rc, hostcalls.LastFault())
 					}
@@ -119,7 +119,7 @@ func TestLaneWindow(t *testing.T) {
 					t.Fatalf("irecv %d answers %#x, %d", g, recvs[at], rc)
 				}
 				tx.mem[at*4096] = byte(g)
-				if sends[at], rc = laneSend(t, tx, tx.buf(at*4096, g%300, 5)); rc != 0 || n != 1 {
+				if sends[at], rc = hostcalls.Send(t, tx.handle, tx.buf(at*4096, g%300, 5)); rc != 0 || n != 1 {
 					t.Fatalf("isend %d answers %d, %+v", g, rc, hostcalls.LastFault())
 				}
 			}
@@ -130,7 +130,7 @@ func TestLaneWindow(t *testing.T) {
 func TestLaneRefusal(t *testing.T) {
 	tx, rx := laneConnected(t, laneProvider(t), laneConfigs[0])
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 10, 0))
-	s, rc := laneSend(t, tx, tx.buf(0, 11, 0))
+	s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 11, 0))
 	if f := hostcalls.LastFault(); rc != 0 || f.Kind != 4 || f.Got != 11 || f.Want != 10 {
 		t.Fatalf("code %d, %+v", rc, f)
 	}
@@ -141,15 +141,15 @@ func TestLaneRefusal(t *testing.T) {
 	if !bytes.Equal(ring, rx.ring()) {
 		t.Error("the refusal is written where the peer writes")
 	}
-	if _, rc := laneFinish(t, r); rc != 5 {
+	if _, rc := hostcalls.Finish(t, r); rc != 5 {
 		t.Errorf("receive ends with %d", rc)
 	}
-	if _, rc := laneFinish(t, s); rc != 104 {
+	if _, rc := hostcalls.Finish(t, s); rc != 104 {
 		t.Errorf("send ends with %d", rc)
 	}
 	r, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 11, 0))
-	s, _ = laneSend(t, tx, tx.buf(0, 11, 0))
-	if sizes, rc := laneFinish(t, r, s); rc != 0 || sizes[0][0] != 11 {
+	s, _ = hostcalls.Send(t, tx.handle, tx.buf(0, 11, 0))
+	if sizes, rc := hostcalls.Finish(t, r, s); rc != 0 || sizes[0][0] != 11 {
 		t.Errorf("afterwards: %v, %d", sizes, rc)
 	}
 }
@@ -178,7 +178,7 @@ func TestLaneHostileCTS(t *testing.T) {
 			binary.LittleEndian.PutUint64(line[8:], bad.size)
 			binary.LittleEndian.PutUint32(line[52:], bad.n<<16|bad.i)
 			binary.LittleEndian.PutUint64(line[56:], bad.seq)
-			if _, rc := laneSend(t, tx, tx.buf(0, 1, 0)); rc != bad.wantCode {
+			if _, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 1, 0)); rc != bad.wantCode {
 				t.Errorf("isend answers %d, %+v", rc, hostcalls.LastFault())
 			}
 			if tx.comm.Snapshot().Code != bad.wantCode {
@@ -194,8 +194,8 @@ func TestLaneFlush(t *testing.T) {
 		c.flush, c.flushAlways = true, always
 		tx, rx := laneConnected(t, laneProvider(t), c)
 		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 5000, 0))
-		s, _ := laneSend(t, tx, tx.buf(0, 5000, 0))
-		if _, rc := laneFinish(t, r, s); rc != 0 {
+		s, _ := hostcalls.Send(t, tx.handle, tx.buf(0, 5000, 0))
+		if _, rc := hostcalls.Finish(t, r, s); rc != 0 {
 			t.Fatal(rc, hostcalls.LastFault())
 		}
 		var flushes []uintptr
@@ -208,7 +208,7 @@ func TestLaneFlush(t *testing.T) {
 				flushes = append(flushes, f)
 			}
 		}
-		if _, rc := laneFinish(t, flushes...); rc != 0 {
+		if _, rc := hostcalls.Finish(t, flushes...); rc != 0 {
 			t.Error(rc, hostcalls.LastFault())
 		}
 		if f, rc := hostcalls.Iflush(rx.handle, rx.buf(0, 0, 0)); f != 0 || rc != 0 {
@@ -227,9 +227,9 @@ func TestLaneFaults(t *testing.T) {
 		rx.regions[1].Release() // what the CTS names is gone: the write is refused
 		rx.regions[3].Release()
 		rx.regions = append(rx.regions[:1:1], rx.regions[2])
-		s, rc := laneSend(t, tx, tx.buf(0, 50, 0))
+		s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 50, 0))
 		if rc == 0 {
-			_, rc = laneFinish(t, s)
+			_, rc = hostcalls.Finish(t, s)
 		}
 		if f := hostcalls.LastFault(); rc != 109 || f.Err != 10 || f.Want>>60 != 1 {
 			t.Errorf("code %d, %+v", rc, f)
@@ -240,7 +240,7 @@ func TestLaneFaults(t *testing.T) {
 		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))
 		_, _, _ = hostcalls.Test(r)
 		command(t, "fail post_send 1 ENOMEM")
-		_, rc := laneSend(t, tx, tx.buf(0, 50, 0))
+		_, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 50, 0))
 		command(t, "fail post_send 1000000 EIO")
 		if f := hostcalls.LastFault(); rc != 110 || f.Err != 12 || f.Where != "ibv_post_send" {
 			t.Errorf("code %d, %+v", rc, f)
@@ -249,15 +249,15 @@ func TestLaneFaults(t *testing.T) {
 	t.Run("fence", func(t *testing.T) {
 		tx, rx := laneConnected(t, p, laneConfigs[0])
 		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))
-		s, _ := laneSend(t, tx, tx.buf(0, 50, 0))
-		if _, rc := laneFinish(t, s); rc != 0 {
+		s, _ := hostcalls.Send(t, tx.handle, tx.buf(0, 50, 0))
+		if _, rc := hostcalls.Finish(t, s); rc != 0 {
 			t.Fatal(rc)
 		}
 		if err := rx.comm.Drain(); err != nil { // what arrived is done, although the comm fails
 			t.Fatal(err)
 		}
 		rx.comm.Fail(7)
-		if sizes, rc := laneFinish(t, r); rc != 0 || sizes[0][0] != 50 {
+		if sizes, rc := hostcalls.Finish(t, r); rc != 0 || sizes[0][0] != 50 {
 			t.Errorf("code %d, %v", rc, sizes)
 		}
 		if _, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0)); rc != 7 {
@@ -268,7 +268,7 @@ func TestLaneFaults(t *testing.T) {
 		if err := rx.qps[0].Fence(); err != nil {
 			t.Fatal(err)
 		}
-		if _, rc := laneFinish(t, r); rc != 109 || hostcalls.LastFault().Err != 5 {
+		if _, rc := hostcalls.Finish(t, r); rc != 109 || hostcalls.LastFault().Err != 5 {
 			t.Errorf("code %d, %+v", rc, hostcalls.LastFault())
 		}
 		_ = tx

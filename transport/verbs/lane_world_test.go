@@ -3,7 +3,6 @@ package verbs
 import (
 	"runtime"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -154,42 +153,4 @@ func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 	}
 	tx.handle, rx.handle = tx.comm.Open(), rx.comm.Open()
 	return tx, rx
-}
-
-// laneFinish tests requests in turns until all are done; their sizes, or the first code.
-func laneFinish(t *testing.T, requests ...uintptr) (sizes [][8]int32, code int32) {
-	t.Helper()
-	sizes = make([][8]int32, len(requests))
-	deadline := time.Now().Add(30 * time.Second)
-	for left := len(requests); left > 0; {
-		for i, r := range requests {
-			if r == 0 {
-				continue
-			}
-			done, s, rc := hostcalls.Test(r)
-			if rc != 0 {
-				return sizes, rc
-			}
-			if done {
-				sizes[i], requests[i] = s, 0
-				left--
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests do not end", left)
-		}
-	}
-	return sizes, 0
-}
-
-// laneSend repeats a send until it is taken, or fails.
-func laneSend(t *testing.T, s *laneSide, b hostcalls.Buf) (request uintptr, code int32) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); request == 0 && code == 0; {
-		request, code = hostcalls.Isend(s.handle, b)
-		if time.Now().After(deadline) {
-			t.Fatal("isend is never taken")
-		}
-	}
-	return request, code
 }
