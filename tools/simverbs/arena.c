@@ -193,6 +193,7 @@ static int join(const char* state) {
     if ((!sv_arena->procs[i].pid || !alive(i)) && !file_lock(PROC_BYTE(i), F_WRLCK, 0)) sv_me = i;
   }
   if (!sv_me) return EUSERS;
+  if (get(sv_arena->lock) == sv_me) sv_arena_unlock(); /* who had our slot died with it */
   sv_arena_lock();
   free_of(sv_me);
   put(sv_arena->procs[sv_me].pid, (uint32_t)getpid());
