@@ -9,19 +9,49 @@ import (
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(intro)
-	for _, s := range table {
-		fmt.Fprintf(&b, "\n## `%s`\n\n", s.Name)
-		fmt.Fprintf(&b, "%s, default %s", s.Type, s.defaultText())
-		if s.Type != Text {
-			fmt.Fprintf(&b, "; legal: %s", s.rangeText())
+	for _, part := range []struct {
+		title, theirs string
+		rows          map[ID]Spec
+	}{
+		{"NCCL's sockets", "NCCL's sockets", socketRows},
+		{"net_ib", "net_ib", ibRows},
+		{"net_ib: moving to another port", "net_ib", resiliencyRows},
+		{"weft's own", "", ownRows},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n", part.title)
+		for id := range table {
+			if s, ok := part.rows[ID(id)]; ok {
+				s.write(&b, part.theirs)
+			}
 		}
-		b.WriteString("\n\n" + s.Doc)
-		if s.Inert != "" {
-			fmt.Fprintf(&b, " Has no effect here: %s; one INFO line says so.", s.Inert)
+	}
+	for _, f := range foreigns {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| variable | default, meaning | weft's counterpart |\n|---|---|---|\n", f.reader, f.intro)
+		for _, n := range f.names {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(n.name, ", ", "`, `"), n.meaning, n.ours)
 		}
-		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// write is one row: what weft makes of it, what the other does, the difference.
+func (s *Spec) write(b *strings.Builder, theirs string) {
+	fmt.Fprintf(b, "\n### `%s`\n\n%s, default %s", s.Name, s.Type, s.defaultText())
+	if s.Type != Text {
+		fmt.Fprintf(b, "; legal: %s", s.rangeText())
+	}
+	fmt.Fprintf(b, "\n\n- weft: %s", s.Doc)
+	if s.Inert != "" {
+		fmt.Fprintf(b, " Changes nothing: %s. One INFO line says so.", s.Inert)
+	}
+	if theirs != "" {
+		differs := s.Differs
+		if differs == "" {
+			differs = "none."
+		}
+		fmt.Fprintf(b, "\n- %s: %s\n- Difference: %s", theirs, s.Theirs, differs)
+	}
+	b.WriteByte('\n')
 }
 
 const intro = `# Knobs
@@ -29,13 +59,14 @@ const intro = `# Knobs
 Generated from the table in internal/knob by ` + "`go test ./internal/knob -update`" + `; a test compares.
 
 weft reads these environment variables once, when NCCL first initialises it. NCCL's names keep NCCL's
-meaning, grammar and defaults; weft's own begin with ` + "`WEFT_`" + `. Settings in ` + "`nccl.conf`" + ` files count too: NCCL
-puts them into the environment.
+meaning, grammar and defaults, except where a difference is named; weft's own begin with ` + "`WEFT_`" + `. Settings in
+` + "`nccl.conf`" + ` files count too: NCCL puts them into the environment. At the end stand the variables of the network
+that others read.
 
 Numbers are read as C reads them: ` + "`16`, `0x10` and `020`" + ` are the same. A value that is not a number, or
 outside its range, is a warning that names the value, the range and the default that is used instead.
-(NCCL itself takes 0 for a text that is no number, silently: the one deliberate difference.) An empty value
-counts as unset. An unknown ` + "`WEFT_`" + ` name is a warning that names the nearest known one.
+(NCCL itself takes 0 for a text that is no number, silently.) An empty value counts as unset. An unknown
+` + "`WEFT_`" + ` name is a warning that names the nearest known one.
 
 Every value that the environment sets is one INFO line of subsystem ENV (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=ENV).
 `

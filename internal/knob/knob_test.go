@@ -101,6 +101,9 @@ func TestTableIsSound(t *testing.T) {
 		if s.Name == "" || s.Doc == "" || seen[s.Name] {
 			t.Errorf("row %d: name %q missing, twice, or without doc", id, s.Name)
 		}
+		if own := strings.HasPrefix(s.Name, "WEFT_"); own != (s.Theirs == "") || own && s.Differs != "" {
+			t.Errorf("%s: says of NCCL %q and of the difference %q", s.Name, s.Theirs, s.Differs)
+		}
 		seen[s.Name] = true
 		if s.Type == Number || s.Type == Seconds {
 			if !s.allows(s.Default) {
@@ -112,6 +115,22 @@ func TestTableIsSound(t *testing.T) {
 		}
 		if Nearest(s.Name) != s.Name || Lookup(ID(id)).Name != s.Name {
 			t.Errorf("%s is not nearest to itself", s.Name)
+		}
+	}
+}
+
+// A group's rows are disjoint from the others': the one that is written last would win unseen.
+func TestEveryRowHasOnePlace(t *testing.T) {
+	if n := len(socketRows) + len(ibRows) + len(resiliencyRows) + len(ownRows); n != int(count) {
+		t.Errorf("%d rows for %d knobs", n, count)
+	}
+	for _, f := range foreigns {
+		for _, n := range f.names {
+			for name := range strings.SplitSeq(n.name, ", ") {
+				if known(name) {
+					t.Errorf("%s is weft's and %q", name, f.reader)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,41 @@
+package knob
+
+// foreign is a variable that concerns the network and that weft does not read.
+type foreign struct{ name, meaning, ours string }
+
+// foreigns are by who reads them.
+var foreigns = []struct {
+	reader, intro string
+	names         []foreign
+}{
+	{"Read by NCCL's core", "They decide what NCCL asks of a network, weft or another; weft must not read them a second time.", []foreign{
+		{"NCCL_NET", "unset: which network to take, by its name", "the name is `weft`"},
+		{"NCCL_NET_PLUGIN", "unset: which libraries to look in", "`weft`, or the path of the library"},
+		{"NCCL_NET_PLUGIN_REF_COUNT", "0; 1: the library is never unloaded", "a Go library is never unloaded anyhow, and its state outlives dlclose"},
+		{"NCCL_DEBUG, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE", "what is logged, and where", "weft's lines go through NCCL's log; it looks at `NCCL_DEBUG` only to know whether TRACE lines are worth their text"},
+		{"NCCL_CONF_FILE", "`~/.nccl.conf`, `/etc/nccl.conf`: further settings", "they count for weft too: NCCL puts them into the environment"},
+		{"NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_NET_GDR_C2C", "how near GPU and NIC must be for GPU memory to be registered", "`ptrSupport` says truthfully what a device can register"},
+		{"NCCL_DMABUF_ENABLE", "1: GPU memory is registered as a DMA-BUF where the device takes that", "regMrDmaBuf"},
+		{"NCCL_NET_FORCE_FLUSH", "0; 1: iflush after every receive into GPU memory", "iflush; `WEFT_FLUSH` says what it does"},
+		{"NCCL_NET_SHARED_BUFFERS, NCCL_NET_SHARED_COMMS", "-2, 1: whether channels share buffers and connections", "a connection takes as many requests as NCCL shares it among"},
+		{"NCCL_NET_OPTIONAL_RECV_COMPLETION", "1: LL and LL128 do without the completion of a receive", "irecv answers a request all the same"},
+		{"NCCL_CROSS_NIC, NCCL_PXN_DISABLE, NCCL_NETDEVS_POLICY, NCCL_NET_DISABLE_INTRA", "which NIC a channel uses", "the device that is asked for is tried first; a port that shares the peer's subnet comes before one that does not"},
+		{"NCCL_NET_MERGE_LEVEL, NCCL_NET_FORCE_MERGE, NCCL_NET_MERGE_POLICY", "which devices NCCL fuses", "makeVDevice; `NCCL_IB_MERGE_NICS`"},
+		{"NCCL_BUFFSIZE, NCCL_P2P_NET_CHUNKSIZE", "4 MiB, 128 KiB: how much one isend carries", "any size up to 1 GiB"},
+		{"NCCL_OOB_NET_ENABLE, NCCL_OOB_NET_IFNAME", "0, unset: the bootstrap runs over a network too", "connections of it are like any other"},
+		{"NCCL_IGNORE_CPU_AFFINITY, NCCL_SET_THREAD_NAME", "NCCL's threads", "weft moves data on the thread that calls it; Go's own threads keep the process's affinity"},
+	}},
+	{"Read by NCCLX", "Meta's NCCL reads them in its core; the network plugin sees what follows from them.", []foreign{
+		{"NCCL_USE_TRANSPORT_EXT", "false: connections are made when they are first needed, and their buffers are pooled", "connect and accept at any time, also long after init and again to the same peer"},
+		{"NCCL_USE_MEM_CACHE", "false: buffers of closed connections are used again", "deregMr ends a registration when its last user is gone; ranges that overlap share one"},
+		{"NCCL_CHANNEL_METADATA_LOCATION", "unset (device; host with the cache): where NCCL keeps its channels' data", "none: no network sees that memory"},
+		{"NCCL_CTRAN_IB_MAX_QPS, NCCL_CTRAN_IB_QP_SCALING_THRESHOLD, NCCL_CTRAN_IB_VC_MODE and the other NCCL_CTRAN_IB_*", "of CTRAN, which talks to NICs itself", "`NCCL_IB_QPS_PER_CONNECTION`, `WEFT_STRIPE_MIN`; CTRAN does not use a network plugin"},
+	}},
+	{"Not used: GIN and RMA", "They belong to NCCL's device-initiated networking, which weft does not offer; NCCL uses its own for it.", []foreign{
+		{"NCCL_GIN_ENABLE, NCCL_GIN_TYPE, NCCL_GIN_NCONNECTIONS", "1, -1, -2: whether, which, how many connections", "none"},
+		{"NCCL_GIN_IB_TC", "-1: the traffic class of GIN", "`NCCL_IB_TC` for everything that weft sends"},
+		{"NCCL_GIN_ERROR_QUERY_SEC, NCCL_GIN_PROXY_QUEUE_SIZE", "10, -1", "none"},
+		{"NCCL_GIN_GDAKI_NIC_HANDLER, NCCL_GIN_GDAKI_QP_DEPTH, NCCL_GIN_GDAKI_MAX_DEST_RD_ATOMIC, NCCL_GIN_GDAKI_MAX_QP_RD_ATOMIC, NCCL_GDAKI_USE_RELIABLE_DB", "0, 128, -2, -2, 0", "none"},
+		{"NCCL_RMA_PROXY_QUEUE_SIZE, NCCL_RMA_PROXY_DUMP_SIGNAL", "-1, -1", "none"},
+	}},
+}

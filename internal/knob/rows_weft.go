@@ -1,0 +1,21 @@
+package knob
+
+// ownRows are weft's own names.
+var ownRows = map[ID]Spec{
+	Flush: {Name: "WEFT_FLUSH", Type: Choice, Choices: []string{"auto", "always", "never"},
+		Doc: "Whether iflush reads back what an RDMA receive brought, so that the GPU sees it. `auto` and unset: for GPU memory, unless `NCCL_GDR_FLUSH_DISABLE` is set; `always`: for host memory too; `never`: the platform orders writes to GPU memory by itself."},
+	StripeMin: {Name: "WEFT_STRIPE_MIN", Type: Number, Default: 65536, Min: 0, Max: 1 << 30,
+		Inert: notYet,
+		Doc:   "Bytes of a group from which on `NCCL_IB_SPLIT_DATA_ON_QPS=1` splits it: a smaller one costs more on several queue pairs than it gains. 0: every group is split, as net_ib does."},
+	Striping: {Name: "WEFT_STRIPING", Type: Choice, Choices: []string{"even", "speed", "measured"},
+		Inert: notYet,
+		Doc:   "The shares that a split message gets: `even` for all, by the ports' `speed`, or as the queue pairs have been `measured` to complete."},
+	Timeout: {Name: "WEFT_TIMEOUT", Type: Seconds, Default: 10, Min: 1, Max: 3600,
+		Doc: "How long a peer may be silent on the control connection, and a close may drain, before it counts as gone. A stopped process is not gone: its kernel still answers."},
+	ConnectTimeout: {Name: "WEFT_CONNECT_TIMEOUT", Type: Seconds, Default: 60, Min: 1, Max: 86400,
+		Doc: "How long a connect may stay unanswered before it fails. In tables v2-v4, whose connect blocks, the call takes at most this long."},
+	AcceptTimeout: {Name: "WEFT_ACCEPT_TIMEOUT", Type: Seconds, Default: 600, Min: 1, Max: 86400,
+		Doc: "How long the blocking accept of tables v2-v4 waits. From v5 on accept never waits and has no limit."},
+	PortRange: {Name: "WEFT_PORT_RANGE", Type: Ports,
+		Doc: "`LOW-HIGH`: ports that the process may listen on, for firewalls. One port per address and process is used. Unset: the kernel chooses."},
+}
