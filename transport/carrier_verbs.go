@@ -130,6 +130,9 @@ func (v *verbsCarrier) queues(lanes int) error {
 // flushes reports whether a receive may have to be flushed to be seen.
 func (v *verbsCarrier) flushes() bool {
 	mode := v.ctx.core.cfg.Knobs.Text(knob.Flush)
+	if mode == "" && v.ctx.core.cfg.Knobs.Int(knob.GDRFlushDisable) != 0 {
+		mode = "never"
+	}
 	v.always = mode == "always"
 	kinds, _ := v.pair.local.GPUMemory()
 	return v.kind == fastpath.Recv && mode != "never" && (v.always || kinds != 0)

@@ -69,18 +69,20 @@ type Path struct {
 }
 
 // Class is the service level and traffic class of what a side sends, from the
-// knobs and the traffic class that NCCL gave (-1: none).
+// knobs and the traffic class that NCCL gave (-1: none), which is a service
+// level too if it fits into one.
 func (p *Provider) Class(trafficClass int32) (sl, tc uint8) {
-	if n := p.knobs.Int(knob.IBSL); n >= 0 {
-		sl = uint8(n)
+	const maxSL, maxTC = 15, 255
+	pick := func(id knob.ID, most int32) uint8 {
+		switch n := p.knobs.Int(id); {
+		case n >= 0:
+			return uint8(n)
+		case trafficClass >= 0 && trafficClass <= most:
+			return uint8(trafficClass)
+		}
+		return 0
 	}
-	switch n := p.knobs.Int(knob.IBTC); {
-	case n >= 0:
-		tc = uint8(n)
-	case trafficClass >= 0 && trafficClass <= 255:
-		tc = uint8(trafficClass)
-	}
-	return sl, tc
+	return pick(knob.IBSL, maxSL), pick(knob.IBTC, maxTC)
 }
 
 // ReceiverTC is the traffic class that a receiving side sends with, where the

@@ -71,6 +71,9 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 	if c.Access == 0 {
 		c.Access = RemoteWrite
 	}
+	if a.p.knobs.Int(knob.IBUseInline) == 0 {
+		c.Inline = 0
+	}
 	want := qpCap{sendWR: a.depth(c.SendDepth), recvWR: a.depth(c.RecvDepth), inline: max(c.Inline, 0)}
 	raw, number, got, errno := a.createQP(pd, &c, want)
 	if errno != 0 {
@@ -80,6 +83,9 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 	q := &QP{
 		SendDepth: got.sendWR, RecvDepth: got.recvWR, Inline: got.inline, Number: number, Cookie: c.Cookie,
 		dev: d, pd: pd, raw: raw, access: c.Access,
+	}
+	if c.Inline == 0 {
+		q.Inline = 0 // a device may give room that nobody asked for
 	}
 	a.owners.add(raw, q)
 	if err := q.toInit(); err != nil {
