@@ -65,7 +65,7 @@ type proc struct {
 
 // start starts a process with no plugin in it.
 func (e *Env) start(name string, env ...string) *proc {
-	h, err := host.Start(host.Options{Bin: e.o.Host, Name: name, Deadline: e.o.Patience, Env: append(append([]string{}, e.o.Env...), env...)})
+	h, err := host.Start(host.Options{Bin: e.o.Host, Name: name, Deadline: e.o.Patience, Log: e.o.Log, Env: append(append([]string{}, e.o.Env...), env...)})
 	e.must(err, "start of the host process")
 	p := &proc{e: e, name: name, h: h}
 	e.procs = append(e.procs, p)

@@ -3,6 +3,7 @@ package conform
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 
@@ -63,12 +64,14 @@ var propRules = []*Rule{
 				})(e)
 			}
 		}()},
-	{ID: "props.pci", Says: "pciPath is NULL or a directory in /sys; v2 hands out memory that NCCL frees",
+	{ID: "props.pci", Says: "pciPath is NULL or the real path of a device's directory in /sys/devices (a simulation may keep a sysfs of its own elsewhere); v2 hands out memory that NCCL frees",
 		Basis: basisDoc, Check: propCheck(func(e *Env, _ *proc, dev int, x *host.Props) {
 			if x.PCIPath == "(null)" {
 				return
 			}
-			if _, err := os.Stat(x.PCIPath); err != nil || !strings.HasPrefix(x.PCIPath, "/sys/") {
+			// NCCL takes the bus address from the path's end and reads class and links of the directories on the way up.
+			st, err := os.Stat(x.PCIPath)
+			if real, _ := filepath.EvalSymlinks(x.PCIPath); err != nil || !st.IsDir() || real != x.PCIPath || !strings.Contains(real, "/sys/devices/") {
 				e.failf("device %d has the pciPath %q", dev, x.PCIPath)
 			}
 		})},

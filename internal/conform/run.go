@@ -11,15 +11,16 @@ import (
 
 // Options say what is judged and how long a call may take.
 type Options struct {
-	Lib      string        // the plugin
-	Host     string        // the weft-host program
-	Env      []string      // for the host processes
-	Tables   []int         // net tables to judge; empty: all that Lib exports
-	Rules    []string      // ids or prefixes ending in "."; empty: all
-	Slow     bool          // with the 1 GiB rule
-	Strict   bool          // a Care rule that fails counts as failure
-	Patience time.Duration // a call that takes longer hangs; default 10 s
-	Report   func(Outcome) // every outcome as it comes
+	Lib      string             // the plugin
+	Host     string             // the weft-host program
+	Env      []string           // for the host processes
+	Tables   []int              // net tables to judge; empty: all that Lib exports
+	Rules    []string           // ids or prefixes ending in "."; empty: all
+	Slow     bool               // with the 1 GiB rule
+	Strict   bool               // a Care rule that fails counts as failure
+	Patience time.Duration      // a call that takes longer hangs; default 10 s
+	Report   func(Outcome)      // every outcome as it comes
+	Log      func(host.LogLine) // every line that the plugin logs, from several processes at once; must not block
 }
 
 // Outcome is what one rule found on one table.
@@ -155,7 +156,7 @@ func (r *runner) library() (map[host.Family][]int, error) {
 	found := map[host.Family][]int{}
 	probe := &Env{o: r.o}
 	defer probe.close()
-	h, err := host.Start(host.Options{Bin: r.o.Host, Name: "probe", Deadline: r.o.Patience, Env: r.o.Env})
+	h, err := host.Start(host.Options{Bin: r.o.Host, Name: "probe", Deadline: r.o.Patience, Env: r.o.Env, Log: r.o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,82 @@
+package conform
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"weft/internal/build"
+	"weft/internal/host"
+	"weft/internal/simverbs"
+)
+
+// paths remembers by what the comms of all processes ran.
+type paths struct {
+	mu   sync.Mutex // protects what follows
+	rdma int
+	tcp  []string
+}
+
+func (p *paths) hear(l host.LogLine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case strings.Contains(l.Text, "goes over TCP"):
+		p.tcp = append(p.tcp, l.Text)
+	case strings.Contains(l.Text, " over sim") && strings.Contains(l.Text, "GIDs"):
+		p.rdma++
+	}
+}
+
+// TestLibraryOverRDMA requires every rule of every table while the bytes travel by
+// RDMA, on simulated devices in two subnets.
+func TestLibraryOverRDMA(t *testing.T) {
+	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
+		t.Skip("TestLibrary shows what this condition changes; RDMA adds nothing to it")
+	}
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := simverbs.World{Name: fmt.Sprintf("rules-%d", os.Getpid()), Devices: []simverbs.Device{
+		{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}},
+		{Name: "sim1", PCI: "0000:82:00.0", GIDs: []string{"10.102.0.1/24"}},
+	}}
+	env, err := w.Env(dist, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
+		first, last := f.Versions()
+		for v := first; v <= last; v++ {
+			t.Run(fmt.Sprintf("%s_v%d", f, v), func(t *testing.T) {
+				t.Parallel()
+				if f == host.FamilyNet && v != 12 && (os.Getenv(build.DistEnv) != "" || testing.Short() && v != 4) {
+					t.Skip("only v12 under sanitizers, v4 and v12 with -short")
+				}
+				var by paths
+				for _, x := range Judge(Options{Lib: lib, Host: hostProgram(t), Strict: true, Env: env, Log: by.hear}, f, v) {
+					if !x.OK() {
+						t.Errorf("%s: %s\ncontract: %s (%s)", x.Label(), x.Fail, x.Rule.Says, x.Rule.Basis)
+					} else if x.Skip != "" {
+						t.Errorf("%s: not judged: %s", x.Label(), x.Skip)
+					}
+				}
+				if f == host.FamilyNet && (by.rdma == 0 || len(by.tcp) > 0) {
+					t.Errorf("%d comms by RDMA, others: %q", by.rdma, by.tcp)
+				}
+			})
+		}
+	}
+}
