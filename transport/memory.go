@@ -49,7 +49,7 @@ func (r *registration) giveBack() {
 func (c *Comm) register(m *memory, kind rdma.MemKind) (uintptr, error) {
 	m.comm = c
 	mrs.add(func(id uint64) *memory { m.cookie = id; return m })
-	h, err := fastpath.RegisterMR(fastpath.MR{Device: c.carrier.device(), Addr: m.addr, Base: m.base, Length: m.size,
+	h, err := fastpath.RegisterMR(fastpath.MR{Device: c.carrier.device(), Addr: m.addr, Base: m.base, CPU: m.base, Length: m.size,
 		Kind: uint32(kind), Cookie: m.cookie, Keys: m.keys})
 	if err != nil {
 		mrs.take(m.cookie)

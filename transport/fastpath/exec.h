@@ -58,7 +58,9 @@ static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, u
 		uint64_t start = wf_get(mr->addr), length = wf_get(mr->length);
 		if (wf_unlikely(addr < start || size > length || addr - start > length - size))
 			return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
-		addr = addr - start + wf_get(mr->base);
+		uint64_t base = wf_get(c->lanes[0].streams) ? wf_get(mr->cpu) : wf_get(mr->base);
+		if (wf_unlikely(!base)) return wf_raise(WF_FAULT_MR, "memory that the CPU does not reach, over TCP", 0, 0, size, addr);
+		addr = addr - start + base;
 		uint32_t user = wf_load(mr->user), me = wf_get(c->index) + 1;
 		if (wf_unlikely(user != me && user != WF_NONE)) /* deregMr holds the only user, or every comm */
 			if (user || !__atomic_compare_exchange_n(&mr->user, &user, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) wf_store(mr->user, WF_NONE);

@@ -280,12 +280,12 @@ struct wf_mr {
 	uint32_t kind;   /* pointer kind as registered */
 	uint64_t addr;   /* address that the host names */
 	uint64_t length;
-	uint64_t base;   /* address where this process reaches the first byte */
+	uint64_t base;   /* address of the first byte as it is registered */
 	uint64_t cookie; /* the core's name for it */
 	uint32_t user;   /* 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any */
 	uint32_t pad0;
-	uint64_t pad1;
-	uint32_t lkey[WF_DEVICES]; /* verbs: per device of the comm */
+	uint64_t cpu;    /* address where the CPU reaches the first byte, for TCP; 0: it does not */
+	uint32_t lkey[WF_DEVICES]; /* verbs: per port that carries comms of the device */
 	uint32_t rkey[WF_DEVICES];
 };
 

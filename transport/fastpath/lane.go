@@ -34,10 +34,10 @@ type VerbsPlan struct {
 	Width       int    // lanes that one group uses
 	StripeMin   uint32 // a group of at most as many bytes uses one
 	ARThreshold uint32 // data above goes without immediate, which follows alone; 0: never
-	Keys        []Keys // of Shared, per local device
+	Keys        []Keys // of Shared, per local device; some may have no lane
 	Peer        uint64 // address of the peer's Shared
 	PeerKeys    []uint32
-	Flush       []VerbsFlush // per local device, or none
+	Flush       []VerbsFlush // per local device; the zero value: none there
 	FlushAlways bool         // host memory too
 }
 
@@ -64,7 +64,7 @@ func AttachVerbs(c *Comm, p *VerbsPlan) error {
 		return bad("a comm has 1 to %d", wfLanes)
 	case devices < 1 || devices > wfDevices || len(p.PeerKeys) < 1 || len(p.PeerKeys) > wfDevices:
 		return bad("keys of %d devices here and %d there, 1 to %d are legal", devices, len(p.PeerKeys), wfDevices)
-	case len(p.Flush) != 0 && len(p.Flush) != devices:
+	case len(p.Flush) > devices:
 		return bad("%d flush queue pairs for %d devices", len(p.Flush), devices)
 	case p.Width < 1 || p.Width > len(p.Lanes):
 		return bad("groups of %d lanes", p.Width)
@@ -72,7 +72,7 @@ func AttachVerbs(c *Comm, p *VerbsPlan) error {
 		return bad("the peer's ring at %#x is not aligned", p.Peer)
 	}
 	plan := C.struct_wf_verbs_plan{
-		peer: C.uint64_t(p.Peer), lanes: C.uint32_t(len(p.Lanes)), devices: C.uint32_t(devices), flushes: C.uint32_t(len(p.Flush)),
+		peer: C.uint64_t(p.Peer), lanes: C.uint32_t(len(p.Lanes)), devices: C.uint32_t(devices),
 		width: C.uint32_t(p.Width), stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests,
 	}
 	if p.FlushAlways {
@@ -95,10 +95,14 @@ func AttachVerbs(c *Comm, p *VerbsPlan) error {
 		}
 	}
 	for i, f := range p.Flush {
+		if f == (VerbsFlush{}) {
+			continue
+		}
 		if f.QP == 0 || f.CQ != cqs[i] {
 			return bad("the flush queue pair of device %d has another completion queue than its lanes", i)
 		}
 		plan.flush_qp[i] = C.uint64_t(f.QP)
+		plan.flushes++
 		plan.flush_depth = min(plan.flush_depth, C.uint32_t(max(f.Depth, 1)))
 	}
 	for i, k := range p.Keys {

@@ -15,7 +15,7 @@ struct wf_verbs_plan {
 	struct wf_verbs_lane lane[WF_LANES];
 	uint64_t flush_qp[WF_DEVICES];
 	uint64_t peer; /* address of the peer's ring */
-	uint32_t lanes, devices, flushes, flush_depth, flush_always;
+	uint32_t lanes, devices, flushes /* queue pairs in flush_qp */, flush_depth, flush_always;
 	uint32_t width, stripe_min, ar_threshold;
 	uint32_t lkey[WF_DEVICES], rkey[WF_DEVICES]; /* of the slab's range, per local device */
 	uint32_t peer_key[WF_DEVICES];               /* of the peer's range, per its device */

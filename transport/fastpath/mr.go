@@ -24,16 +24,17 @@ type Keys struct{ LKey, RKey uint32 }
 type MR struct {
 	Device uint32  // of the comm
 	Addr   uintptr // as the host names the first byte
-	Base   uintptr // as the lanes reach it; verbs: as it is registered
+	Base   uintptr // as it is registered, for queue pairs
+	CPU    uintptr // as the CPU reaches it, for streams; 0: it does not
 	Length uint64
 	Kind   uint32 // pointer kind
 	Cookie uint64 // the core's name for it
-	Keys   []Keys // verbs: per device of the comm, at most 8
+	Keys   []Keys // verbs: per port that carries comms of the device, at most 8
 }
 
 // RegisterMR makes memory usable by comms of its device and returns its handle. The error is ErrWraps, or a lack of memory.
 func RegisterMR(m MR) (uintptr, error) {
-	if end := uint64(m.Addr) + m.Length; end < m.Length || uint64(m.Base)+m.Length < m.Length {
+	if end := uint64(m.Addr) + m.Length; end < m.Length || uint64(m.Base)+m.Length < m.Length || uint64(m.CPU)+m.Length < m.Length {
 		return 0, fmt.Errorf("fastpath: register %#x+%d: %w", uint64(m.Addr), m.Length, ErrWraps)
 	}
 	if len(m.Keys) > wfDevices {
@@ -58,6 +59,7 @@ func RegisterMR(m MR) (uintptr, error) {
 	atomic.StoreUint32(&mr.kind, m.Kind)
 	atomic.StoreUint64(&mr.addr, uint64(m.Addr))
 	atomic.StoreUint64(&mr.base, uint64(m.Base))
+	atomic.StoreUint64(&mr.cpu, uint64(m.CPU))
 	atomic.StoreUint64(&mr.length, m.Length)
 	atomic.StoreUint64(&mr.cookie, m.Cookie)
 	for i := range wfDevices {
@@ -73,6 +75,22 @@ func RegisterMR(m MR) (uintptr, error) {
 	atomic.StoreUint32(&mr.last, gen)
 	atomic.StoreUint32(&mr.gen, gen) // from here on calls accept the handle
 	return wfKindMr<<wfKindShift | uintptr(gen)<<wfGenShift | uintptr(index), nil
+}
+
+// SetKeys names a live registration to one more port, before any comm on that port is opened.
+func SetKeys(handle uintptr, port int, k Keys) error {
+	if port < 0 || port >= wfDevices {
+		return fmt.Errorf("fastpath: keys of port %d, legal are 0 to %d", port, wfDevices-1)
+	}
+	mrs.mu.Lock()
+	defer mrs.mu.Unlock()
+	mr, _, err := liveMR(handle)
+	if err != nil {
+		return err
+	}
+	atomic.StoreUint32(&mr.lkey[port], k.LKey)
+	atomic.StoreUint32(&mr.rkey[port], k.RKey)
+	return nil
 }
 
 // liveMR finds the entry of a handle. The caller holds mrs.mu.

@@ -168,7 +168,8 @@ static int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
 		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
 		struct wf_req* r = &c->req[slot];
-		for (uint32_t d; (d = wf_get(r->cursor)) < wf_get(v->flushes); wf_put(r->cursor, d + 1)) {
+		for (uint32_t d; (d = wf_get(r->cursor)) < wf_get(v->devices); wf_put(r->cursor, d + 1)) {
+			if (!wf_get(v->flush[d])) continue;
 			struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
 			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
 			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);

@@ -300,8 +300,8 @@ _Static_assert(offsetof(struct wf_mr, user) == 48, "offset of struct wf_mr.user"
 _Static_assert(sizeof(((struct wf_mr*)0)->user) == 4, "size of struct wf_mr.user");
 _Static_assert(offsetof(struct wf_mr, pad0) == 52, "offset of struct wf_mr.pad0");
 _Static_assert(sizeof(((struct wf_mr*)0)->pad0) == 4, "size of struct wf_mr.pad0");
-_Static_assert(offsetof(struct wf_mr, pad1) == 56, "offset of struct wf_mr.pad1");
-_Static_assert(sizeof(((struct wf_mr*)0)->pad1) == 8, "size of struct wf_mr.pad1");
+_Static_assert(offsetof(struct wf_mr, cpu) == 56, "offset of struct wf_mr.cpu");
+_Static_assert(sizeof(((struct wf_mr*)0)->cpu) == 8, "size of struct wf_mr.cpu");
 _Static_assert(offsetof(struct wf_mr, lkey) == 64, "offset of struct wf_mr.lkey");
 _Static_assert(sizeof(((struct wf_mr*)0)->lkey) == 32, "size of struct wf_mr.lkey");
 _Static_assert(offsetof(struct wf_mr, rkey) == 96, "offset of struct wf_mr.rkey");

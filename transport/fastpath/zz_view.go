@@ -275,12 +275,12 @@ type wfMr struct {
 	kind   uint32 // pointer kind as registered
 	addr   uint64 // address that the host names
 	length uint64
-	base   uint64 // address where this process reaches the first byte
+	base   uint64 // address of the first byte as it is registered
 	cookie uint64 // the core's name for it
 	user   uint32 // 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any
 	pad0   uint32
-	pad1   uint64
-	lkey   [8]uint32 // verbs: per device of the comm
+	cpu    uint64    // address where the CPU reaches the first byte, for TCP; 0: it does not
+	lkey   [8]uint32 // verbs: per port that carries comms of the device
 	rkey   [8]uint32
 }
 
@@ -430,7 +430,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cookie)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.user)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad0)-52]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad1)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cpu)-56]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.lkey)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.rkey)-96]
 )

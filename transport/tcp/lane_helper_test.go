@@ -59,7 +59,7 @@ func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
 			t.Fatal(err)
 		}
 		s := &side{comm: c, handle: c.Open(), mem: mapped(t, 4<<20)}
-		if s.mr, err = fastpath.RegisterMR(fastpath.MR{Device: device, Addr: uintptr(unsafe.Pointer(&s.mem[0])), Base: uintptr(unsafe.Pointer(&s.mem[0])), Length: uint64(len(s.mem)), Kind: 1, Cookie: 7}); err != nil {
+		if s.mr, err = fastpath.RegisterMR(fastpath.MR{Device: device, Addr: uintptr(unsafe.Pointer(&s.mem[0])), CPU: uintptr(unsafe.Pointer(&s.mem[0])), Length: uint64(len(s.mem)), Kind: 1, Cookie: 7}); err != nil {
 			t.Fatal(err)
 		}
 		sides[i] = s

@@ -72,6 +72,7 @@ static inline void* register_memory(void* p, size_t n, uint32_t index) {
 	wf_put(mr->device, 0u);
 	wf_put(mr->addr, (uint64_t)(uintptr_t)p);
 	wf_put(mr->base, (uint64_t)(uintptr_t)p);
+	wf_put(mr->cpu, (uint64_t)(uintptr_t)p);
 	wf_put(mr->length, (uint64_t)n);
 	wf_store(mr->user, 0u);
 	wf_put(mr->last, wf_get(mr->last) + 1);
