@@ -44,8 +44,10 @@ func (n *Node) Plug(nic string) error {
 		for i, e := range c.Ends {
 			if e.NIC == nic || c.Ends[1-i].NIC == nic {
 				subnet := e.Addr[:strings.LastIndex(e.Addr, ".")] + ".0/24"
-				if err := n.ip(fmt.Sprintf("route replace %s dev %s table %d", subnet, e.NIC, table(c, i))); err != nil {
-					return err
+				for _, route := range []string{subnet, "local " + e.Addr} {
+					if err := n.ip(fmt.Sprintf("route replace %s dev %s table %d", route, e.NIC, table(c, i))); err != nil {
+						return err
+					}
 				}
 			}
 		}

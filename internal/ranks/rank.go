@@ -28,6 +28,7 @@ type Options struct {
 	Warm  int           `json:"warm"`
 	Input string        `json:"input"` // file of rank 0 to broadcast
 	Bytes int64         `json:"bytes"` // its size, filled in by rank 0
+	Flush bool          `json:"flush"` // also receive groups of many sizes, each flushed
 	Limit time.Duration `json:"limit"` // of each step
 }
 
@@ -59,6 +60,7 @@ type Sink interface {
 	Busy(what string)
 	Result(Result)
 	Broadcast(Broadcast)
+	Flushed(Flushes)
 }
 
 // rank is one rank at work.
@@ -105,7 +107,7 @@ func Run(g Group, o Options, sink Sink) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go r.guard(stop)
-	for _, step := range []func() error{r.load, r.connect, r.register, r.reduce, r.broadcast, r.leave} {
+	for _, step := range []func() error{r.load, r.connect, r.register, r.flush, r.reduce, r.broadcast, r.leave} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) e
 
 func (o *runOptions) ranks(abi int, out *report) ranks.Options {
 	r := ranks.Options{Host: o.host, Plugin: o.plugin, Device: o.device, Log: out.log, Abi: abi, Sizes: o.sizes, Iters: o.iters, Warm: 1,
-		Input: o.input, Bytes: o.bytes, Limit: o.timeout}
+		Input: o.input, Bytes: o.bytes, Flush: o.flush, Limit: o.timeout}
 	if o.input != "" {
 		if path, err := filepath.Abs(o.input); err == nil {
 			r.Input = path

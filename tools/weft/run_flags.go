@@ -47,7 +47,7 @@ type runOptions struct {
 	rank, nranks         int
 	join, token          string
 	timeout              time.Duration
-	json, verbose        bool
+	json, verbose, flush bool
 }
 
 // parseRun returns nil and an exit status when there is nothing to run.
@@ -74,6 +74,7 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	local := f.Bool("local", false, "run all ranks here, whatever RANK and WORLD_SIZE say")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "limit of each step")
 	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
+	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
 	f.BoolVar(&o.verbose, "v", false, "print what the plugin logs, not its warnings alone")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -30,6 +30,7 @@ type table struct {
 	Ranks     int              `json:"ranks"`
 	Results   []ranks.Result   `json:"results,omitempty"`
 	Broadcast *ranks.Broadcast `json:"broadcast,omitempty"`
+	Flushes   *ranks.Flushes   `json:"flushes,omitempty"`
 }
 
 func newReport(o *runOptions, stdout, stderr io.Writer) *report {
@@ -100,6 +101,13 @@ func (r *report) Broadcast(b ranks.Broadcast) {
 		}
 		r.print("# rank %d: sha256 %s %s\n", rank, sum, verdict)
 	}
+}
+
+func (r *report) Flushed(f ranks.Flushes) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tables[len(r.tables)-1].Flushes = &f
+	r.print("# %d groups of %d buffers received, each flushed; %d flushes had something to do\n", f.Groups, f.Buffers, f.Requests)
 }
 
 // note is a word about what is being waited for.

@@ -44,13 +44,14 @@ func ours(t *testing.T) string {
 func TestRunEveryTable(t *testing.T) {
 	for name, plugin := range map[string]string{"good": good(t), "weft": ours(t)} {
 		t.Run(name, func(t *testing.T) {
-			status, out, errOut := tool(t, plugin, "--abi", "all", "--sizes", "4,8,64K", "--iters", "2", "--json")
+			status, out, errOut := tool(t, plugin, "--abi", "all", "--sizes", "4,8,64K", "--iters", "2", "--flush", "--json")
 			var doc struct {
 				Schema string
 				OK     bool
 				Tables []struct {
 					Table   string
 					Results []struct{ Size, Count, Wrong int64 }
+					Flushes struct{ Groups, Buffers, Requests int64 }
 				}
 			}
 			if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 || !doc.OK {
@@ -58,6 +59,9 @@ func TestRunEveryTable(t *testing.T) {
 			}
 			if len(doc.Tables) != 11 || doc.Tables[0].Table != "ncclNetPlugin_v2" || len(doc.Tables[10].Results) != 3 {
 				t.Errorf("tables and sizes: %s", out)
+			}
+			if f := doc.Tables[10].Flushes; f.Groups != 24 || f.Buffers < 1 {
+				t.Errorf("flushes: %+v", f)
 			}
 		})
 	}

@@ -112,10 +112,12 @@ func bringUp(n frame.NIC, policy bool) ([]string, error) {
 	if !policy {
 		return lines, nil
 	}
-	_, subnet, err := net.ParseCIDR(n.Prefix)
+	own, subnet, err := net.ParseCIDR(n.Prefix)
 	return append(lines,
 		fmt.Sprintf("rule add pref 10 iif %s lookup local", n.Name),
 		fmt.Sprintf("rule add pref 20 oif %s lookup %d", n.Name, n.Table),
+		// A device reaches itself without the cable, as any does that routes by the table of local addresses.
+		fmt.Sprintf("route add local %s dev %s table %d", own, n.Name, n.Table),
 		fmt.Sprintf("route add %s dev %s table %d", subnet, n.Name, n.Table)), err
 }
 
