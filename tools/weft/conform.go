@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"weft/internal/conform"
+	"weft/internal/host"
 )
 
 const conformUsage = `usage: weft conform [flags] LIB.so
@@ -45,6 +47,7 @@ func conformTo(args []string, stdout, stderr io.Writer) int {
 	strict := f.Bool("strict", false, "findings marked care count as failures")
 	patience := f.Duration("patience", 10*time.Second, "a call that takes longer hangs")
 	hostBin := f.String("host", "", "the weft-host `program` (default: beside this one)")
+	verbose := f.Bool("v", false, "print what the plugin logs to stderr")
 	list := f.Bool("list", false, "list the rules and leave")
 	if err := f.Parse(args); err != nil {
 		if err == flag.ErrHelp {
@@ -80,6 +83,9 @@ func conformTo(args []string, stdout, stderr io.Writer) int {
 	}
 	t := &conform.TAP{W: stdout}
 	o.Report = t.Report
+	if *verbose {
+		o.Log = logTo(stderr)
+	}
 	if !*tap {
 		o.Report = (&plain{w: stdout}).report
 	}
@@ -95,6 +101,16 @@ func conformTo(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	return verdict(all, *strict, *tap, stdout)
+}
+
+// logTo prints what plugins say in several processes at once.
+func logTo(w io.Writer) func(host.LogLine) {
+	var mu sync.Mutex // protects whole lines
+	return func(l host.LogLine) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(w, "# %s %s:%d %s\n", levelWord(l.Level), l.Func, l.Line, l.Text)
+	}
 }
 
 func verdict(all []conform.Outcome, strict, quiet bool, w io.Writer) int {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"weft/internal/build"
@@ -55,5 +56,39 @@ func TestConformCommand(t *testing.T) {
 	}
 	if text, err := os.ReadFile(report); err != nil || !strings.Contains(string(text), "<failure") {
 		t.Errorf("JUnit report: %v\n%s", err, text)
+	}
+}
+
+// said takes what is written from several goroutines.
+type said struct {
+	mu  sync.Mutex // protects buf
+	buf bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(b)
+}
+
+func (s *said) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+func TestConformPrintsThePluginsLog(t *testing.T) {
+	bin, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verbose := range []string{"-v=false", "-v"} {
+		var out, logs said
+		if got := conformTo([]string{"--host", bin, "--abi", "12", "--rule", "conn.once", verbose, ours(t)}, &out, &logs); got != 0 {
+			t.Fatalf("status %d\n%s%s", got, out.text(), logs.text())
+		}
+		if has := strings.Contains(logs.text(), "# INFO ") && strings.Contains(logs.text(), " over "); has != (verbose == "-v") {
+			t.Errorf("%s prints\n%s", verbose, logs.text())
+		}
 	}
 }

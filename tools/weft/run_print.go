@@ -126,9 +126,11 @@ func (r *report) log(rank int, l host.LogLine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
-	word := map[int]string{2: "WARN", 3: "INFO", 5: "TRACE"}[l.Level]
-	fmt.Fprintf(r.errOut, "[rank %d] %s %s:%d %s\n", rank, word, l.Func, l.Line, l.Text)
+	fmt.Fprintf(r.errOut, "[rank %d] %s %s:%d %s\n", rank, levelWord(l.Level), l.Func, l.Line, l.Text)
 }
+
+// levelWord is the name of a level of NCCL's logger.
+func levelWord(level int) string { return map[int]string{2: "WARN", 3: "INFO", 5: "TRACE"}[level] }
 
 // ok tells whether everything that came was right.
 func (r *report) ok() bool {
