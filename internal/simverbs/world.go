@@ -89,28 +89,48 @@ func (w World) Env(dist, node string, faults ...string) ([]string, error) {
 // Control sends lines to a process of the world (faults of links and devices hold
 // for all of its processes, "fail" lines for that one).
 func (w World) Control(pid int, lines ...string) error {
+	_, err := w.ask(pid, lines...)
+	return err
+}
+
+// Objects is what a process has of a world, and how many of its calls were made to fail so far.
+type Objects struct{ MRs, CQs, QPs, Failed int }
+
+// Count asks a process what it has.
+func (w World) Count(pid int) (o Objects, err error) {
+	text, err := w.ask(pid, "count")
+	if err == nil {
+		if _, err = fmt.Sscanf(text, "ok mrs %d cqs %d qps %d failed %d", &o.MRs, &o.CQs, &o.QPs, &o.Failed); err != nil {
+			err = fmt.Errorf("simverbs: count: %q: %w", text, err)
+		}
+	}
+	return o, err
+}
+
+// ask answers the last line's answer.
+func (w World) ask(pid int, lines ...string) (answer string, err error) {
 	path := filepath.Join(w.State(), "ctl", fmt.Sprint(pid))
 	conn, err := net.DialTimeout("unix", path, 5*time.Second)
 	if err != nil {
-		return fmt.Errorf("simverbs: control process %d: %w (has it opened libibverbs?)", pid, err)
+		return "", fmt.Errorf("simverbs: control process %d: %w (has it opened libibverbs?)", pid, err)
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return fmt.Errorf("simverbs: control process %d: %w", pid, err)
+		return "", fmt.Errorf("simverbs: control process %d: %w", pid, err)
 	}
 	answers := bufio.NewScanner(conn)
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(conn, line); err != nil {
-			return fmt.Errorf("simverbs: control process %d: %q: %w", pid, line, err)
+			return "", fmt.Errorf("simverbs: control process %d: %q: %w", pid, line, err)
 		}
 		if !answers.Scan() {
-			return fmt.Errorf("simverbs: control process %d: no answer to %q: %v", pid, line, answers.Err())
+			return "", fmt.Errorf("simverbs: control process %d: no answer to %q: %v", pid, line, answers.Err())
 		}
-		if answers.Text() != "ok" {
-			return fmt.Errorf("simverbs: %q: %s", line, answers.Text())
+		if answer = answers.Text(); !strings.HasPrefix(answer, "ok") {
+			return "", fmt.Errorf("simverbs: %q: %s", line, answer)
 		}
 	}
-	return nil
+	return answer, nil
 }
 
 // Remove deletes the world's files, once its processes have ended.

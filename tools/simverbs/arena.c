@@ -23,9 +23,8 @@ static int arena_fd = -1;
 static pid_t attached; /* the process that sv_me belongs to */
 
 void sv_lock_slow(uint32_t* lock) {
-  for (unsigned n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++) {
+  for (unsigned n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++)
     if (n > 64) sched_yield();
-  }
 }
 
 int sv_thread(void* (*run)(void*), void* arg) {
@@ -40,8 +39,7 @@ int sv_thread(void* (*run)(void*), void* arg) {
 }
 
 int sv_pipe(int fds[2]) {
-  if (pipe2(fds, O_CLOEXEC)) return -1;
-  return fcntl(fds[1], F_SETFL, O_NONBLOCK);
+  return pipe2(fds, O_CLOEXEC) ? -1 : fcntl(fds[1], F_SETFL, O_NONBLOCK);
 }
 
 void* sv_new(int e, size_t size) {

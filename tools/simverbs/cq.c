@@ -89,11 +89,7 @@ PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, 
     sv_lock(&sv_objects_lock);
     struct vcq* cq = sv_cqs[slot % MAX_CQ];
     int here = cq && cq->x.channel == chan;
-    if (here) {
-      add(cq->got, 1);
-      *out = &cq->x;
-      *cq_context = cq->x.cq_context;
-    }
+    if (here) add(cq->got, 1), *out = &cq->x, *cq_context = cq->x.cq_context;
     sv_unlock(&sv_objects_lock);
     if (here) return 0;
   }

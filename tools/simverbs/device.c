@@ -143,9 +143,9 @@ PUBLIC int ibv_close_device(struct ibv_context* ctx) {
   MAY_FAIL(close_device);
   struct vctx* c = sv_ctx(ctx);
   sv_lock(&sv_objects_lock);
-  for (struct vctx** p = &sv_contexts; *p; p = &(*p)->next) {
-    if (*p == c) { *p = c->next; break; }
-  }
+  struct vctx** p = &sv_contexts;
+  while (*p && *p != c) p = &(*p)->next;
+  if (*p) *p = c->next;
   sv_unlock(&sv_objects_lock);
   close(c->v.context.async_fd), close(c->event_fd);
   free(c);

@@ -69,9 +69,8 @@ void sv_broadcast(int dev, int type, uint32_t arg) {
   sv_arena->events[n % 64] = (struct event){.dev = (uint32_t)dev, .type = (uint32_t)type, .arg = arg};
   put(sv_arena->nevent, n + 1);
   sv_arena_unlock();
-  for (uint32_t i = 1; i < MAX_PROC; i++) {
+  for (uint32_t i = 1; i < MAX_PROC; i++)
     if (get(sv_arena->procs[i].pid)) sv_kick(i, WHY_EVENT);
-  }
 }
 
 static int about_qp(uint32_t type) {

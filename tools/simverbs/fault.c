@@ -12,6 +12,7 @@
 
 uint32_t sv_armed;
 static struct { int64_t skip, count; int err; } plan[FN_COUNT];
+static uint32_t failed; /* calls so far */
 static const char* const functions[] = {
 #define F(name) #name,
     SV_FUNCTIONS(F)
@@ -21,6 +22,7 @@ static const char* const functions[] = {
 int sv_fail_slow(enum sv_function f) {
   if (!get(plan[f].count) || __atomic_fetch_sub(&plan[f].skip, 1, __ATOMIC_ACQ_REL) > 0) return 0;
   if (__atomic_fetch_sub(&plan[f].count, 1, __ATOMIC_ACQ_REL) <= 0) { put(plan[f].count, 0); return 0; }
+  add(failed, 1);
   return plan[f].err;
 }
 
@@ -52,9 +54,8 @@ static int find(const char* text, int* port) {
 
 /* A status or event by the tail of its name, REM_ACCESS_ERR, PORT_ERR; an errno; or its number. */
 static int named(const char* text, int n, const char* (*name)(int)) {
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < n; i++)
     if (name(i) && !strcasecmp(text, name(i))) return i;
-  }
   return text[0] >= '0' && text[0] <= '9' ? atoi(text) : -1;
 }
 
@@ -109,11 +110,21 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
   return NULL;
 }
 
+/* What this process has, and how many of its calls were made to fail. */
+static void tally(char* answer, size_t size) {
+  uint32_t mrs = 0, cqs = 0, qps = 0;
+  for (int i = 0; i < MAX_MR; i++) mrs += get(sv_arena->mrs[i].key) && sv_arena->mrs[i].proc == sv_me;
+  for (int i = 0; i < MAX_CQ; i++) cqs += get(sv_arena->cqs[i].ring) && sv_arena->cqs[i].proc == sv_me;
+  for (int i = 0; i < MAX_QP; i++) qps += get(sv_arena->qps[i].qpn) && sv_arena->qps[i].proc == sv_me;
+  snprintf(answer, size, "ok mrs %u cqs %u qps %u failed %u\n", mrs, cqs, qps, get(failed));
+}
+
 static void obey(char* line, char* answer, size_t size) {
   char *w[8], *save = NULL;
   int n = 0, port = 1;
   for (char* t = strtok_r(line, " \t\r\n", &save); t && n < 8; t = strtok_r(NULL, " \t\r\n", &save)) w[n++] = t;
   const char* why = "empty";
+  if (n == 1 && !strcmp(w[0], "count")) { tally(answer, size); return; }
   if (n > 1 && !strcmp(w[0], "fail")) {
     why = fail_line(w, n);
   } else if (n > 1) {

@@ -26,9 +26,7 @@ PUBLIC int mlx5dv_query_device(struct ibv_context* ctx, struct mlx5dv_context* o
   struct devconf* c = conf(ctx->device);
   if (!c->mlx5) return EOPNOTSUPP;
   int want = (out->comp_mask & OOO_RECV_WRS) && c->ooo > 0;
-  out->version = 0;
-  out->flags = 0;
-  out->comp_mask = want ? OOO_RECV_WRS : 0;
+  out->version = 0, out->flags = 0, out->comp_mask = want ? OOO_RECV_WRS : 0;
   if (want) out->ooo_max_rc = (uint32_t)c->ooo;
   return 0;
 }

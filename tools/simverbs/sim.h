@@ -133,8 +133,7 @@ extern uint32_t sv_armed;   /* some function is to fail: fault.c */
 extern struct vqp* sv_qps[MAX_QP];
 extern struct vcq* sv_cqs[MAX_CQ];
 extern struct vctx* sv_contexts;
-extern uint32_t sv_nactive;
-extern uint32_t sv_objects_lock; /* keeps what sv_contexts, sv_qps and sv_cqs name from going while another thread looks */
+extern uint32_t sv_nactive, sv_objects_lock; /* the lock keeps what sv_contexts, sv_qps and sv_cqs name from going while another thread looks */
 
 /* Every context is one of ours, whatever its abi_compat says. */
 static inline struct vctx* sv_ctx(struct ibv_context* c) { return (struct vctx*)((uintptr_t)c - offsetof(struct verbs_context, context)); }
