@@ -198,9 +198,12 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 	}
 	c.queryQP = func(qp object) (qpAttr, syscall.Errno) {
 		var raw C.struct_ibv_qp_attr
-		mask := C.IBV_QP_STATE | C.IBV_QP_PORT | C.IBV_QP_SQ_PSN | C.IBV_QP_RQ_PSN
+		mask := C.IBV_QP_STATE | C.IBV_QP_PORT | C.IBV_QP_SQ_PSN | C.IBV_QP_RQ_PSN | C.IBV_QP_PKEY_INDEX | C.IBV_QP_AV | C.IBV_QP_TIMEOUT | C.IBV_QP_RETRY_CNT
 		rc := C.weft_ibv_query_qp(v, C.uintptr_t(qp), C.int(mask), &raw)
-		return qpAttr{mask: mask, state: QPState(raw.qp_state), port: uint8(raw.port_num), sqPSN: uint32(raw.sq_psn), rqPSN: uint32(raw.rq_psn)}, syscall.Errno(rc)
+		return qpAttr{mask: mask, state: QPState(raw.qp_state), port: uint8(raw.port_num), sqPSN: uint32(raw.sq_psn), rqPSN: uint32(raw.rq_psn),
+			pkeyIndex: uint16(raw.pkey_index), timeout: uint8(raw.timeout), retry: uint8(raw.retry_cnt),
+			path: addressHandle{trafficClass: uint8(raw.ah_attr.grh.traffic_class), sl: uint8(raw.ah_attr.sl), port: uint8(raw.ah_attr.port_num)},
+		}, syscall.Errno(rc)
 	}
 	c.destroyQP = func(qp object) syscall.Errno { return syscall.Errno(C.weft_ibv_destroy_qp(v, C.uintptr_t(qp))) }
 	c.postProof = func(qp object, addr uint64, rkey uint32) syscall.Errno {
