@@ -212,7 +212,7 @@ func (v *verbsCarrier) left(c *Comm) {
 		for look := 0; !c.over(); look++ {
 			v.drain()
 			if s := v.fp.Snapshot(); s.Incomplete > 0 || (s.Unsent > 0 && look > 0) {
-				c.fail(rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).
+				c.lost(rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).
 					On(v.dev.Name).With(v.peer).Try("its process closed first; look at its log"))
 				return
 			}

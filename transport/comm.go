@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -92,24 +93,37 @@ func CommOf(handle uintptr, kind fastpath.Kind) (*Comm, error) {
 	return c, nil
 }
 
-// attached binds c to the member that carries it.
+// attached binds c to the member that carries it. Either side may have failed
+// before.
 func (c *Comm) attached(m *member) {
 	c.mu.Lock()
 	c.member = m
+	mine := c.failed
 	c.mu.Unlock()
 	s := m.session
 	s.mu.Lock()
 	m.comm = c
-	failed, closed := m.failed, m.closed
+	theirs, closed := m.failed, m.closed
 	s.mu.Unlock()
-	if failed != nil && !closed {
-		c.fail(failed)
+	if mine != nil {
+		c.tellFailed(mine)
+	}
+	if theirs != nil && !closed {
+		c.lost(theirs)
 	}
 }
 
-// fail ends the comm for the host: every later isend, irecv and test answers
-// the code of the first cause.
+// fail ends the comm on both sides.
 func (c *Comm) fail(err error) {
+	if c.lost(err) {
+		c.tellFailed(err)
+	}
+}
+
+// lost ends the comm for the host: every later isend, irecv and test answers
+// the code of the first cause. It is for causes that came from the peer, or when
+// nothing reaches it any more. It reports whether this was the first.
+func (c *Comm) lost(err error) bool {
 	c.mu.Lock()
 	first := c.failed == nil && !c.closed
 	if first {
@@ -117,11 +131,11 @@ func (c *Comm) fail(err error) {
 		rdma.Say(c.ctx.opts.Log, err) // before a call can answer it: the host may end the process at once
 	}
 	c.mu.Unlock()
-	if !first {
-		return
+	if first {
+		c.carrier.fence()
+		c.fp.Fail(c.code(err))
 	}
-	c.carrier.fence()
-	c.fp.Fail(c.code(err))
+	return first
 }
 
 func (c *Comm) code(err error) int32 {
@@ -136,6 +150,17 @@ func (c *Comm) tell(m func(h wire.Header) frame) {
 	if mb != nil {
 		mb.session.tellLater(m(mb.header()))
 	}
+}
+
+// tellFailed has the peer end its side of c too, with our cause.
+func (c *Comm) tellFailed(why error) {
+	reason := why.Error()
+	if e := (*rdma.Error)(nil); errors.As(why, &e) {
+		if reason = e.Err.Error(); e.Dev != "" {
+			reason = e.Dev + ": " + reason
+		}
+	}
+	c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: reason} })
 }
 
 // refusedByPeer ends a group whose send was larger than our receive.

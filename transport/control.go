@@ -110,7 +110,7 @@ func (s *session) onFailed(f *wire.Failed) {
 		go c.orphaned(err)
 		return
 	}
-	c.fail(err)
+	c.lost(err)
 }
 
 func (s *session) withMember(id uint64, do func(*member)) {
@@ -178,7 +178,7 @@ func (s *session) end(why *rdma.Error) {
 	}
 	if !peerGone(why.Err) {
 		for _, c := range left {
-			c.fail(why)
+			c.lost(why)
 		}
 		return
 	}
@@ -207,7 +207,7 @@ const watchEvery = time.Second
 func watch(left []*Comm, why *rdma.Error) {
 	defer rescue(left[0].ctx.opts.Log, "control connection", func(error) {
 		for _, c := range left {
-			c.fail(why)
+			c.lost(why)
 		}
 	})
 	bytes := map[*Comm]uint64{}
@@ -224,7 +224,7 @@ func watch(left []*Comm, why *rdma.Error) {
 			case c.over() || st.ended:
 				delete(bytes, c)
 			case st.unread == 0 && st.bytes == before:
-				c.fail(why)
+				c.lost(why)
 				delete(bytes, c)
 			default:
 				bytes[c] = st.bytes
@@ -235,7 +235,7 @@ func watch(left []*Comm, why *rdma.Error) {
 
 // orphaned ends a comm without streams whose peer is gone: what has arrived is reported done, all else fails.
 func (c *Comm) orphaned(why *rdma.Error) {
-	defer rescue(c.ctx.opts.Log, "control connection", func(error) { c.fail(why) })
+	defer rescue(c.ctx.opts.Log, "control connection", func(error) { c.lost(why) })
 	c.carrier.drain()
-	c.fail(why)
+	c.lost(why)
 }

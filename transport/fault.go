@@ -54,8 +54,8 @@ func (c *Comm) fault(f *fault) int32 {
 	c.mu.Unlock()
 	rdma.Say(c.ctx.opts.Log, err)
 	c.carrier.fenceLater()
-	if overVerbs || f.kind == faultProtocol || f.kind == faultInternal {
-		c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: err.Err.Error()} })
+	if f.kind != faultPeerClosed {
+		c.tellFailed(err)
 	}
 	return c.code(err)
 }
