@@ -1,0 +1,42 @@
+package plugin
+
+import (
+	"fmt"
+	"testing"
+
+	"weft/internal/knob"
+)
+
+// legal is a setting that the knob takes, its default if it has one.
+func legal(s knob.Spec) string {
+	if s.Type == knob.Choice {
+		return s.Choices[0]
+	}
+	return fmt.Sprint(s.Default)
+}
+
+// A knob without an effect says so and why, in one line, wherever NCCL would
+// have taken the value.
+func TestInertKnobsSaySo(t *testing.T) {
+	env := map[string]string{}
+	for _, s := range knob.All() {
+		if s.Inert != "" {
+			env[s.Name] = legal(s)
+		}
+	}
+	b := newBench(t, env)
+	b.mustInit(12)
+	b.mustInit(4)
+	if w := b.host.lines(levelWarn); len(w) != 0 {
+		t.Errorf("warnings %v", w)
+	}
+	for _, s := range knob.All() {
+		want := 0
+		if s.Inert != "" {
+			want = 1
+		}
+		if got := b.host.lines(levelInfo, s.Name+"=", "is accepted and changes nothing here: "+s.Inert); len(got) != want {
+			t.Errorf("%s: %d lines, want %d", s.Name, len(got), want)
+		}
+	}
+}
