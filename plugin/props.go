@@ -25,7 +25,7 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 		PciPath:          d.path,
 		Guid:             d.GUID,
 		PtrSupport:       int32(d.Pointers),
-		RegIsGlobal:      0, // a registration belongs to the connection it was made with
+		RegIsGlobal:      global(d),
 		ForceFlush:       0,
 		Speed:            int32(d.SpeedMbps),
 		Port:             int32(d.Port),
@@ -44,4 +44,13 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 	}
 	a.Props.VProps.Devs[0] = a.Dev
 	return nil
+}
+
+// global reports whether memory registered on one connection of a device is
+// worth keeping for its others. TCP registers nothing.
+func global(d deviceStrings) int32 {
+	if d.Verbs != nil {
+		return 1
+	}
+	return 0
 }

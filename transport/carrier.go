@@ -1,23 +1,14 @@
 package transport
 
-import (
-	"weft/transport/fastpath"
-	"weft/transport/rdma"
-)
-
 // carrier is what moves the bytes of one comm: TCP streams, or queue pairs.
 type carrier interface {
-	// id names the comm, and device the place whose memory it may use, to the executor.
+	// id names the comm to the executor.
 	id() uint64
-	device() uint32
 	// open gives c its slab with the lanes attached. When it fails the slab is
 	// gone, and what the carrier was made of is the caller's still.
 	open(c *Comm) error
 	// describe ends the log's line about a new comm; via says how it is reached.
 	describe(via string) string
-	// memory makes host or GPU memory usable by the carrier, buffer a DMA-BUF.
-	memory(addr uintptr, size uint64, kind rdma.MemKind) (registration, error)
-	buffer(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (registration, error)
 	// fence ends all that the comm has under way: once it returns, nothing reads
 	// or writes the host's memory for it any more. fenceLater does not wait.
 	fence()
@@ -34,11 +25,4 @@ type carrier interface {
 	shut(m *member, busy bool)
 	// left says that the peer has closed its side of c, which is open here.
 	left(c *Comm)
-}
-
-// registration is memory as a carrier reaches it.
-type registration struct {
-	base    uintptr         // where this process reaches the first byte
-	keys    []fastpath.Keys // one per device of the comm; none on TCP
-	release func()          // nil: nothing to give back
 }

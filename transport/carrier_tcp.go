@@ -33,20 +33,9 @@ func overTCP(x *Context, dev *Device, conns []*conn) *tcpCarrier {
 
 func (t *tcpCarrier) id() uint64 { return t.cookie }
 
-// overTCPOnly keeps memory of a comm that fell back to TCP from the comms of
-// the same device that RDMA carries: it has no keys.
-const overTCPOnly = 1 << 16
-
-func (t *tcpCarrier) device() uint32 {
-	if t.dev.Verbs != nil {
-		return uint32(t.dev.Index) | overTCPOnly
-	}
-	return uint32(t.dev.Index)
-}
-
 func (t *tcpCarrier) open(c *Comm) error {
 	var err error
-	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: t.device(), Cookie: c.cookie, Upcalls: upcalls()})
+	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: uint32(t.dev.Index), Cookie: c.cookie, Upcalls: upcalls()})
 	if err != nil {
 		return fmt.Errorf("no memory for a connection: %w", err)
 	}
@@ -92,23 +81,6 @@ func (x *Context) handover(k *conn) (int, error) {
 func (t *tcpCarrier) describe(via string) string {
 	return fmt.Sprintf("tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", via,
 		len(t.fds), plural(len(t.fds)), t.dev.TCP.MTU, t.facts.MSS, t.facts.TOS)
-}
-
-func (t *tcpCarrier) memory(addr uintptr, _ uint64, kind rdma.MemKind) (registration, error) {
-	if kind != rdma.MemHost {
-		return registration{}, rdma.Errorf(rdma.Usage, "regMr", "%s memory cannot travel over TCP", kind).On(t.dev.Name).
-			Try("NCCL stages it through host memory when the device reports host pointers only")
-	}
-	return registration{base: addr}, nil // nothing is pinned, since sockets copy
-}
-
-func (t *tcpCarrier) buffer(_ uintptr, size, offset uint64, fd int, _ rdma.MemKind) (registration, error) {
-	m, base, err := mapBuffer(fd, offset, size)
-	if err != nil {
-		return registration{}, rdma.Errorf(rdma.Host, "regMrDmaBuf", "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(t.dev.Name).
-			Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
-	}
-	return registration{base: base, release: m.close}, nil
 }
 
 // Sockets copy: a request that has ended for the host touches no memory of its.

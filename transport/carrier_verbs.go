@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,31 +19,29 @@ import (
 const (
 	laneDepth  = 256 // requests each way: a receiver's queue takes whatever its groups bring
 	flushDepth = 32
-	laneInline = 64       // one CTS line
-	stripeMin  = 64 << 10 // a smaller group uses one lane
+	laneInline = 64 // one CTS line
 	proofLimit = time.Second
 )
 
-// verbsCarrier moves bytes through queue pairs that the executor posts to.
+// verbsCarrier moves bytes through queue pairs that the executor posts to. Its
+// lanes run over one pair of ports, or over several in turn.
 type verbsCarrier struct {
 	ctx    *Context
 	dev    *Device // as the host asked
 	kind   fastpath.Kind
 	peer   string
-	pair   verbsPair
 	cookie uint64
 	fp     *fastpath.Comm
-
-	pd     *verbs.PD
 	shared *verbs.Buffer // ring and what is written from, in the slab
-	ring   *verbs.Region
-	cq     *verbs.CQ
+
+	pairs  []verbsPair  // distinct
+	ports  []*verbsPort // local, distinct
 	lanes  []*verbs.QP
-	flush  *verbs.QP // loopback; nil: nothing that a flush must order
-	always bool      // host memory is flushed too
-	theirs uint64    // the peer's shared range, and its key
-	key    uint32
-	line   string // how it is connected
+	pairAt []int // by lane: index in pairs
+	theirs ends
+	always bool     // host memory is flushed too
+	ece    wire.ECE // what both ends of lane 0 agreed on
+	sl, tc uint8
 
 	stop   sync.Once // fence
 	fenced atomic.Bool
@@ -51,23 +50,56 @@ type verbsCarrier struct {
 	dead   bool // protected by life: destroyed
 }
 
-// openVerbs makes one side of a comm over pair: slab, registered ring,
-// completion queue and queue pairs in INIT. When it fails nothing is left.
-func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pair verbsPair, lanes int) (*verbsCarrier, error) {
-	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pair: pair, cookie: comms.reserve()}
-	if err := v.make(lanes); err != nil {
+// verbsPort is what a comm has on one local port.
+type verbsPort struct {
+	dev   *verbs.Device
+	slot  int // among those that carry the asked device's comms
+	pd    *verbs.PD
+	ring  *verbs.Region // of shared
+	cq    *verbs.CQ
+	flush *verbs.QP // loopback; nil: nothing that a flush must order
+}
+
+// openVerbs makes one side of a comm: slab, registered ring, completion queues
+// and queue pairs in INIT; lane i runs over pairs[at[i]]. When it fails nothing
+// is left.
+func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int) (*verbsCarrier, error) {
+	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.reserve()}
+	if err := v.make(); err != nil {
 		v.discard()
 		return nil, err
 	}
 	return v, nil
 }
 
-func (v *verbsCarrier) make(lanes int) (err error) {
-	v.fp, err = fastpath.New(fastpath.Options{Kind: v.kind, Device: v.device(), Cookie: v.cookie, Upcalls: upcalls()})
-	if err != nil {
-		return err
+// pairOf is the pair of ports that a lane runs over.
+func (v *verbsCarrier) pairOf(lane int) *verbsPair {
+	if lane < 0 || lane >= len(v.pairAt) {
+		lane = 0
 	}
-	if v.pd, err = v.pair.local.AcquirePD(); err != nil {
+	return &v.pairs[v.pairAt[lane]]
+}
+
+// portOf is what the comm has on a lane's local port.
+func (v *verbsCarrier) portOf(lane int) *verbsPort { return v.portOn(v.pairOf(lane).local) }
+
+func (v *verbsCarrier) portOn(dev *verbs.Device) *verbsPort {
+	i := slices.IndexFunc(v.ports, func(p *verbsPort) bool { return p.dev == dev })
+	if i < 0 {
+		return nil
+	}
+	return v.ports[i]
+}
+
+// owns reports whether a queue pair or a completion queue is the carrier's.
+func (v *verbsCarrier) owns(q *verbs.QP, cq *verbs.CQ) bool {
+	return q != nil && slices.Contains(v.queuePairs(), q) ||
+		cq != nil && slices.ContainsFunc(v.ports, func(p *verbsPort) bool { return p.cq == cq })
+}
+
+func (v *verbsCarrier) make() (err error) {
+	v.fp, err = fastpath.New(fastpath.Options{Kind: v.kind, Device: uint32(v.dev.Index), Cookie: v.cookie, Upcalls: upcalls()})
+	if err != nil {
 		return err
 	}
 	addr, size := v.fp.Shared()
@@ -75,128 +107,120 @@ func (v *verbsCarrier) make(lanes int) (err error) {
 		return err
 	}
 	v.shared.Strict = true
-	if v.ring, err = v.pd.Register(v.shared, verbs.AccessCTS); err != nil {
-		return err
+	v.lanes = make([]*verbs.QP, len(v.pairAt))
+	for i := range v.pairs {
+		if v.portOn(v.pairs[i].local) != nil {
+			continue
+		}
+		if err := v.makeOn(v.pairs[i].local, v.pairs[i].gid); err != nil {
+			return &pairError{&v.pairs[i], err}
+		}
 	}
-	if err := v.queues(lanes); err != nil {
-		return err
-	}
-	return v.loop()
+	return nil
 }
 
-// queues makes the queue pairs. Their completion queue must hold all that they
-// can have posted, which is known once they are made: then it may have to grow.
-func (v *verbsCarrier) queues(lanes int) error {
+// makeOn makes what the comm has on a port.
+func (v *verbsCarrier) makeOn(dev *verbs.Device, gid verbs.GID) error {
+	slot, err := v.dev.ports.enter(dev)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dev.Name, err)
+	}
+	p := &verbsPort{dev: dev, slot: slot}
+	v.ports = append(v.ports, p)
+	if p.pd, err = dev.AcquirePD(); err != nil {
+		return err
+	}
+	if p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS); err != nil {
+		return err
+	}
+	if err := v.queues(p); err != nil {
+		return err
+	}
+	return v.loop(p, gid)
+}
+
+// queues makes the queue pairs of a port. Their completion queue must hold all
+// that they can have posted, which is known once they are made: then it may
+// have to grow.
+func (v *verbsCarrier) queues(p *verbsPort) error {
 	sends, recvs := laneDepth, laneDepth
 	if v.kind == fastpath.Send {
 		recvs = 1 // nothing comes by its queue
 	}
-	flushes := v.flushes()
-	need := lanes * (sends + recvs)
+	flushes, need := v.flushes(p.dev), 0
+	for i := range v.lanes {
+		if v.pairOf(i).local == p.dev {
+			need += sends + recvs
+		}
+	}
 	if flushes {
 		need += flushDepth + 1
 	}
 	for {
 		var err error
-		if v.cq, err = v.pd.NewCQ(need); err != nil {
+		if p.cq, err = p.pd.NewCQ(need); err != nil {
 			return err
 		}
-		c := verbs.QPConfig{SendCQ: v.cq, RecvCQ: v.cq, SendDepth: sends, RecvDepth: recvs, Inline: laneInline, Cookie: v.cookie}
+		c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: sends, RecvDepth: recvs, Inline: laneInline, Cookie: v.cookie}
 		need = 0
-		for range lanes {
-			q, err := v.pair.local.NewQP(v.pd, c)
-			if err != nil {
+		for i := range v.lanes {
+			if v.pairOf(i).local != p.dev {
+				continue
+			}
+			if v.lanes[i], err = p.dev.NewQP(p.pd, c); err != nil {
 				return err
 			}
-			v.lanes = append(v.lanes, q)
-			need += q.SendDepth + q.RecvDepth
+			need += v.lanes[i].SendDepth + v.lanes[i].RecvDepth
 		}
 		if flushes {
 			c.SendDepth, c.RecvDepth, c.Inline, c.Access = flushDepth, 1, 0, verbs.RemoteRead
-			if v.flush, err = v.pair.local.NewQP(v.pd, c); err != nil {
+			if p.flush, err = p.dev.NewQP(p.pd, c); err != nil {
 				return err
 			}
-			need += v.flush.SendDepth + v.flush.RecvDepth
+			need += p.flush.SendDepth + p.flush.RecvDepth
 		}
-		if need <= v.cq.Depth {
+		if need <= p.cq.Depth {
 			return nil
 		}
-		if err := v.unqueue(); err != nil {
+		if err := v.unqueue(p); err != nil {
 			return err
 		}
 	}
 }
 
-// flushes reports whether a receive may have to be flushed to be seen.
-func (v *verbsCarrier) flushes() bool {
+// flushes reports whether a receive through a port may have to be flushed to be seen.
+func (v *verbsCarrier) flushes(dev *verbs.Device) bool {
 	mode := v.ctx.core.cfg.Knobs.Text(knob.Flush)
 	if mode == "" && v.ctx.core.cfg.Knobs.Int(knob.GDRFlushDisable) != 0 {
 		mode = "never"
 	}
 	v.always = mode == "always"
-	kinds, _ := v.pair.local.GPUMemory()
+	kinds, _ := dev.GPUMemory()
 	return v.kind == fastpath.Recv && mode != "never" && (v.always || kinds != 0)
 }
 
-// loop connects the flush queue pair with itself.
-func (v *verbsCarrier) loop() error {
-	if v.flush == nil {
+// loop connects a port's flush queue pair with itself.
+func (v *verbsCarrier) loop(p *verbsPort, gid verbs.GID) error {
+	if p.flush == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), v.ctx.core.timeout)
 	defer cancel()
-	return v.flush.Connect(ctx, verbs.Path{GID: v.pair.gid, Peer: v.flush.Local(v.pair.gid)})
+	return p.flush.Connect(ctx, verbs.Path{GID: gid, Peer: p.flush.Local(gid)})
 }
 
-// ends is this side as the peer must know it.
-func (v *verbsCarrier) ends() (shared uint64, keys []uint32, lanes []wire.QPEnd) {
-	for _, q := range v.lanes {
-		e := q.Local(v.pair.gid)
-		lanes = append(lanes, wire.QPEnd{Device: v.pair.localIndex, Peer: v.pair.peerIndex, QPN: e.QPN, PSN: e.PSN, LID: e.LID, MTU: e.MTU, GID: portGID(e.GID)})
-	}
-	return uint64(v.shared.Addr), []uint32{v.ring.RKey}, lanes
-}
-
-// connect gives the lanes to the executor, which fills their receive queues,
-// and connects them with the peer's.
-func (v *verbsCarrier) connect(ctx context.Context, shared uint64, keys []uint32, theirs []wire.QPEnd, sl, tc uint8) error {
-	if len(theirs) != len(v.lanes) || len(keys) != 1 || shared == 0 {
-		return rdma.Errorf(rdma.Peer, "connect", "the peer offers %d lanes and %d keys at %#x, %d lanes and 1 key are expected",
-			len(theirs), len(keys), shared, len(v.lanes)).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
-	}
-	v.theirs, v.key = shared, keys[0]
-	p := &fastpath.VerbsPlan{Width: 1, StripeMin: stripeMin, Keys: []fastpath.Keys{{LKey: v.ring.LKey, RKey: v.ring.RKey}},
-		Peer: shared, PeerKeys: keys, FlushAlways: v.always}
-	for _, q := range v.lanes {
-		l := fastpath.VerbsLane{QP: q.Pointer(), CQ: v.cq.Pointer(), SendDepth: q.SendDepth, Inline: q.Inline, MaxMessage: v.pair.local.MaxMessage()}
-		if v.kind == fastpath.Recv {
-			l.RecvDepth = q.RecvDepth
-		}
-		p.Lanes = append(p.Lanes, l)
-	}
-	if v.flush != nil {
-		p.Flush = []fastpath.VerbsFlush{{QP: v.flush.Pointer(), CQ: v.cq.Pointer(), Depth: v.flush.SendDepth}}
-	}
-	if err := fastpath.AttachVerbs(v.fp, p); err != nil {
-		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
-	}
-	for i, q := range v.lanes {
-		t := &theirs[i]
-		end := verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: t.MTU, GID: verbsGID(t.GID)}
-		if err := q.Connect(ctx, verbs.Path{GID: v.pair.gid, Peer: end, SL: sl, TC: tc}); err != nil {
-			return fmt.Errorf("lane %d of %d: %w", i, len(v.lanes), err)
-		}
-	}
-	v.line = fmt.Sprintf("GIDs %v and %v, %d lane%s, MTU %d, SL %d, TC %d, inline %d", v.pair.gid.Addr.Unmap(), v.pair.peerGID.Addr.Unmap(),
-		len(v.lanes), plural(len(v.lanes)), v.pair.local.PathMTU(), sl, tc, v.lanes[0].Inline)
-	return nil
-}
-
-// prove makes sure that lane 0 carries packets both ways.
+// prove makes sure that every pair of ports carries packets both ways.
 func (v *verbsCarrier) prove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, proofLimit, errors.New("none within "+proofLimit.String()))
 	defer cancel()
-	return v.lanes[0].Prove(ctx, v.cq, v.theirs, v.key)
+	for i := range v.pairs {
+		lane := slices.Index(v.pairAt, i)
+		key := v.theirs.keys[v.theirs.lanes[lane].Slot]
+		if err := v.lanes[lane].Prove(ctx, v.portOf(lane).cq, v.theirs.shared, key); err != nil {
+			return &pairError{&v.pairs[i], err}
+		}
+	}
+	return nil
 }
 
 // discard ends a carrier that no comm has.

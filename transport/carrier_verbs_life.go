@@ -13,56 +13,9 @@ import (
 
 func (v *verbsCarrier) id() uint64 { return v.cookie }
 
-// device is the port that carries: its keys are no other's.
-func (v *verbsCarrier) device() uint32 { return uint32(v.pair.local.Index) }
-
 func (v *verbsCarrier) open(c *Comm) error {
 	c.fp = v.fp
 	return nil
-}
-
-func (v *verbsCarrier) describe(via string) string {
-	return v.pair.local.Name + via + ", " + v.line
-}
-
-func (v *verbsCarrier) memory(addr uintptr, size uint64, kind rdma.MemKind) (registration, error) {
-	return v.register("regMr", size, kind, func() (*verbs.Buffer, error) { return verbs.NewBuffer(addr, size, kind) }, addr)
-}
-
-func (v *verbsCarrier) buffer(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (registration, error) {
-	return v.register("regMrDmaBuf", size, kind|rdma.MemDMABUF, func() (*verbs.Buffer, error) { return verbs.NewDMABuf(addr, size, offset, fd, kind) }, addr)
-}
-
-func (v *verbsCarrier) register(op string, size uint64, kind rdma.MemKind, name func() (*verbs.Buffer, error), addr uintptr) (registration, error) {
-	local := v.pair.local
-	if kind == rdma.MemCUDA|rdma.MemDMABUF {
-		kind = rdma.MemDMABUF // the descriptor says all
-	}
-	if !local.Pointers.Has(kind) {
-		return registration{}, rdma.Errorf(rdma.Usage, op, "%v takes %v memory, not %v", local.Name, local.Pointers, kind).On(v.dev.Name).
-			Try("NCCL stages it through host memory when the device reports host pointers only")
-	}
-	r := registration{base: addr, keys: []fastpath.Keys{{}}}
-	if size == 0 {
-		return r, nil // nothing to reach
-	}
-	b, err := name()
-	if err != nil {
-		return registration{}, err
-	}
-	region, err := v.pd.Register(b, verbs.AccessData)
-	if err != nil {
-		b.Close()
-		return registration{}, err
-	}
-	r.keys[0] = fastpath.Keys{LKey: region.LKey, RKey: region.RKey}
-	r.release = func() {
-		if err := region.Release(); err != nil {
-			rdma.Say(v.ctx.opts.Log, err)
-		}
-		b.Close()
-	}
-	return r, nil
 }
 
 // fences are the carriers that are being stopped.
@@ -118,10 +71,19 @@ func (v *verbsCarrier) fencing(on bool) {
 	fences.all[v] = struct{}{}
 }
 
-func (v *verbsCarrier) queuePairs() []*verbs.QP {
-	all := append([]*verbs.QP(nil), v.lanes...)
-	if v.flush != nil {
-		all = append(all, v.flush)
+// queuePairs are those that live.
+func (v *verbsCarrier) queuePairs() (all []*verbs.QP) {
+	v.life.Lock()
+	defer v.life.Unlock()
+	for _, q := range v.lanes {
+		if q != nil {
+			all = append(all, q)
+		}
+	}
+	for _, p := range v.ports {
+		if p.flush != nil {
+			all = append(all, p.flush)
+		}
 	}
 	return all
 }
@@ -159,9 +121,12 @@ func (v *verbsCarrier) destroy() {
 		v.life.Lock()
 		defer v.life.Unlock()
 		v.dead = true
-		err := v.unqueue()
-		if v.ring != nil {
-			err = errors.Join(err, v.ring.Release())
+		var err error
+		for _, p := range v.ports {
+			err = errors.Join(err, v.unqueue(p))
+			if p.ring != nil {
+				err = errors.Join(err, p.ring.Release())
+			}
 		}
 		if v.shared != nil {
 			v.shared.Close()
@@ -170,8 +135,11 @@ func (v *verbsCarrier) destroy() {
 			fastpath.DetachVerbs(v.fp)
 			v.fp.Free()
 		}
-		if v.pd != nil {
-			err = errors.Join(err, v.pd.Release())
+		for _, p := range v.ports {
+			if p.pd != nil {
+				err = errors.Join(err, p.pd.Release())
+			}
+			v.dev.ports.leave(p.slot)
 		}
 		if err != nil {
 			rdma.Say(v.ctx.opts.Log, err)
@@ -179,15 +147,21 @@ func (v *verbsCarrier) destroy() {
 	})
 }
 
-// unqueue destroys queue pairs and their completion queue.
-func (v *verbsCarrier) unqueue() (err error) {
-	for _, q := range v.queuePairs() {
-		err = errors.Join(err, q.Close())
+// unqueue destroys the queue pairs of a port and their completion queue.
+func (v *verbsCarrier) unqueue(p *verbsPort) (err error) {
+	for i, q := range v.lanes {
+		if q != nil && q.Device() == p.dev {
+			err = errors.Join(err, q.Close())
+			v.lanes[i] = nil
+		}
 	}
-	v.lanes, v.flush = nil, nil
-	if v.cq != nil {
-		err = errors.Join(err, v.cq.Close())
-		v.cq = nil
+	if p.flush != nil {
+		err = errors.Join(err, p.flush.Close())
+		p.flush = nil
+	}
+	if p.cq != nil {
+		err = errors.Join(err, p.cq.Close())
+		p.cq = nil
 	}
 	return err
 }
@@ -235,9 +209,11 @@ func (v *verbsCarrier) inFlight() bool {
 // explain puts what a queue pair met into words; other faults stay as they are.
 func (v *verbsCarrier) explain(f *fault, err *rdma.Error) *rdma.Error {
 	var q *verbs.QP
+	v.life.Lock()
 	if int(f.lane) < len(v.lanes) {
 		q = v.lanes[f.lane]
 	}
+	v.life.Unlock()
 	switch f.kind {
 	case faultCompletion:
 		c := verbs.Completion{Status: uint32(f.errno), Vendor: uint32(f.got), QP: q, Work: workName(f.want)}
@@ -246,7 +222,7 @@ func (v *verbsCarrier) explain(f *fault, err *rdma.Error) *rdma.Error {
 		}
 		err = c.Explain()
 	case faultPost:
-		err = verbs.PostFailed(f.where, v.pair.local.Name, f.errno, q)
+		err = verbs.PostFailed(f.where, v.pairOf(int(f.lane)).local.Name, f.errno, q)
 	}
 	return err.On(v.dev.Name).With(v.peer)
 }

@@ -1,13 +1,14 @@
 package transport
 
 import (
+	"cmp"
 	"slices"
 
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
-// verbsPair is two ports between which a comm may run. The indices are those of
+// verbsPair is two ports between which lanes may run. The indices are those of
 // the two inventories.
 type verbsPair struct {
 	local                 *verbs.Device
@@ -17,67 +18,101 @@ type verbsPair struct {
 	reach                 verbs.Reach
 }
 
-// port is a port of either side, as far as the choice of a pair needs it.
+func (p *verbsPair) key() [2]uint16 { return [2]uint16{p.localIndex, p.peerIndex} }
+
+// port is a port of either side, as far as the choice of a route needs it.
 type port struct {
 	index uint16
 	speed int
 	gids  []verbs.GID // best first
 }
 
-// choice is two ports in the order in which they are worth a trial.
+// choice is two ports that may reach each other.
 type choice struct {
-	local, peer   port
-	gid, peerGID  verbs.GID
-	reach         verbs.Reach
-	asked, nearly bool // both are what the hosts asked for; one is
+	local, peer  port
+	gid, peerGID verbs.GID
+	reach        verbs.Reach
 }
 
-// pairsTried bounds the trials of one connect: each that fails costs the wait for a proof.
-const pairsTried = 3
+func (c *choice) key() [2]uint16 { return [2]uint16{c.local.index, c.peer.index} }
+func (c *choice) speed() int     { return min(c.local.speed, c.peer.speed) }
 
-// choosePairs orders the pairs of ports that may reach each other: first the
-// one that both hosts asked for, if it shares a subnet, then those that do,
-// fastest first, at last the one asked for if routers may join it. Ports that
-// only a link-local address joins are left to TCP: nothing tells one link from another.
-func choosePairs(local, peer []port, asked, peerAsked uint16) []choice {
-	var all []choice
+// routesTried bounds the trials of one connect: each that fails costs the wait for a proof.
+const routesTried = 3
+
+// chooseRoute picks the pairs of ports that a comm runs over, in turn: those of
+// the devices that both hosts asked for that share subnets; else the fastest
+// pair of any ports that does; at last those asked for if routers may join
+// them. Ports that only a link-local address joins are left to TCP: nothing
+// tells one link from another. Pairs in bad have been tried.
+func chooseRoute(local, peer []port, asked, peerAsked []uint16, bad map[[2]uint16]bool) []choice {
+	var ours, routed, others []choice
 	for _, l := range local {
 		for _, p := range peer {
-			c := choice{local: l, peer: p, asked: l.index == asked && p.index == peerAsked, nearly: l.index == asked || p.index == peerAsked}
+			c := choice{local: l, peer: p}
 			c.gid, c.peerGID, c.reach = verbs.PairGIDs(l.gids, p.gids)
-			if c.reach == verbs.Direct || (c.reach == verbs.Routed && c.asked) {
-				all = append(all, c)
+			mine, theirs := slices.Contains(asked, l.index), slices.Contains(peerAsked, p.index)
+			switch {
+			case bad[c.key()]:
+			case c.reach == verbs.Direct && mine && theirs:
+				ours = append(ours, c)
+			case c.reach == verbs.Direct:
+				others = append(others, c)
+			case c.reach == verbs.Routed && mine && theirs:
+				routed = append(routed, c)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b choice) int { return b.rank() - a.rank() })
-	return all[:min(len(all), pairsTried)]
-}
-
-// rank is higher for better; speeds are below 2^40 Mb/s.
-func (c *choice) rank() int {
-	r := min(c.local.speed, c.peer.speed) << 1
-	if c.nearly {
-		r++
-	}
 	switch {
-	case c.reach == verbs.Direct && c.asked:
-		return r + 1<<60
-	case c.reach == verbs.Direct:
-		return r + 1<<50
+	case len(ours) > 0:
+		return interleave(ours, asked, peerAsked)
+	case len(others) > 0:
+		nearly := func(c *choice) int { // one end is what its host asked for
+			if slices.Contains(asked, c.local.index) || slices.Contains(peerAsked, c.peer.index) {
+				return 1
+			}
+			return 0
+		}
+		return []choice{slices.MaxFunc(others, func(a, b choice) int {
+			return cmp.Or(a.speed()-b.speed(), nearly(&a)-nearly(&b))
+		})}
 	}
-	return r
+	return interleave(routed, asked, peerAsked)
 }
 
-// verbsPairs lists the pairs to try from dev to the peer's device of index peerAsked.
-func (c *Core) verbsPairs(dev *Device, devices []wire.Device, peerAsked uint16) []verbsPair {
-	if dev.Verbs == nil {
-		return nil
+// interleave gives every port of the side that has more of them one pair, and
+// spreads these over the other side's; the i-th port meets the i-th if it can.
+func interleave(all []choice, asked, peerAsked []uint16) (out []choice) {
+	here, there := map[uint16]int{}, map[uint16]int{}
+	for i := range max(len(asked), len(peerAsked)) {
+		if len(all) == 0 {
+			break
+		}
+		cost := func(c *choice) int {
+			n := 2 * (here[c.local.index] + there[c.peer.index])
+			if c.local.index != asked[i%len(asked)] || c.peer.index != peerAsked[i%len(peerAsked)] {
+				n++
+			}
+			return n
+		}
+		best := slices.MinFunc(all, func(a, b choice) int { return cmp.Or(cost(&a)-cost(&b), b.speed()-a.speed()) })
+		if here[best.local.index] > 0 && there[best.peer.index] > 0 {
+			break // both have a pair already
+		}
+		here[best.local.index]++
+		there[best.peer.index]++
+		out = append(out, best)
+		all = slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return c.key() == best.key() })
 	}
+	return out
+}
+
+// route lists the pairs for a comm from dev to the peer's devices peerAsked.
+func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad map[[2]uint16]bool) []verbsPair {
 	var local, peer []port
-	for i, d := range c.cfg.Devices {
+	for _, d := range c.Devices() {
 		if d.Verbs != nil && d.Verbs.Down() == "" {
-			local = append(local, port{uint16(i), d.SpeedMbps, d.Verbs.GIDs()})
+			local = append(local, port{uint16(d.Index), d.SpeedMbps, d.Verbs.GIDs()})
 		}
 	}
 	for _, d := range devices {
@@ -91,9 +126,18 @@ func (c *Core) verbsPairs(dev *Device, devices []wire.Device, peerAsked uint16) 
 		peer = append(peer, p)
 	}
 	var out []verbsPair
-	for _, p := range choosePairs(local, peer, uint16(dev.Index), peerAsked) {
-		out = append(out, verbsPair{local: c.cfg.Devices[p.local.index].Verbs, gid: p.gid, localIndex: p.local.index,
+	for _, p := range chooseRoute(local, peer, []uint16{uint16(dev.Index)}, peerAsked, bad) {
+		out = append(out, verbsPair{local: c.port(p.local.index), gid: p.gid, localIndex: p.local.index,
 			peerIndex: p.peer.index, peerGID: p.peerGID, reach: p.reach})
 	}
 	return out
+}
+
+// port is the port behind an index of this host's inventory; nil: none.
+func (c *Core) port(index uint16) *verbs.Device {
+	all := c.Devices()
+	if int(index) >= len(all) {
+		return nil
+	}
+	return all[index].Verbs
 }

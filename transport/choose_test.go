@@ -21,7 +21,8 @@ func infiniband(gid string) verbs.GID {
 	return verbs.GID{Addr: netip.MustParseAddr(gid), Type: verbs.GIDInfiniBand, Bits: 64}
 }
 
-func TestChoosePairs(t *testing.T) {
+// At most three trials, each without the pairs of those before.
+func TestChooseRoute(t *testing.T) {
 	at := func(index uint16, speed int, gids ...verbs.GID) port { return port{index, speed, gids} }
 	for _, tc := range []struct {
 		name             string
@@ -58,10 +59,14 @@ func TestChoosePairs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, c := range choosePairs(tc.local, tc.peer, tc.asked, tc.peerAsked) {
-				got = append(got, fmt.Sprintf("%d-%d %s", c.local.index, c.peer.index, c.reach))
-				if c.gid.Reaches(c.peerGID) != c.reach {
-					t.Errorf("%v to %v is %v", c.gid, c.peerGID, c.reach)
+			bad := map[[2]uint16]bool{}
+			for range routesTried {
+				for _, c := range chooseRoute(tc.local, tc.peer, []uint16{tc.asked}, []uint16{tc.peerAsked}, bad) {
+					got = append(got, fmt.Sprintf("%d-%d %s", c.local.index, c.peer.index, c.reach))
+					if c.gid.Reaches(c.peerGID) != c.reach {
+						t.Errorf("%v to %v is %v", c.gid, c.peerGID, c.reach)
+					}
+					bad[c.key()] = true
 				}
 			}
 			if d := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); d != "" {

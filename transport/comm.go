@@ -23,8 +23,7 @@ type Comm struct {
 	carrier carrier
 
 	mu      sync.Mutex
-	member  *member // protected by mu, as all below
-	mrs     map[*memory]struct{}
+	member  *member     // protected by mu, as all below
 	failed  error       // first cause
 	suspect *rdma.Error // how its session ended, if the peer's process seems gone
 	closed  bool
@@ -33,13 +32,14 @@ type Comm struct {
 // newComm makes the comm that c carries; via goes into the log's line. When it
 // fails, what c was made of is the caller's still.
 func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier) (*Comm, error) {
-	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by, mrs: map[*memory]struct{}{}}
+	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by}
 	c.cookie = by.id()
 	comms.put(c.cookie, c)
 	if err := by.open(c); err != nil {
 		comms.take(c.cookie)
 		return nil, c.notOpened(err)
 	}
+	c.dev.ports.open(x)
 	c.handle = c.fp.Open()
 	x.opts.Log.Info(rdma.Net, "%s %s %s over %s", dev.Name, arrow(kind), peer, by.describe(via))
 	return c, nil
@@ -181,10 +181,6 @@ func (c *Comm) Close() error {
 	}
 	c.closed = true
 	m := c.member
-	var left []*memory
-	for r := range c.mrs {
-		left = append(left, r)
-	}
 	c.mu.Unlock()
 
 	c.carrier.forget()
@@ -193,9 +189,7 @@ func (c *Comm) Close() error {
 	if busy {
 		c.carrier.fence()
 	}
-	for _, r := range left {
-		c.DeregMr(r.handle)
-	}
+	c.sweep()
 	comms.take(c.cookie)
 	disown(c.ctx, c.ctx.owned.comms, c)
 	if m != nil {

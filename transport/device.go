@@ -14,6 +14,8 @@ type Device struct {
 	rdma.Device
 	TCP   *tcp.Device   // carries rendezvous and control connections, and data when verbs cannot; never nil
 	Verbs *verbs.Device // nil: an interface that only TCP runs on
+
+	ports ports // that carry its comms
 }
 
 // Devices makes the host's list: the RDMA devices if there are any, else the
@@ -28,7 +30,7 @@ func Devices(interfaces []*tcp.Device, p *verbs.Provider) []*Device {
 		return out
 	}
 	for _, v := range p.Devices() {
-		out = append(out, &Device{Device: v.Device, TCP: interfaceOf(v, interfaces), Verbs: v})
+		out = append(out, &Device{Device: v.Device, TCP: interfaceOf(v, interfaces), Verbs: v, ports: ports{slots: []slot{{port: v}}}})
 	}
 	return out
 }

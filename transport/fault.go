@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 
 	"weft/transport/rdma"
@@ -90,7 +91,10 @@ func (f *fault) describe(op, dev, peer string) *rdma.Error {
 	case faultArgument:
 		e = rdma.Errorf(rdma.Misuse, op, "%s: got %d, allowed %d", f.where, f.got, f.want)
 	case faultMR:
-		e = rdma.Errorf(rdma.Misuse, op, "%d bytes at %#x are not inside memory registered on this device (%s)", f.want, f.got, f.where)
+		e = rdma.Errorf(rdma.Misuse, op, "%d bytes at %#x cannot be used: %s", f.want, f.got, f.where)
+		if strings.Contains(f.where, "CPU") {
+			e.Remedy = "set NCCL_NET_GDR_LEVEL=LOC and NCCL stages GPU memory through the host's; the line of the connection says why it is not over RDMA"
+		}
 	default:
 		e = rdma.Errorf(rdma.Internal, op, "%s (kind %d, errno %d, expected %d, got %d)", f.where, f.kind, int(f.errno), f.want, f.got).
 			Try("this is a defect of weft; please report it with this line")

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"weft/transport/fastpath"
@@ -48,17 +49,18 @@ func (h *handshake) last(in *inbound) error {
 		if err != nil {
 			return err
 		}
-		if offers == pairsTried {
-			return fmt.Errorf("more than %d offers: %w", pairsTried, wire.ErrMalformed)
+		if offers == routesTried {
+			return fmt.Errorf("more than %d offers: %w", routesTried, wire.ErrMalformed)
 		}
 		in.patience()
 		h.conn.SetDeadline(time.Now().Add(h.core.timeout))
 		var answer wire.Answer
-		if v, err = h.accepts(in, &m); err != nil {
+		var mine ends
+		if v, mine, err = h.accepts(in, &m); err != nil {
 			answer.Reason = err.Error()
 			h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: RDMA refused: %v", h.listener.dev.Name, in.peer, err)
 		} else {
-			answer.Shared, answer.Keys, answer.Lanes = v.ends()
+			answer.Shared, answer.Keys, answer.Lanes = mine.shared, mine.keys, mine.lanes
 		}
 		if _, err := h.conn.Write(answer.Append(nil)); err != nil {
 			return fmt.Errorf("answering an offer: %w", err)
@@ -66,33 +68,64 @@ func (h *handshake) last(in *inbound) error {
 	}
 }
 
-// accepts makes and connects this side's lanes of an offer.
-func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
-	first := &m.Lanes[0]
-	if int(first.Peer) >= len(h.core.cfg.Devices) || h.core.cfg.Devices[first.Peer].Verbs == nil {
-		return nil, fmt.Errorf("this host has no RDMA device %d", first.Peer)
-	}
-	local := h.core.cfg.Devices[first.Peer].Verbs
-	if why := local.Down(); why != "" {
-		return nil, fmt.Errorf("%s: %s", local.Name, why)
-	}
-	pair := verbsPair{local: local, localIndex: first.Peer, peerIndex: first.Device, peerGID: verbsGID(first.GID)}
-	pair.gid, _, pair.reach = verbs.PairGIDs(local.GIDs(), []verbs.GID{pair.peerGID})
-	if pair.reach == verbs.Unreachable {
-		return nil, fmt.Errorf("%s has no GID that reaches %v", local.Name, pair.peerGID)
-	}
-	if err := sameEnds(m.Lanes, len(m.Lanes), pair.peerIndex, pair.localIndex, pair.gid); err != nil {
-		return nil, err
+// accepts makes and connects this side's lanes of an offer, and describes them.
+func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, ends, error) {
+	pairs, at, err := h.pairs(m.Lanes)
+	if err != nil {
+		return nil, ends{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.core.offerLimit())
 	defer cancel()
-	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pair, len(m.Lanes))
+	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at)
 	if err != nil {
-		return nil, err
+		return nil, ends{}, err
 	}
-	if err := v.connect(ctx, m.Shared, m.Keys, m.Lanes, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC)); err != nil {
+	var mine ends
+	err = v.connect(ctx, ends{m.Shared, m.Keys, m.Lanes}, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC))
+	if err == nil {
+		mine, err = v.ends()
+	}
+	if err != nil {
 		v.discard()
-		return nil, err
+		return nil, ends{}, err
 	}
-	return v, nil
+	v.ece = mine.lanes[0].ECE
+	return v, mine, nil
+}
+
+// pairs finds the ports that an offer's lanes run between, and which each lane uses.
+func (h *handshake) pairs(lanes []wire.QPEnd) (pairs []verbsPair, at []int, err error) {
+	for i := range lanes {
+		e := &lanes[i]
+		n := slices.IndexFunc(pairs, func(p verbsPair) bool { return p.localIndex == e.Peer && p.peerIndex == e.Device })
+		if n < 0 {
+			p, err := h.pair(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			n, pairs = len(pairs), append(pairs, p)
+		}
+		if theirs := verbsGID(e.GID); theirs.Addr != pairs[n].peerGID.Addr || theirs.Type != pairs[n].peerGID.Type {
+			return nil, nil, fmt.Errorf("lane %d has GID %v, another one of the same ports has %v: %w", i, theirs.Addr, pairs[n].peerGID.Addr, wire.ErrMalformed)
+		}
+		at = append(at, n)
+	}
+	return pairs, at, nil
+}
+
+// pair judges the ports of one lane.
+func (h *handshake) pair(e *wire.QPEnd) (verbsPair, error) {
+	local := h.core.port(e.Peer)
+	if local == nil {
+		return verbsPair{}, fmt.Errorf("this host has no RDMA device %d", e.Peer)
+	}
+	if why := local.Down(); why != "" {
+		return verbsPair{}, fmt.Errorf("%s: %s", local.Name, why)
+	}
+	p := verbsPair{local: local, localIndex: e.Peer, peerIndex: e.Device, peerGID: verbsGID(e.GID)}
+	p.gid, _, p.reach = verbs.PairGIDs(local.GIDs(), []verbs.GID{p.peerGID})
+	if p.reach == verbs.Unreachable {
+		return verbsPair{}, fmt.Errorf("%s has no GID that reaches %v", local.Name, p.peerGID)
+	}
+	return p, nil
 }

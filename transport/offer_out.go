@@ -15,33 +15,55 @@ import (
 	"weft/transport/wire"
 )
 
-// offer tries to have the comm carried by RDMA: a few pairs of ports, each made,
+// offer tries to have the comm carried by RDMA: over a few routes, each made,
 // connected and proven. nil without an error means TCP, and a line says why if
 // both sides have RDMA. An error is one of the comm's first stream.
 func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello) (*verbsCarrier, error) {
+	if k.dev.Verbs == nil {
+		return nil, nil
+	}
 	var tried []string
-	for _, pair := range k.core.verbsPairs(k.dev, s.devices, peer.Device) {
-		err := s.failedPair(pair)
-		if err == nil {
-			var v *verbsCarrier
-			began := time.Now()
-			if v, err = k.tryPair(ctx, w, endName(peer, w.conn), pair); err == nil {
-				return v, nil
-			}
-			s.pairFailed(pair, time.Since(began), err)
+	bad := map[[2]uint16]bool{}
+	fails := func(p *verbsPair, err error) {
+		bad[p.key()] = true
+		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", p.local.Name, p.peerIndex, p.reach, err))
+	}
+	for tries := 0; tries < routesTried; {
+		pairs := k.core.route(k.dev, s.devices, []uint16{peer.Device}, bad)
+		if len(pairs) == 0 {
+			break
 		}
-		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", pair.local.Name, pair.peerIndex, pair.reach, err))
+		rests := false
+		for i := range pairs {
+			if err := s.failedPair(&pairs[i]); err != nil {
+				fails(&pairs[i], err)
+				rests = true
+			}
+		}
+		if rests {
+			continue
+		}
+		tries++
+		began := time.Now()
+		v, err := k.try(ctx, w, endName(peer, w.conn), pairs)
+		if err == nil {
+			return v, nil
+		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			return nil, lost.error
 		}
-	}
-	if k.dev.Verbs != nil {
-		why := "the peer has no RDMA device that shares a subnet with one here, or was asked for and can be routed to"
-		if len(tried) > 0 {
-			why = strings.Join(tried, "; ")
+		blame := pairs[len(pairs)-1:] // whatever the reason, a shorter route comes next
+		if e := (*pairError)(nil); errors.As(err, &e) {
+			blame = []verbsPair{*e.pair}
 		}
-		k.ctx.opts.Log.Info(rdma.Net, "%s -> %s goes over TCP, not by RDMA: %s", k.dev.Name, endName(peer, w.conn), why)
+		s.pairFailed(&blame[0], time.Since(began), err)
+		fails(&blame[0], err)
 	}
+	why := "the peer has no RDMA device that shares a subnet with one here, or was asked for and can be routed to"
+	if len(tried) > 0 {
+		why = strings.Join(tried, "; ")
+	}
+	k.ctx.opts.Log.Info(rdma.Net, "%s -> %s goes over TCP, not by RDMA: %s", k.dev.Name, endName(peer, w.conn), why)
 	return nil, nil
 }
 
@@ -51,11 +73,15 @@ type streamError struct{ error }
 
 func (e *streamError) Unwrap() error { return e.error }
 
-// tryPair makes this side's lanes, has the peer make its own, and proves that
-// bytes arrive. Whatever fails leaves nothing behind here; the peer discards its
-// lanes when it reads what comes next.
-func (k *connector) tryPair(ctx context.Context, w *won, peer string, pair verbsPair) (_ *verbsCarrier, err error) {
-	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pair, k.core.lanes())
+// try makes this side's lanes of a route, has the peer make its own, and proves
+// that bytes arrive. Whatever fails leaves nothing behind here; the peer discards
+// its lanes when it reads what comes next.
+func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsPair) (_ *verbsCarrier, err error) {
+	at := make([]int, k.core.lanes(len(pairs)))
+	for i := range at {
+		at[i] = i % len(pairs)
+	}
+	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +90,12 @@ func (k *connector) tryPair(ctx context.Context, w *won, peer string, pair verbs
 			v.discard()
 		}
 	}()
+	mine, err := v.ends()
+	if err != nil {
+		return nil, err
+	}
 	sl, tc := k.core.cfg.Verbs.Class(k.trafficClass)
-	m := wire.Offer{SL: sl, TC: tc}
-	m.Shared, m.Keys, m.Lanes = v.ends()
+	m := wire.Offer{SL: sl, TC: tc, Shared: mine.shared, Keys: mine.keys, Lanes: mine.lanes}
 	answer, err := exchangeOffer(ctx, w.conn, &m, k.core.timeout)
 	if err != nil {
 		return nil, &streamError{err}
@@ -74,12 +103,12 @@ func (k *connector) tryPair(ctx context.Context, w *won, peer string, pair verbs
 	if answer.Reason != "" {
 		return nil, fmt.Errorf("the peer refuses: %s", answer.Reason)
 	}
-	if err := sameEnds(answer.Lanes, len(m.Lanes), pair.peerIndex, pair.localIndex, pair.gid); err != nil {
+	if err := v.answered(answer.Lanes); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.core.offerLimit())
 	defer cancel()
-	if err := v.connect(ctx, answer.Shared, answer.Keys, answer.Lanes, sl, tc); err != nil {
+	if err := v.connect(ctx, ends{answer.Shared, answer.Keys, answer.Lanes}, sl, tc); err != nil {
 		return nil, err
 	}
 	if err := v.prove(ctx); err != nil {
@@ -101,7 +130,7 @@ type brokenPair struct {
 	why error
 }
 
-func (s *session) pairFailed(p verbsPair, took time.Duration, why error) {
+func (s *session) pairFailed(p *verbsPair, took time.Duration, why error) {
 	if lost := (*streamError)(nil); took < slowFailure || errors.As(why, &lost) {
 		return // that says nothing of the pair
 	}
@@ -110,14 +139,14 @@ func (s *session) pairFailed(p verbsPair, took time.Duration, why error) {
 	if s.broke == nil {
 		s.broke = map[[2]uint16]brokenPair{}
 	}
-	s.broke[[2]uint16{p.localIndex, p.peerIndex}] = brokenPair{time.Now(), why}
+	s.broke[p.key()] = brokenPair{time.Now(), why}
 }
 
 // failedPair is why a pair is not tried again so soon; nil: it may be tried.
-func (s *session) failedPair(p verbsPair) error {
+func (s *session) failedPair(p *verbsPair) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, ok := s.broke[[2]uint16{p.localIndex, p.peerIndex}]
+	b, ok := s.broke[p.key()]
 	if ago := time.Since(b.at); ok && ago < pairRest {
 		return fmt.Errorf("it failed %v ago: %w", ago.Round(time.Second), b.why)
 	}
@@ -159,30 +188,30 @@ func readFrame(c *conn) ([]byte, error) {
 	return b, err
 }
 
-// sameEnds checks that all lanes of a message run between two ports that belong
-// together, device being the sender's.
-func sameEnds(lanes []wire.QPEnd, n int, device, peer uint16, gid verbs.GID) error {
-	if len(lanes) != n {
-		return fmt.Errorf("%d lanes for %d: %w", len(lanes), n, wire.ErrMalformed)
+// answered checks that the peer's lanes run between the ports of the route.
+func (v *verbsCarrier) answered(lanes []wire.QPEnd) error {
+	if len(lanes) != len(v.lanes) {
+		return fmt.Errorf("%d lanes for %d: %w", len(lanes), len(v.lanes), wire.ErrMalformed)
 	}
 	for i, e := range lanes {
-		if e.Device != device || e.Peer != peer {
-			return fmt.Errorf("lane %d of %d runs from device %d to %d, not from %d to %d: %w", i, n, e.Device, e.Peer, device, peer, wire.ErrMalformed)
+		p := v.pairOf(i)
+		if e.Device != p.peerIndex || e.Peer != p.localIndex {
+			return fmt.Errorf("lane %d of %d runs from device %d to %d, not from %d to %d: %w", i, len(lanes), e.Device, e.Peer, p.peerIndex, p.localIndex, wire.ErrMalformed)
 		}
-		if theirs := verbsGID(e.GID); gid.Reaches(theirs) == verbs.Unreachable {
-			return fmt.Errorf("lane %d of %d: %v cannot be reached from %v", i, n, theirs, gid)
+		if p.peerGID = verbsGID(e.GID); p.gid.Reaches(p.peerGID) == verbs.Unreachable {
+			return fmt.Errorf("lane %d of %d: %v cannot be reached from %v", i, len(lanes), p.peerGID, p.gid)
 		}
 	}
 	return nil
 }
 
-// lanes is how many queue pairs a comm gets.
-func (c *Core) lanes() int {
-	n := int(c.cfg.Knobs.Int(knob.IBQPsPerConnection))
-	if n > wire.MaxLanes {
+// lanes is how many queue pairs a comm over so many pairs of ports gets.
+func (c *Core) lanes(pairs int) int {
+	n, most := int(c.cfg.Knobs.Int(knob.IBQPsPerConnection)), wire.MaxLanes/pairs
+	if n > most {
 		c.manyLanes.Do(func() {
-			c.cfg.Log.Warn("NCCL_IB_QPS_PER_CONNECTION=%d is more than a connection can have; it gets %d", n, wire.MaxLanes)
+			c.cfg.Log.Warn("NCCL_IB_QPS_PER_CONNECTION=%d is more than a connection over %d pair%s of ports can have; each gets %d", n, pairs, plural(pairs), most)
 		})
 	}
-	return max(1, min(n, wire.MaxLanes))
+	return pairs * max(1, min(n, most))
 }

@@ -21,12 +21,16 @@ const simQPs = 24
 
 // simWorld is the world of this process's simulated libibverbs:
 //
-//	simA --- 10.9.1.0/24 --- simB        simC: 10.9.2.0/24
+//	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
+//
+// simA and simB have the same vendor's enhancements, simC and simD none.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Devices: []simverbs.Device{
-		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs},
-		{Name: "simB", GIDs: []string{"10.9.1.2/24"}, MaxQP: simQPs},
+		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 12},
+		{Name: "simB", GIDs: []string{"10.9.1.2/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 6},
 		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs},
+		{Name: "simD", GIDs: []string{"10.9.2.2/24"}, MaxQP: simQPs},
+		{Name: "simE", GIDs: []string{"10.9.3.1/24"}, MaxQP: simQPs},
 	}}
 	dist, err := simverbs.Dist()
 	if err != nil {

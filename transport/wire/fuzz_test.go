@@ -34,7 +34,7 @@ func law[T any](f *testing.F, parse func([]byte) (T, error), app func(T) []byte,
 	})
 }
 
-var end = QPEnd{Device: 1, Peer: 2, QPN: 17, PSN: 1<<24 - 1, LID: 4, MTU: 5, GID: PortGID{Addr: GID{0xfe}, Type: 2, Bits: 64}}
+var end = QPEnd{Device: 1, Peer: 2, QPN: 17, PSN: 1<<24 - 1, LID: 4, MTU: 5, GID: PortGID{Addr: GID{0xfe}, Type: 2, Bits: 64}, ECE: ECE{Vendor: 0x15b3, Options: 12}}
 
 func FuzzHandle(f *testing.F) {
 	parse := func(b []byte) (Handle, error) {

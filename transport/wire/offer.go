@@ -1,9 +1,12 @@
 package wire
 
 const (
-	maxKeys = 8       // devices of one comm
-	max24   = 1 << 24 // queue pair and packet numbers have 24 bits
-	maxSL   = 15
+	// MaxSlots is the most ports that carry the comms of one device, on one
+	// host: a CTS line has a key for each.
+	MaxSlots = 8
+
+	max24 = 1 << 24 // queue pair and packet numbers have 24 bits
+	maxSL = 15
 )
 
 // PortGID is a GID as the other side must know it.
@@ -13,19 +16,26 @@ type PortGID struct {
 	Bits uint8 // length of its subnet
 }
 
+// ECE is a queue pair's vendor enhancements (struct ibv_ece); zero: none.
+type ECE struct{ Vendor, Options, CompMask uint32 }
+
 // QPEnd is one side's queue pair of a lane. Device and Peer are indices in the
-// inventories of the message's sender and receiver.
+// inventories of the message's sender and receiver. Slot is the number that the
+// sender gives the port among those that carry its device's comms: keys of its
+// memory, and CTS, are by slot.
 type QPEnd struct {
 	Device, Peer uint16
+	Slot         uint8
 	QPN, PSN     uint32
 	LID          uint16
 	MTU          uint8 // enum ibv_mtu
 	GID          PortGID
+	ECE          ECE
 }
 
 // Offer is the connecting side's proposal to carry a comm by RDMA, on the
 // comm's first stream in place of go. Shared is where the listening side
-// writes CTS, Keys its rkey on each device of the comm.
+// writes CTS, Keys its rkey by slot.
 type Offer struct {
 	Header
 	SL, TC uint8
@@ -58,16 +68,20 @@ func (c *cursor) portGID() PortGID {
 
 func (e *QPEnd) append(dst []byte) []byte {
 	dst = le.AppendUint16(dst, e.Device)
-	dst = le.AppendUint16(dst, e.Peer)
+	dst = append(le.AppendUint16(dst, e.Peer), e.Slot)
 	dst = le.AppendUint32(dst, e.QPN)
 	dst = le.AppendUint32(dst, e.PSN)
 	dst = le.AppendUint16(dst, e.LID)
-	return e.GID.append(append(dst, e.MTU))
+	dst = e.GID.append(append(dst, e.MTU))
+	dst = le.AppendUint32(dst, e.ECE.Vendor)
+	dst = le.AppendUint32(dst, e.ECE.Options)
+	return le.AppendUint32(dst, e.ECE.CompMask)
 }
 
 func (c *cursor) qpEnd() QPEnd {
-	e := QPEnd{Device: c.u16(), Peer: c.u16(), QPN: c.u32(), PSN: c.u32(), LID: c.u16(), MTU: c.u8()}
+	e := QPEnd{Device: c.u16(), Peer: c.u16(), Slot: c.u8(), QPN: c.u32(), PSN: c.u32(), LID: c.u16(), MTU: c.u8()}
 	e.GID = c.portGID()
+	e.ECE = ECE{Vendor: c.u32(), Options: c.u32(), CompMask: c.u32()}
 	if e.QPN >= max24 || e.PSN >= max24 || e.MTU < 1 || e.MTU > 5 || e.Device >= MaxDevices || e.Peer >= MaxDevices {
 		c.bad = true
 	}
@@ -77,7 +91,7 @@ func (c *cursor) qpEnd() QPEnd {
 // appendEnds writes what offer and answer have in common.
 func appendEnds(dst []byte, shared uint64, keys []uint32, lanes []QPEnd) []byte {
 	dst = le.AppendUint64(dst, shared)
-	keys, lanes = keys[:min(len(keys), maxKeys)], lanes[:min(len(lanes), MaxLanes)]
+	keys, lanes = keys[:min(len(keys), MaxSlots)], lanes[:min(len(lanes), MaxLanes)]
 	dst = append(dst, byte(len(keys)), byte(len(lanes)))
 	for _, k := range keys {
 		dst = le.AppendUint32(dst, k)
@@ -91,14 +105,18 @@ func appendEnds(dst []byte, shared uint64, keys []uint32, lanes []QPEnd) []byte 
 func (c *cursor) ends() (shared uint64, keys []uint32, lanes []QPEnd) {
 	shared = c.u64()
 	n, m := int(c.u8()), int(c.u8())
-	if n > maxKeys || m > MaxLanes {
+	if n > MaxSlots || m > MaxLanes {
 		c.bad = true
 	}
 	for i := 0; i < n && !c.bad; i++ {
 		keys = append(keys, c.u32())
 	}
 	for i := 0; i < m && !c.bad; i++ {
-		lanes = append(lanes, c.qpEnd())
+		e := c.qpEnd()
+		if int(e.Slot) >= n {
+			c.bad = true
+		}
+		lanes = append(lanes, e)
 	}
 	return shared, keys, lanes
 }

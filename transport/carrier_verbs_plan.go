@@ -1,0 +1,129 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"weft/internal/knob"
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// ends is one side of a comm's lanes as the other must know it.
+type ends struct {
+	shared uint64   // address of the range that the other writes into
+	keys   []uint32 // its keys, by slot
+	lanes  []wire.QPEnd
+}
+
+// pairError is why one pair of ports, of those that a comm was to run over,
+// does not work.
+type pairError struct {
+	pair *verbsPair
+	error
+}
+
+func (e *pairError) Unwrap() error { return e.error }
+
+// ends describes this side. The listening side asks for what is left of the
+// vendor's enhancements when it is connected, the other one before.
+func (v *verbsCarrier) ends() (ends, error) {
+	e := ends{shared: uint64(v.shared.Addr)}
+	for _, p := range v.ports {
+		for len(e.keys) <= p.slot {
+			e.keys = append(e.keys, 0)
+		}
+		e.keys[p.slot] = p.ring.RKey
+	}
+	for i, q := range v.lanes {
+		pair := v.pairOf(i)
+		l := q.Local(pair.gid)
+		w := wire.QPEnd{Device: pair.localIndex, Peer: pair.peerIndex, Slot: uint8(v.portOf(i).slot),
+			QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: l.MTU, GID: portGID(l.GID)}
+		if answering := v.theirs.lanes != nil; !answering || v.theirs.lanes[i].ECE != (wire.ECE{}) {
+			ece, _, err := q.QueryECE()
+			if err != nil {
+				return ends{}, &pairError{pair, err}
+			}
+			w.ECE = wire.ECE(ece)
+		}
+		e.lanes = append(e.lanes, w)
+	}
+	return e, nil
+}
+
+// connect gives the lanes to the executor, which fills their receive queues,
+// and connects them with the peer's.
+func (v *verbsCarrier) connect(ctx context.Context, theirs ends, sl, tc uint8) error {
+	if len(theirs.lanes) != len(v.lanes) || len(theirs.keys) == 0 || theirs.shared == 0 {
+		return rdma.Errorf(rdma.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
+			len(theirs.lanes), len(theirs.keys), theirs.shared, len(v.lanes)).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
+	}
+	v.theirs, v.sl, v.tc, v.ece = theirs, sl, tc, theirs.lanes[0].ECE
+	if err := fastpath.AttachVerbs(v.fp, v.plan()); err != nil {
+		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
+	}
+	for i, q := range v.lanes {
+		t, pair := &theirs.lanes[i], v.pairOf(i)
+		path := verbs.Path{GID: pair.gid, SL: sl, TC: tc,
+			Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: t.MTU, GID: verbsGID(t.GID)}}
+		if t.ECE != (wire.ECE{}) {
+			path.ECE = (*verbs.ECE)(&t.ECE)
+		}
+		if err := q.Connect(ctx, path); err != nil {
+			return &pairError{pair, fmt.Errorf("lane %d of %d: %w", i, len(v.lanes), err)}
+		}
+	}
+	return nil
+}
+
+// plan is how the executor uses the lanes.
+func (v *verbsCarrier) plan() *fastpath.VerbsPlan {
+	k := v.ctx.core.cfg.Knobs
+	p := &fastpath.VerbsPlan{Width: len(v.pairs), StripeMin: uint32(k.Int(knob.StripeMin)), Peer: v.theirs.shared, PeerKeys: v.theirs.keys, FlushAlways: v.always}
+	if k.Int(knob.IBSplitDataOnQPs) != 0 {
+		p.Width = len(v.lanes)
+	}
+	for _, port := range v.ports {
+		for len(p.Keys) <= port.slot {
+			p.Keys = append(p.Keys, fastpath.Keys{})
+		}
+		p.Keys[port.slot] = fastpath.Keys{LKey: port.ring.LKey, RKey: port.ring.RKey}
+	}
+	for _, port := range v.ports {
+		if port.flush != nil {
+			if p.Flush == nil {
+				p.Flush = make([]fastpath.VerbsFlush, len(p.Keys))
+			}
+			p.Flush[port.slot] = fastpath.VerbsFlush{QP: port.flush.Pointer(), CQ: port.cq.Pointer(), Depth: port.flush.SendDepth}
+		}
+	}
+	for i, q := range v.lanes {
+		port := v.portOf(i)
+		l := fastpath.VerbsLane{QP: q.Pointer(), CQ: port.cq.Pointer(), Device: port.slot, PeerDevice: int(v.theirs.lanes[i].Slot),
+			SendDepth: q.SendDepth, Inline: q.Inline, MaxMessage: port.dev.MaxMessage()}
+		if v.kind == fastpath.Recv {
+			l.RecvDepth = q.RecvDepth
+		}
+		p.Lanes = append(p.Lanes, l)
+	}
+	return p
+}
+
+// describe is how the comm is connected, for the log.
+func (v *verbsCarrier) describe(via string) string {
+	var routes []string
+	for i := range v.pairs {
+		p := &v.pairs[i]
+		routes = append(routes, fmt.Sprintf("%s (GIDs %v and %v, MTU %d)", p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), p.local.PathMTU()))
+	}
+	ece := "no ECE"
+	if v.ece != (wire.ECE{}) {
+		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
+	}
+	return fmt.Sprintf("%s%s, %d lane%s, SL %d, TC %d, inline %d, %s", strings.Join(routes, ", "), via,
+		len(v.lanes), plural(len(v.lanes)), v.sl, v.tc, v.lanes[0].Inline, ece)
+}
