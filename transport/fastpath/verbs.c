@@ -9,6 +9,7 @@
 #include "lane.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <string.h>
 
 #include "verbs/verbs.h"
@@ -288,7 +289,7 @@ static int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d, uint32_t p
 	int got = WF_BATCH, rc = 0, post = 0;
 	while (got == WF_BATCH && polls--) {
 		got = cq->context->ops.poll_cq(cq, WF_BATCH, wc);
-		if (wf_unlikely(got < 0)) return wf_post_failed(d, "ibv_poll_cq", -got);
+		if (wf_unlikely(got < 0)) return wf_post_failed(d, "ibv_poll_cq", EIO); /* only the sign means something */
 		for (int i = 0; i < got; i++) {
 			uint32_t lane = (uint32_t)(wc[i].wr_id >> 54 & 63) % WF_LANES;
 			if (wf_unlikely(wc[i].status != IBV_WC_SUCCESS)) {
