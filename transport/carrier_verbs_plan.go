@@ -2,8 +2,10 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"weft/internal/knob"
 	"weft/transport/fastpath"
@@ -64,6 +66,9 @@ func (v *verbsCarrier) connect(ctx context.Context, theirs ends, sl, tc uint8) e
 	}
 	v.theirs, v.sl, v.tc, v.ece = theirs, sl, tc, theirs.lanes[0].ECE
 	if err := fastpath.AttachVerbs(v.fp, v.plan()); err != nil {
+		if errno := syscall.Errno(0); errors.As(err, &errno) {
+			return verbs.PostFailed("ibv_post_recv", v.pairOf(0).local.Name, errno, nil).With(v.peer)
+		}
 		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
 	}
 	for i, q := range v.lanes {

@@ -112,7 +112,7 @@ func AttachVerbs(c *Comm, p *VerbsPlan) error {
 		plan.peer_key[i] = C.uint32_t(k)
 	}
 	if rc := C.wf_verbs_attach(c.c, &plan); rc != 0 {
-		return bad("ibv_post_recv: %v", syscall.Errno(rc))
+		return fmt.Errorf("fastpath: attach %d lanes to %v: ibv_post_recv: %w", len(p.Lanes), c, syscall.Errno(rc))
 	}
 	return nil
 }
