@@ -37,14 +37,11 @@ func (h *Host) Devices(k *knob.Values, log rdma.Logger) ([]*Device, error) {
 		d.Streams = cutStreams(threads, perThread, d.Name, i == 0, log)
 		devices = append(devices, d)
 		names = append(names, fmt.Sprintf("[%d]%v", i, &d.Device))
-		speed := fmt.Sprintf("%d Mb/s", d.SpeedMbps)
-		if !d.SpeedRead {
-			speed = fmt.Sprintf("no speed in sysfs, reported as %d Mb/s", d.SpeedMbps)
-		}
-		log.Trace(rdma.Init, "device %d is %s: %s, MTU %d, %d streams a connection, addresses %v, PCI %q",
-			i, d.Name, speed, d.MTU, d.Streams, d.Addrs, d.PCIPath)
 	}
 	log.Info(rdma.Init, "using %s (%s)", strings.Join(names, " "), why)
+	for _, d := range devices {
+		log.Info(rdma.Init, "%s", d.line())
+	}
 	return devices, nil
 }
 
@@ -59,6 +56,20 @@ func (h *Host) describe(index int, c chosen) *Device {
 		},
 		SpeedRead: read,
 	}
+}
+
+// line is the device's line in the log of init.
+func (d *Device) line() string {
+	speed := fmt.Sprintf("%d Mb/s", d.SpeedMbps)
+	if !d.SpeedRead {
+		speed = fmt.Sprintf("no speed in sysfs, reported as %d Mb/s", d.SpeedMbps)
+	}
+	pci := "without PCI address"
+	if d.PCIPath != "" {
+		pci = "PCI " + filepath.Base(d.PCIPath)
+	}
+	return fmt.Sprintf("interface %d is %s: TCP, %s, MTU %d, %s, %d streams a connection, addresses %v; memory %v: sockets copy, GPU memory is staged by NCCL",
+		d.Index, d.Name, speed, d.MTU, pci, d.Streams, d.Addrs, d.Pointers)
 }
 
 // nothing explains an empty choice: every interface with what disqualified it.

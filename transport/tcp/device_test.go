@@ -110,6 +110,11 @@ func TestChoice(t *testing.T) {
 			if have := got[0].Addrs[0].Addr().String(); have != c.first {
 				t.Errorf("first address %s, want %s", have, c.first)
 			}
+			for i, d := range got {
+				if log.Count("INFO INIT interface", fmt.Sprintf("interface %d is %s: TCP", i, d.Name), "10000 Mb/s", "MTU 1500", d.Addrs[0].String(), "without PCI", "memory host: sockets copy") != 1 {
+					t.Errorf("no line of %s: %q", d.Name, log.Lines())
+				}
+			}
 			if log.Count("INFO INIT", "using [0]"+got[0].Name) != 1 || log.Count("WARN") != 0 {
 				t.Errorf("log %q", log.Lines())
 			}

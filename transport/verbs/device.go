@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type Device struct {
 	adapter  *adapter
 	portNum  uint8
 	function string // real path of the PCI function
+	gidWhy   string // why the first GID was the best at discovery
 
 	now struct {
 		sync.Mutex
@@ -165,14 +167,13 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 			MTU: mtuBytes(attr.activeMTU), RailID: rail, PlaneID: plane,
 		},
 		InfiniBand: attr.linkLayer == linkInfiniBand, NIC: a.name, Firmware: a.attr.firmware,
-		provider: p, adapter: a, portNum: port,
+		provider: p, adapter: a, portNum: port, gidWhy: why,
 	}
 	d.function, d.PCIPath = p.host.pciPaths(a.sysfs, p.knobs.Int(knob.IBMergeVFs) != 0)
 	d.now.gids, d.now.port = gids, attr
 	if !d.InfiniBand {
 		d.addresses(gids, links)
 	}
-	p.log.Info(rdma.Net, "%s port %d uses GID %v: %s", a.name, port, gids[0], why)
 	return d, ""
 }
 
@@ -213,22 +214,38 @@ func (p *Provider) arrange() {
 	}
 }
 
+// announce says in one line what is used and what is not, and in one line each
+// what the devices are.
 func (p *Provider) announce(passed []string) {
 	var names []string
 	for _, d := range p.devices {
-		name := fmt.Sprintf("[%d]%s:%d/%s", d.Index, d.NIC, d.portNum, map[bool]string{true: "IB", false: "RoCE"}[d.InfiniBand])
-		if d.RailID != rdma.NoID || d.PlaneID != rdma.NoID {
-			name += fmt.Sprintf(" (rail %d, plane %d)", d.RailID, d.PlaneID)
-		}
-		names = append(names, name)
-		p.log.Trace(rdma.Init, "%s: %d Mb/s, MTU %d, %v, PCI %q, firmware %s, memory %v, port %d, %d queue pairs",
-			name, d.SpeedMbps, d.MTU, d.GIDs(), d.PCIPath, d.Firmware, d.Pointers, d.Port, d.MaxComms)
+		names = append(names, fmt.Sprintf("[%d]%s:%d/%s", d.Index, d.NIC, d.portNum, d.link()))
 	}
 	without := ""
 	if len(passed) > 0 {
 		without = "; not " + strings.Join(cut(passed), ", ")
 	}
 	p.log.Info(rdma.Init, "RDMA through %s on %s%s", p.library, strings.Join(names, " "), without)
+	for _, d := range p.devices {
+		p.log.Info(rdma.Init, "%s", d.describe())
+	}
+}
+
+func (d *Device) link() string { return map[bool]string{true: "IB", false: "RoCE"}[d.InfiniBand] }
+
+// describe is the device's line in the log of init.
+func (d *Device) describe() string {
+	rail := ""
+	if d.RailID != rdma.NoID || d.PlaneID != rdma.NoID {
+		rail = fmt.Sprintf(", rail %d, plane %d", d.RailID, d.PlaneID)
+	}
+	pci := "without PCI address"
+	if d.function != "" {
+		pci = "PCI " + filepath.Base(d.function)
+	}
+	_, gpu := d.GPUMemory()
+	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d queue pairs; GID %v: %s; memory %v: %s",
+		d.Index, d.NIC, d.portNum, d.link(), d.SpeedMbps, d.PathMTU(), pci, rail, d.Firmware, d.MaxComms, d.GIDs()[0], d.gidWhy, d.Pointers, gpu)
 }
 
 // nothing explains an empty list.

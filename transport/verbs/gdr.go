@@ -53,8 +53,7 @@ func (d *Device) pointers() rdma.MemKind {
 	if is, _ := a.dmabuf.State(); is == Unknown {
 		a.probeDMABUF()
 	}
-	kinds, why := d.GPUMemory()
-	d.provider.log.Info(rdma.Net, "%s port %d: GPU memory: %s", d.NIC, d.portNum, why)
+	kinds, _ := d.GPUMemory()
 	return rdma.MemHost | kinds
 }
 
