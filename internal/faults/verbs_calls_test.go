@@ -1,0 +1,180 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/host"
+	"weft/internal/simverbs"
+)
+
+// TestEveryVerbsCallFails makes every call of libibverbs fail that a connection's life
+// needs, at every place, on either side. The host's call ends in an error, or the
+// comm goes over TCP or does without; a line names the call, the device, what the
+// errno is and what helps; nothing hangs, nothing is left, and the next connection runs over RDMA.
+func TestEveryVerbsCallFails(t *testing.T) {
+	for _, side := range []string{"simA", "simB"} {
+		for _, errno := range []string{"ENOMEM", "EIO"} {
+			t.Run(side+"_"+errno, func(t *testing.T) {
+				t.Parallel()
+				ece := simverbs.Device{ECEVendor: 0x15b3, ECEOptions: 1}
+				w := newWorld(t, ece, ece)
+				b := w.bond("WEFT_TIMEOUT=4", "WEFT_FLUSH=always", "NCCL_IB_QPS_PER_CONNECTION=2")
+				victim := b.tx
+				if side == "simB" {
+					victim = b.rx
+				}
+				s := &sweep{bond: b, t: t, victim: victim, side: side, errno: errno}
+				s.healthy("at first")
+				for _, call := range sweptCalls {
+					s.all(call)
+				}
+			})
+		}
+	}
+}
+
+// sweptCall is a function of libibverbs.
+type sweptCall struct {
+	name     string
+	optional bool             // a connection's life may do without it
+	polled   int              // 1: called for ever, so that fewer and fewer places are looked at
+	ends     bool             // it ends something: a failure must be said though nothing else shows it
+	leaves   simverbs.Objects // what a call that fails cannot but leave
+}
+
+// told is the errno that a line must name: a poll tells none.
+func (s *sweep) told(call sweptCall) string {
+	if call.polled != 0 {
+		return "(EIO)"
+	}
+	return "(" + s.errno + ")"
+}
+
+// sweptCalls has what leaves something last: a domain that still holds memory cannot go.
+var sweptCalls = []sweptCall{
+	{name: "create_cq"}, {name: "create_qp"}, {name: "modify_qp"}, {name: "query_qp", optional: true},
+	{name: "query_ece", optional: true}, {name: "set_ece", optional: true},
+	{name: "reg_mr", optional: true}, {name: "reg_mr_iova2"}, {name: "reg_dmabuf_mr"},
+	{name: "post_send"}, {name: "post_recv", optional: true}, {name: "poll_cq", polled: 1},
+	{name: "alloc_pd"}, {name: "dealloc_pd", ends: true},
+	{name: "dereg_mr", ends: true, leaves: simverbs.Objects{MRs: 1}},
+	{name: "destroy_cq", ends: true, leaves: simverbs.Objects{CQs: 1}},
+	{name: "destroy_qp", ends: true, leaves: simverbs.Objects{CQs: 1, QPs: 1}},
+}
+
+// sweep is the calls of one process, failing with one errno.
+type sweep struct {
+	*bond
+	t      *testing.T
+	victim *end
+	side   string
+	errno  string
+	left   simverbs.Objects // what failing calls have left so far
+}
+
+const sweepLimit = 15 * time.Second
+
+// all makes call fail at its first, second, ... place until there is none.
+func (s *sweep) all(call sweptCall) {
+	s.t.Helper()
+	places := 0
+	for n := 1; s.once(call, n); n += 1 + n*call.polled/2 {
+		places++
+	}
+	if places == 0 && !call.optional {
+		s.t.Errorf("%s is never called", call.name)
+	}
+	s.t.Logf("%s: failed at %d places", call.name, places)
+}
+
+// once makes the n-th call fail during one life; false: there is no n-th.
+func (s *sweep) once(call sweptCall, n int) bool {
+	s.t.Helper()
+	w, what := s.w, fmt.Sprintf("%s, call %d, fails with %s on %s", call.name, n, s.errno, s.side)
+	before, marks := w.count(s.victim.peer), map[*end]int{s.tx: marked(s.tx.peer), s.rx: marked(s.rx.peer)}
+	w.command(s.victim.peer, fmt.Sprintf("fail %s %d %s", call.name, n, s.errno))
+	errs := s.life(sweepLimit)
+	for _, e := range errs {
+		if stuck(e) {
+			s.t.Fatalf("%s: %v", what, e)
+		}
+	}
+	s.rest(what, call.leaves)
+	if call.ends { // a little later than what the count shows
+		for range 50 {
+			if w.count(s.victim.peer).Failed > before.Failed {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	if w.count(s.victim.peer).Failed == before.Failed {
+		w.command(s.victim.peer, fmt.Sprintf("fail %s 1 %s 0", call.name, s.errno))
+		for _, e := range errs {
+			s.t.Errorf("%s: it is not called that often, yet: %v", what, e)
+		}
+		return false
+	}
+	s.left.MRs, s.left.CQs, s.left.QPs = s.left.MRs+call.leaves.MRs, s.left.CQs+call.leaves.CQs, s.left.QPs+call.leaves.QPs
+	s.judge(what, call, errs, marks)
+	s.healthy(what)
+	return true
+}
+
+// rest waits until both sides have no more of the device than they must.
+func (s *sweep) rest(what string, more simverbs.Objects) {
+	s.t.Helper()
+	for _, e := range []*end{s.tx, s.rx} {
+		allowed := simverbs.Objects{}
+		if e == s.victim {
+			allowed = simverbs.Objects{MRs: s.left.MRs + more.MRs, CQs: s.left.CQs + more.CQs, QPs: s.left.QPs + more.QPs}
+		}
+		s.w.atRest(e.peer, allowed, what)
+	}
+}
+
+// judge requires an explanation of whatever did not go as if nothing had happened.
+func (s *sweep) judge(what string, call sweptCall, errs []step, marks map[*end]int) {
+	s.t.Helper()
+	for _, e := range errs {
+		if c := host.Code(e); c != host.SystemError && c != host.RemoteError {
+			s.t.Errorf("%s: %v", what, e)
+		}
+	}
+	same := len(errs) == 0 && byRDMA(s.tx.peer, marks[s.tx]) == 1 && byRDMA(s.rx.peer, marks[s.rx]) == 1
+	if same && !call.ends {
+		return
+	}
+	explained := false
+	lines := said(s.victim.peer, marks[s.victim])
+	for _, l := range lines {
+		at := strings.Index(l, "ibv_"+strings.TrimSuffix(call.name, "_iova2"))
+		if at >= 0 && strings.Contains(l, s.side) && strings.Contains(l[at:], s.told(call)) && strings.Contains(l[at:], "; ") {
+			explained = true
+		}
+		if strings.Contains(l, "\n") {
+			s.t.Errorf("%s: a line is not one line: %q", what, l)
+		}
+	}
+	if !explained {
+		s.t.Errorf("%s: nothing says so: %v\n%s", what, errs, strings.Join(lines, "\n"))
+	}
+}
+
+// healthy requires that a life over RDMA leaves nothing.
+func (s *sweep) healthy(what string) {
+	s.t.Helper()
+	marks := [2]int{marked(s.tx.peer), marked(s.rx.peer)}
+	for _, e := range s.life(sweepLimit) {
+		s.t.Fatalf("after that: %s: %v", what, e)
+	}
+	for i, p := range []*peer{s.tx.peer, s.rx.peer} {
+		if byRDMA(p, marks[i]) != 1 {
+			s.t.Fatalf("after that the next comm is not by RDMA: %s:\n%s", what, strings.Join(said(p, marks[i]), "\n"))
+		}
+	}
+	s.rest(what, simverbs.Objects{})
+}
