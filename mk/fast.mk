@@ -2,6 +2,7 @@
 
 STRESS_DIR  = transport/fastpath/stress
 STRESS_SRC  = $(wildcard transport/fastpath/*.c) transport/tcp/stream.c
+STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c)) # lanes runs on queue pairs
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h $(STRESS_DIR)/*.h)
 STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders
 SEED       ?= 1
@@ -9,17 +10,22 @@ ROUNDS     ?= 4
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
-stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile
+stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes
 	timeout 300 $(CACHE)/stress/$*/stress $(SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/hostile $(SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/lanes $(SEED) $(ROUNDS)
 
-# stress_rule(short name, sanitizer)
+# stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)
 define stress_rule
 $(CACHE)/stress/$1/%: $(STRESS_DIR)/%.c $(STRESS_DEPS)
 	@mkdir -p $$(@D)
 	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$< $(STRESS_SRC) -lpthread
+
+$(CACHE)/stress/$1/lanes: $(STRESS_DIR)/lanes.c $(STRESS_DEPS) $(STRESS_SIM) tools/simverbs/sim.h
+	@mkdir -p $$(@D)
+	$(STRESS_CC) -Wno-unused-parameter $3 -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$< $(STRESS_SRC) $(STRESS_SIM) -lpthread
 endef
-$(eval $(call stress_rule,tsan,thread))
+$(eval $(call stress_rule,tsan,thread,-Wno-tsan))
 $(eval $(call stress_rule,asan,address))
 $(eval $(call stress_rule,ubsan,undefined))
 

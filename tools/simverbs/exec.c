@@ -129,7 +129,7 @@ static void received(struct vqp* q, struct shqp* p, const struct op* o) {
 static int move(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, uint32_t len) {
   int read = o->opcode == IBV_WR_RDMA_READ;
   uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
-  if (!(p->access & right)) return IBV_WC_REM_INV_REQ_ERR; /* as rxe answers */
+  if (!(get(p->access) & right)) return IBV_WC_REM_INV_REQ_ERR; /* as rxe answers */
   if (!len) return 0;
   struct local l;
   if (!gather(q, o, off, len, read ? IBV_ACCESS_LOCAL_WRITE : 0, &l)) return IBV_WC_LOC_PROT_ERR;
@@ -147,7 +147,7 @@ static int move(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, uint3
 static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
   struct local l;
   uint64_t old, new;
-  if (!(p->access & IBV_ACCESS_REMOTE_ATOMIC) || (o->raddr & 7)) return IBV_WC_REM_INV_REQ_ERR;
+  if (!(get(p->access) & IBV_ACCESS_REMOTE_ATOMIC) || (o->raddr & 7)) return IBV_WC_REM_INV_REQ_ERR;
   if (o->len < 8) return IBV_WC_LOC_LEN_ERR;
   if (!gather(q, o, 0, 8, IBV_ACCESS_LOCAL_WRITE, &l)) return IBV_WC_LOC_PROT_ERR;
   struct shmr* m = sv_mr_hold(o->rkey, p->proc, p->pd, IBV_ACCESS_REMOTE_ATOMIC, o->raddr, 8);
@@ -175,7 +175,7 @@ static int alive(const struct vqp* q, const struct shqp* p) {
 static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
   int send = o->opcode == IBV_WR_SEND || o->opcode == IBV_WR_SEND_WITH_IMM;
   if (!q->has_taken && (send || o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)) {
-    if (!sv_rq_take(&p->rq, &q->taken)) return not_ready(q, o, p->rnr_timer);
+    if (!sv_rq_take(&p->rq, &q->taken)) return not_ready(q, o, get(p->rnr_timer));
     q->has_taken = 1;
     q->rnr_tries = 0;
     if (send && q->taken.len < o->len) return refuse(q, o, p, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, IBV_EVENT_QP_REQ_ERR);

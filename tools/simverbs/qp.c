@@ -192,8 +192,8 @@ static void keep(struct vqp* q, const struct ibv_qp_attr* a, int mask) {
   KEEP(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) KEEP(MAX_QP_RD_ATOMIC, max_rd_atomic) KEEP(MIN_RNR_TIMER, min_rnr_timer)
   KEEP(TIMEOUT, timeout) KEEP(RETRY_CNT, retry_cnt) KEEP(RNR_RETRY, rnr_retry)
 #undef KEEP
-  q->s->access = k->qp_access_flags;
-  q->s->rnr_timer = k->min_rnr_timer;
+  put(q->s->access, k->qp_access_flags);
+  put(q->s->rnr_timer, k->min_rnr_timer);
 }
 
 PUBLIC int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask) {

@@ -45,7 +45,7 @@ static void enqueue(struct vqp* q, const struct op* o, uint64_t now) {
     for (int i = 0; i < o->nsge; to += o->sge[i++].length) memcpy(to, (void*)(uintptr_t)o->sge[i].addr, o->sge[i].length);
     *sge = (struct ibv_sge){(uint64_t)(uintptr_t)(sge + 1), o->len, 0};
     n->nsge = 1;
-  } else {
+  } else if (o->nsge) {
     memcpy(sge, o->sge, sizeof *sge * o->nsge);
   }
 }

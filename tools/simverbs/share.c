@@ -144,10 +144,10 @@ static uint8_t* reach(struct shmr* m, uint64_t va, uint32_t len) {
   return base ? base + (va - m->from) : NULL;
 }
 
-/* The last 8 bytes of the last part are stored last, at once if aligned. */
+/* The last 8 bytes of the last part are stored last, at once if aligned; so are those of each line of a short one. */
 static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
-  size_t tail = !last ? 0 : len < 8 ? len : 8;
-  uint64_t v;
+  size_t v, tail = !last ? 0 : len < 8 ? len : 8;
+  for (; last && len >= 72 && len <= 512 && !((uintptr_t)to & 63); to += 64, from += 64, len -= 64) store(to, from, 64, 1);
   if (len > tail) memmove(to, from, len - tail);
   to += len - tail, from += len - tail;
   if (tail == 8 && ((uintptr_t)to & 7) == 0) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,17 @@ func TestStress(t *testing.T) {
 		t.Fatal(err)
 	}
 	sources = append(sources, "../tcp/stream.c")
+	sim, err := filepath.Glob("../../tools/simverbs/*.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim = slices.DeleteFunc(sim, func(f string) bool { return filepath.Base(f) == "mlx5.c" })
 	cc := os.Getenv("CC")
 	if cc == "" {
 		cc = "gcc"
 	}
 	for _, sanitizer := range []string{"thread", "address,undefined"} {
-		for _, driver := range []string{"stress", "hostile"} {
+		for _, driver := range []string{"stress", "hostile", "lanes"} {
 			t.Run(driver+" "+sanitizer, func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -30,7 +36,11 @@ func TestStress(t *testing.T) {
 				program := filepath.Join(t.TempDir(), driver)
 				args := []string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-I../../headers",
 					"-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-o", program, "stress/" + driver + ".c"}
-				out, err := exec.CommandContext(ctx, cc, append(append(args, sources...), "-lpthread")...).CombinedOutput()
+				args = append(args, sources...)
+				if driver == "lanes" { // on queue pairs of the simulated libibverbs
+					args = append(append(args, "-Wno-unused-parameter", "-Wno-tsan"), sim...)
+				}
+				out, err := exec.CommandContext(ctx, cc, append(args, "-lpthread")...).CombinedOutput()
 				if err != nil && strings.Contains(string(out), "cannot find") {
 					t.Skipf("this compiler has no runtime for -fsanitize=%s:\n%s", sanitizer, out)
 				}
