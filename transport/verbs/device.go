@@ -193,8 +193,12 @@ func (d *Device) addresses(gids []GID, links []Link) {
 
 func (p *Provider) speed(a *adapter, port uint8, attr *portAttr) int {
 	if p.knobs.Int(knob.IBQueryPortSpeed) != 0 && !p.lib.lacks["ibv_query_port_speed"] {
-		if speed, errno := p.lib.queryPortSpeed(a.context, port); errno == 0 && speed > 0 {
+		speed, errno := p.lib.queryPortSpeed(a.context, port)
+		if errno == 0 && speed > 0 {
 			return int(speed) * 100
+		}
+		if errno != 0 && !unsupported(errno) {
+			p.log.Info(rdma.Net, "%v", fail("ibv_query_port_speed", a.name, errno, "port %d is taken for as fast as its lanes", port))
 		}
 	}
 	return tableSpeed(attr)

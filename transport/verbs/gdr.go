@@ -75,5 +75,7 @@ func (a *adapter) probeDMABUF() {
 		a.dmabuf.no("ibv_reg_dmabuf_mr answers " + errno.Error())
 	case errno == syscall.EBADF, errno == syscall.EINVAL, errno == syscall.EFAULT:
 		a.dmabuf.yes()
+	default:
+		a.p.log.Info(rdma.Net, "%v", fail("ibv_reg_dmabuf_mr", a.name, errno, "finding out whether DMA-BUFs can be registered"))
 	}
 }
