@@ -47,8 +47,8 @@ void sv_device_folder(const struct devconf* d) {
 
 PUBLIC struct ibv_device** ibv_get_device_list(int* num) {
   if (num) *num = 0;
-  MAY_FAIL_WITH(get_device_list, NULL);
   int e = sv_attach();
+  MAY_FAIL_WITH(get_device_list, NULL);
   if (e) { errno = e; return NULL; }
   struct ibv_device** list = calloc(MAX_DEV + 1, sizeof *list);
   if (!list) return NULL;
@@ -192,4 +192,4 @@ PUBLIC int ibv_query_pkey(struct ibv_context* ctx, uint8_t n, int i, uint16_t* p
   return 0;
 }
 
-PUBLIC int ibv_fork_init(void) { return sv_fail(FN_fork_init); }
+PUBLIC int ibv_fork_init(void) { sv_attach(); return sv_fail(FN_fork_init); } /* attached, it knows its faults */
