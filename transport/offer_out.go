@@ -47,6 +47,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		began := time.Now()
 		v, err := k.try(ctx, w, endName(peer, w.conn), pairs)
 		if err == nil {
+			k.sayRails(endName(peer, w.conn), pairs, s.devices)
 			return v, nil
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
