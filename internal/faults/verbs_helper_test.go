@@ -12,7 +12,8 @@ import (
 	"weft/internal/simverbs"
 )
 
-// world is a simulated libibverbs with two hosts on one subnet:
+// world is a simulated libibverbs with two hosts on one subnet, each named after its
+// only device; simA/simA is that device in faults' lines:
 //
 //	simA --- 10.9.1.0/24 --- simB
 type world struct {
@@ -25,8 +26,8 @@ var worlds atomic.Int32
 
 func newWorld(t testing.TB, a, b simverbs.Device) *world {
 	t.Helper()
-	a.Name, a.GIDs = "simA", []string{"10.9.1.1/24"}
-	b.Name, b.GIDs = "simB", []string{"10.9.1.2/24"}
+	a.Name, a.Node, a.GIDs = "simA", "simA", []string{"10.9.1.1/24"}
+	b.Name, b.Node, b.GIDs = "simB", "simB", []string{"10.9.1.2/24"}
 	dist, err := simverbs.Dist()
 	must(t, err, "simverbs")
 	name := strings.Map(func(r rune) rune {
@@ -47,9 +48,9 @@ func newWorld(t testing.TB, a, b simverbs.Device) *world {
 // env is what a process that sees one device of the world needs; faults hold from its start.
 func (w *world) env(device string, faults ...string) []string {
 	w.t.Helper()
-	env, err := w.Env(w.dist, "", faults...)
+	env, err := w.Env(w.dist, device, faults...)
 	must(w.t, err, "environment of "+device)
-	return append(env, "NCCL_IB_HCA=="+device)
+	return env
 }
 
 // start is a process with one device of the world.
