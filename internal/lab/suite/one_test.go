@@ -41,17 +41,68 @@ func TestOneMachine(t *testing.T) {
 		await(t, n, "PORT_ACTIVE", devinfo...)
 		perftest(t, l.Cables[2].Ends, n, n, "ib_write_bw", "-n", "50", "-s", "65536")
 	})
-	t.Run("weft conform", func(t *testing.T) {
+	// Every rule starts processes, which takes seconds on an emulated CPU: those that move data, in the groups and sizes there are.
+	const rules = "conn.once,data.,size.odd,size.large,group.,order.match,recv.,flush.,oversize.refused,close.order"
+	for _, c := range []struct {
+		device string
+		abi    string
+		env    []string
+	}{
+		{l.Cables[0].Ends[0].RDMA, "12", nil},
+		{l.Cables[1].Ends[1].RDMA, "8", []string{"NCCL_IB_QPS_PER_CONNECTION=4", "WEFT_FLUSH=always"}},
+	} {
+		t.Run("weft conform over "+c.device, func(t *testing.T) {
+			noLeak(t, n)
+			before := sent(t, n, c.device)
+			o := <-start(t, n, 4*time.Minute, append(c.env, "NCCL_IB_HCA=="+c.device),
+				dist(t, "weft"), "conform", "-v", "--abi", c.abi, "--patience", "60s", "--rule", rules, dist(t, "libnccl-net-weft.so"))
+			right(t, 0, o)
+			overRDMA(t, o, 20, c.device)
+			carried(t, n, c.device, before, 16<<20)
+		})
+	}
+	t.Run("weft run", func(t *testing.T) {
 		noLeak(t, n)
-		// Every rule starts processes, which takes seconds on an emulated CPU: those that move data suffice.
-		const rules = "conn.once,data.,size.odd,size.large,group.,order.match,recv.,oversize.refused,close.order"
-		// Ranks of one machine share a card, and rxe does not reach itself under the routes that this arrangement needs.
-		must(t, n, 4*time.Minute, "env", "NCCL_IB_DISABLE=1", dist(t, "weft"), "conform", "--abi", "12", "--patience", "60s", "--rule", rules, dist(t, "libnccl-net-weft.so"))
+		device := l.Cables[2].Ends[0].RDMA
+		before := sent(t, n, device)
+		o := <-start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + device}, dist(t, "weft"), "run", "--local", "-v", "--flush", "--sizes", "8,64K,1M", "--iters", "4")
+		right(t, 0, o)
+		overRDMA(t, o, 6, device)
+		carried(t, n, device, before, 3*5*(1<<20)*4/3)
 	})
-	t.Run("weft run", func(t *testing.T) { // its cards do not reach themselves: every connection must find its way to TCP
+	t.Run("a cable that carries no RDMA", func(t *testing.T) { // while TCP finds its way: two addresses of one machine
 		noLeak(t, n)
-		must(t, n, 2*time.Minute, dist(t, "weft"), "run", "--local", "--sizes", "8,64K,1M", "--iters", "4")
+		a, b := l.Cables[2].Ends[0], l.Cables[2].Ends[1]
+		if err := n.Blackhole(b.NIC); err != nil {
+			t.Fatal(err)
+		}
+		ends := both(t, n, l.Cables[2], "--sizes", "8,64K", "--iters", "2")
+		for i, end := range ends {
+			o := <-end
+			right(t, i, o)
+			overRDMA(t, o, 2, "tcp")
+			if !strings.Contains(o.out.String(), "goes over TCP, not by RDMA: ") {
+				t.Errorf("rank %d does not say why it took TCP\n%s", i, o.text())
+			}
+		}
+		if err := n.Restore(b.NIC); err != nil {
+			t.Fatal(err)
+		}
+		for i, end := range both(t, n, l.Cables[2], "--sizes", "8,64K", "--iters", "2") {
+			o := <-end
+			right(t, i, o)
+			overRDMA(t, o, 2, []string{a.RDMA, b.RDMA}[i])
+		}
 	})
+}
+
+// both starts a rank on each end of a cable from a machine to itself.
+func both(t *testing.T, n *lab.Node, c lab.Cable, args ...string) (ends [2]<-chan *outcome) {
+	for i, e := range c.Ends {
+		line := append([]string{dist(t, "weft"), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", "127.0.0.1:29600"}, args...)
+		ends[i] = start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + e.RDMA, "NCCL_SOCKET_IFNAME==" + e.NIC}, line...)
+	}
+	return ends
 }
 
 // rxeDiffers is what the conformance program expects and rxe of Linux 6.1 does otherwise: it checks fewer transitions and local

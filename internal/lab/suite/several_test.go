@@ -27,17 +27,18 @@ func TestThreeMachines(t *testing.T) {
 		noLeak(t, l.Nodes...)
 		all := make([]<-chan *outcome, len(l.Nodes))
 		for i, n := range l.Nodes {
-			all[i] = start(t, n, 2*time.Minute, nil, dist(t, "weft"), "run", "--sizes", "8,64K,1M", "--iters", "3")
+			all[i] = start(t, n, 2*time.Minute, nil, dist(t, "weft"), "run", "-v", "--sizes", "8,64K,1M", "--iters", "3")
 		}
-		for i, c := range all {
-			right(t, i, <-c)
+		for i, c := range all { // each hop must find the cable that joins its ends, whichever device was asked for
+			o := <-c
+			right(t, i, o)
+			overRDMA(t, o, 2, "rxe0", "rxe1")
 		}
 	})
 	for _, c := range l.Cables {
 		t.Run(fmt.Sprintf("weft run over cable %d", c.Number), func(t *testing.T) {
-			for i, c := range pair(t, l, c, "--sizes", "8,64K,1M", "--iters", "3") {
-				right(t, i, <-c)
-			}
+			noLeak(t, l.Nodes...)
+			transfer(t, l, c, nil)
 		})
 	}
 	t.Run("a silent blackhole", func(t *testing.T) {
@@ -101,12 +102,39 @@ func right(t *testing.T, rank int, o *outcome) {
 
 // pair starts weft run on both ends of a cable, and over that cable alone.
 func pair(t *testing.T, l *lab.Lab, c lab.Cable, args ...string) [2]<-chan *outcome {
+	return pairBy(t, l, c, c, nil, args...)
+}
+
+// pairBy starts weft run on both ends of a cable, which carries RDMA, while all that goes by TCP takes another one.
+func pairBy(t *testing.T, l *lab.Lab, c, tcp lab.Cable, env []string, args ...string) [2]<-chan *outcome {
 	var out [2]<-chan *outcome
 	for i, e := range c.Ends {
-		line := append([]string{dist(t, "weft"), "run", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", c.Ends[0].Addr + ":29600"}, args...)
-		out[i] = start(t, l.Nodes[e.Node], 2*time.Minute, []string{"NCCL_SOCKET_IFNAME==" + e.NIC}, line...)
+		line := append([]string{dist(t, "weft"), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", tcp.Ends[0].Addr + ":29600"}, args...)
+		both := []string{"NCCL_IB_HCA==" + e.RDMA, "NCCL_SOCKET_IFNAME==" + tcp.Ends[i].NIC}
+		out[i] = start(t, l.Nodes[e.Node], 2*time.Minute, append(both, env...), line...)
 	}
 	return out
+}
+
+// oddSizes lie around what a packet, a lane's share and a message of the ring hold.
+const oddSizes = "4,12,1020,4092,4096,4100,65532,131076,1M"
+
+// transfer moves and checks flushed groups and odd sizes over a cable, and makes sure that RDMA carried them.
+func transfer(t *testing.T, l *lab.Lab, c lab.Cable, env []string) {
+	t.Helper()
+	var before [2]int64
+	for i, e := range c.Ends {
+		before[i] = sent(t, l.Nodes[e.Node], e.RDMA)
+	}
+	for i, r := range pairBy(t, l, c, c, append([]string{"WEFT_FLUSH=always"}, env...), "--flush", "--sizes", oddSizes, "--iters", "3") {
+		o := <-r
+		right(t, i, o)
+		overRDMA(t, o, 2, c.Ends[i].RDMA)
+		if i == 0 && !strings.Contains(o.out.String(), "16 flushes had something to do") {
+			t.Errorf("not every receive was flushed\n%s", o.text())
+		}
+		carried(t, l.Nodes[c.Ends[i].Node], c.Ends[i].RDMA, before[i], 4<<20) // of two ranks each sends every all-reduce once
+	}
 }
 
 // perftest runs a program of perftest from one end of a cable to the other; it meets over TCP at the first end.

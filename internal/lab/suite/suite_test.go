@@ -6,6 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +123,60 @@ func await(t *testing.T, n *lab.Node, want string, args ...string) {
 		if time.Now().After(until) {
 			t.Fatalf("node %d: %s: %q never came: %v\n%s", n.Number, strings.Join(args, " "), want, err, out)
 		}
+	}
+}
+
+// comms are the carriers of the connections in what weft run -v or weft conform -v printed, one per end.
+func comms(text string) (carriers []string) {
+	for line := range strings.Lines(text) {
+		if m := commLine.FindStringSubmatch(line); m != nil {
+			carriers = append(carriers, m[1])
+		}
+	}
+	return carriers
+}
+
+// What weft logs of each end: "rxe0 -> rxe0 of node1 pid 7 (192.168.100.2:4791) over rxe0, GIDs ...".
+var commLine = regexp.MustCompile(`NET/weft : \S+ (?:->|<-) .* over ([a-z0-9]+)[, ]`)
+
+// overRDMA wants all connections on devices of a list, and at least as many ends as said.
+func overRDMA(t *testing.T, o *outcome, ends int, devices ...string) {
+	t.Helper()
+	got := comms(o.out.String())
+	if len(got) < ends {
+		t.Errorf("%d ends of connections were logged, want at least %d\n%s", len(got), ends, o.text())
+	}
+	for _, c := range got {
+		if !slices.Contains(devices, c) {
+			t.Errorf("a connection is over %s, want %v\n%s", c, devices, o.text())
+			return
+		}
+	}
+}
+
+// sent is how many packets a node's RDMA device has sent, which its kernel counts.
+func sent(t *testing.T, n *lab.Node, device string) int64 {
+	t.Helper()
+	text, err := n.Output("cat", "/sys/class/infiniband/"+device+"/ports/1/hw_counters/sent_pkts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// mtu is what one packet carries at most, under the interfaces' 4500.
+const mtu = 4096
+
+// carried wants a node's device to have sent at least so many bytes' packets since before.
+func carried(t *testing.T, n *lab.Node, device string, before, bytes int64) {
+	t.Helper()
+	packets := sent(t, n, device) - before
+	t.Logf("node %d, %s: %d packets for %d bytes", n.Number, device, packets, bytes)
+	if packets < bytes/mtu {
+		t.Errorf("node %d: %s sent %d packets, too few for %d bytes: they went another way", n.Number, device, packets, bytes)
 	}
 }
