@@ -117,7 +117,7 @@ extern const char* const slot_names[S_COUNT];
 /* Lists that a slot command reads, and what the slot wrote. */
 enum { MAX_GROUP = 32, NOT_CALLED = -1 };
 struct io {
-  void* out; /* the pointer that the slot writes */
+  void *out, *dev; /* the pointer that the slot writes, and the device handle */
   int i, n, tags[MAX_GROUP], narrow[MAX_GROUP];
   void *data[MAX_GROUP], *mh[MAX_GROUP], *ph[MAX_GROUP];
   int64_t sizes[MAX_GROUP];

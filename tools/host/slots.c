@@ -126,7 +126,8 @@ static int call(const struct table* t, enum slot s, struct req* q, struct io* io
   void* const fn = slot_fn(t, s);
   void* const comm = ptr(q, "comm");
   const int class = (int)num(q, "class", -1);
-  void *dc = NULL, **devcomm = num(q, "devcomm", 1) ? &dc : NULL;
+  void** devcomm = num(q, "devcomm", 1) ? &io->dev : NULL;
+  if (num(q, "devcomm", 1) > 1) io->dev = ptr(q, "devcomm");
   if (strncmp(q->cmd, "net.", 4) == 0) switch (s) {
       case S_listen:
         return t->listen(t, ptr(q, "ctx"), (int)num(q, "dev", 0), ptr(q, "handle"), &io->out);
@@ -205,6 +206,7 @@ bool slot_command(struct req* q) {
   }
   out_num(q, "rc", rc);
   if (writes[s].out) out_ptr(q, writes[s].out, io.out);
+  if (s == S_connect || s == S_accept) out_ptr(q, "devcomm", io.dev);
   if (tries > 1) out_num(q, "tries", tries);
   if (s == S_devices) out_num(q, "n", io.i);
   if (s == S_makeVDevice) out_num(q, "d", io.i);

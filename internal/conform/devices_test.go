@@ -1,0 +1,201 @@
+package conform
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/build"
+	"weft/internal/host"
+	"weft/internal/simverbs"
+)
+
+// bound is a process with a table of the library initialised.
+func bound(t *testing.T, version int, env ...string) *host.Net {
+	t.Helper()
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Start(host.Options{Bin: hostProgram(t), Name: fmt.Sprintf("v%d", version), Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l, err := h.Load(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := l.BindNet(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Init(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// told is what a table tells of a device, as far as its release has it; a field
+// that no test can foresee is left out.
+func told(n *host.Net, dev int) (string, error) {
+	x, err := n.Props(dev, "fill", 0)
+	if err != nil {
+		return "", err
+	}
+	pci := "none"
+	if x.PCIPath != "(null)" && x.PCIPath != "(fill00)" {
+		pci = filepath.Base(x.PCIPath)
+	}
+	s := fmt.Sprintf("%s, PCI %s, memory %d", x.Name, pci, x.PtrSupport)
+	add := func(from int, format string, a ...any) {
+		if n.Version >= from {
+			s += fmt.Sprintf(", "+format, a...)
+		}
+	}
+	add(3, "%d Mb/s, port %d, %d comms, guid %v", x.Speed, x.Port, x.MaxComms, x.GUID != 0)
+	add(5, "latency %v, %d receives", x.Latency, x.MaxRecvs)
+	add(8, "registrations shared %d", x.RegIsGlobal)
+	add(9, "flush forced %d, made of %v", x.ForceFlush, x.VDevs)
+	add(7, "device type %d version %d", x.NetDeviceType, x.NetDeviceVersion)
+	add(9, "at most %d and %d bytes", x.MaxP2pBytes>>20, x.MaxCollBytes>>20)
+	add(11, "%d in a request", x.MaxMultiRequestSize)
+	add(12, "rail %d, plane %d", x.RailID, x.PlaneID)
+	return s, nil
+}
+
+// cut keeps what a release can tell of the newest one's text.
+func cut(text string, version int) string {
+	var kept []string
+	for part := range strings.SplitSeq(text, ", ") {
+		from := 0
+		for _, f := range []struct {
+			prefix string
+			from   int
+		}{
+			{"latency", 5}, {"8 receives", 5}, {"registrations", 8}, {"flush", 9}, {"made of", 9}, {"device type", 7}, {"at most", 9}, {"1 in a", 11}, {"rail", 12}, {"plane", 12},
+			{"Mb/s", 3}, {"port", 3}, {"comms", 3}, {"guid", 3},
+		} {
+			if strings.Contains(part, f.prefix) {
+				from = f.from
+			}
+		}
+		if version >= from {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ", ")
+}
+
+// TestDevicesAsEveryReleaseSeesThem compares what each table tells of two RDMA
+// devices, the second with two ports, and of interfaces without RDMA.
+func TestDevicesAsEveryReleaseSeesThem(t *testing.T) {
+	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
+		t.Skip("TestLibrary shows what this condition changes")
+	}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := simverbs.World{Name: fmt.Sprintf("devices-%d", os.Getpid()), Devices: []simverbs.Device{
+		{Name: "sim1", PCI: "0000:82:00.0", Link: "infiniband", Ports: []simverbs.Port{{}, {}}, MaxQP: 500},
+		{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}, Speed: 400000, MaxQP: 1000},
+	}}
+	env, err := w.Env(dist, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	env = append(env, "NCCL_IB_HCA=sim0:1:3:1,sim1:2:4:2,sim1")
+	const common = "latency 0, 8 receives, registrations shared 1, flush forced 0, made of [%d], device type 0 version 0, at most 1024 and 1024 bytes, 1 in a request, rail %d, plane %d"
+	rdma := []string{
+		"sim0, PCI 0000:81:00.0, memory 5, 400000 Mb/s, port 1, 1000 comms, guid true, " + fmt.Sprintf(common, 0, 3, 1),
+		"sim1, PCI 0000:82:00.0, memory 5, 100000 Mb/s, port 1, 500 comms, guid true, " + fmt.Sprintf(common, 1, -1, -1),
+		"sim1:2, PCI 0000:82:00.0, memory 5, 100000 Mb/s, port 3, 500 comms, guid true, " + fmt.Sprintf(common, 2, 4, 2),
+	}
+	first, last := host.FamilyNet.Versions()
+	for v := first; v <= last; v++ {
+		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
+			t.Parallel()
+			n := bound(t, v, env...)
+			count, err := n.Devices()
+			if err != nil || count != len(rdma) {
+				t.Fatalf("%d devices, %v", count, err)
+			}
+			for dev, want := range rdma {
+				want = cut(want, v)
+				if v < 6 { // these releases know two kinds of memory
+					want = strings.Replace(want, "memory 5", "memory 1", 1)
+				}
+				if v == 2 {
+					want = want[strings.Index(want, ", "):] // it does not tell a name
+				}
+				if got, err := told(n, dev); err != nil || got != want {
+					t.Errorf("device %d: %v\ngot  %s\nwant %s", dev, err, got, want)
+				}
+			}
+			tcp := bound(t, v, "NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME==lo")
+			want := cut("lo, PCI none, memory 1, 10000 Mb/s, port 0, 65536 comms, guid false, "+strings.Replace(fmt.Sprintf(common, 0, -1, -1), "shared 1", "shared 0", 1), v)
+			if got, err := told(tcp, 0); err != nil || got != want && v > 2 {
+				t.Errorf("lo: %v\ngot  %s\nwant %s", err, got, want)
+			}
+		})
+	}
+}
+
+// A device of ours is a host device in every release: no table offers device
+// code anything, and connect and accept leave the handles for it NULL.
+func TestDeviceNetworkingIsDeclined(t *testing.T) {
+	_, last := host.FamilyNet.Versions()
+	for v := 7; v <= last; v++ {
+		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
+			t.Parallel()
+			n := bound(t, v, "NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME==lo")
+			if n.Slots["getDeviceMr"] || n.Slots["irecvConsumed"] {
+				t.Errorf("slots %v", n.Slots)
+			}
+			handle, lc, err := n.Listen(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var send, recv host.Ptr
+			for tries := 0; send == 0 || recv == 0; tries++ {
+				if tries > 1_000_000 {
+					t.Fatal("no connection")
+				}
+				for _, side := range []struct {
+					slot string
+					args host.Args
+					comm *host.Ptr
+				}{{"connect", host.Args{"ctx", n.Ctx, "dev", 0, "handle", handle, "devcomm", 0xdead}, &send}, {"accept", host.Args{"listen", lc, "devcomm", 0xdead}, &recv}} {
+					if *side.comm != 0 {
+						continue
+					}
+					r, err := n.Table.Call(n.Setup, side.slot, side.args)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !r.Has("devcomm") || r.Ptr("devcomm") != 0 {
+						t.Fatalf("%s gives the device handle %q", side.slot, r.Str("devcomm"))
+					}
+					*side.comm = r.Ptr("comm")
+				}
+			}
+			for _, err := range []error{n.CloseSend(send), n.CloseRecv(recv), n.CloseListen(lc)} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
