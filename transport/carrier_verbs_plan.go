@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"weft/internal/knob"
@@ -116,19 +115,4 @@ func (v *verbsCarrier) plan() *fastpath.VerbsPlan {
 		p.Lanes = append(p.Lanes, l)
 	}
 	return p
-}
-
-// describe is how the comm is connected, for the log.
-func (v *verbsCarrier) describe(via string) string {
-	var routes []string
-	for i := range v.pairs {
-		p := &v.pairs[i]
-		routes = append(routes, fmt.Sprintf("%s (GIDs %v and %v, MTU %d)", p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), p.local.PathMTU()))
-	}
-	ece := "no ECE"
-	if v.ece != (wire.ECE{}) {
-		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
-	}
-	return fmt.Sprintf("%s%s, %d lane%s, SL %d, TC %d, inline %d, %s", strings.Join(routes, ", "), via,
-		len(v.lanes), plural(len(v.lanes)), v.sl, v.tc, v.lanes[0].Inline, ece)
 }

@@ -109,7 +109,7 @@ func (q *QP) Connect(ctx context.Context, path Path) error {
 		}
 	}
 	where := fmt.Sprintf("from GID %v, LID %d, MTU %d, service level %d, traffic class %d",
-		path.GID, path.Peer.LID, mtuBytes(rtr.mtu), path.SL, path.TC)
+		path.GID, path.Peer.LID, MTUBytes(rtr.mtu), path.SL, path.TC)
 	if err := q.step(ctx, rtr, where); err != nil {
 		return err.With(peer)
 	}
@@ -140,7 +140,7 @@ func (q *QP) toRTR(path *Path) (*qpAttr, *rdma.Error) {
 		return rdma.Errorf(rdma.Peer, "connect", format, a...).On(d.Name)
 	}
 	switch {
-	case mtuBytes(peer.MTU) == 0:
+	case MTUBytes(peer.MTU) == 0:
 		return nil, bad("the peer's MTU code is %d, legal are 1 to 5", peer.MTU)
 	case peer.QPN == 0 || peer.QPN > qpnMask || peer.PSN > psnMask:
 		return nil, bad("the peer's queue pair %#x or packet number %#x has more than 24 bits", peer.QPN, peer.PSN)

@@ -59,7 +59,7 @@ func (d *Device) Down() string {
 func (d *Device) PathMTU() int {
 	d.now.Lock()
 	defer d.now.Unlock()
-	return mtuBytes(d.now.port.activeMTU)
+	return MTUBytes(d.now.port.activeMTU)
 }
 
 // MaxMessage is the longest work request that the port carries.
@@ -69,8 +69,8 @@ func (d *Device) MaxMessage() uint32 {
 	return d.now.port.maxMessage
 }
 
-// mtuBytes translates enum ibv_mtu; a value from a peer may be anything.
-func mtuBytes(code uint8) int {
+// MTUBytes translates enum ibv_mtu; a value from a peer may be anything, and what is none is 0.
+func MTUBytes(code uint8) int {
 	if code < 1 || code > 5 {
 		return 0
 	}
@@ -164,7 +164,7 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 	d := &Device{
 		Device: rdma.Device{
 			Name: a.name, GUID: a.attr.systemGUID, SpeedMbps: p.speed(a, port, &attr), MaxComms: a.attr.maxQP, MaxRecvs: rdma.MaxRecvs,
-			MTU: mtuBytes(attr.activeMTU), RailID: rail, PlaneID: plane,
+			MTU: MTUBytes(attr.activeMTU), RailID: rail, PlaneID: plane,
 		},
 		InfiniBand: attr.linkLayer == linkInfiniBand, NIC: a.name, Firmware: a.attr.firmware,
 		provider: p, adapter: a, portNum: port, gidWhy: why,

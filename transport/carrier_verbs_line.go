@@ -1,0 +1,50 @@
+package transport
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// describe is how the comm is connected, for the log: its pairs of ports, and
+// what its queue pairs have.
+func (v *verbsCarrier) describe(via string) string {
+	var routes []string
+	for i := range v.pairs {
+		p := &v.pairs[i]
+		routes = append(routes, fmt.Sprintf("%s (GIDs %v and %v, MTU %d)", p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), v.mtu(p)))
+	}
+	ece := "no ECE"
+	if v.ece != (wire.ECE{}) {
+		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
+	}
+	return fmt.Sprintf("%s%s, %d lane%s (queue pairs %s), SL %d, TC %d, inline %d, %s", strings.Join(routes, ", "), via,
+		len(v.lanes), plural(len(v.lanes)), v.numbers(), v.sl, v.tc, v.lanes[0].Inline, ece)
+}
+
+// mtu is the path's: the smaller of both ports'.
+func (v *verbsCarrier) mtu(p *verbsPair) int {
+	mtu := p.local.PathMTU()
+	for i, t := range v.theirs.lanes {
+		if v.pairOf(i).key() == p.key() {
+			mtu = min(mtu, verbs.MTUBytes(t.MTU))
+		}
+	}
+	return mtu
+}
+
+// numbers are the queue pairs' on both sides: all of them would not fit a line of NCCL's log.
+func (v *verbsCarrier) numbers() string {
+	const most = 8
+	var each []string
+	for i, q := range v.lanes {
+		if i == most {
+			each = append(each, "...")
+			break
+		}
+		each = append(each, fmt.Sprintf("%d-%d", q.Number, v.theirs.lanes[i].QPN))
+	}
+	return strings.Join(each, " ")
+}
