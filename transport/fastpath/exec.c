@@ -72,9 +72,9 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 
 int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request) {
 	struct wf_thread* t;
-	struct wf_comm* c;
 	int rc;
-	if (wf_unlikely(!wf_begin("irecv", WF_KIND_RECV, recvComm, request, &t, &c, &rc))) return rc;
+	struct wf_comm* c = wf_begin("irecv", WF_KIND_RECV, recvComm, request, &t, &rc);
+	if (wf_unlikely(!c)) return rc;
 	if (wf_unlikely(n < 1 || n > WF_GROUP)) {
 		wf_raise(WF_FAULT_ARGUMENT, "number of grouped receives", 0, 0, WF_GROUP, (uint64_t)(int64_t)n);
 		return wf_leave_fault(t, c, "irecv");
@@ -88,22 +88,18 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 			return wf_leave_fault(t, c, "irecv");
 		}
 		wf_put(r->e[i].cap, (uint32_t)sizes[i]);
-		wf_put(r->e[i].size, WF_NONE);
-		wf_put(r->e[i].got, 0u);
+		wf_put(r->e[i].size, WF_NONE), wf_put(r->e[i].got, 0u);
 		wf_put(r->phandle[i], phandles ? (uint64_t)(uintptr_t)phandles[i] : 0);
 	}
 	uint64_t seq = wf_get(c->next_seq);
-	wf_put(r->n, (uint32_t)n);
-	wf_put(r->left, (uint32_t)n);
-	wf_put(r->seq, seq);
-	wf_put(r->line, line);
+	wf_put(r->n, (uint32_t)n), wf_put(r->left, (uint32_t)n);
+	wf_put(r->seq, seq), wf_put(r->line, line);
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 	wf_put(c->group[seq % WF_LINES], slot);
-	wf_put(c->next_seq, seq + 1);
-	wf_put(c->next_line, line + (uint32_t)n);
+	wf_put(c->next_seq, seq + 1), wf_put(c->next_line, line + (uint32_t)n);
 	wf_put(c->incomplete, wf_get(c->incomplete) + 1);
 	*request = wf_request(c, r, slot);
-	if (seq + 1 - wf_get(c->cts_out) >= WF_CTS_BATCH && wf_unlikely(wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) < 0)) {
+	if ((seq + 1 - wf_get(c->cts_out) >= WF_CTS_BATCH || wf_direct(c)) && wf_unlikely(wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) < 0)) {
 		*request = NULL;
 		return wf_leave_fault(t, c, "irecv");
 	}
@@ -119,7 +115,7 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 	struct wf_thread* t;
 	struct wf_comm* c;
 	int rc = 0, last = n - 1;
-	while (!wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &c, &rc))
+	while (!(c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &rc)))
 		if (rc || sched_yield()) return rc;
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	while (ops->land && last >= 0 && !sizes[last]) last--;
@@ -138,54 +134,53 @@ static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	if (recv && wf_get(r->seq) >= wf_get(c->cts_out)) return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
 	wf_put(c->round, round += again);
 	wf_put(r->round, round);
-	if (!again || recv) return again ? wf_lanes(c, 0) : 0;
-	return wf_lanes(c, 1) < 0 || ((wf_get(r->state) != WF_REQ_POSTED || !wf_get(c->lanes[0].streams)) && wf_poll_cts(c) < 0) ? -1 : 0;
+	if (!again || recv || wf_direct(c)) return again ? wf_lanes(c, 0) : 0;
+	return wf_lanes(c, 1) < 0 || (wf_get(r->state) != WF_REQ_POSTED && wf_poll_cts(c) < 0) ? -1 : 0;
 }
 
 /* A refused request is over once no stream is in the middle of its bytes. */
 static inline int wf_over(struct wf_req* r) {
 	uint32_t state = wf_get(r->state);
-	return state == WF_REQ_DONE || (state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames));
+	return state >= WF_REQ_DONE && (state == WF_REQ_DONE || (state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames)));
 }
 
 int weft_test(void* request, int* done, int* sizes) {
 	struct wf_thread* t = wf_self;
 	uint64_t h = (uint64_t)(uintptr_t)request;
-	if (wf_unlikely(wf_load(wf_forked_child))) return weft_forked();
+	if (wf_unlikely(!t) && wf_load(wf_forked_child)) return weft_forked();
 	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("test", WF_FAULT_INTERNAL, "too many calling threads", 0);
 	if (wf_unlikely(!done)) return wf_bad("test", WF_FAULT_ARGUMENT, "done is NULL", 0);
 	*done = 0;
 	uint32_t slot = wf_handle_slot(h);
-	struct wf_comm* c = wf_handle_kind(h) == WF_KIND_REQUEST ? wf_comm_at(wf_handle_slab(h)) : NULL;
-	if (wf_unlikely(!c || slot >= WF_REQUESTS || wf_load(c->state) != WF_COMM_OPEN)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
+	struct wf_comm* c = wf_likely(slot < WF_REQUESTS) ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	if (wf_unlikely(!c || wf_load(c->state) != WF_COMM_OPEN)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
 	if (wf_unlikely(!wf_enter(t, c))) return 0;
 	struct wf_req* r = &c->req[slot];
-	if (wf_unlikely(wf_load(c->state) != WF_COMM_OPEN || wf_get(r->gen) != wf_handle_gen(h))) {
+	if (wf_unlikely(wf_load(c->state) != WF_COMM_OPEN || wf_id(WF_KIND_REQUEST, wf_get(r->gen)) != wf_handle_id(h))) {
 		wf_leave(t);
 		return wf_bad("test", WF_FAULT_HANDLE, "request is not in flight: it was done before, or its comm was closed", h);
 	}
-	int rc = 0, code = 0;
-	if (!wf_over(r)) {
-		code = (int)(uint32_t)wf_load(c->error);
-		if (wf_unlikely(code)) {
+	int rc = 0, code = 0, over = wf_over(r);
+	if (!over) {
+		if (wf_unlikely(code = (int)(uint32_t)wf_load(c->error))) {
 			wf_leave(t);
 			return code;
 		}
 		rc = wf_progress(c, r);
+		over = wf_over(r) && !(wf_unlikely(rc < 0) && t->fault.kind == WF_FAULT_TOO_LARGE); /* the core names that code first */
 	}
-	int refusing = rc < 0 && t->fault.kind == WF_FAULT_TOO_LARGE; /* the core names the code first */
-	if (wf_over(r) && !refusing) {
+	if (over) {
 		*done = 1;
-		if (wf_get(r->state) == WF_REQ_REFUSED) code = (int)wf_load(c->refuse_code);
-		else if (sizes) for (uint32_t i = 0; i < wf_get(r->n); i++) sizes[i] = (int)wf_get(r->e[i].size);
+		if (wf_unlikely(wf_get(r->state) == WF_REQ_REFUSED)) code = (int)wf_load(c->refuse_code);
+		else if (sizes && (*sizes = (int)wf_get(r->e[0].size), 1)) for (uint32_t i = 1; wf_unlikely(i < wf_get(r->n)); i++) sizes[i] = (int)wf_get(r->e[i].size);
 		wf_give(c, slot);
 	}
 	if (wf_unlikely(rc < 0)) {
 		rc = wf_leave_fault(t, c, "test");
-		return *done ? code : rc; /* what was done before the fault is still done */
+		return over ? code : rc; /* what was done before the fault is still done */
 	}
 	wf_leave(t);
-	if (!*done) wf_flush_list(t, "test");
+	if (!over && wf_unlikely(wf_load(t->list_head))) wf_flush_list(t, "test");
 	return code;
 }
 
@@ -205,10 +200,12 @@ static void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state) {
 /* The group's last byte may have arrived. */
 void wf_arrived(struct wf_comm* c, uint32_t slot) {
 	struct wf_req* r = &c->req[slot];
-	wf_put(r->frames, wf_get(r->frames) - 1);
-	if (wf_get(r->frames) || wf_get(r->left) || wf_get(r->state) != WF_REQ_POSTED) return;
-	for (uint32_t i = 0; i < wf_get(r->n); i++) wf_put(c->bytes, wf_get(c->bytes) + wf_get(r->e[i].size));
-	wf_put(c->messages, wf_get(c->messages) + wf_get(r->n));
+	uint32_t frames = wf_get(r->frames) - 1, n = wf_get(r->n);
+	uint64_t bytes = wf_get(c->bytes) + wf_get(r->e[0].size);
+	wf_put(r->frames, frames);
+	if (frames || wf_get(r->left) || wf_get(r->state) != WF_REQ_POSTED) return;
+	for (uint32_t i = 1; i < n; i++) bytes += wf_get(r->e[i].size);
+	wf_put(c->bytes, bytes), wf_put(c->messages, wf_get(c->messages) + n);
 	wf_end_group(c, r, WF_REQ_DONE);
 }
 

@@ -4,8 +4,10 @@
 
 #include "gate.h"
 
-WF_HIDDEN int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t got);
-WF_HIDDEN int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call);
+#define WF_COLD __attribute__((noinline, cold)) /* its callers keep short what runs for every message */
+
+WF_HIDDEN WF_COLD int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t got);
+WF_HIDDEN WF_COLD int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call);
 WF_HIDDEN void wf_flush_list(struct wf_thread* t, const char* call);
 WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
 
@@ -71,17 +73,21 @@ static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, u
 	return 0;
 }
 
-/* Lets every lane start or continue posted sends, or look for what has arrived. */
+/* Lets every lane start or continue posted sends, or look for what has arrived. The first without ops ends those that have. */
 static inline int wf_lanes(struct wf_comm* c, int send) {
-	int rc = 0;
+	struct wf_lane* l = c->lanes;
+	const struct wf_lane_ops* ops = wf_ops(l);
 	if (send && !wf_get(c->unsent)) return 0;
-	for (uint32_t n = 0; n < wf_get(c->nlanes) && rc >= 0; n++)
-		if (wf_ops(&c->lanes[n])) rc = (send ? wf_ops(&c->lanes[n])->send : wf_ops(&c->lanes[n])->progress)(c, &c->lanes[n]);
+	int rc = (send ? ops->send : ops->progress)(c, l);
+	for (uint32_t n = wf_get(c->nlanes); wf_unlikely(n > 1) && rc >= 0 && (ops = wf_ops(++l)); n--) rc = (send ? ops->send : ops->progress)(c, l);
 	return rc;
 }
 
-/* What every call on a comm begins with. 1: inside the gate of *c; 0: *rc is the answer. */
-static inline int wf_begin(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** t, struct wf_comm** c, int* rc) {
+/* A comm of queue pairs: CTS and data lie in memory when they have arrived, and no call costs a system call. */
+static inline int wf_direct(struct wf_comm* c) { return !wf_get(c->lanes[0].streams); }
+
+/* What wf_begin leaves: first calls, wrong ones, and those that meet a held gate. 1: inside the gate of *c. */
+static WF_COLD __attribute__((unused)) int wf_begin_slowly(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** t, struct wf_comm** c, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;
 	*t = wf_self;
 	*rc = wf_unlikely(wf_load(wf_forked_child)) ? weft_forked() : 0;
@@ -100,6 +106,21 @@ static inline int wf_begin(const char* call, uint32_t kind, void* comm, void** r
 	}
 	*rc = wf_bad(call, WF_FAULT_HANDLE, kind == WF_KIND_SEND ? "not a live send comm" : "not a live receive comm", h);
 	return 0;
+}
+
+/* What every call on a comm begins with. The comm, whose gate is entered; NULL: *rc is the answer. */
+static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** thread, int* rc) {
+	uint64_t h = (uint64_t)(uintptr_t)comm;
+	struct wf_thread* t = *thread = wf_self;
+	struct wf_comm* c = wf_handle_slot(h) ? NULL : wf_comm_at(wf_handle_slab(h));
+	if (wf_likely(c && t && request) && wf_likely(wf_enter_own(t, c))) {
+		if (wf_likely(wf_load(c->state) == WF_COMM_OPEN && wf_id(kind, wf_load(c->gen)) == wf_handle_id(h) && wf_get(c->kind) == kind && !(uint32_t)wf_load(c->error))) {
+			*request = NULL;
+			return c;
+		}
+		wf_leave(t);
+	}
+	return wf_begin_slowly(call, kind, comm, request, thread, &c, rc) ? c : NULL;
 }
 
 #endif

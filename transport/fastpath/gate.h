@@ -54,6 +54,9 @@ static inline int wf_enter(struct wf_thread* t, struct wf_comm* c) {
 static inline uint64_t wf_handle(uint32_t kind, uint32_t gen, uint32_t slab, uint32_t slot) {
 	return (uint64_t)kind << WF_KIND_SHIFT | (uint64_t)(gen & WF_GEN_MASK) << WF_GEN_SHIFT | (uint64_t)slab << WF_SLAB_SHIFT | slot;
 }
+/* Kind and generation of a handle, as one number. */
+static inline uint32_t wf_id(uint32_t kind, uint32_t gen) { return kind << (WF_KIND_SHIFT - WF_GEN_SHIFT) | gen; }
+static inline uint32_t wf_handle_id(uint64_t h) { return (uint32_t)(h >> WF_GEN_SHIFT); }
 static inline uint32_t wf_handle_kind(uint64_t h) { return (uint32_t)(h >> WF_KIND_SHIFT); }
 static inline uint32_t wf_handle_gen(uint64_t h) { return (uint32_t)(h >> WF_GEN_SHIFT) & WF_GEN_MASK; }
 static inline uint32_t wf_handle_slab(uint64_t h) { return (uint32_t)(h >> WF_SLAB_SHIFT) & WF_SLAB_MASK; }
@@ -79,12 +82,19 @@ static inline struct wf_comm* wf_comm_lookup(uint64_t h) {
 	return c && wf_load(c->state) == WF_COMM_OPEN && wf_load(c->gen) == wf_handle_gen(h) && wf_get(c->kind) == kind ? c : NULL;
 }
 
+/* The registration that a request in flight uses: deregMr fails those before it ends. */
+static inline struct wf_mr* wf_mr_of(uint64_t h) {
+	struct wf_mr* table = (struct wf_mr*)(uintptr_t)wf_load(wf_mr_dir[(h & WF_MRS_MASK) / WF_MRS]);
+	return &table[h % WF_MRS];
+}
+
 /* The live registration with that handle, or NULL. */
 static inline struct wf_mr* wf_mr_lookup(uint64_t h) {
-	uint64_t index = (uint64_t)wf_handle_slab(h) << 16 | wf_handle_slot(h);
-	struct wf_mr* table = NULL;
-	if (wf_likely(wf_handle_kind(h) == WF_KIND_MR && index <= WF_MRS_MASK)) table = (struct wf_mr*)(uintptr_t)wf_load(wf_mr_dir[index / WF_MRS]);
-	return table && wf_load(table[index % WF_MRS].gen) == wf_handle_gen(h) ? &table[index % WF_MRS] : NULL;
+	uint64_t index = h & ((1ull << WF_GEN_SHIFT) - 1);
+	struct wf_mr* mr = wf_likely(index <= WF_MRS_MASK) ? (struct wf_mr*)(uintptr_t)wf_load(wf_mr_dir[index / WF_MRS]) : NULL;
+	if (wf_unlikely(!mr)) return NULL;
+	uint32_t gen = wf_load((mr += index % WF_MRS)->gen);
+	return wf_likely(gen && wf_id(WF_KIND_MR, gen) == wf_handle_id(h)) ? mr : NULL;
 }
 
 #endif

@@ -44,6 +44,7 @@ struct wf_qp {
 	uint32_t silent; /* requests posted since the last signaled one */
 	uint32_t due;    /* receives to post again */
 	uint32_t pad;
+	uint64_t id;     /* lane and epoch, as in a wr_id */
 };
 
 /* What the lanes of a comm share, in its area. written by: owner */
@@ -57,6 +58,8 @@ struct wf_verbs {
 	uint32_t lkey[WF_DEVICES], rkey[WF_DEVICES], peer_key[WF_DEVICES];
 	/* the group at the head of tx; shares 0: not begun */
 	uint32_t shares, share, entry, offset, lane, n, plain, total;
+	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
+	uint32_t spare;  /* groups of receives for which there are entries in every queue, whatever is due */
 	struct wf_qp qp[WF_LANES];
 };
 

@@ -26,7 +26,7 @@ int weft_forked(void) { return wf_load(wf_forked_child) ? WF_SYSTEM_ERROR : 0; }
 
 /* Only what is async-signal-safe: the child of a threaded process may do no more. */
 static void wf_in_child(void) {
-	wf_store(wf_forked_child, 1u);
+	wf_self = NULL, wf_store(wf_forked_child, 1u); /* who has no record looks for the other */
 	for (uint32_t w = 0; w < WF_FDS / 64; w++)
 		for (uint64_t bits = wf_load(wf_fds[w]); bits; bits &= bits - 1) close((int)(w * 64 + (uint32_t)__builtin_ctzll(bits)));
 }

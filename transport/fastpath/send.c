@@ -6,14 +6,14 @@
 #include "exec.h"
 
 /* What line i of the head group says is not what it must: on verbs the peer has written it. */
-static int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint32_t i) {
+static WF_COLD int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint32_t i) {
 	wf_raise(WF_FAULT_PROTOCOL, "CTS line", 0, wf_get(c->head_seq), wf_get(line->size), wf_get(line->n_i));
 	wf_self->fault.entry = i;
 	return -2;
 }
 
 /* The head group's first unmatched line of that tag, -1, or -2 after a fault; *n: receives in the group, 0: no group yet. */
-static inline int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
+static inline __attribute__((always_inline)) int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
 	struct wf_cts_line* line = &c->ring[wf_get(c->head_line) % WF_LINES];
 	uint64_t seq = wf_get(c->head_seq), there = wf_load(line[0].seq);
 	*n = wf_get(c->head_n);
@@ -39,34 +39,38 @@ static void wf_refuse_group(struct wf_comm* c) {
 
 static void wf_queue(struct wf_comm* c, uint32_t slot) {
 	uint32_t tail = wf_get(c->tx_tail);
-	wf_put(c->tx[tail % WF_REQUESTS], slot);
-	wf_put(c->tx_tail, tail + 1);
-	wf_put(c->req[slot].left, 1u);
-	wf_put(c->unsent, wf_get(c->unsent) + 1);
+	wf_put(c->tx[tail % WF_REQUESTS], slot), wf_put(c->tx_tail, tail + 1);
+	wf_put(c->req[slot].left, 1u), wf_put(c->unsent, wf_get(c->unsent) + 1);
+}
+
+static inline int wf_next_group(struct wf_comm* c, uint32_t n) {
+	wf_put(c->head_seq, wf_get(c->head_seq) + 1), wf_put(c->head_line, wf_get(c->head_line) + n), wf_put(c->head_n, 0u);
+	return wf_lanes(c, 1);
 }
 
 /* Every line of the head group is matched: post its sends, unless it was refused, and move the head. */
-static int wf_post_group(struct wf_comm* c, uint32_t n) {
+static inline int wf_post_group(struct wf_comm* c, uint32_t n) {
 	for (uint32_t i = 0; i < n && !wf_get(c->head_refused); i++) {
 		uint32_t slot = wf_get(c->match[i]), gone = wf_get(c->req[slot].entry) == WF_AHEAD;
 		wf_put(c->req[slot].state, (uint32_t)(gone && !wf_get(c->req[slot].left) ? WF_REQ_DONE : WF_REQ_POSTED));
 		wf_put(c->req[slot].line, wf_get(c->head_line));
 		if (!gone) wf_queue(c, slot);
 	}
-	wf_put(c->head_seq, wf_get(c->head_seq) + 1);
-	wf_put(c->head_line, wf_get(c->head_line) + n);
-	wf_put(c->head_mask, 0u);
-	wf_put(c->head_n, 0u);
-	wf_put(c->head_refused, 0u);
-	return wf_lanes(c, 1);
+	wf_put(c->head_mask, 0u), wf_put(c->head_refused, 0u);
+	return wf_next_group(c, n);
 }
 
 /* The send takes line i of the n of the head group; the last one posts it. */
-static int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_t n) {
+static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_t n) {
 	struct wf_req* r = &c->req[slot];
-	uint32_t size = wf_get(r->e[0].size), mask = wf_get(c->head_mask) | 1u << i;
-	uint64_t room = wf_get(c->ring[wf_get(c->head_line) % WF_LINES + i].size);
+	uint32_t size = wf_get(r->e[0].size), mask = wf_get(c->head_mask) | 1u << i, head = wf_get(c->head_line);
+	uint64_t room = wf_get(c->ring[head % WF_LINES + i].size);
 	int rc = 0;
+	if (wf_likely(n == 1 && size <= room && !wf_get(c->head_refused) && wf_get(r->entry) != WF_AHEAD)) { /* alone */
+		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->line, head);
+		wf_queue(c, slot);
+		return wf_next_group(c, 1);
+	}
 	wf_put(r->state, (uint32_t)(wf_get(c->head_refused) ? WF_REQ_REFUSED : WF_REQ_MATCHED));
 	wf_put(c->match[i], slot);
 	wf_put(c->head_mask, mask);
@@ -90,17 +94,17 @@ int wf_poll_cts(struct wf_comm* c) {
 
 int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
 	struct wf_thread* t;
-	struct wf_comm* c;
 	int rc;
-	if (wf_unlikely(!wf_begin("isend", WF_KIND_SEND, sendComm, request, &t, &c, &rc))) return rc;
+	struct wf_comm* c = wf_begin("isend", WF_KIND_SEND, sendComm, request, &t, &rc);
+	if (wf_unlikely(!c)) return rc;
 	uint32_t n = 1, slot;
 	int i = wf_get(c->ahead) ? -1 : wf_match(c, tag, &n);
 	int ahead = i < 0 && !n && size < wf_get(c->lanes[0].ahead) && !wf_get(c->unsent);
-	if (i < 0 && !ahead) {
+	if (i == -1 && !ahead && (!wf_direct(c) || wf_get(c->tx_head) != wf_get(c->tx_tail))) {
 		if (wf_lanes(c, 1) < 0 || wf_poll_cts(c) < 0) return wf_leave_fault(t, c, "isend");
 		i = wf_match(c, tag, &n);
-		if (wf_unlikely(i == -2)) return wf_leave_fault(t, c, "isend");
 	}
+	if (wf_unlikely(i == -2)) return wf_leave_fault(t, c, "isend");
 	struct wf_req* r = i < 0 && !ahead ? NULL : wf_take(c, &slot);
 	if (!r) goto leave;
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, size, tag, mhandle) < 0)) {
@@ -108,8 +112,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 		return wf_leave_fault(t, c, "isend");
 	}
 	wf_put(r->e[0].size, (uint32_t)size);
-	wf_put(r->n, 1u);
-	wf_put(r->left, 0u);
+	wf_put(r->n, 1u), wf_put(r->left, 0u);
 	wf_put(r->seq, wf_get(c->head_seq));
 	wf_put(r->entry, ahead ? WF_AHEAD : (uint32_t)i);
 	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
@@ -125,7 +128,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	}
 leave:
 	wf_leave(t);
-	wf_flush_list(t, "isend");
+	if (wf_unlikely(wf_load(t->list_head))) wf_flush_list(t, "isend");
 	return 0;
 }
 

@@ -5,72 +5,15 @@
  *            share tells the receiver. A group's sends are done when the last request of every share is complete.
  *
  * Lane 0's ops drive all lanes. Every word of the ring and every immediate is the peer's: it is checked before it is used. */
-#include "exec.h"
-#include "lane.h"
+#include "post.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "verbs/verbs.h"
-
-#define WF_BATCH 16  /* completions in one poll, work requests in one post */
 #define WF_POLLS 4   /* batches of a queue that one call takes */
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
-
-_Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
-_Static_assert(WF_BATCH >= WF_GROUP, "a batch");
-
-static inline struct wf_verbs* wf_verbs_of(struct wf_comm* c) { return (struct wf_verbs*)(void*)c->area; }
-static inline struct ibv_qp* wf_ibv(uint64_t qp) { return (struct ibv_qp*)(uintptr_t)qp; }
-
-static int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
-	wf_raise(kind, where, err, seq, want, got);
-	wf_self->fault.lane = lane;
-	return -1;
-}
-
-static int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
-	return wf_lane_fault(WF_FAULT_PROTOCOL, lane, where, 0, seq, want, got);
-}
-
-static int wf_post_failed(uint32_t lane, const char* where, int err) { return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0); }
-
-static inline uint64_t wf_wr_id(uint32_t kind, struct wf_lane* l, uint32_t slot, uint32_t number) {
-	return (uint64_t)kind << 60 | (uint64_t)(wf_get(l->index) & 63) << 54 | (uint64_t)(wf_get(l->epoch) & 255) << 46 | (uint64_t)slot << 30 | (number & 0x3fffffff);
-}
-
-static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) { return wf_get(q->depth) - (wf_get(l->posted) - wf_get(l->completed)); }
-
-/* Numbers one work request; a signaled one gives back what was posted before it. */
-static void wf_number(struct wf_verbs* v, struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t kind, uint32_t slot, int signaled) {
-	uint32_t number = wf_get(l->posted);
-	wr->wr_id = wf_wr_id(kind, l, slot, number);
-	wf_put(l->posted, number + 1);
-	wf_put(q->silent, signaled ? 0u : wf_get(q->silent) + 1);
-	if (!signaled) return;
-	wr->send_flags |= IBV_SEND_SIGNALED;
-	wf_put(v->open[wf_get(q->device)], wf_get(v->open[wf_get(q->device)]) + 1);
-}
-
-static int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t n) {
-	struct ibv_qp* qp = wf_ibv(wf_get(q->qp));
-	struct ibv_send_wr* bad;
-	for (uint32_t i = 0; i < n; i++) wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
-	int rc = qp->context->ops.post_send(qp, wr, &bad);
-	return wf_unlikely(rc) ? wf_post_failed(wf_get(l->index), "ibv_post_send", rc) : 0;
-}
-
-/* A write from the slab's out line into the same line of the peer's ring. */
-static void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge, uint32_t line, uint32_t bytes) {
-	struct wf_verbs* v = wf_verbs_of(c);
-	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)&c->out[line], .length = bytes, .lkey = wf_get(v->lkey[wf_get(q->device)])};
-	wr->sg_list = sge, wr->num_sge = 1;
-	wr->send_flags = bytes <= wf_get(q->inline_size) ? IBV_SEND_INLINE : 0;
-	wr->wr.rdma.remote_addr = wf_get(v->peer) + line * sizeof *c->ring;
-	wr->wr.rdma.rkey = wf_get(v->peer_key[wf_get(q->peer_device)]);
-}
 
 /* Begins the group at the head of tx: how many lanes, from which on. */
 static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
@@ -134,8 +77,8 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	return 1;
 }
 
-/* Posts from tx, as far as the queues have room. */
-static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
+/* Posts groups, as far as the queues have room. */
+static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct wf_verbs* v) {
 	struct ibv_send_wr wr[WF_BATCH];
 	struct ibv_sge sge[WF_BATCH];
 	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
@@ -159,6 +102,40 @@ static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
 		if (wf_get(v->share) < wf_get(v->shares)) continue;
 		wf_put(c->tx_head, wf_get(c->tx_head) + wf_get(v->n));
 		wf_put(v->shares, 0u);
+	}
+	return 0;
+}
+
+/* Most messages: alone in their group, and one request. 0: the next is none of those, or the queue is full; 1: posted; -1: fault. */
+static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head, uint32_t left) {
+	uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]), lane = wf_get(v->rotor), next = lane + 1;
+	struct wf_req* r = &c->req[slot];
+	struct wf_qp* q = &v->qp[lane];
+	struct wf_lane* l = &c->lanes[lane];
+	uint32_t size = wf_get(r->e[0].size);
+	uint64_t seq = wf_get(r->seq);
+	if (!size || size > wf_get(v->single) || wf_get(v->shares) || !wf_room(l, q)) return 0;
+	if (left > 1 && wf_get(c->req[wf_get(c->tx[(head + 1) % WF_REQUESTS])].seq) == seq) return 0;
+	struct wf_mr* mr = wf_mr_of(wf_get(r->e[0].mr));
+	struct wf_cts_line* line = &c->ring[wf_get(r->line) % WF_LINES];
+	struct ibv_sge sge = {.addr = wf_get(r->e[0].data), .length = size, .lkey = wf_get(mr->lkey[wf_get(q->device)])};
+	struct ibv_send_wr wr; /* what a WRITE does not read stays as it is */
+	wr.sg_list = &sge, wr.num_sge = 1, wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, wr.imm_data = htonl((uint32_t)(seq & 4095) << 20);
+	wr.send_flags = size <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST ? IBV_SEND_INLINE : 0;
+	wr.wr.rdma.remote_addr = wf_get(line->addr), wr.wr.rdma.rkey = wf_get(line->rkey[wf_get(q->peer_device)]);
+	wf_put(r->next, WF_NONE), wf_put(r->frames, 1u);
+	wf_put(v->rotor, next < wf_get(c->nlanes) ? next : 0);
+	wf_put(c->tx_head, head + 1);
+	wf_number(v, l, q, &wr, WF_WR_DATA, slot, 1);
+	return wf_post(l, q, &wr, 1) < 0 ? -1 : 1;
+}
+
+/* Posts from tx, as far as the queues have room. */
+static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
+	uint32_t head, tail = wf_get(c->tx_tail);
+	while ((head = wf_get(c->tx_head)) != tail) {
+		int one = wf_single(c, v, head, tail - head);
+		if (wf_unlikely(one <= 0)) return one ? one : wf_verbs_groups(c, v);
 	}
 	return 0;
 }
@@ -223,6 +200,11 @@ static int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_
 	if (slot & WF_GROUP_DONE) return 0;
 	struct wf_req* r = &c->req[slot];
 	uint32_t n = wf_get(r->n), came = wf_get(r->cursor);
+	if (wf_likely(n == 1 && !came && !(imm & 0xfff00) && bytes <= wf_get(r->e[0].cap))) { /* all of the only message */
+		wf_put(r->e[0].size, bytes), wf_put(r->left, 0u), wf_put(r->frames, 1u);
+		wf_arrived(c, slot);
+		return 0;
+	}
 	if (!came) wf_put(r->entry, shares);
 	if (share >= shares || shares != wf_get(r->entry)) return wf_verbs_wrong(lane, seq, "share of a message", wf_get(r->entry), shares << 8 | share);
 	if (came >> share & 1) return 0;
@@ -253,13 +235,13 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	uint32_t kind = (uint32_t)(id >> 60), slot = (uint32_t)(id >> 30) % WF_REQUESTS, lane = (uint32_t)(id >> 54 & 63) % WF_LANES;
 	struct wf_lane* l = &c->lanes[lane];
 	struct wf_req* r = &c->req[slot];
-	uint32_t d = kind == WF_WR_READ ? lane % WF_DEVICES : wf_get(v->qp[lane].device);
+	uint32_t d = kind == WF_WR_READ ? lane % WF_DEVICES : wf_get(v->qp[lane].device), completed = wf_get(l->completed), left;
 	wf_put(v->open[d], wf_get(v->open[d]) - 1);
 	if (kind == WF_WR_READ) wf_put(v->reads[d], wf_get(v->reads[d]) - 1);
-	else wf_put(l->completed, wf_get(l->completed) + (((uint32_t)id + 1 - wf_get(l->completed)) & 0x3fffffff));
+	else wf_put(l->completed, completed + (((uint32_t)id + 1 - completed) & 0x3fffffff));
 	if (kind != WF_WR_DATA && kind != WF_WR_READ) return;
-	wf_put(r->frames, wf_get(r->frames) - 1);
-	if (wf_get(r->frames)) return;
+	wf_put(r->frames, left = wf_get(r->frames) - 1);
+	if (left) return;
 	if (kind == WF_WR_READ) wf_put(r->state, (uint32_t)WF_REQ_DONE);
 	for (uint32_t next; kind == WF_WR_DATA && slot != WF_NONE; slot = next) {
 		next = wf_get(c->req[slot].next);
@@ -268,12 +250,12 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 }
 
 /* Posts the lane's receives again. They have no buffers: an immediate is all they take. */
-static int wf_refill(struct wf_lane* l, struct wf_qp* q) {
+static int wf_refill(struct wf_qp* q) {
 	struct ibv_recv_wr wr[WF_BATCH], *bad;
 	struct ibv_qp* qp = wf_ibv(wf_get(q->qp));
 	for (uint32_t due; (due = wf_get(q->due)); ) {
 		uint32_t n = due < WF_BATCH ? due : WF_BATCH;
-		for (uint32_t i = 0; i < n; i++) wr[i] = (struct ibv_recv_wr){.wr_id = wf_wr_id(WF_WR_RECV, l, 0, 0), .next = i + 1 < n ? &wr[i + 1] : NULL};
+		for (uint32_t i = 0; i < n; i++) wr[i] = (struct ibv_recv_wr){.wr_id = (uint64_t)WF_WR_RECV << 60 | wf_get(q->id), .next = i + 1 < n ? &wr[i + 1] : NULL};
 		int rc = qp->context->ops.post_recv(qp, wr, &bad);
 		if (rc) return rc;
 		wf_put(q->due, due - n);
@@ -281,44 +263,50 @@ static int wf_refill(struct wf_lane* l, struct wf_qp* q) {
 	return 0;
 }
 
+static WF_COLD int wf_refill_all(struct wf_comm* c, struct wf_verbs* v) {
+	int rc = 0;
+	for (uint32_t i = 0; i < wf_get(c->nlanes) && !rc; i++)
+		if ((rc = wf_refill(&v->qp[i]))) rc = wf_post_failed(i, "ibv_post_recv", rc);
+	return rc;
+}
+
 /* Takes in what a device's queue has. What completes beside an error still counts; flushed requests are not its cause. */
-static int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d, uint32_t polls) {
+static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d, uint32_t polls) {
 	struct ibv_cq* cq = (struct ibv_cq*)(uintptr_t)wf_get(v->cq[d]);
-	struct ibv_wc wc[WF_BATCH], bad = {.status = IBV_WC_SUCCESS};
-	uint32_t refill = 0;
-	int got = WF_BATCH, rc = 0, post = 0;
-	while (got == WF_BATCH && polls--) {
+	struct ibv_wc wc[WF_BATCH], bad;
+	uint32_t failed = 0, refill = 0;
+	int got, rc = 0;
+	do {
 		got = cq->context->ops.poll_cq(cq, WF_BATCH, wc);
 		if (wf_unlikely(got < 0)) return wf_post_failed(d, "ibv_poll_cq", EIO); /* only the sign means something */
-		for (int i = 0; i < got; i++) {
-			uint32_t lane = (uint32_t)(wc[i].wr_id >> 54 & 63) % WF_LANES;
-			if (wf_unlikely(wc[i].status != IBV_WC_SUCCESS)) {
-				if (bad.status == IBV_WC_SUCCESS || (bad.status == IBV_WC_WR_FLUSH_ERR && wc[i].status != IBV_WC_WR_FLUSH_ERR)) bad = wc[i];
-				polls += polls < WF_POLLS; /* the cause may be behind */
-			} else if (wc[i].wr_id >> 60 != WF_WR_RECV) {
-				wf_completed(c, v, wc[i].wr_id);
+		for (struct ibv_wc *w = wc, *end = wc + got; w < end; w++) {
+			uint32_t lane = (uint32_t)(w->wr_id >> 54) % WF_LANES, due;
+			if (wf_unlikely(w->status != IBV_WC_SUCCESS)) {
+				if (!failed || (bad.status == IBV_WC_WR_FLUSH_ERR && w->status != IBV_WC_WR_FLUSH_ERR)) bad = *w;
+				polls += polls < WF_POLLS, failed = 1; /* the cause may be behind */
+			} else if (w->wr_id >> 60 != WF_WR_RECV) {
+				wf_completed(c, v, w->wr_id);
 			} else {
-				wf_put(v->qp[lane].due, wf_get(v->qp[lane].due) + 1);
-				refill |= 1u << lane;
-				if (wf_unlikely(!(wc[i].wc_flags & IBV_WC_WITH_IMM))) rc = wf_verbs_wrong(lane, 0, "message without immediate", 0, wc[i].byte_len);
-				else if (rc >= 0) rc = wf_share_came(c, lane, ntohl(wc[i].imm_data), wc[i].byte_len);
+				wf_put(v->qp[lane].due, due = wf_get(v->qp[lane].due) + 1);
+				refill |= due >= WF_BATCH; /* one post for many: wf_verbs_flush knows what is left */
+				if (wf_unlikely(!(w->wc_flags & IBV_WC_WITH_IMM))) rc = wf_verbs_wrong(lane, 0, "message without immediate", 0, w->byte_len);
+				else if (rc >= 0) rc = wf_share_came(c, lane, ntohl(w->imm_data), w->byte_len);
 			}
 		}
-	}
-	for (; refill && !post; refill &= refill - 1) {
-		uint32_t lane = (uint32_t)__builtin_ctz(refill);
-		if ((post = wf_refill(&c->lanes[lane], &v->qp[lane]))) rc = wf_post_failed(lane, "ibv_post_recv", post);
-	}
-	if (wf_likely(bad.status == IBV_WC_SUCCESS)) return rc;
+	} while (wf_unlikely(got == WF_BATCH) && --polls);
+	if (refill && wf_refill_all(c, v) < 0) rc = -1;
+	if (wf_likely(!failed)) return rc;
 	return wf_lane_fault(WF_FAULT_COMPLETION, (uint32_t)(bad.wr_id >> 54 & 63), "completion", (int)bad.status, 0, bad.wr_id, bad.vendor_err);
 }
+
+static WF_COLD int wf_poll_now(struct wf_comm* c, struct wf_verbs* v, uint32_t d, uint32_t polls) { return wf_poll(c, v, d, polls); }
 
 static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	uint32_t send = wf_get(c->kind) == WF_KIND_SEND;
-	for (uint32_t d = 0; d < wf_get(v->devices); d++)
-		if ((!send || wf_get(v->open[d])) && wf_get(v->cq[d]) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
-	return wf_get(c->tx_head) != wf_get(c->tx_tail) ? wf_verbs_send(c, l) : 0;
+	for (uint32_t d = 0, devices = wf_get(v->devices); d < devices; d++)
+		if (wf_get(v->cq[d]) && (!send || wf_get(v->open[d])) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
+	return wf_unlikely(wf_get(c->tx_head) != wf_get(c->tx_tail)) ? wf_verbs_send(c, l) : 0;
 }
 
 /* Writes the CTS lines of [cts_out, next_seq), a request a group. 0: all are posted, 1: some are left. */
@@ -326,24 +314,26 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_qp* q = &v->qp[0];
 	uint64_t seq = wf_get(c->cts_out), next = wf_get(c->next_seq);
-	uint32_t quarter = wf_get(q->depth) / 4;
+	uint32_t quarter = wf_get(q->depth) / 4, room, devices = wf_get(v->devices);
 	struct ibv_send_wr wr[WF_BATCH];
 	struct ibv_sge sge[WF_BATCH];
 	if (wf_get(c->kind) != WF_KIND_RECV || seq == next) return 0;
-	if (!wf_room(l, q) && wf_poll(c, v, wf_get(q->device), 1) < 0) return -1;
-	for (uint32_t n; seq < next && wf_room(l, q); wf_put(c->cts_out, seq)) {
-		for (n = 0; n < WF_BATCH && seq < next && wf_room(l, q); n++, seq++) {
-			uint32_t slot = wf_get(c->group[seq % WF_LINES]), line = wf_get(c->req[slot].line) % WF_LINES, group = wf_get(c->req[slot].n);
-			for (uint32_t i = 0; i < group; i++) {
-				struct wf_entry* e = &c->req[slot].e[i];
-				struct wf_cts_line* out = &c->out[line + i];
-				struct wf_mr* mr = wf_get(e->cap) ? wf_mr_lookup(wf_get(e->mr)) : NULL;
-				if (wf_unlikely(!mr && wf_get(e->cap))) return wf_raise(WF_FAULT_INTERNAL, "memory of a posted receive is gone", 0, seq, 0, 0);
-				wf_put(out->addr, wf_get(e->data)), wf_put(out->size, (uint64_t)wf_get(e->cap));
-				for (uint32_t d = 0; d < WF_DEVICES; d++) wf_put(out->rkey[d], mr ? wf_get(mr->rkey[d]) : 0);
+	if (wf_unlikely(next - wf_get(c->tail_seq) > wf_get(v->spare)) && wf_refill_all(c, v) < 0) return -1;
+	if (wf_unlikely(!wf_room(l, q)) && wf_poll_now(c, v, wf_get(q->device), 1) < 0) return -1;
+	for (uint32_t n; seq < next && (room = wf_room(l, q)); wf_put(c->cts_out, seq)) {
+		for (n = 0; n < WF_BATCH && seq < next && n < room; n++, seq++) {
+			uint32_t slot = wf_get(c->group[seq % WF_LINES]), i = 0;
+			struct wf_req* r = &c->req[slot];
+			uint32_t line = wf_get(r->line) % WF_LINES, group = wf_get(r->n);
+			for (struct wf_cts_line* out = &c->out[line]; i < group; i++, out++) {
+				static struct wf_mr nothing;
+				struct wf_entry* e = &r->e[i];
+				uint32_t cap = wf_get(e->cap), *key = (cap ? wf_mr_of(wf_get(e->mr)) : &nothing)->rkey;
+				wf_put(out->addr, wf_get(e->data)), wf_put(out->size, (uint64_t)cap);
+				for (uint32_t d = 0; d < devices; d++) wf_put(out->rkey[d], wf_get(key[d]));
 				wf_put(out->tag, wf_get(e->tag)), wf_put(out->n_i, group << 16 | i), wf_put(out->seq, seq);
 			}
-			wr[n] = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE};
+			wr[n].opcode = IBV_WR_RDMA_WRITE;
 			wf_line_wr(c, q, &wr[n], &sge[n], line, group * (uint32_t)sizeof *c->out);
 			wf_number(v, l, q, &wr[n], WF_WR_CTS, slot, wf_get(q->silent) + 1 >= quarter);
 		}
@@ -359,7 +349,8 @@ static const struct wf_lane_ops wf_verbs_ops = {
 int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	*v = (struct wf_verbs){.peer = p->peer, .devices = p->devices, .flushes = p->flushes, .flush_depth = p->flush_depth, .flush_always = p->flush_always,
-		.width = p->width, .stripe_min = p->stripe_min, .ar_threshold = p->ar_threshold};
+		.width = p->width, .stripe_min = p->stripe_min, .ar_threshold = p->ar_threshold, .single = p->width > 1 ? p->stripe_min : WF_SIZE_MAX, .spare = WF_LINES};
+	if (p->ar_threshold && p->ar_threshold < v->single) v->single = p->ar_threshold;
 	for (uint32_t d = 0; d < WF_DEVICES; d++) {
 		v->flush[d] = p->flush_qp[d];
 		v->lkey[d] = p->lkey[d], v->rkey[d] = p->rkey[d], v->peer_key[d] = p->peer_key[d];
@@ -367,13 +358,15 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {
 	for (uint32_t i = 0; i < p->lanes; i++) {
 		const struct wf_verbs_lane* from = &p->lane[i];
 		v->qp[i] = (struct wf_qp){.qp = from->qp, .device = from->device, .peer_device = from->peer_device, .depth = from->send_depth,
-			.inline_size = from->inline_size, .most = from->max_message ? from->max_message : WF_SIZE_MAX};
+			.inline_size = from->inline_size, .most = from->max_message ? from->max_message : WF_SIZE_MAX, .id = (uint64_t)i << 54};
+		if (v->qp[i].most < v->single) v->single = v->qp[i].most;
+		if (from->recv_depth < v->spare + WF_BATCH) v->spare = from->recv_depth > WF_BATCH ? from->recv_depth - WF_BATCH : 0;
 		v->cq[from->device] = from->cq;
 		if (wf_get(c->kind) == WF_KIND_RECV) v->qp[i].due = from->recv_depth;
 		struct wf_lane* l = &c->lanes[i];
 		memset(l, 0, sizeof *l);
 		wf_put(l->index, i);
-		int rc = wf_refill(l, &v->qp[i]);
+		int rc = wf_refill(&v->qp[i]);
 		if (rc) return rc;
 	}
 	wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
@@ -390,6 +383,6 @@ void wf_verbs_drain(struct wf_comm* c) {
 	if (!wf_get(c->nlanes)) return;
 	wf_self = &scratch;
 	for (uint32_t d = 0; d < wf_get(v->devices); d++)
-		if (wf_get(v->cq[d])) wf_poll(c, v, d, 1u << 16);
+		if (wf_get(v->cq[d])) wf_poll_now(c, v, d, 1u << 16);
 	wf_self = self;
 }

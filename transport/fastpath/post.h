@@ -1,0 +1,62 @@
+/* post.h: how the lanes of queue pairs number and post work requests, and say what failed. */
+#ifndef WEFT_POST_H
+#define WEFT_POST_H
+
+#include "exec.h"
+#include "lane.h"
+
+#include "verbs/verbs.h"
+
+#define WF_BATCH 16 /* completions in one poll, work requests in one post */
+
+_Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
+_Static_assert(WF_BATCH >= WF_GROUP, "a batch");
+
+static inline struct wf_verbs* wf_verbs_of(struct wf_comm* c) { return (struct wf_verbs*)(void*)c->area; }
+static inline struct ibv_qp* wf_ibv(uint64_t qp) { return (struct ibv_qp*)(uintptr_t)qp; }
+
+static WF_COLD int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
+	wf_raise(kind, where, err, seq, want, got);
+	wf_self->fault.lane = lane;
+	return -1;
+}
+
+static WF_COLD int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
+	return wf_lane_fault(WF_FAULT_PROTOCOL, lane, where, 0, seq, want, got);
+}
+
+static WF_COLD int wf_post_failed(uint32_t lane, const char* where, int err) { return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0); }
+
+static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) { return wf_get(q->depth) - (wf_get(l->posted) - wf_get(l->completed)); }
+
+/* Numbers one work request; a signaled one gives back what was posted before it. */
+static inline void wf_number(struct wf_verbs* v, struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t kind, uint32_t slot, int signaled) {
+	uint32_t number = wf_get(l->posted), *open = &v->open[wf_get(q->device)];
+	wr->wr_id = (uint64_t)kind << 60 | wf_get(q->id) | (uint64_t)slot << 30 | (number & 0x3fffffff);
+	wf_put(l->posted, number + 1);
+	wf_put(q->silent, signaled ? 0u : wf_get(q->silent) + 1);
+	if (!signaled) return;
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	wf_put(*open, wf_get(*open) + 1);
+}
+
+static inline int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t n) {
+	struct ibv_qp* qp = wf_ibv(wf_get(q->qp));
+	struct ibv_send_wr *bad, *last = wr + n - 1;
+	for (struct ibv_send_wr* w = wr; w < last; w++) w->next = w + 1;
+	last->next = NULL;
+	int rc = qp->context->ops.post_send(qp, wr, &bad);
+	return wf_unlikely(rc) ? wf_post_failed(wf_get(l->index), "ibv_post_send", rc) : 0;
+}
+
+/* A write from the slab's out line into the same line of the peer's ring. */
+static inline void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge, uint32_t line, uint32_t bytes) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)&c->out[line], .length = bytes, .lkey = wf_get(v->lkey[wf_get(q->device)])};
+	wr->sg_list = sge, wr->num_sge = 1;
+	wr->send_flags = bytes <= wf_get(q->inline_size) ? IBV_SEND_INLINE : 0;
+	wr->wr.rdma.remote_addr = wf_get(v->peer) + line * sizeof *c->ring;
+	wr->wr.rdma.rkey = wf_get(v->peer_key[wf_get(q->peer_device)]);
+}
+
+#endif
