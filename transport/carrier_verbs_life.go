@@ -224,7 +224,10 @@ func (v *verbsCarrier) explain(f *fault, err *rdma.Error) *rdma.Error {
 	case faultPost:
 		err = verbs.PostFailed(f.where, v.pairOf(int(f.lane)).local.Name, f.errno, q)
 	}
-	return err.On(v.dev.Name).With(v.peer)
+	if err.Dev == "" { // else the one of the comm's ports that it happened on
+		err.On(v.dev.Name)
+	}
+	return err.With(v.peer)
 }
 
 // workName says what a wr_id stands for: its upper four bits are the kind.
