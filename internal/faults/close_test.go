@@ -14,18 +14,23 @@ func TestCloseInFlight(t *testing.T) {
 		for _, how := range []string{"exit", "return", "_exit"} {
 			t.Run(fmt.Sprintf("v%d_%s", version, how), func(t *testing.T) {
 				t.Parallel()
-				const total = 64 << 20
-				c := join(start(t, "sender", version), start(t, "receiver", version), total)
-				f := traffic{size: 1 << 20, count: 64, window: 64}
-				r, s := c.receiving(f), c.sending(f)
-				_, err := s.Wait()
-				must(t, err, "sender")
-				must(t, c.tx.n.CloseSend(c.send), "closeSend")
-				must(t, c.tx.h.Exit(how, 0), "end of the sender's process")
-				arrived(t, r)
+				closeInFlight(t, start(t, "sender", version), start(t, "receiver", version), how)
 			})
 		}
 	}
+}
+
+func closeInFlight(t *testing.T, tx, rx *peer, how string) {
+	t.Helper()
+	const total = 64 << 20
+	c := join(tx, rx, total)
+	f := traffic{size: 1 << 20, count: 64, window: 64}
+	r, s := c.receiving(f), c.sending(f)
+	_, err := s.Wait()
+	must(t, err, "sender")
+	must(t, c.tx.n.CloseSend(c.send), "closeSend")
+	must(t, c.tx.h.Exit(how, 0), "end of the sender's process")
+	arrived(t, r)
 }
 
 // TestCloseBeforeTheyRead has the receiver post its receives and then do nothing
@@ -35,36 +40,41 @@ func TestCloseBeforeTheyRead(t *testing.T) {
 		for _, size := range []int64{100, 5000, 100_000} {
 			t.Run(fmt.Sprintf("%s_%d", how, size), func(t *testing.T) {
 				t.Parallel()
-				const n = 4
-				tx, rx := start(t, "sender", 12), start(t, "receiver", 12)
-				c := join(tx, rx, n*size)
-				must(t, tx.h.Fill(c.a, n*size, 3), "fill")
-				var reqs []host.Ptr
-				for i := range int64(n) {
-					q, err := rx.n.Irecv(c.recv, []host.Recv{{Data: c.b + host.Ptr(i*size), Size: size, Tag: 1, MH: c.bmh}}, "poll", 1)
-					must(t, err, "irecv")
-					reqs = append(reqs, q)
-				}
-				// One empty test lets the credits out; nothing has been sent yet.
-				if done, _, err := rx.n.Test(reqs[0], 1); err != nil || done {
-					t.Fatalf("test before any send: done %v, %v", done, err)
-				}
-				for i := range int64(n) {
-					r, err := tx.h.Call(tx.n.Data, "net.isend", host.Args{"on", tx.n.As, "comm", c.send, "data", c.a + host.Ptr(i*size), "size", size, "tag", 1, "mh", c.amh, "poll", 1})
-					must(t, err, "isend")
-					_, err = tx.n.Wait(r.Ptr("req"), 1, patience)
-					must(t, err, "send while the receiver does nothing")
-				}
-				must(t, tx.n.CloseSend(c.send), "closeSend")
-				must(t, tx.h.Exit(how, 0), "end of the sender's process")
-				for _, q := range reqs {
-					_, err := rx.n.Wait(q, 1, patience)
-					must(t, err, "receive from a sender that has left")
-				}
-				must(t, rx.h.Check(c.b, n*size, 3), "bytes of a sender that has left")
+				closeUnread(t, start(t, "sender", 12), start(t, "receiver", 12), how, size)
 			})
 		}
 	}
+}
+
+// closeUnread posts receives, has everything sent, and looks only when the sender has gone.
+func closeUnread(t *testing.T, tx, rx *peer, how string, size int64) {
+	t.Helper()
+	const n = 4
+	c := join(tx, rx, n*size)
+	must(t, tx.h.Fill(c.a, n*size, 3), "fill")
+	var reqs []host.Ptr
+	for i := range int64(n) {
+		q, err := rx.n.Irecv(c.recv, []host.Recv{{Data: c.b + host.Ptr(i*size), Size: size, Tag: 1, MH: c.bmh}}, "poll", 1)
+		must(t, err, "irecv")
+		reqs = append(reqs, q)
+	}
+	// One empty test lets the credits out; nothing has been sent yet.
+	if done, _, err := rx.n.Test(reqs[0], 1); err != nil || done {
+		t.Fatalf("test before any send: done %v, %v", done, err)
+	}
+	for i := range int64(n) {
+		r, err := tx.h.Call(tx.n.Data, "net.isend", host.Args{"on", tx.n.As, "comm", c.send, "data", c.a + host.Ptr(i*size), "size", size, "tag", 1, "mh", c.amh, "poll", 1})
+		must(t, err, "isend")
+		_, err = tx.n.Wait(r.Ptr("req"), 1, patience)
+		must(t, err, "send while the receiver does nothing")
+	}
+	must(t, tx.n.CloseSend(c.send), "closeSend")
+	must(t, tx.h.Exit(how, 0), "end of the sender's process")
+	for _, q := range reqs {
+		_, err := rx.n.Wait(q, 1, patience)
+		must(t, err, "receive from a sender that has left")
+	}
+	must(t, rx.h.Check(c.b, n*size, 3), "bytes of a sender that has left")
 }
 
 // TestAbandoned gives up connects and listens in every half-made state: after the

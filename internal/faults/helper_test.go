@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"flag"
 	"os"
 	"strconv"
 	"testing"
@@ -11,6 +12,15 @@ import (
 )
 
 const patience = 60 * time.Second
+
+// TestMain lets more tests run at once than there are CPUs: most of them wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		f.Value.Set("6")
+	}
+	os.Exit(m.Run())
+}
 
 // peer is one process with the library in it and a table bound and initialised.
 type peer struct {

@@ -28,16 +28,18 @@ func TestKilled(t *testing.T) {
 			defer wg.Done()
 			defer func() { <-slots }()
 			t.Run(fmt.Sprintf("%d_v%d_at_%v_forked_%v_sends_%v", i, version, at, forked, victimSends), func(t *testing.T) {
-				kill(t, version, at, forked, victimSends)
+				begin := func(name string, env ...string) *peer { return start(t, name, version, env...) }
+				kill(t, begin, at, forked, victimSends)
 			})
 		}()
 	}
 	wg.Wait()
 }
 
-func kill(t *testing.T, version int, at time.Duration, forked, victimSends bool) {
+// kill has begin start a victim, a survivor and a third process.
+func kill(t *testing.T, begin func(name string, env ...string) *peer, at time.Duration, forked, victimSends bool) {
 	env := []string{"WEFT_TIMEOUT=2", "WEFT_CONNECT_TIMEOUT=5", "WEFT_ACCEPT_TIMEOUT=5"}
-	victim, other := start(t, "victim", version, env...), start(t, "survivor", version, env...)
+	victim, other := begin("victim", env...), begin("survivor", env...)
 	var child *host.ChildResult
 	if forked {
 		var err error
@@ -59,11 +61,11 @@ func kill(t *testing.T, version int, at time.Duration, forked, victimSends bool)
 	if err == nil {
 		t.Fatal("no error reached the survivor")
 	}
-	if c := host.Code(err); c != host.HostError && c != host.RemoteError && !(c == host.SystemError && version < 6) {
+	if c := host.Code(err); c != host.HostError && c != host.RemoteError && !(c == host.SystemError && other.n.Version < 6) {
 		t.Errorf("the survivor got %v", err)
 	}
 	// It is well: it serves others.
-	third := start(t, "third", version, env...)
+	third := begin("third", env...)
 	join(third, other, 16384).move(traffic{size: 4096, count: 3, window: 2})
 	if err := other.h.Close(); err != nil {
 		t.Errorf("end of the survivor: %v", err)

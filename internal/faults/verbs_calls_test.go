@@ -15,6 +15,7 @@ import (
 // comm goes over TCP or does without; a line names the call, the device, what the
 // errno is and what helps; nothing hangs, nothing is left, and the next connection runs over RDMA.
 func TestEveryVerbsCallFails(t *testing.T) {
+	t.Parallel()
 	for _, side := range []string{"simA", "simB"} {
 		for _, errno := range []string{"ENOMEM", "EIO"} {
 			t.Run(side+"_"+errno, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // TestEveryVerbsCallFailsAtInit makes every call fail that opening the devices needs:
 // init succeeds, says what is missing, and connections work, over TCP if they must.
 func TestEveryVerbsCallFailsAtInit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		call  string
 		loses bool     // the device cannot be used without it

@@ -53,6 +53,16 @@ static void c_cloexec(struct req* q) {
   free(t.s);
 }
 
+static void c_fddup(struct req* q) {
+  const int fd = fcntl((int)num(q, "fd", -1), F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) fail(q, "usage", "dup: %s", strerror(errno));
+  else out_num(q, "fd", fd);
+}
+
+static void c_fdclose(struct req* q) {
+  if (close((int)num(q, "fd", -1)) != 0) fail(q, "usage", "close: %s", strerror(errno));
+}
+
 static int64_t status_field(const char* name) {
   char line[256];
   int64_t v = -1;
@@ -241,4 +251,4 @@ const struct command proc_commands[] = {
     {"proc.rlimit", c_rlimit}, {"proc.pin", c_pin},       {"proc.sleep", c_sleep},
     {"proc.burn", c_burn},     {"proc.fork", c_fork},     {"proc.reap", c_reap},
     {"sig.install", c_install}, {"sig.count", c_count},  
-    {"fd.cloexec", c_cloexec}, {NULL, NULL}};
+    {"fd.cloexec", c_cloexec}, {"fd.dup", c_fddup}, {"fd.close", c_fdclose}, {NULL, NULL}};
