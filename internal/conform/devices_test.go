@@ -6,14 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/internal/build"
 	"weft/internal/host"
 	"weft/internal/simverbs"
 )
 
-// bound is a process with a table of the library initialised.
-func bound(t *testing.T, version int, env ...string) *host.Net {
+// loaded is a process with a table of the library.
+func loaded(t *testing.T, version int, env ...string) (*host.Net, *host.Host) {
 	t.Helper()
 	lib, err := build.Library()
 	if err != nil {
@@ -36,6 +37,13 @@ func bound(t *testing.T, version int, env ...string) *host.Net {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return n, h
+}
+
+// bound is such a process after init.
+func bound(t *testing.T, version int, env ...string) *host.Net {
+	t.Helper()
+	n, _ := loaded(t, version, env...)
 	if err := n.Init(); err != nil {
 		t.Fatal(err)
 	}
@@ -169,9 +177,9 @@ func TestDeviceNetworkingIsDeclined(t *testing.T) {
 				t.Fatal(err)
 			}
 			var send, recv host.Ptr
-			for tries := 0; send == 0 || recv == 0; tries++ {
-				if tries > 1_000_000 {
-					t.Fatal("no connection")
+			for end := time.Now().Add(time.Minute); send == 0 || recv == 0; {
+				if time.Now().After(end) {
+					t.Fatal("no connection within a minute")
 				}
 				for _, side := range []struct {
 					slot string
@@ -195,6 +203,106 @@ func TestDeviceNetworkingIsDeclined(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
+			}
+		})
+	}
+}
+
+// joined is what n's host logs of the two ends of a connection with itself.
+func joined(t *testing.T, n *host.Net, h *host.Host, connect ...any) (sends, receives string) {
+	t.Helper()
+	handle, lc, err := n.Listen(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var send, recv host.Ptr
+	for end := time.Now().Add(time.Minute); send == 0 || recv == 0; {
+		if time.Now().After(end) {
+			t.Fatal("no connection within a minute")
+		}
+		if send == 0 {
+			r, err := n.Table.Call(n.Setup, "connect", append(host.Args{"ctx", n.Ctx, "dev", 0, "handle", handle}, connect...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			send = r.Ptr("comm")
+		}
+		if recv == 0 {
+			if recv, err = n.Accept(lc); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, err := range []error{n.CloseSend(send), n.CloseRecv(recv), n.CloseListen(lc)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, l := range h.Logs() {
+		switch {
+		case strings.Contains(l.Text, " -> ") && strings.Contains(l.Text, " over "):
+			sends = l.Text
+		case strings.Contains(l.Text, " <- ") && strings.Contains(l.Text, " over "):
+			receives = l.Text
+		}
+	}
+	return sends, receives
+}
+
+// TestTrafficClassOfEveryRelease gives a class as each table lets a host do it:
+// not at all up to v9, with a connection in v10, with a communicator from v11 on.
+// The TOS in the line of a TCP connection was asked back from the kernel.
+func TestTrafficClassOfEveryRelease(t *testing.T) {
+	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
+		t.Skip("TestLibrary shows what this condition changes")
+	}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := simverbs.World{Name: fmt.Sprintf("class-%d", os.Getpid()), Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.101.0.1/24"}}}}
+	env, err := w.Env(dist, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, c := range []struct {
+		version        int
+		init, connect  host.Args
+		more           string // of the environment
+		rdma, receiver string
+		tos            string
+	}{
+		{9, nil, nil, "", "SL 0, TC 0,", "SL 0, TC 0,", "TOS 0"},
+		{10, nil, host.Args{"class", 104}, "", "SL 0, TC 104,", "SL 0, TC 104,", "TOS 104"},
+		{10, nil, host.Args{"config", 0}, "", "SL 0, TC 0,", "SL 0, TC 0,", "TOS 0"},
+		{11, host.Args{"class", 8}, nil, "", "SL 8, TC 8,", "SL 8, TC 8,", "TOS 8"},
+		{12, host.Args{"class", 96}, nil, "", "SL 0, TC 96,", "SL 0, TC 96,", "TOS 96"},
+		{12, host.Args{"class", 96}, nil, "NCCL_IB_FIFO_TC=16", "SL 0, TC 96,", "SL 0, TC 16,", "TOS 96"},
+		{12, host.Args{"class", 96}, nil, "NCCL_IB_TC=32", "SL 0, TC 32,", "SL 0, TC 32,", "TOS 96"},
+		{12, host.Args{"class", 96}, nil, "NCCL_IB_SL=3", "SL 3, TC 96,", "SL 3, TC 96,", "TOS 96"},
+		{12, host.Args{"class", 96}, nil, "NCCL_SOCKET_TOS_CONFIG=40", "SL 0, TC 96,", "SL 0, TC 96,", "TOS 40"},
+	} {
+		t.Run(fmt.Sprintf("v%d %v %v %s", c.version, c.init, c.connect, c.more), func(t *testing.T) {
+			n, h := loaded(t, c.version, append(env, c.more)...)
+			if err := n.Init(c.init...); err != nil {
+				t.Fatal(err)
+			}
+			sends, receives := joined(t, n, h, c.connect...)
+			if !strings.Contains(sends, " over sim0") || !strings.Contains(sends, c.rdma) || !strings.Contains(receives, c.receiver) {
+				t.Errorf("by RDMA:\n%s\n%s\nwant %s and %s", sends, receives, c.rdma, c.receiver)
+			}
+			n, h = loaded(t, c.version, "NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME==lo", c.more)
+			if err := n.Init(c.init...); err != nil {
+				t.Fatal(err)
+			}
+			sends, _ = joined(t, n, h, c.connect...)
+			if !strings.Contains(sends, " over tcp") || !strings.HasSuffix(sends, c.tos) {
+				t.Errorf("by TCP:\n%s\nwant %s", sends, c.tos)
 			}
 		})
 	}
