@@ -91,6 +91,13 @@ type NetCloseListenArgs struct {
 	ListenComm uintptr
 }
 
+// NetMakeVDeviceArgs are the arguments of net.makeVDevice.
+type NetMakeVDeviceArgs struct {
+	Asked int32
+	D     *int32
+	Props *NetVDeviceProps
+}
+
 // NetFinalizeArgs are the arguments of net.finalize.
 type NetFinalizeArgs struct {
 	Ctx uintptr
@@ -116,6 +123,7 @@ type Net interface {
 	CloseSend(*NetCloseSendArgs) error
 	CloseRecv(*NetCloseRecvArgs) error
 	CloseListen(*NetCloseListenArgs) error
+	MakeVDevice(*NetMakeVDeviceArgs) error
 	Finalize(*NetFinalizeArgs) error
 	SetNetAttr(*NetSetNetAttrArgs) error
 }
@@ -183,6 +191,11 @@ func (NetDefaults) CloseRecv(*NetCloseRecvArgs) error {
 // CloseListen is not supported.
 func (NetDefaults) CloseListen(*NetCloseListenArgs) error {
 	return unsupported("closeListen")
+}
+
+// MakeVDevice is not supported.
+func (NetDefaults) MakeVDevice(*NetMakeVDeviceArgs) error {
+	return unsupported("makeVDevice")
 }
 
 // Finalize is not supported.

@@ -242,5 +242,5 @@ const ncclCollNet_v10_t ncclCollNetPlugin_v10 = {
   .test = collnet_v10_test,
   .closeColl = collnet_v10_closeColl,
   .closeListen = collnet_v10_closeListen,
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
 };

@@ -253,6 +253,6 @@ const ncclCollNet_v11_t ncclCollNetPlugin_v11 = {
   .test = collnet_v11_test,
   .closeColl = collnet_v11_closeColl,
   .closeListen = collnet_v11_closeListen,
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
   .finalize = collnet_v11_finalize,
 };

@@ -224,6 +224,6 @@ const ncclCollNet_v12_t ncclCollNetPlugin_v12 = {
   .test = collnet_v12_test,
   .closeColl = collnet_v12_closeColl,
   .closeListen = collnet_v12_closeListen,
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
   .finalize = collnet_v12_finalize,
 };

@@ -242,5 +242,5 @@ const ncclCollNet_v9_t ncclCollNetPlugin_v9 = {
   .test = collnet_v9_test,
   .closeColl = collnet_v9_closeColl,
   .closeListen = collnet_v9_closeListen,
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
 };

@@ -134,6 +134,13 @@ static void lower_ncclNetProperties_v10(ncclNetProperties_v10_t* to, const ncclN
   to->maxCollBytes = from->maxCollBytes;
 }
 
+static void lift_ncclNetVDeviceProps_v10(ncclNetVDeviceProps_cur_t* to, const ncclNetVDeviceProps_v10_t* from) {
+  memset(to, 0, sizeof *to);
+  to->ndevs = from->ndevs;
+  for (int i = 0; i < 4; i++) to->devs[i] = from->devs[i];
+  if (to->ndevs > 4) to->ndevs = 4;
+}
+
 static ncclResult_t net_v10_init(ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
@@ -229,6 +236,17 @@ static ncclResult_t net_v10_closeListen(void* listenComm) {
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t net_v10_makeVDevice(int* d, ncclNetVDeviceProps_v10_t* props) {
+  int rc = weft_forked();
+  if (rc) return (ncclResult_t)rc;
+  ncclNetVDeviceProps_cur_t props_cur, *props_ptr = NULL;
+  if (props) {
+    lift_ncclNetVDeviceProps_v10(&props_cur, props);
+    props_ptr = &props_cur;
+  }
+  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, props_ptr);
+}
+
 extern const ncclNet_v10_t ncclNetPlugin_v10;
 const ncclNet_v10_t ncclNetPlugin_v10 = {
   .name = "weft",
@@ -250,5 +268,5 @@ const ncclNet_v10_t ncclNetPlugin_v10 = {
   .closeListen = net_v10_closeListen,
   .getDeviceMr = NULL, /* only device code needs it, and our devices are host devices */
   .irecvConsumed = NULL, /* NCCL would call it once per message; a host device has nothing to hear */
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = net_v10_makeVDevice,
 };

@@ -163,6 +163,13 @@ static void lower_ncclNetProperties_v11(ncclNetProperties_v11_t* to, const ncclN
   to->maxMultiRequestSize = from->maxMultiRequestSize;
 }
 
+static void lift_ncclNetVDeviceProps_v11(ncclNetVDeviceProps_cur_t* to, const ncclNetVDeviceProps_v11_t* from) {
+  memset(to, 0, sizeof *to);
+  to->ndevs = from->ndevs;
+  for (int i = 0; i < 4; i++) to->devs[i] = from->devs[i];
+  if (to->ndevs > 4) to->ndevs = 4;
+}
+
 static ncclResult_t net_v11_init(void** ctx, uint64_t commId, ncclNetCommConfig_v11_t* config, ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
@@ -258,6 +265,17 @@ static ncclResult_t net_v11_closeListen(void* listenComm) {
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t net_v11_makeVDevice(int* d, ncclNetVDeviceProps_v11_t* props) {
+  int rc = weft_forked();
+  if (rc) return (ncclResult_t)rc;
+  ncclNetVDeviceProps_cur_t props_cur, *props_ptr = NULL;
+  if (props) {
+    lift_ncclNetVDeviceProps_v11(&props_cur, props);
+    props_ptr = &props_cur;
+  }
+  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, props_ptr);
+}
+
 static ncclResult_t net_v11_finalize(void* ctx) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
@@ -291,7 +309,7 @@ const ncclNet_v11_t ncclNetPlugin_v11 = {
   .closeListen = net_v11_closeListen,
   .getDeviceMr = NULL, /* only device code needs it, and our devices are host devices */
   .irecvConsumed = NULL, /* NCCL would call it once per message; a host device has nothing to hear */
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = net_v11_makeVDevice,
   .finalize = net_v11_finalize,
   .setNetAttr = net_v11_setNetAttr,
 };

@@ -229,6 +229,12 @@ static ncclResult_t net_v12_closeListen(void* listenComm) {
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t net_v12_makeVDevice(int* d, ncclNetVDeviceProps_v12_t* props) {
+  int rc = weft_forked();
+  if (rc) return (ncclResult_t)rc;
+  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, (ncclNetVDeviceProps_cur_t*)props);
+}
+
 static ncclResult_t net_v12_finalize(void* ctx) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
@@ -262,7 +268,7 @@ const ncclNet_v12_t ncclNetPlugin_v12 = {
   .closeListen = net_v12_closeListen,
   .getDeviceMr = NULL, /* only device code needs it, and our devices are host devices */
   .irecvConsumed = NULL, /* NCCL would call it once per message; a host device has nothing to hear */
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = net_v12_makeVDevice,
   .finalize = net_v12_finalize,
   .setNetAttr = net_v12_setNetAttr,
 };

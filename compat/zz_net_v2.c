@@ -106,7 +106,7 @@ static ncclResult_t net_v2_isend(void* sendComm, void* data, int size, void* mha
 }
 
 static ncclResult_t net_v2_irecv(void* recvComm, void* data, int size, void* mhandle, void** request) {
-#line 71 "gen/rules/net.rules"
+#line 72 "gen/rules/net.rules"
   *request = NULL;
 #line 112 "zz_net_v2.c"
   void* data_one[1] = {data};

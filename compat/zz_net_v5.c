@@ -95,7 +95,7 @@ static ncclResult_t net_v5_getProperties(int dev, ncclNetProperties_v6_t* props)
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 74 "gen/rules/net.rules"
+#line 75 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 101 "zz_net_v5.c"
   lower_ncclNetProperties_v6(props, &props_cur);
@@ -139,7 +139,7 @@ static ncclResult_t net_v5_isend(void* sendComm, void* data, int size, int tag, 
 }
 
 static ncclResult_t net_v5_irecv(void* recvComm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
-#line 71 "gen/rules/net.rules"
+#line 72 "gen/rules/net.rules"
   *request = NULL;
 #line 145 "zz_net_v5.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8");

@@ -170,7 +170,7 @@ static ncclResult_t net_v8_isend(void* sendComm, void* data, int size, int tag, 
 }
 
 static ncclResult_t net_v8_irecv(void* recvComm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
-#line 71 "gen/rules/net.rules"
+#line 72 "gen/rules/net.rules"
   *request = NULL;
 #line 176 "zz_net_v8.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8");

@@ -130,6 +130,13 @@ static void lower_ncclNetProperties_v9(ncclNetProperties_v9_t* to, const ncclNet
   to->maxCollBytes = from->maxCollBytes;
 }
 
+static void lift_ncclNetVDeviceProps_v9(ncclNetVDeviceProps_cur_t* to, const ncclNetVDeviceProps_v9_t* from) {
+  memset(to, 0, sizeof *to);
+  to->ndevs = from->ndevs;
+  for (int i = 0; i < 4; i++) to->devs[i] = from->devs[i];
+  if (to->ndevs > 4) to->ndevs = 4;
+}
+
 static ncclResult_t net_v9_init(ncclDebugLogger_t logFunction) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
@@ -225,6 +232,17 @@ static ncclResult_t net_v9_closeListen(void* listenComm) {
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t net_v9_makeVDevice(int* d, ncclNetVDeviceProps_v9_t* props) {
+  int rc = weft_forked();
+  if (rc) return (ncclResult_t)rc;
+  ncclNetVDeviceProps_cur_t props_cur, *props_ptr = NULL;
+  if (props) {
+    lift_ncclNetVDeviceProps_v9(&props_cur, props);
+    props_ptr = &props_cur;
+  }
+  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, props_ptr);
+}
+
 extern const ncclNet_v9_t ncclNetPlugin_v9;
 const ncclNet_v9_t ncclNetPlugin_v9 = {
   .name = "weft",
@@ -246,5 +264,5 @@ const ncclNet_v9_t ncclNetPlugin_v9 = {
   .closeListen = net_v9_closeListen,
   .getDeviceMr = NULL, /* only device code needs it, and our devices are host devices */
   .irecvConsumed = NULL, /* NCCL would call it once per message; a host device has nothing to hear */
-  .makeVDevice = NULL, /* devices are not fused yet; NCCL then fuses none */
+  .makeVDevice = net_v9_makeVDevice,
 };

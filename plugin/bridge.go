@@ -35,6 +35,9 @@ func (b bridge) Listener(handle uintptr) (listener, error) {
 	return bridgeListener{l}, nil
 }
 
+func (b bridge) Fuse(members []int) (*transport.Device, error) { return b.core.Fuse(members) }
+func (b bridge) Unfuse() bool                                  { return b.core.Unfuse() }
+
 // Comm finds a comm of the given side; memory calls do not tell which.
 func (b bridge) Comm(handle uintptr, s side) (comm, error) {
 	switch s {

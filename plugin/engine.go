@@ -1,6 +1,9 @@
 package plugin
 
-import "weft/transport/rdma"
+import (
+	"weft/transport"
+	"weft/transport/rdma"
+)
 
 // engine is what the plugin needs of the transport; bridge.go fits the real
 // one to it, tests bring their own.
@@ -8,6 +11,8 @@ type engine interface {
 	Context(o contextOptions) netContext
 	Comm(handle uintptr, side side) (comm, error)
 	Listener(handle uintptr) (listener, error)
+	Fuse(members []int) (*transport.Device, error)
+	Unfuse() bool // forgets fused devices, unless they are in use
 }
 
 // contextOptions describe one use of the transport: a communicator, or all of

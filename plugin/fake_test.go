@@ -9,6 +9,7 @@ import (
 
 	"weft/abi"
 	"weft/internal/knob"
+	"weft/transport"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -97,6 +98,8 @@ type fakeEngine struct {
 	contexts  []*fakeContext // protected by mu while inits run at once
 	comms     map[uintptr]*fakeComm
 	listeners map[uintptr]*fakeListener
+	fused     int
+	err       error // what Fuse answers
 }
 
 type fakeContext struct {
@@ -124,6 +127,19 @@ func (e *fakeEngine) Comm(handle uintptr, s side) (comm, error) {
 	}
 	return nil, rdma.Errorf(rdma.Misuse, "comm", "%#x is no comm", handle)
 }
+
+// Fuse makes a device without a transport behind it.
+func (e *fakeEngine) Fuse(members []int) (*transport.Device, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	d := &transport.Device{}
+	d.Index, d.Name, d.PCIPath = 2+e.fused, fmt.Sprint("fused", members), "/sys/devices/pci0000:00/0000:00:1f.6"
+	e.fused++
+	return d, nil
+}
+
+func (e *fakeEngine) Unfuse() bool { e.fused = 0; return true }
 
 func (e *fakeEngine) Listener(handle uintptr) (listener, error) {
 	if l := e.listeners[handle]; l != nil {

@@ -17,8 +17,9 @@ func (p *process) Devices(a *abi.NetDevicesArgs) error {
 	if _, err := p.current("devices"); err != nil {
 		return err
 	}
-	p.state.RLock()
-	defer p.state.RUnlock()
+	p.state.Lock()
+	defer p.state.Unlock()
+	p.startOver()
 	*a.Ndev = int32(len(p.state.devs))
 	return nil
 }

@@ -31,9 +31,12 @@ type process struct {
 	opening sync.Mutex
 	state   struct {
 		sync.RWMutex
-		open  engine          // protected; nil before the first successful init
-		knobs *knob.Values    // protected
-		devs  []deviceStrings // protected
+		open    engine           // protected; nil before the first successful init
+		knobs   *knob.Values     // protected
+		devs    []deviceStrings  // protected
+		found   int              // protected; how many of devs the host did not make
+		strings map[string]*byte // protected; C's copies
+		anew    bool             // protected; an init has succeeded since devices were counted or fused
 	}
 }
 
@@ -109,6 +112,9 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	if e, err := p.current("init"); err == nil {
+		p.state.Lock()
+		defer p.state.Unlock()
+		p.state.anew = true
 		return e, nil
 	}
 	debug, _ := p.host.Getenv("NCCL_DEBUG")
@@ -135,16 +141,14 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 		}
 		return nil, err
 	}
-	devs := make([]deviceStrings, len(devices))
-	for i, d := range devices {
-		devs[i] = deviceStrings{Device: d, name: p.host.CString(d.Name)}
-		if d.PCIPath != "" {
-			devs[i].path = p.host.CString(d.PCIPath)
-		}
-	}
 	p.state.Lock()
 	defer p.state.Unlock()
-	p.state.open, p.state.knobs, p.state.devs = e, knobs, devs
+	p.state.strings = map[string]*byte{}
+	devs := make([]deviceStrings, len(devices))
+	for i, d := range devices {
+		devs[i] = p.describe(d)
+	}
+	p.state.open, p.state.knobs, p.state.devs, p.state.found = e, knobs, devs, len(devs)
 	return e, nil
 }
 

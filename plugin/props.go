@@ -34,7 +34,7 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 		MaxRecvs:         int32(d.MaxRecvs),
 		NetDeviceType:    abi.NCCL_NET_DEVICE_HOST,
 		NetDeviceVersion: abi.NCCL_NET_DEVICE_INVALID_VERSION, // what a host device has for a version
-		VProps:           abi.NetVDeviceProps{Ndevs: 1},
+		VProps:           vprops(d.Members()),
 		MaxP2pBytes:      rdma.MaxBytes,
 		MaxCollBytes:     rdma.MaxBytes,
 
@@ -42,8 +42,15 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 		RailId:              d.RailID,
 		PlaneId:             d.PlaneID,
 	}
-	a.Props.VProps.Devs[0] = a.Dev
 	return nil
+}
+
+func vprops(members []int) (v abi.NetVDeviceProps) {
+	for i, m := range members {
+		v.Devs[i] = int32(m)
+	}
+	v.Ndevs = int32(len(members))
+	return v
 }
 
 // global reports whether memory registered on one connection of a device is

@@ -174,6 +174,19 @@ func weft_net_closeListen(listenComm C.uintptr_t) (rc C.int) {
 	return C.int(done("closeListen", netImpl().CloseListen(&a)))
 }
 
+// weft_net_makeVDevice is net.makeVDevice for C.
+//
+//export weft_net_makeVDevice
+func weft_net_makeVDevice(asked C.int, d *C.int, props *C.ncclNetVDeviceProps_cur_t) (rc C.int) {
+	defer func() {
+		if r := recover(); r != nil {
+			rc = C.int(recovered("makeVDevice", r))
+		}
+	}()
+	a := abi.NetMakeVDeviceArgs{Asked: int32(asked), D: (*int32)(unsafe.Pointer(d)), Props: (*abi.NetVDeviceProps)(unsafe.Pointer(props))}
+	return C.int(done("makeVDevice", netImpl().MakeVDevice(&a)))
+}
+
 // weft_net_finalize is net.finalize for C.
 //
 //export weft_net_finalize

@@ -35,6 +35,7 @@ int weft_net_deregMr(uintptr_t comm, uintptr_t mhandle);
 int weft_net_closeSend(uintptr_t sendComm);
 int weft_net_closeRecv(uintptr_t recvComm);
 int weft_net_closeListen(uintptr_t listenComm);
+int weft_net_makeVDevice(int asked, int* d, ncclNetVDeviceProps_cur_t* props);
 int weft_net_finalize(uintptr_t ctx);
 int weft_net_setNetAttr(uintptr_t ctx, ncclNetAttr_cur_t* netAttr);
 int weft_coll_init(int abi, uintptr_t* ctx, uint64_t commId, uintptr_t logFunction);

@@ -110,7 +110,7 @@ func interleave(all []choice, asked, peerAsked []uint16) (out []choice) {
 // route lists the pairs for a comm from dev to the peer's devices peerAsked.
 func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad map[[2]uint16]bool) []verbsPair {
 	var local, peer []port
-	for _, d := range c.Devices() {
+	for _, d := range c.cfg.Devices {
 		if d.Verbs != nil && d.Verbs.Down() == "" {
 			local = append(local, port{uint16(d.Index), d.SpeedMbps, d.Verbs.GIDs()})
 		}
@@ -126,7 +126,7 @@ func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad
 		peer = append(peer, p)
 	}
 	var out []verbsPair
-	for _, p := range chooseRoute(local, peer, []uint16{uint16(dev.Index)}, peerAsked, bad) {
+	for _, p := range chooseRoute(local, peer, dev.indices(), peerAsked, bad) {
 		out = append(out, verbsPair{local: c.port(p.local.index), gid: p.gid, localIndex: p.local.index,
 			peerIndex: p.peer.index, peerGID: p.peerGID, reach: p.reach})
 	}
@@ -135,9 +135,8 @@ func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad
 
 // port is the port behind an index of this host's inventory; nil: none.
 func (c *Core) port(index uint16) *verbs.Device {
-	all := c.Devices()
-	if int(index) >= len(all) {
+	if int(index) >= len(c.cfg.Devices) {
 		return nil
 	}
-	return all[index].Verbs
+	return c.cfg.Devices[index].Verbs
 }

@@ -162,7 +162,7 @@ func (k *connector) timeUp(limit time.Duration) {
 func (k *connector) run(ctx context.Context) {
 	defer rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
-	ways := paths(k.dev.TCP, &k.handle)
+	ways := waysFrom(k.dev, &k.handle)
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
 	for n := 1; ; n++ {

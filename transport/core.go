@@ -3,6 +3,7 @@ package transport
 import (
 	"crypto/rand"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,10 @@ type Core struct {
 	inbound struct {
 		sync.Mutex
 		byNonce map[wire.Nonce]*inbound // protected; comms that the passive side is setting up
+	}
+	fused struct {
+		sync.RWMutex
+		all []*Device // protected; devices that the host made of others
 	}
 	contexts struct {
 		sync.Mutex
@@ -103,19 +108,24 @@ func (c *Core) Close() {
 	c.rendezvous.closeAll()
 }
 
-// Devices answers the devices in NCCL's order.
-func (c *Core) Devices() []*Device { return c.cfg.Devices }
+// Devices answers the devices in NCCL's order, fused ones at the end.
+func (c *Core) Devices() []*Device {
+	c.fused.RLock()
+	defer c.fused.RUnlock()
+	return slices.Concat(c.cfg.Devices, c.fused.all)
+}
 
 func (c *Core) device(op string, dev int) (*Device, error) {
-	if dev < 0 || dev >= len(c.cfg.Devices) {
-		return nil, rdma.Errorf(rdma.Misuse, op, "device %d of %d", dev, len(c.cfg.Devices))
+	all := c.Devices()
+	if dev < 0 || dev >= len(all) {
+		return nil, rdma.Errorf(rdma.Misuse, op, "device %d of %d", dev, len(all))
 	}
-	return c.cfg.Devices[dev], nil
+	return all[dev], nil
 }
 
 // hello is what this process says of itself on a connection of dev.
 func (c *Core) hello(dev *Device) wire.Hello {
-	return wire.Hello{Speaks: wire.Version, Device: uint16(dev.Index), PID: c.pid,
+	return wire.Hello{Speaks: wire.Version, Device: dev.indices()[0], PID: c.pid,
 		Process: c.process, Host: c.host, Build: c.cfg.Build, Name: dev.Name}
 }
 

@@ -15,7 +15,8 @@ type Device struct {
 	TCP   *tcp.Device   // carries rendezvous and control connections, and data when verbs cannot; never nil
 	Verbs *verbs.Device // nil: an interface that only TCP runs on
 
-	ports ports // that carry its comms
+	members []*Device // that it is made of; nil: only itself
+	ports   ports     // that carry its comms
 }
 
 // Devices makes the host's list: the RDMA devices if there are any, else the

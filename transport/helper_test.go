@@ -34,6 +34,7 @@ type process struct {
 	*Core
 	log *rdma.Recorder
 	ctx *Context
+	dev int // that listen and connect use
 }
 
 // start plays a process: a core of its own.
@@ -59,7 +60,7 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 func (p *process) listen(t testing.TB, size int) (*Listener, []byte) {
 	t.Helper()
 	h := make([]byte, size)
-	l, err := p.ctx.Listen(0, h)
+	l, err := p.ctx.Listen(p.dev, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ var errStill = errors.New("still pending at the test's limit")
 // connect polls until the connect ends.
 func (p *process) connect(handle []byte) (*Comm, error) {
 	for end := time.Now().Add(testLimit); time.Now().Before(end); time.Sleep(50 * time.Microsecond) {
-		if c, err := p.ctx.Connect(0, -1, handle); c != nil || err != nil {
+		if c, err := p.ctx.Connect(p.dev, -1, handle); c != nil || err != nil {
 			return c, err
 		}
 	}

@@ -35,6 +35,7 @@ var effects = []struct {
 	{"NCCL_SOCKET_TOS_CONFIG", "0x68", seeTOS, "0 0 0 0", "104 104 104 104"},
 	{"NCCL_IB_QPS_PER_CONNECTION", "3", seeLanes, "1 lane", "3 lanes"},
 	{"NCCL_IB_SPLIT_DATA_ON_QPS", "1", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeSplit), "1 of 4 lanes", "4 of 4 lanes"},
+	{"NCCL_IB_MERGE_NICS", "0", seeFusion, "3 devices", "2 devices"},
 	{"NCCL_IB_WARN_RAIL_LOCAL", "1", seeRails, "", "simA (rail -1) here and simB (rail -1) there"},
 	{"NCCL_GDR_FLUSH_DISABLE", "1", seeFlush(rdma.MemCUDA), "reads back", "does nothing"},
 	{"WEFT_FLUSH", "always", seeFlush(rdma.MemHost), "does nothing", "reads back"},
@@ -166,6 +167,12 @@ func seeSplit(t *testing.T, env map[string]string) string {
 		}
 	}
 	return fmt.Sprintf("%d of %d lanes", used, len(before))
+}
+
+func seeFusion(t *testing.T, env map[string]string) string {
+	p := start(t, env, loopbacks(1, 2)...)
+	_, _ = p.Fuse([]int{0, 1})
+	return fmt.Sprint(len(p.Devices()), " devices")
 }
 
 func seeRails(t *testing.T, env map[string]string) string {

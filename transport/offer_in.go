@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -58,6 +59,9 @@ func (h *handshake) last(in *inbound) error {
 		var mine ends
 		if v, mine, err = h.accepts(in, &m); err != nil {
 			answer.Reason = err.Error()
+			if e := (*pairError)(nil); errors.As(err, &e) {
+				answer.Lane = uint8(slices.IndexFunc(m.Lanes, func(l wire.QPEnd) bool { return l.Peer == e.pair.localIndex && l.Device == e.pair.peerIndex }))
+			}
 			h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: RDMA refused: %v", h.listener.dev.Name, in.peer, err)
 		} else {
 			answer.Shared, answer.Keys, answer.Lanes = mine.shared, mine.keys, mine.lanes
@@ -101,7 +105,7 @@ func (h *handshake) pairs(lanes []wire.QPEnd) (pairs []verbsPair, at []int, err 
 		if n < 0 {
 			p, err := h.pair(e)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, &pairError{&verbsPair{localIndex: e.Peer, peerIndex: e.Device}, err}
 			}
 			n, pairs = len(pairs), append(pairs, p)
 		}

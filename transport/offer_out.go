@@ -18,7 +18,7 @@ import (
 // offer tries to have the comm carried by RDMA: over a few routes, each made,
 // connected and proven. nil without an error means TCP, and a line says why if
 // both sides have RDMA. An error is one of the comm's first stream.
-func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello) (*verbsCarrier, error) {
+func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello, asked []uint16) (*verbsCarrier, error) {
 	if k.dev.Verbs == nil {
 		return nil, nil
 	}
@@ -29,7 +29,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", p.local.Name, p.peerIndex, p.reach, err))
 	}
 	for tries := 0; tries < routesTried; {
-		pairs := k.core.route(k.dev, s.devices, []uint16{peer.Device}, bad)
+		pairs := k.core.route(k.dev, s.devices, asked, bad)
 		if len(pairs) == 0 {
 			break
 		}
@@ -47,18 +47,21 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		began := time.Now()
 		v, err := k.try(ctx, w, endName(peer, w.conn), pairs)
 		if err == nil {
+			if len(tried) > 0 {
+				k.ctx.opts.Log.Info(rdma.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
+			}
 			k.sayRails(endName(peer, w.conn), pairs, s.devices)
 			return v, nil
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			return nil, lost.error
 		}
-		blame := pairs[len(pairs)-1:] // whatever the reason, a shorter route comes next
+		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*pairError)(nil); errors.As(err, &e) {
-			blame = []verbsPair{*e.pair}
+			blame = e.pair
 		}
-		s.pairFailed(&blame[0], time.Since(began), err)
-		fails(&blame[0], err)
+		s.pairFailed(blame, time.Since(began), err)
+		fails(blame, err)
 	}
 	why := "the peer has no RDMA device that shares a subnet with one here, or was asked for and can be routed to"
 	if len(tried) > 0 {
@@ -102,7 +105,7 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 		return nil, &streamError{err}
 	}
 	if answer.Reason != "" {
-		return nil, fmt.Errorf("the peer refuses: %s", answer.Reason)
+		return nil, &pairError{v.pairOf(int(answer.Lane)), fmt.Errorf("the peer refuses: %s", answer.Reason)}
 	}
 	if err := v.answered(answer.Lanes); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
@@ -13,7 +14,7 @@ import (
 // outbound takes a won race to a comm: frame 3 and hello, session, streams,
 // attach, go. The comm then holds the session.
 func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm, error) {
-	peer, streams, err := k.agree(w)
+	peer, wants, err := k.agree(w)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.carried(ctx, s, w, peer, streams, o)
+	c, err := k.carried(ctx, s, w, peer, wants, o)
 	if err != nil {
 		s.release()
 		return nil, err
@@ -36,9 +37,9 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 }
 
 // carried decides what carries the comm, and makes it.
-func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, streams int, o tcp.Options) (*Comm, error) {
+func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants, o tcp.Options) (*Comm, error) {
 	name := endName(peer, w.conn)
-	v, err := k.offer(ctx, s, w, peer)
+	v, err := k.offer(ctx, s, w, peer, wants.ports)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.
 		w.conn.Close()
 		return c, nil
 	}
-	conns, err := k.streams(ctx, w, streams, o)
+	conns, err := k.streams(ctx, w, wants.streams, o)
 	if err == nil {
 		var c *Comm
 		if c, err = k.launch(ctx, s, w, name, overTCP(k.ctx, k.dev, conns), 0); err == nil {
@@ -64,39 +65,52 @@ func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.
 	return nil, err
 }
 
+// wants is what the listening side has for the comm.
+type wants struct {
+	streams int
+	ports   []uint16 // of its device, in its inventory
+}
+
 // agree exchanges hellos and reads what the listening side wants.
-func (k *connector) agree(w *won) (*wire.Hello, int, error) {
+func (k *connector) agree(w *won) (*wire.Hello, *wants, error) {
 	mine := k.core.hello(k.dev)
 	if err := w.confirm(mine.Append(nil)); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	rd := readers.Get().(*wire.Reader)
 	rd.Reset(w.conn)
 	defer func() { rd.Reset(nil); readers.Put(rd) }()
 	peer, err := w.readHello(rd, &mine)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	frame, err := rd.Next()
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading lanes: %w", err)
+		return nil, nil, fmt.Errorf("reading lanes: %w", err)
 	}
 	if wire.KindOf(frame) == wire.KindReject {
 		m, err := wire.ParseReject(frame)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		return nil, 0, rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).
+		return nil, nil, rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).
 			Try("look at the peer's log")
 	}
 	m, err := wire.ParseLanes(frame)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
-	if len(m.Lanes) != 1 || m.Lanes[0].Kind != wire.LaneTCP || rd.Buffered() != 0 {
-		return nil, 0, fmt.Errorf("%d lanes of kind %d, %d bytes more: %w", len(m.Lanes), m.Lanes[0].Kind, rd.Buffered(), wire.ErrMalformed)
+	if m.Lanes[0].Kind != wire.LaneTCP || rd.Buffered() != 0 {
+		return nil, nil, fmt.Errorf("%d lanes of kind %d, %d bytes more: %w", len(m.Lanes), m.Lanes[0].Kind, rd.Buffered(), wire.ErrMalformed)
 	}
-	return peer, int(m.Lanes[0].Streams), nil
+	to := &wants{streams: int(m.Lanes[0].Streams)}
+	for _, l := range m.Lanes[1:] {
+		if l.Kind != wire.LaneVerbs || len(to.ports) == wire.MaxSlots || slices.Contains(to.ports, l.Device) {
+			return nil, nil, fmt.Errorf("a lane of kind %d on device %d after %d: %w", l.Kind, l.Device, len(to.ports), wire.ErrMalformed)
+		}
+		to.ports = append(to.ports, l.Device)
+	}
+	return peer, to, nil
 }
 
 // streams opens the further streams of a comm, all at once.
@@ -112,7 +126,11 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 	for i := 1; i < n; i++ {
 		go func() {
 			defer rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
-			v, err := k.core.attempt(ctx, &k.handle, w.path, wire.RoleStream, o, nil)
+			way := wayOf(k.dev, &k.handle, i, w.path)
+			v, err := k.core.attempt(ctx, &k.handle, way, wire.RoleStream, o, nil)
+			if err != nil && way != w.path {
+				v, err = k.core.attempt(ctx, &k.handle, w.path, wire.RoleStream, o, nil)
+			}
 			if err == nil {
 				m := wire.Stream{Parent: w.f1.Nonce, Index: uint8(i)}
 				if err = v.confirm(m.Append(nil)); err != nil {

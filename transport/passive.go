@@ -169,7 +169,7 @@ func (h *handshake) readHello(rest func(b []byte) []byte) error {
 // comm serves the first stream of a comm: hello, lanes, then go.
 func (h *handshake) comm() error {
 	l := h.listener
-	streams := max(1, min(l.dev.TCP.Streams, wire.MaxStreams))
+	streams := l.dev.streams()
 	in := newInbound(h, streams)
 	rejected := false
 	err := h.readHello(func(b []byte) []byte {
@@ -178,7 +178,12 @@ func (h *handshake) comm() error {
 			m := wire.Reject{Reason: "the listen is closing, or has as many connections as a device takes"}
 			return m.Append(b)
 		}
-		m := wire.Lanes{Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: uint16(l.dev.Index), MTU: uint32(l.dev.TCP.MTU)}}}
+		m := wire.Lanes{Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
+		for _, i := range l.dev.indices() {
+			if v := h.core.port(i); v != nil {
+				m.Lanes = append(m.Lanes, wire.Lane{Kind: wire.LaneVerbs, Streams: 1, Device: i, MTU: uint32(v.PathMTU())})
+			}
+		}
 		return m.Append(b)
 	})
 	if err != nil {

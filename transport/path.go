@@ -62,6 +62,41 @@ func paths(dev *tcp.Device, h *wire.Handle) []path {
 	return out
 }
 
+// waysFrom lists the ways from a device that may be made of several: first from
+// each of these.
+func waysFrom(d *Device, h *wire.Handle) (ways []path) {
+	var routed []path
+	for _, i := range d.interfaces() {
+		for _, p := range paths(i, h) {
+			switch {
+			case p.dev != nil:
+				ways = append(ways, p)
+			case !slices.Contains(routed, p):
+				routed = append(routed, p)
+			}
+		}
+	}
+	return append(ways, routed...)
+}
+
+// wayOf is the way that stream i of a comm takes: the streams take the device's
+// interfaces in turn, and each one's neighbours among the listener's addresses.
+// An interface without neighbours leaves it to the way that is known to work.
+func wayOf(d *Device, h *wire.Handle, i int, known path) path {
+	all := d.interfaces()
+	from := all[i%len(all)]
+	var near []path
+	for _, p := range paths(from, h) {
+		if p.dev != nil && from.Reaches(p.remote.Addr()) {
+			near = append(near, p)
+		}
+	}
+	if len(near) == 0 || len(all) == 1 && len(near) == 1 {
+		return known
+	}
+	return near[i%len(near)]
+}
+
 // sourceFor picks the device's address to reach remote from: the one in its
 // subnet, else the first of its family and scope.
 func sourceFor(dev *tcp.Device, remote netip.Addr) (netip.Addr, bool) {

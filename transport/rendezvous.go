@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -56,7 +57,7 @@ func (r *rendezvous) open(l *Listener, size int) ([]wire.Endpoint, error) {
 	defer r.mu.Unlock()
 	var eps []wire.Endpoint
 	var failures []error
-	for _, a := range advertised(r.core.cfg.Interfaces, l.dev.TCP) {
+	for _, a := range advertised(r.core.cfg.Interfaces, l.dev.interfaces()...) {
 		ep := wire.Endpoint{Addr: a.addr.WithZone(""), Prefix: uint8(a.bits)}
 		if wire.Fits(append(eps, ep), size) == len(eps) {
 			continue // another of the shorter family may fit
@@ -275,29 +276,33 @@ type advertise struct {
 	bits int
 }
 
-// advertised orders the addresses, one per subnet, those of dev first. A
-// link-local address helps only a neighbour and only when it has no other.
-func advertised(all []*tcp.Device, dev *tcp.Device) []advertise {
+// advertised orders the addresses, those of the device's interfaces first, of
+// the others one per further subnet. A link-local address helps only a neighbour
+// and only when it has no other.
+func advertised(all []*tcp.Device, own ...*tcp.Device) []advertise {
 	var out, local []advertise
-	subnets := map[netip.Prefix]bool{}
-	add := func(d *tcp.Device) {
+	subnets := map[netip.Prefix]*tcp.Device{}
+	add := func(d *tcp.Device, owned bool) {
 		for i, p := range d.Addrs {
 			a := advertise{addr: d.Addr(i), bits: p.Bits()}
+			first, known := subnets[p.Masked()]
 			switch {
 			case p.Addr().Is6() && p.Addr().IsLinkLocalUnicast():
-				if d == dev {
+				if owned {
 					local = append(local, a)
 				}
-			case !subnets[p.Masked()]:
-				subnets[p.Masked()] = true
+			case !known || owned && first != d && slices.Contains(own, first):
+				subnets[p.Masked()] = d
 				out = append(out, a)
 			}
 		}
 	}
-	add(dev)
+	for _, d := range own {
+		add(d, true)
+	}
 	for _, d := range all {
-		if d != dev {
-			add(d)
+		if !slices.Contains(own, d) {
+			add(d, false)
 		}
 	}
 	if len(out) == 0 {

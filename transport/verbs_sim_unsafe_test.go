@@ -22,6 +22,7 @@ const simQPs = 24
 // simWorld is the world of this process's simulated libibverbs:
 //
 //	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
+//	simF -----/
 //
 // simA and simB have the same vendor's enhancements, simC and simD none.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
@@ -31,6 +32,7 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs},
 		{Name: "simD", GIDs: []string{"10.9.2.2/24"}, MaxQP: simQPs},
 		{Name: "simE", GIDs: []string{"10.9.3.1/24"}, MaxQP: simQPs},
+		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs},
 	}}
 	dist, err := simverbs.Dist()
 	if err != nil {

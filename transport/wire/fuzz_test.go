@@ -109,7 +109,7 @@ func FuzzOffer(f *testing.F) {
 
 func FuzzAnswer(f *testing.F) {
 	law(f, ParseAnswer, func(m Answer) []byte { return m.Append(nil) },
-		Answer{Header: sample, Shared: 1 << 40, Keys: []uint32{7, 8}, Lanes: []QPEnd{end}}, Answer{Header: sample, Reason: "no room"})
+		Answer{Header: sample, Shared: 1 << 40, Keys: []uint32{7, 8}, Lanes: []QPEnd{end}}, Answer{Header: sample, Reason: "no room", Lane: 3})
 }
 
 func FuzzAttach(f *testing.F) {

@@ -12,7 +12,8 @@ const (
 	LaneVerbs = 2 // a queue pair
 )
 
-// Lane is one lane as the listening side wants it.
+// Lane is one lane as the listening side wants it: first the streams, then the
+// ports that its device is made of, for RDMA.
 type Lane struct {
 	Kind    uint8
 	Streams uint8 // the listener's count, as NCCL's sockets have it

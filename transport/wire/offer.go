@@ -45,10 +45,12 @@ type Offer struct {
 }
 
 // Answer accepts an offer, with the listening side's ends of the same lanes in
-// the same order, or refuses it: then it has a reason and nothing else.
+// the same order, or refuses it: then it has a reason, a lane that does not work,
+// and nothing else.
 type Answer struct {
 	Header
 	Reason string
+	Lane   uint8
 	Shared uint64
 	Keys   []uint32
 	Lanes  []QPEnd
@@ -145,7 +147,7 @@ func ParseOffer(frame []byte) (Offer, error) {
 // Append writes m.
 func (m *Answer) Append(dst []byte) []byte {
 	start := len(dst)
-	dst = appendText(m.begin(dst, KindAnswer), m.Reason, maxReason)
+	dst = append(appendText(m.begin(dst, KindAnswer), m.Reason, maxReason), m.Lane)
 	return finish(appendEnds(dst, m.Shared, m.Keys, m.Lanes), start)
 }
 
@@ -155,10 +157,10 @@ func ParseAnswer(frame []byte) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	m := Answer{Header: h, Reason: c.text(maxReason)}
+	m := Answer{Header: h, Reason: c.text(maxReason), Lane: c.u8()}
 	m.Shared, m.Keys, m.Lanes = c.ends()
 	refusal := m.Reason != ""
-	if !c.done() || refusal != (len(m.Lanes) == 0) || refusal != (len(m.Keys) == 0) || (refusal && m.Shared != 0) {
+	if !c.done() || refusal != (len(m.Lanes) == 0) || refusal != (len(m.Keys) == 0) || (refusal && m.Shared != 0) || (!refusal && m.Lane != 0) || m.Lane >= MaxLanes {
 		return Answer{}, malformed("answer", "%d lanes, %d keys, reason %q in %d bytes", len(m.Lanes), len(m.Keys), m.Reason, len(frame))
 	}
 	return m, nil

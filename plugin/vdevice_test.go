@@ -1,0 +1,80 @@
+package plugin
+
+import (
+	"errors"
+	"testing"
+
+	"weft/abi"
+	"weft/transport/rdma"
+)
+
+func (b *bench) counted(t *testing.T) int32 {
+	t.Helper()
+	n := int32(-1)
+	if err := b.Devices(&abi.NetDevicesArgs{Ndev: &n}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (b *bench) fuse(members ...int32) (int32, error) {
+	d := int32(-7)
+	props := abi.NetVDeviceProps{Ndevs: int32(len(members))}
+	copy(props.Devs[:], members)
+	err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: props.Ndevs, D: &d, Props: &props})
+	return d, err
+}
+
+func TestMakeVDevice(t *testing.T) {
+	b := newBench(t, nil)
+	d, props := int32(0), abi.NetVDeviceProps{Ndevs: 1}
+	if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: 1, D: &d, Props: &props}); rdma.CauseOf(err) != rdma.Misuse {
+		t.Errorf("before init: %v", err)
+	}
+	b.mustInit(12)
+	for want := int32(2); want < 4; want++ {
+		if got, err := b.fuse(0, 1); err != nil || got != want || b.counted(t) != want+1 {
+			t.Fatalf("device %d, %v, %d devices", got, err, b.counted(t))
+		}
+	}
+	var p abi.NetProperties
+	if err := b.GetProperties(&abi.NetGetPropertiesArgs{Dev: 2, Props: &p}); err != nil || p.Name == nil || p.PciPath == nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, a := range []abi.NetMakeVDeviceArgs{{Asked: 1, Props: &props}, {Asked: 1, D: &d}} {
+		if err := b.MakeVDevice(&a); rdma.CauseOf(err) != rdma.Misuse {
+			t.Errorf("%+v: %v", a, err)
+		}
+	}
+	for _, c := range []struct{ asked, named int32 }{{0, 0}, {-1, -1}, {6, 4}, {9, 9}} {
+		props := abi.NetVDeviceProps{Ndevs: c.named}
+		if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: c.asked, D: &d, Props: &props}); rdma.CauseOf(err) != rdma.Usage {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	b.engine.err = errors.New("no")
+	if got, err := b.fuse(0, 1); err == nil || got != -7 || b.counted(t) != 4 {
+		t.Errorf("device %d, %v, %d devices", got, err, b.counted(t))
+	}
+}
+
+// NCCL that loads the library again counts devices after its init, and must not
+// take fused ones for others; one that only opens another communicator does not count.
+func TestDevicesAreCountedAnew(t *testing.T) {
+	b := newBench(t, nil)
+	b.mustInit(12)
+	b.counted(t)
+	b.fuse(0, 1)
+	b.mustInit(12)
+	if n, err := b.fuse(1, 0); n != 3 || err != nil || b.counted(t) != 4 {
+		t.Fatalf("device %d, %v, %d devices", n, err, b.counted(t))
+	}
+	made := len(b.host.strings)
+	b.mustInit(12)
+	if n := b.counted(t); n != 2 {
+		t.Errorf("%d devices", n)
+	}
+	if n, err := b.fuse(0, 1); n != 2 || err != nil || len(b.host.strings) != made {
+		t.Errorf("device %d, %v, %d strings of %d", n, err, len(b.host.strings), made)
+	}
+}

@@ -1,0 +1,220 @@
+package transport
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/hostcalls"
+	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/wire"
+)
+
+// fusedWith fuses devices of p and makes them what its connects and listens use.
+func (p *process) fusedWith(t *testing.T, members ...int) *Device {
+	t.Helper()
+	d, err := p.Fuse(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.dev = d.Index
+	return d
+}
+
+func TestFuse(t *testing.T) {
+	p := startSim(t, "=simA,simC", nil)
+	d := p.fusedWith(t, 0, 1)
+	if d.Index != 2 || d.Name != "simA+simC" || d.SpeedMbps != 200_000 || len(p.Devices()) != 3 || d.MaxComms != simQPs || d.link() != "RoCE" {
+		t.Errorf("%+v", d.Device)
+	}
+	if again := p.fusedWith(t, 0, 1); again.Index != 3 || again.Name != "simA+simC'" {
+		t.Errorf("%+v", again.Device)
+	}
+	if one := p.fusedWith(t, 1); one.Name != "simC" && one.Name != "simC'" {
+		t.Errorf("%+v", one.Device)
+	}
+	for _, members := range [][]int{{}, {0, 0}, {0, 2}, {-1}, {0, 99}, {0, 1, 0, 1, 0, 1, 0, 1, 0}} {
+		if _, err := p.Fuse(members); rdma.CauseOf(err) != rdma.Usage {
+			t.Errorf("%v: %v", members, err)
+		}
+	}
+	if off := startSim(t, "=simA,simC", map[string]string{"NCCL_IB_MERGE_NICS": "0"}); true {
+		if _, err := off.Fuse([]int{0, 1}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "NCCL_IB_MERGE_NICS=0") {
+			t.Errorf("%v", err)
+		}
+		if _, err := off.Fuse([]int{1}); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	for n := 3; n < maxFused; n++ {
+		p.fusedWith(t, 0)
+	}
+	if _, err := p.Fuse([]int{0}); rdma.CauseOf(err) != rdma.Usage {
+		t.Errorf("%v", err)
+	}
+	l, _ := p.listen(t, wire.HandleMax)
+	if p.Unfuse() || len(p.Devices()) != 2+maxFused {
+		t.Error("a device with a listen on it is gone")
+	}
+	l.Close()
+	if !p.Unfuse() || len(p.Devices()) != 2 {
+		t.Error("fused devices are left")
+	}
+	p.dev = 2
+	if _, err := p.ctx.Listen(2, make([]byte, wire.HandleMax)); rdma.CauseOf(err) != rdma.Misuse {
+		t.Errorf("%v", err)
+	}
+}
+
+// A comm of fused devices runs over all of them, whatever the other side has,
+// and uses those that reach it.
+func TestSimFused(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		here, there  string
+		mine, theirs []int
+		pairs        string
+	}{
+		{"two and two", "=simA,simC", "=simB,simD", []int{0, 1}, []int{0, 1}, "simA-0 simC-1"},
+		{"crossed", "=simA,simC", "=simB,simD", []int{0, 1}, []int{1, 0}, "simA-0 simC-1"},
+		{"two and one", "=simA,simC", "=simB,simD", []int{0, 1}, []int{1}, "simC-1"},
+		{"one and two", "=simC", "=simB,simD", []int{0}, []int{0, 1}, "simC-1"},
+		{"one of a subnet and two", "=simA", "=simB,simF", []int{0}, []int{0, 1}, "simA-0 simA-1"},
+		{"two of a subnet and one", "=simB,simF", "=simA", []int{0, 1}, []int{0}, "simB-0 simF-0"},
+		{"three and two", "=simA,simB,simC", "=simD,simF", []int{0, 1, 2}, []int{1, 0}, "simA-1 simC-0 simB-1"},
+		{"none of them", "=simA,simC", "=simE", []int{0, 1}, []int{0}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024"}
+			a, b := startSim(t, c.here, env), startSim(t, c.there, env)
+			mine, theirs := a.fusedWith(t, c.mine...), b.fusedWith(t, c.theirs...)
+			for range simQPs / 4 {
+				s, r := pair(t, a, b)
+				var got []string
+				if v, is := s.carrier.(*verbsCarrier); is {
+					for i := range v.pairs {
+						got = append(got, v.pairs[i].local.Name+"-"+string(rune('0'+v.pairs[i].peerIndex)))
+					}
+					if len(v.lanes) != 2*len(v.pairs) || len(r.carrier.(*verbsCarrier).pairs) != len(v.pairs) {
+						t.Errorf("%d lanes over %d pairs", len(v.lanes), len(v.pairs))
+					}
+				}
+				if strings.Join(got, " ") != c.pairs {
+					t.Fatalf("over %v, want %v: %q", got, c.pairs, a.log.Lines())
+				}
+				before := posted(s)
+				for _, size := range []int{0, 1, 1024, 1025, 100_001, 1 << 20} {
+					move(t, s, r, size)
+				}
+				for i, n := range posted(s) {
+					if n == before[i] && c.pairs != "" {
+						t.Errorf("lane %d carries nothing", i)
+					}
+				}
+				to := register(t, r, buffer(t, 4096), 4096)
+				if req, code := hostcalls.Iflush(r.Handle(), to); code != 0 || (req != 0) != (c.pairs != "") {
+					t.Errorf("flush: request %#x, code %d", req, code)
+				} else if req != 0 && until(t, "the flush ends", &transfer{req: req}) != 0 {
+					t.Error("the flush fails")
+				}
+				s.Close()
+				r.Close()
+			}
+			for _, d := range []*Device{mine, theirs} {
+				if d.busy() || len(d.ports.memory) > 0 {
+					t.Errorf("%s is in use", d.Name)
+				}
+			}
+		})
+	}
+}
+
+// A member that does not work is left out, with a line that says so.
+func TestSimFusedWithoutABrokenMember(t *testing.T) {
+	a, b := startSim(t, "=simA,simC", nil), startSim(t, "=simB,simD", nil)
+	a.fusedWith(t, 0, 1)
+	b.fusedWith(t, 0, 1)
+	command(t, "blackhole simD both")
+	l, h := b.listen(t, wire.HandleMax)
+	s, err := a.connect(h)
+	command(t, "blackhole simD off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := accept(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if v, is := s.carrier.(*verbsCarrier); !is || len(v.pairs) != 1 || v.pairs[0].local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out") != 1 {
+		t.Errorf("%+v: %q", v, a.log.Lines())
+	}
+	move(t, s, r, 1<<20)
+	s.Close()
+	r.Close()
+}
+
+// loopbacks are interfaces with 127.0.0.first and on.
+func loopbacks(first, n int) (all []*tcp.Device) {
+	for i := range n {
+		all = append(all, device(i, "lo", 1, fmt.Sprintf("127.0.0.%d/8", first+i)))
+	}
+	return all
+}
+
+// Over TCP the streams of a fused device take its interfaces in turn.
+func TestFusedTCP(t *testing.T) {
+	for _, c := range []struct{ mine, theirs, streams int }{{2, 2, 2}, {1, 2, 2}, {2, 1, 1}, {3, 2, 2}} {
+		a, b := start(t, nil, loopbacks(1, c.mine)...), start(t, nil, loopbacks(4, c.theirs)...)
+		a.fusedWith(t, []int{0, 1, 2}[:c.mine]...)
+		b.fusedWith(t, []int{0, 1, 2}[:c.theirs]...)
+		s, r := pair(t, a, b)
+		tc := s.carrier.(*tcpCarrier)
+		remotes := map[[4]byte]bool{}
+		for _, fd := range tc.fds {
+			p, err := unix.Getpeername(fd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			remotes[p.(*unix.SockaddrInet4).Addr] = true
+		}
+		if len(tc.fds) != c.streams || len(remotes) != min(c.theirs, c.streams) {
+			t.Errorf("%+v: %d streams to %v", c, len(tc.fds), remotes)
+		}
+		move(t, s, r, 4<<20)
+		s.Close()
+		r.Close()
+	}
+}
+
+func TestStreamsTakeInterfacesInTurn(t *testing.T) {
+	h := &wire.Handle{Addrs: []wire.Endpoint{endpoint("10.1.0.9"), endpoint("10.2.0.9"), endpoint("10.2.0.10"), endpoint("10.9.0.9")}}
+	one, two, far := device(0, "eth0", 1, "10.1.0.1/24"), device(1, "eth1", 1, "10.2.0.1/24"), device(2, "eth2", 1, "10.7.0.1/24")
+	all := Devices([]*tcp.Device{one, two, far}, nil)
+	known := path{remote: h.Addrs[0].AddrPort()}
+	for _, c := range []struct {
+		parts []*Device
+		want  string
+	}{
+		{all[:1], "10.1.0.9:1; 10.1.0.9:1; 10.1.0.9:1; 10.1.0.9:1"},
+		{all, "10.1.0.9:1 from 10.1.0.1; 10.2.0.10:1 from 10.2.0.1; 10.1.0.9:1; 10.1.0.9:1 from 10.1.0.1"},
+		{all[1:2], "10.2.0.9:1 from 10.2.0.1; 10.2.0.10:1 from 10.2.0.1; 10.2.0.9:1 from 10.2.0.1; 10.2.0.10:1 from 10.2.0.1"},
+	} {
+		d := fuse(c.parts)
+		var got []string
+		for i := range 4 {
+			got = append(got, wayOf(d, h, i, known).String())
+		}
+		if s := strings.Join(got, "; "); s != c.want {
+			t.Errorf("%s: %s", d.Name, s)
+		}
+	}
+}
+
+func endpoint(addr string) wire.Endpoint {
+	return wire.Endpoint{Addr: netip.MustParseAddr(addr), Prefix: 24, Port: 1}
+}
