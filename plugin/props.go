@@ -26,7 +26,7 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 		Guid:             d.GUID,
 		PtrSupport:       int32(d.Pointers),
 		RegIsGlobal:      global(d),
-		ForceFlush:       0,
+		ForceFlush:       flag(d.Flush),
 		Speed:            int32(d.SpeedMbps),
 		Port:             int32(d.Port),
 		Latency:          d.Latency,
@@ -55,8 +55,10 @@ func vprops(members []int) (v abi.NetVDeviceProps) {
 
 // global reports whether memory registered on one connection of a device is
 // worth keeping for its others. TCP registers nothing.
-func global(d deviceStrings) int32 {
-	if d.Verbs != nil {
+func global(d deviceStrings) int32 { return flag(d.Verbs != nil) }
+
+func flag(is bool) int32 {
+	if is {
 		return 1
 	}
 	return 0

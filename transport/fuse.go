@@ -103,6 +103,7 @@ func fuse(parts []*Device) *Device {
 	for _, p := range parts {
 		d.SpeedMbps += p.SpeedMbps
 		d.Pointers &= p.Pointers
+		d.Flush = d.Flush || p.Flush
 		d.MTU = min(d.MTU, p.MTU)
 		d.MaxComms = min(d.MaxComms, p.MaxComms)
 		d.Latency = max(d.Latency, p.Latency)

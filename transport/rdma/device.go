@@ -28,6 +28,7 @@ type Device struct {
 	MaxRecvs  int
 	Latency   float32
 	Pointers  MemKind // every kind of memory that regMr accepts
+	Flush     bool    // what arrives in GPU memory is seen by the GPU only after a flush, whatever GPU it is
 	MTU       int
 
 	IfIndex int

@@ -23,14 +23,14 @@ type adapter struct {
 	dmabuf  Feature // registering DMA-BUFs
 	relaxed Feature // relaxed ordering
 
-	domain struct {
-		sync.Mutex
-		pd   *PD // protected
-		refs int // protected
-	}
-	watch  *watcher
-	events subscribers
-	owners owners
+	direct   string  // PCI path of its data-direct function; "": none
+	directly Feature // registering DMA-BUFs through that
+	indirect sync.Once
+
+	domains [2]domain // of the card; of its data-direct view
+	watch   *watcher
+	events  subscribers
+	owners  owners
 }
 
 // openAdapter opens a device of the list. Its descriptors are closed in a
@@ -61,6 +61,7 @@ func (p *Provider) openAdapter(e *deviceEntry) (*adapter, error) {
 	}
 	a.expect()
 	a.asyncFD = asyncFD
+	a.findDirect(e.device)
 	return a, nil
 }
 

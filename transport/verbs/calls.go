@@ -47,7 +47,14 @@ type calls struct {
 	getAsyncEvent func(context object) (asyncEvent, syscall.Errno)
 	ackAsyncEvent func(event asyncEvent)
 
-	lacks map[string]bool // optional functions that the library does not have, by their full name
+	// Of libmlx5. Supported answers 0 for a card of its own; the path is below
+	// sysfs; a registration goes through the data-direct function.
+	mlx5Supported  func(device object) syscall.Errno
+	mlx5DirectPath func(context object) (path string, errno syscall.Errno)
+	mlx5RegDirect  func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno)
+
+	loaded object          // struct weft_ibv
+	lacks  map[string]bool // optional functions that the library does not have, by their full name
 }
 
 // deviceEntry is struct ibv_device as the list shows it.

@@ -17,7 +17,8 @@ import (
 // rdma.Device and never changes; GIDs and the port's state do.
 //
 // Addrs are the addresses behind the port's GIDs, best first, and may be empty
-// on InfiniBand. Name is the library's, with ":port" for further ports of one card.
+// on InfiniBand. Name is the library's, with ":port" for further ports of one
+// card, and "_dma" for a card's data-direct path to GPU memory.
 type Device struct {
 	rdma.Device
 	InfiniBand bool   // else Ethernet
@@ -28,6 +29,7 @@ type Device struct {
 	adapter  *adapter
 	portNum  uint8
 	function string // real path of the PCI function
+	direct   bool   // it stands for its card's data-direct path to GPU memory
 	gidWhy   string // why the first GID was the best at discovery
 
 	now struct {
@@ -118,7 +120,7 @@ func (p *Provider) discover() error {
 			if used++; used > 1 {
 				d.Name = fmt.Sprintf("%s:%d", e.name, port)
 			}
-			p.devices = append(p.devices, d)
+			p.devices = append(p.devices, d.views(p.knobs.Int(knob.IBDataDirect) == 2)...)
 		}
 		if used == 0 {
 			a.close()
@@ -223,7 +225,7 @@ func (p *Provider) arrange() {
 func (p *Provider) announce(passed []string) {
 	var names []string
 	for _, d := range p.devices {
-		names = append(names, fmt.Sprintf("[%d]%s:%d/%s", d.Index, d.NIC, d.portNum, d.link()))
+		names = append(names, fmt.Sprintf("[%d]%s:%d%s/%s", d.Index, d.NIC, d.portNum, map[bool]string{true: "_dma"}[d.direct], d.link()))
 	}
 	without := ""
 	if len(passed) > 0 {
@@ -246,6 +248,9 @@ func (d *Device) describe() string {
 	pci := "without PCI address"
 	if d.function != "" {
 		pci = "PCI " + filepath.Base(d.function)
+	}
+	if d.direct {
+		pci += " and " + filepath.Base(d.PCIPath) + " (data-direct)"
 	}
 	_, gpu := d.GPUMemory()
 	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d queue pairs; GID %v: %s; memory %v: %s",

@@ -31,7 +31,7 @@ func fail(call, dev string, errno syscall.Errno, what string, a ...any) *rdma.Er
 
 // advise says whose trouble an errno of a call is, and what helps.
 func advise(call string, errno syscall.Errno) (rdma.Cause, string) {
-	modify, register := call == "ibv_modify_qp", call == "ibv_reg_mr" || call == "ibv_reg_mr_iova2" || call == "ibv_reg_dmabuf_mr"
+	modify, register := call == "ibv_modify_qp", call == "ibv_reg_mr" || call == "ibv_reg_mr_iova2" || call == "ibv_reg_dmabuf_mr" || call == "mlx5dv_reg_dmabuf_mr"
 	switch errno {
 	case syscall.ENOMEM:
 		return rdma.Host, memlockAdvice()

@@ -134,7 +134,7 @@ func (f *fakeLib) table() *calls {
 		mr := f.make("mr", pd)
 		return memoryKeys{mr: mr, lkey: uint32(mr), rkey: uint32(mr) + 1}, 0
 	}
-	return &calls{
+	c := &calls{
 		lacks:    lacks,
 		forkInit: func() syscall.Errno { return 0 },
 		getDeviceList: func() (object, []deviceEntry, syscall.Errno) {
@@ -300,6 +300,8 @@ func (f *fakeLib) table() *calls {
 		},
 		ackAsyncEvent: func(asyncEvent) {},
 	}
+	withoutMLX5(c)
+	return c
 }
 
 // failing wraps every function of a table so that the n-th call of all fails

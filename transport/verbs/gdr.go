@@ -1,14 +1,18 @@
 package verbs
 
 import (
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"weft/transport/rdma"
 )
 
-// gdr is what lets a NIC reach GPU memory by its virtual address.
+// gdr is what this machine has for NICs to reach GPU memory.
 type gdr struct {
-	module string // the kernel module that serves it; "" if none is loaded
+	module string // the kernel module that serves virtual addresses of GPU memory; "" if none is loaded
+	driver bool   // NVIDIA's driver is loaded
+	closed bool   // and is not of the open kernel modules, which alone make DMA-BUFs of GPU memory
 }
 
 // The modules that make GPU memory known to ibv_reg_mr, in the order in which they are looked for.
@@ -18,64 +22,102 @@ var peerModules = []struct{ name, file string }{
 	{"nvidia_peermem", "module/nvidia_peermem/version"},
 }
 
-func (h *Host) detectGDR() gdr {
+func (h *Host) detectGDR() (g gdr) {
 	for _, m := range peerModules {
 		if exists(h.Sysfs, m.file) {
-			return gdr{module: m.name}
+			g.module = m.name
+			break
 		}
 	}
-	return gdr{}
+	text, err := read(h.Proc, "driver/nvidia/version")
+	g.driver = err == nil || exists(h.Sysfs, "module/nvidia")
+	g.closed = err == nil && !strings.Contains(text, "Open Kernel Module")
+	return g
 }
 
 // GPUMemory says whether the device reaches GPU memory, by which way, or why not.
 func (d *Device) GPUMemory() (kinds rdma.MemKind, why string) {
-	is, noDMABUF := d.adapter.dmabuf.State()
-	if d.provider.gdr.module != "" {
-		kinds, why = rdma.MemCUDA, d.provider.gdr.module+" is loaded"
-	} else {
-		why = "nvidia_peermem is not loaded"
-	}
-	switch is {
-	case Yes:
-		kinds, why = kinds|rdma.MemDMABUF, why+", DMA-BUFs can be registered"
-	case No:
-		why += ", " + noDMABUF
+	g, a := d.provider.gdr, d.adapter
+	var says []string
+	switch {
+	case g.module != "" && !a.software():
+		kinds = rdma.MemCUDA
+		says = append(says, g.module+" is loaded")
+	case g.module != "":
+		says = append(says, g.module+" does not serve a device of software")
+	case g.driver:
+		says = append(says, "nvidia_peermem is not loaded")
 	default:
-		why += ", whether DMA-BUFs can be registered could not be found out"
+		says = append(says, "no NVIDIA driver is loaded")
 	}
-	return kinds, why
+	dmabuf := &a.dmabuf
+	if d.direct {
+		dmabuf = &a.directly
+	}
+	switch is, no := dmabuf.State(); is {
+	case Yes:
+		kinds |= rdma.MemDMABUF
+		says = append(says, "DMA-BUFs can be registered")
+		if d.direct {
+			says[len(says)-1] += " on the data-direct path " + filepath.Base(a.direct)
+		}
+		if g.closed {
+			says = append(says, "but the NVIDIA driver makes none: it is not of the open kernel modules")
+		}
+	case No:
+		says = append(says, "no DMA-BUFs: "+no)
+	default:
+		says = append(says, "whether DMA-BUFs can be registered could not be found out")
+	}
+	if kinds == 0 {
+		says = append(says, "NCCL stages GPU memory through the host's")
+	}
+	if is, no := a.directly.State(); is == No {
+		says = append(says, "no data-direct path: "+no)
+	}
+	return kinds, strings.Join(says, ", ")
+}
+
+// software reports whether no hardware of its own is behind the card, as behind
+// Soft-RoCE: the processor moves its data, and that reaches no GPU's addresses.
+func (a *adapter) software() bool {
+	return exists(a.sysfs) && !exists(a.sysfs, "device")
 }
 
 // pointers is every kind of memory that the device takes. DMA-BUF is found out
-// once per card, by registering a descriptor that cannot be one.
+// once per card.
 func (d *Device) pointers() rdma.MemKind {
-	a := d.adapter
-	if is, _ := a.dmabuf.State(); is == Unknown {
-		a.probeDMABUF()
+	if is, _ := d.adapter.dmabuf.State(); is == Unknown {
+		d.adapter.probeDMABUF(false)
 	}
 	kinds, _ := d.GPUMemory()
 	return rdma.MemHost | kinds
 }
 
-// probeDMABUF: a kernel that knows DMA-BUFs complains of the descriptor (EBADF),
-// one that does not, of the operation.
-func (a *adapter) probeDMABUF() {
-	pd, err := a.acquirePD()
+// probeDMABUF registers a descriptor that cannot be one, on either path. A
+// kernel that knows DMA-BUFs complains of the descriptor (EBADF), one that does
+// not, of the operation.
+func (a *adapter) probeDMABUF(direct bool) {
+	call, register, f := "ibv_reg_dmabuf_mr", a.p.lib.regDmabufMR, &a.dmabuf
+	if direct {
+		call, register, f = "mlx5dv_reg_dmabuf_mr", a.p.lib.mlx5RegDirect, &a.directly
+	}
+	pd, err := a.acquirePD(direct)
 	if err != nil {
 		a.p.log.Info(rdma.Net, "whether %s takes DMA-BUFs is not known: %v", a.name, err)
 		return
 	}
 	defer pd.Release()
-	keys, errno := a.p.lib.regDmabufMR(pd.raw, 0, 0, 0, -1, 0)
+	keys, errno := register(pd.raw, 0, 0, 0, -1, 0)
 	switch {
 	case errno == 0: // a library that answers anything
 		a.p.lib.deregMR(keys.mr)
-		a.dmabuf.no("ibv_reg_dmabuf_mr takes a descriptor that is none")
+		f.no(call + " takes a descriptor that is none")
 	case unsupported(errno):
-		a.dmabuf.no("ibv_reg_dmabuf_mr answers " + errno.Error())
+		f.no(call + " answers " + errno.Error())
 	case errno == syscall.EBADF, errno == syscall.EINVAL, errno == syscall.EFAULT:
-		a.dmabuf.yes()
+		f.yes()
 	default:
-		a.p.log.Info(rdma.Net, "%v", fail("ibv_reg_dmabuf_mr", a.name, errno, "finding out whether DMA-BUFs can be registered"))
+		a.p.log.Info(rdma.Net, "%v", fail(call, a.name, errno, "finding out whether DMA-BUFs can be registered"))
 	}
 }

@@ -22,11 +22,12 @@ type Link struct {
 // machines with it.
 type Host struct {
 	Sysfs string // "/sys"
+	Proc  string // "/proc"
 	Links func() ([]Link, error)
 }
 
 // ThisHost asks the kernel.
-func ThisHost() *Host { return &Host{Sysfs: "/sys", Links: kernelLinks} }
+func ThisHost() *Host { return &Host{Sysfs: "/sys", Proc: "/proc", Links: kernelLinks} }
 
 func kernelLinks() ([]Link, error) {
 	all, err := net.Interfaces()

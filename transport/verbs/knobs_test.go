@@ -38,6 +38,7 @@ var effects = []struct {
 	{"NCCL_IB_USE_INLINE", "0", seeInline, "room", "none"},
 	{"NCCL_IB_ECE_ENABLE", "0", seeECE, "vendor 5564", "none"},
 	{"NCCL_IB_PCI_RELAXED_ORDERING", "0", seeRegistration, "plain, relaxed ordering", "plain"},
+	{"NCCL_IB_DATA_DIRECT", "0", seeDirect, "mlx5_0_dma", "mlx5_0"},
 	{"NCCL_IB_MERGE_VFS", "0", seePCI, "0000:82:00.0", "0000:82:03.0"},
 	{"NCCL_IB_DEVICE_PCI_ORDER", "0", seeDevices, "simA simB simI simI:2 simX", "simB simA simI simI:2 simX"},
 	{"NCCL_IB_QUERY_PORT_SPEED", "0", seeSpeed, "400000 Mb/s", "10000 Mb/s"},

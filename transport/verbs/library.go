@@ -40,7 +40,7 @@ func loadLibrary(name string) (*calls, error) {
 
 // bind makes the Go table over one loaded library.
 func bind(v *C.struct_weft_ibv) *calls {
-	c := &calls{lacks: map[string]bool{
+	c := &calls{loaded: object(uintptr(unsafe.Pointer(v))), lacks: map[string]bool{
 		"ibv_fork_init":        v.fork_init == nil,
 		"ibv_query_port_speed": v.query_port_speed == nil,
 		"ibv_query_gid_table":  v.query_gid_table == nil,
@@ -53,6 +53,7 @@ func bind(v *C.struct_weft_ibv) *calls {
 	bindDevices(c, v)
 	bindMemory(c, v)
 	bindQueues(c, v)
+	withoutMLX5(c)
 	return c
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void* symbol(void* library, const char* name, const char* version) {
+void* weft_symbol(void* library, const char* name, const char* version) {
 	void* p = dlvsym(library, name, version);
 	return p ? p : dlsym(library, name);
 }
@@ -30,7 +30,7 @@ struct weft_ibv* weft_ibv_load(const char* name, char* why, size_t size, int* mi
 	const char* lacks = NULL;
 	void* p;
 #define FIND(member, function, version, required) \
-	p = symbol(library, #function, version); \
+	p = weft_symbol(library, #function, version); \
 	memcpy(&v->member, &p, sizeof(p)); \
 	if (required && !p && !lacks) lacks = #function "@" version;
 	WEFT_IBV_SYMBOLS(FIND)

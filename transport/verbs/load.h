@@ -40,6 +40,9 @@ struct weft_ibv {
 #undef WEFT_IBV_MEMBER
 };
 
+/* A library's symbol in the version that a linked program would get, else in any. */
+void* weft_symbol(void* library, const char* name, const char* version);
+
 /* Opens the library of that name. NULL: why says what was wrong with it; missing is 1 when there is no such file. */
 struct weft_ibv* weft_ibv_load(const char* name, char* why, size_t size, int* missing);
 

@@ -39,7 +39,7 @@ type Buffer struct {
 
 	fd     int // of the DMA-BUF, a copy of the caller's; -1: none
 	offset uint64
-	inode  uint64
+	file   [2]uint64 // device and inode, which name the DMA-BUF
 }
 
 // NewBuffer names host memory, or GPU memory by its virtual address.
@@ -58,8 +58,8 @@ func NewDMABuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (*B
 	if err != nil {
 		return nil, err
 	}
-	b.offset = offset
-	if end := offset + size; end < size {
+	b.offset = DMABufOffset(addr, offset)
+	if end := b.offset + size; end < size || b.offset < offset {
 		return nil, rdma.Errorf(rdma.Misuse, "regMrDmaBuf", "%d bytes at offset %d", size, offset)
 	}
 	if b.fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err != nil {
@@ -75,8 +75,18 @@ func NewDMABuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (*B
 		b.Close()
 		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "descriptor %d: %w", fd, err)
 	}
-	b.inode = st.Ino
+	b.file = [2]uint64{st.Dev, st.Ino}
 	return b, nil
+}
+
+// DMABufOffset is where in a DMA-BUF the memory at addr begins. Devices map whole
+// pages, so an offset means addr itself if both lie alike in their pages; the
+// offset of a page means the page that addr is in, as it does for NCCL's net_ib.
+func DMABufOffset(addr uintptr, offset uint64) uint64 {
+	if page := uint64(os.Getpagesize()); offset%page == 0 {
+		return offset + uint64(addr)%page
+	}
+	return offset
 }
 
 // Close gives up the buffer's own resources; its registrations are released before.
@@ -89,7 +99,8 @@ func (b *Buffer) Close() {
 }
 
 // span is the range in whole pages, as it is registered: neighbours in one
-// page then share a registration. A DMA-BUF is widened only as far as it goes.
+// page then share a registration. A DMA-BUF that does not lie in its pages as the
+// addresses do in theirs is not widened.
 func (b *Buffer) span() span {
 	page := uint64(os.Getpagesize())
 	start, end := uint64(b.Addr)&^(page-1), (uint64(b.Addr)+b.Size+page-1)&^(page-1)
@@ -97,7 +108,7 @@ func (b *Buffer) span() span {
 		end = uint64(b.Addr) + b.Size
 	}
 	s := span{start: start, end: end, offset: b.offset - (uint64(b.Addr) - start)}
-	if b.fd >= 0 && b.offset < uint64(b.Addr)-start {
+	if b.fd >= 0 && (b.offset^uint64(b.Addr))%page != 0 {
 		s = span{start: uint64(b.Addr), end: uint64(b.Addr) + b.Size, offset: b.offset}
 	}
 	return s
@@ -116,7 +127,7 @@ type Region struct {
 // registered alike costs nothing but a count.
 func (pd *PD) Register(b *Buffer, access Access) (*Region, error) {
 	a := pd.a
-	key := mrKey{access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, inode: b.inode}
+	key := mrKey{access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, file: b.file}
 	s := b.span()
 	if key.dmabuf {
 		key.shift = s.start - s.offset
@@ -171,6 +182,11 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 	}
 	how := "plain"
 	if b.fd >= 0 {
+		if pd.direct {
+			if keys, how, ok := a.registerDirect(pd, b, s, access); ok {
+				return keys, how, nil
+			}
+		}
 		if why, refused := a.dmabuf.refused(); refused {
 			return memoryKeys{}, "", rdma.Errorf(rdma.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
 				Try("set NCCL_DMABUF_ENABLE=0; nvidia_peermem serves GPU memory without DMA-BUF")
@@ -202,6 +218,9 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 	what := fmt.Sprintf("%d bytes of %v memory at %#x", length, b.Kind, s.start)
 	if b.fd >= 0 {
 		what += fmt.Sprintf(", offset %d of descriptor %d", s.offset, b.fd)
+		if (s.start^s.offset)%uint64(os.Getpagesize()) != 0 {
+			what += " (they lie differently in their pages, which no hardware maps)"
+		}
 	}
 	if len(tried) > 0 {
 		what += " (" + strings.Join(tried, "; ") + ")"

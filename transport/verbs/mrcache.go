@@ -18,7 +18,7 @@ type mrKey struct {
 	kind   rdma.MemKind
 	strict bool
 	dmabuf bool
-	inode  uint64
+	file   [2]uint64
 	shift  uint64
 }
 

@@ -3,40 +3,58 @@ package verbs
 import "sync"
 
 // PD is the protection domain of a card. Its ports, all connections on it and
-// all memory share one, so that a buffer is mapped once.
+// all memory share one, so that a buffer is mapped once; devices that stand for
+// the card's data-direct path have one of their own.
 type PD struct {
-	a     *adapter
-	raw   object
-	cache mrCache
+	a      *adapter
+	direct bool // DMA-BUFs are registered through the data-direct function
+	raw    object
+	cache  mrCache
+}
+
+// domain is a protection domain with those who hold it.
+type domain struct {
+	sync.Mutex
+	pd   *PD // protected
+	refs int // protected
 }
 
 // AcquirePD returns the card's protection domain; every holder releases it.
-func (d *Device) AcquirePD() (*PD, error) { return d.adapter.acquirePD() }
+func (d *Device) AcquirePD() (*PD, error) { return d.adapter.acquirePD(d.direct) }
 
-func (a *adapter) acquirePD() (*PD, error) {
-	a.domain.Lock()
-	defer a.domain.Unlock()
-	if a.domain.pd == nil {
+// domain is the one that devices of either kind share.
+func (a *adapter) domain(direct bool) *domain {
+	if direct {
+		return &a.domains[1]
+	}
+	return &a.domains[0]
+}
+
+func (a *adapter) acquirePD(direct bool) (*PD, error) {
+	d := a.domain(direct)
+	d.Lock()
+	defer d.Unlock()
+	if d.pd == nil {
 		raw, errno := a.p.lib.allocPD(a.context)
 		if errno != 0 {
 			return nil, fail("ibv_alloc_pd", a.name, errno, "")
 		}
-		a.domain.pd = &PD{a: a, raw: raw}
+		d.pd = &PD{a: a, direct: direct, raw: raw}
 	}
-	a.domain.refs++
-	return a.domain.pd, nil
+	d.refs++
+	return d.pd, nil
 }
 
 // Release ends one holder's use. The last one's frees the domain; memory that
 // is still registered in it then is an error.
 func (pd *PD) Release() error {
-	a := pd.a
-	a.domain.Lock()
-	defer a.domain.Unlock()
-	if a.domain.refs--; a.domain.refs > 0 {
+	a, d := pd.a, pd.a.domain(pd.direct)
+	d.Lock()
+	defer d.Unlock()
+	if d.refs--; d.refs > 0 {
 		return nil
 	}
-	a.domain.pd = nil
+	d.pd = nil
 	if errno := a.p.lib.deallocPD(pd.raw); errno != 0 {
 		return fail("ibv_dealloc_pd", a.name, errno, "%d registrations left", pd.cache.size())
 	}

@@ -1,0 +1,20 @@
+/* mlx5.h: what weft calls of libmlx5 beyond libibverbs, found at run time: the data-direct path to GPU memory. */
+#ifndef WEFT_VERBS_MLX5_H
+#define WEFT_VERBS_MLX5_H
+
+#include "load.h"
+
+struct weft_mlx5; /* functions of one loaded library; each may be missing and answers ENOSYS then */
+
+/* Opens the library of that name, if it works on the objects of ibv, a struct weft_ibv. NULL: why says what was wrong with it. */
+struct weft_mlx5* weft_mlx5_load(uintptr_t ibv, const char* name, char* why, size_t size);
+
+/* 0: a device of that library's; EOPNOTSUPP: another. */
+int weft_mlx5_is_supported(const struct weft_mlx5* m, uintptr_t device);
+/* The path of the data-direct PCI function below /sys; ENODEV: the card has none. */
+int weft_mlx5_data_direct_path(const struct weft_mlx5* m, uintptr_t context, char* path, size_t size);
+/* ibv_reg_dmabuf_mr through the data-direct function. */
+int weft_mlx5_reg_data_direct(const struct weft_mlx5* m, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                              int access, struct weft_ibv_mr* out);
+
+#endif
