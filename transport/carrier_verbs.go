@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -69,6 +68,7 @@ func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs [
 		v.discard()
 		return nil, err
 	}
+	x.core.watch.add(v)
 	return v, nil
 }
 
@@ -211,16 +211,14 @@ func (v *verbsCarrier) loop(p *verbsPort, gid verbs.GID) error {
 
 // prove makes sure that every pair of ports carries packets both ways.
 func (v *verbsCarrier) prove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, proofLimit, errors.New("none within "+proofLimit.String()))
-	defer cancel()
 	for i := range v.pairs {
 		lane := slices.Index(v.pairAt, i)
 		key := v.theirs.keys[v.theirs.lanes[lane].Slot]
-		if err := v.lanes[lane].Prove(ctx, v.portOf(lane).cq, v.theirs.shared, key); err != nil {
+		if err := v.lanes[lane].Prove(ctx, proofLimit, v.portOf(lane).cq, v.theirs.shared, key); err != nil {
 			return &pairError{&v.pairs[i], err}
 		}
 	}
-	return nil
+	return v.ctx.core.watch.doomed(v)
 }
 
 // discard ends a carrier that no comm has.

@@ -15,7 +15,7 @@ func (v *verbsCarrier) id() uint64 { return v.cookie }
 
 func (v *verbsCarrier) open(c *Comm) error {
 	c.fp = v.fp
-	return nil
+	return v.ctx.core.watch.carries(v, c)
 }
 
 // fences are the carriers that are being stopped.
@@ -118,6 +118,7 @@ func (v *verbsCarrier) shut(m *member, busy bool) {
 // destroy ends what exists, in an order in which nothing is used after its end.
 func (v *verbsCarrier) destroy() {
 	v.end.Do(func() {
+		v.ctx.core.watch.remove(v)
 		v.life.Lock()
 		defer v.life.Unlock()
 		v.dead = true

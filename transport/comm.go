@@ -154,13 +154,19 @@ func (c *Comm) tell(m func(h wire.Header) frame) {
 
 // tellFailed has the peer end its side of c too, with our cause.
 func (c *Comm) tellFailed(why error) {
-	reason := why.Error()
-	if e := (*rdma.Error)(nil); errors.As(why, &e) {
-		if reason = e.Err.Error(); e.Dev != "" {
-			reason = e.Dev + ": " + reason
-		}
+	c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: reasonOf(why)} })
+}
+
+// reasonOf is an error as the peer is told of it: what happened, and on which device.
+func reasonOf(err error) string {
+	var e *rdma.Error
+	switch {
+	case !errors.As(err, &e):
+		return err.Error()
+	case e.Dev == "":
+		return e.Err.Error()
 	}
-	c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: reason} })
+	return e.Dev + ": " + e.Err.Error()
 }
 
 // refusedByPeer ends a group whose send was larger than our receive.

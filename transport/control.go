@@ -73,6 +73,8 @@ func (s *session) serve(b []byte) error {
 		s.mu.Lock()
 		s.parting = true
 		s.mu.Unlock()
+	case wire.KindProbeOffer, wire.KindProbeAnswer, wire.KindProbeState:
+		return s.serveProbe(b)
 	default:
 		return fmt.Errorf("message of %s: %w", k, wire.ErrMalformed)
 	}
@@ -169,6 +171,7 @@ func (s *session) end(why *rdma.Error) {
 	}
 	s.mu.Unlock()
 	s.core.sessions.forget(s)
+	s.cut(why)
 	s.conn.Close()
 	if len(left) == 0 {
 		if !orderly && !errors.Is(why, net.ErrClosed) && !peerGone(why.Err) {

@@ -39,6 +39,8 @@ type Core struct {
 	sessions   *sessions
 	reaper     *reaper
 	noise      *noise
+	watch      *watcher
+	deaf       func() // ends the subscriptions to events
 	local      localAddrs
 	files      fileLimit
 	outgoing   *slots // connects
@@ -84,10 +86,12 @@ func Open(cfg Config) (*Core, error) {
 	c.sessions = newSessions(c)
 	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = newNoise(cfg.Log)
+	c.watch = newWatcher(c)
 	c.outgoing, c.incoming = newSlots(), newSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)
+	c.deaf = c.watch.hear(cfg.Verbs)
 	return c, nil
 }
 
@@ -106,6 +110,7 @@ func (c *Core) Close() {
 	}
 	c.sessions.closeAll()
 	c.rendezvous.closeAll()
+	c.deaf()
 }
 
 // Devices answers the devices in NCCL's order, fused ones at the end.

@@ -15,6 +15,7 @@ import (
 	"weft/internal/knob"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
+	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
@@ -23,6 +24,7 @@ import (
 const (
 	childRole = "TRANSPORT_TEST_CHILD"
 	childAddr = "TRANSPORT_TEST_ADDR"
+	childHCA  = "TRANSPORT_TEST_HCA" // its RDMA devices; none without
 )
 
 func TestMain(m *testing.M) {
@@ -52,8 +54,16 @@ func child(run func(*Context, *bufio.Reader) error) error {
 	if a := os.Getenv(childAddr); a != "" {
 		dev = device(0, "eth0", 1, a)
 	}
-	interfaces := []*tcp.Device{dev}
-	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: Devices(interfaces, nil), Interfaces: interfaces, Build: "child"})
+	interfaces, provider := []*tcp.Device{dev}, (*verbs.Provider)(nil)
+	if hca := os.Getenv(childHCA); hca != "" {
+		settings["NCCL_IB_HCA"], settings["NCCL_IBVERBS_LIB"] = hca, os.Getenv("NCCL_IBVERBS_LIB")
+		var err error
+		if provider, err = verbs.Open(verbs.Config{Knobs: knob.Parse(settings), Log: stderrLog{}}); err != nil {
+			return err
+		}
+	}
+	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: Devices(interfaces, provider), Interfaces: interfaces,
+		Verbs: provider, Build: "child"})
 	if err != nil {
 		return err
 	}

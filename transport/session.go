@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"crypto/rand"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ type session struct {
 	name    string        // of the peer, for messages
 	devices []wire.Device // the peer's inventory
 	active  bool          // this process opened it
+	life    context.Context
+	cut     context.CancelCauseFunc // ends life
 
 	mu      sync.Mutex
 	members map[uint64]*member // by comm id; protected by mu, as all below
@@ -63,6 +66,7 @@ func (m *member) header() wire.Header { return wire.Header{Comm: m.id} }
 func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, active bool) *session {
 	s := &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
 		members: map[uint64]*member{}}
+	s.life, s.cut = context.WithCancelCause(context.Background())
 	if peer.Build != c.cfg.Build {
 		c.cfg.Log.Info(rdma.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
 	}

@@ -155,3 +155,16 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+func FuzzProbeOffer(f *testing.F) {
+	law(f, ParseProbeOffer, func(m ProbeOffer) []byte { return m.Append(nil) }, ProbeOffer{Header: sample, Number: 7, SL: 15, TC: 104, End: end})
+}
+
+func FuzzProbeAnswer(f *testing.F) {
+	law(f, ParseProbeAnswer, func(m ProbeAnswer) []byte { return m.Append(nil) }, ProbeAnswer{Header: sample, Number: 7, End: end})
+}
+
+func FuzzProbeState(f *testing.F) {
+	law(f, ParseProbeState, func(m ProbeState) []byte { return m.Append(nil) },
+		ProbeState{Header: sample, Number: 7, State: ProbeWorks}, ProbeState{Header: sample, Number: 8, State: ProbeSilent, Reason: "no answer"})
+}

@@ -25,6 +25,10 @@ const (
 	KindRefused Kind = 18
 	KindFailed  Kind = 19
 	KindBye     Kind = 20
+
+	KindProbeOffer  Kind = 21
+	KindProbeAnswer Kind = 22
+	KindProbeState  Kind = 23
 )
 
 // Header is length 2 | kind 1 | version 1 | lane 1 | hop 1 | flags 2 | epoch 4 |
@@ -136,6 +140,12 @@ func (k Kind) String() string {
 		return "failed"
 	case KindBye:
 		return "bye"
+	case KindProbeOffer:
+		return "probe offer"
+	case KindProbeAnswer:
+		return "probe answer"
+	case KindProbeState:
+		return "probe state"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -1,0 +1,78 @@
+package transport
+
+import "weft/transport/verbs"
+
+// hear has fatal events of the cards end what they concern, until stop. Events
+// of ports are for those who choose paths.
+func (w *watcher) hear(p *verbs.Provider) (stop func()) {
+	if p == nil {
+		return func() {}
+	}
+	var stops []func()
+	heard := map[string]bool{}
+	for _, d := range p.Devices() {
+		if heard[d.NIC] {
+			continue
+		}
+		heard[d.NIC] = true
+		stops = append(stops, d.Subscribe(func(e verbs.Event) {
+			if e.Err != nil {
+				go w.fatal(e) // a subscriber must not block
+			}
+		}))
+	}
+	return func() {
+		for _, f := range stops {
+			f()
+		}
+	}
+}
+
+// fatal ends what a fatal event concerns.
+func (w *watcher) fatal(e verbs.Event) {
+	defer rescue(w.core.cfg.Log, "asynchronous event", nobody)
+	w.mu.Lock()
+	var lost []*Comm
+	for v, x := range w.carriers {
+		switch {
+		case !v.concerned(&e):
+		case x.comm != nil:
+			lost = append(lost, x.comm)
+		default:
+			x.doomed = e.Err
+		}
+	}
+	for _, p := range w.probes {
+		if p.concerned(&e) {
+			p.over(e.Err)
+		}
+	}
+	w.mu.Unlock()
+	end(lost, e.Err)
+}
+
+// concerned reports whether a fatal event means v.
+func (v *verbsCarrier) concerned(e *verbs.Event) bool {
+	if e.QP != nil || e.CQ != nil {
+		return v.owns(e.QP, e.CQ)
+	}
+	for lane := range v.lanes {
+		if v.pairOf(lane).local.NIC == e.NIC {
+			return true
+		}
+	}
+	return false
+}
+
+// concerned reports whether it means the probe's queue pair.
+func (p *probe) concerned(e *verbs.Event) bool {
+	switch {
+	case p.end == nil:
+		return false
+	case e.QP != nil:
+		return e.QP == p.end.qp
+	case e.CQ != nil:
+		return e.CQ == p.end.cq
+	}
+	return p.pair.local.NIC == e.NIC
+}

@@ -1,0 +1,77 @@
+package transport
+
+import (
+	"fmt"
+	"testing"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/verbs"
+)
+
+// A fatal event ends the comms that it concerns on both sides, and no other.
+func TestFatalEvents(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		event  func(t *testing.T, s *Comm)
+		cause  string
+		spares bool // another comm of the device
+	}{
+		{"of the card", func(t *testing.T, _ *Comm) { command(t, "event simA DEVICE_FATAL") }, "device fatal error", false},
+		{"of a queue pair", func(t *testing.T, s *Comm) {
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*verbsCarrier).lanes[0].Number))
+		}, "QP fatal error", true},
+		{"of a completion queue", func(t *testing.T, s *Comm) {
+			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*verbsCarrier).ports[0].cq}
+			e.Err = rdma.Errorf(rdma.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
+			s.ctx.core.watch.fatal(e)
+		}, "CQ error", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b, s, r := simPair(t, nil)
+			s2, r2 := pair(t, a, b)
+			in := awaiting(t, r, 4096)
+			c.event(t, s)
+			drive(t, "the receive", in)
+			if in.code != codePeer || b.log.Count("WARN", "gave the connection up", c.cause) == 0 {
+				t.Errorf("code %d: %q", in.code, b.log.Lines())
+			}
+			out := send(s, register(t, s, buffer(t, 1), 1))
+			if code := until(t, "the send", out); code != codeHost || a.log.Count("WARN", "asynchronous event on simA", c.cause) == 0 {
+				t.Errorf("code %d: %q", code, a.log.Lines())
+			}
+			if c.spares {
+				move(t, s2, r2, 1000)
+			} else {
+				eventually(t, "the other comm ends", func() bool { return s2.over() && r2.over() })
+			}
+			noneLeft(t, s, r, s2, r2)
+		})
+	}
+}
+
+func TestEventsMayBeMutedByKnob(t *testing.T) {
+	a, _, s, r := simPair(t, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": "0"})
+	command(t, "event simA DEVICE_FATAL")
+	eventually(t, "the log", func() bool { return a.log.Count("WARN", "device fatal error") == 1 })
+	move(t, s, r, 1000)
+	noneLeft(t, s, r)
+}
+
+// What is hit before it has a comm never gets one.
+func TestFatalEventInTheHandshake(t *testing.T) {
+	a := startSim(t, "=simA", nil)
+	dev := a.cfg.Devices[0]
+	gid := dev.Verbs.GIDs()[0]
+	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []verbsPair{{local: dev.Verbs, gid: gid, peerGID: gid}}, []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.lanes[0].Number))
+	eventually(t, "the event", func() bool { return a.watch.doomed(v) != nil })
+	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || rdma.CauseOf(err) != rdma.Host {
+		t.Errorf("%v, %v", c, err)
+	}
+	v.discard()
+	noneLeft(t)
+}

@@ -1,0 +1,211 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// probe is this side of a queue pair that carries no data. Either side asks by
+// it whether packets still pass between two ports: it writes 0 bytes and waits
+// for the acknowledgement, which is the NIC's, not the process's.
+//
+//	connecting side           listening side
+//	make        -- offer -->  make, connect
+//	connect    <-- answer --
+//	ask it     -- works --->  from now on both may ask
+//	            <- gone, silent ->
+//
+// The connecting side decides: it makes one for each pair of ports that comms of
+// the session use, makes it anew when it has broken, and ends it when the last of
+// them has ended. A goroutine on each side owns the queue pair.
+type probe struct {
+	watch   *watcher
+	key     pairKey
+	pair    verbsPair
+	ctx     context.Context // its life: the session's, or shorter
+	cancel  context.CancelCauseFunc
+	wanted  chan struct{} // somebody wants to know
+	answers chan wire.QPEnd
+
+	number uint32 // protected by watch.mu, as all below
+	works  bool
+	next   time.Time               // not asked before
+	end    *probeEnd               // nil: being made, or being ended
+	over   context.CancelCauseFunc // ends it, or the attempt to make it
+}
+
+var (
+	errUnused   = errors.New("no connection uses it any more")
+	errReplaced = errors.New("the peer offers another")
+)
+
+// probeRest follows a failure; it doubles up to probeRestMost.
+const (
+	probeRest     = time.Second
+	probeRestMost = 32 * time.Second
+)
+
+// newProbe enters a probe; watch.mu is held.
+func (w *watcher) newProbe(k pairKey, pair *verbsPair) *probe {
+	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
+	p.ctx, p.cancel = context.WithCancelCause(k.session.life)
+	p.over = func(error) {}
+	w.probes[k] = p
+	return p
+}
+
+// drop takes out a probe that has ended, unless another is in its place.
+func (w *watcher) drop(p *probe) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.probes[p.key] == p {
+		delete(w.probes, p.key)
+	}
+}
+
+// lead starts the connecting side's part; watch.mu is held.
+func (w *watcher) lead(k pairKey, pair *verbsPair) *probe {
+	p := w.newProbe(k, pair)
+	go func() {
+		defer rescue(w.core.cfg.Log, "probe", nobody) // what it leaves in its place keeps others from the same defect
+		p.keep()
+		w.drop(p)
+	}()
+	return p
+}
+
+// keep makes the queue pair, again and again if need be.
+func (p *probe) keep() {
+	said := false
+	for rest := probeRest; ; rest = min(2*rest, probeRestMost) {
+		p.watch.mu.Lock()
+		p.watch.number++
+		p.number = p.watch.number
+		select {
+		case <-p.answers: // to an offer that was given up
+		default:
+		}
+		p.watch.mu.Unlock()
+		worked, err := p.round(p.meet)
+		if p.ctx.Err() != nil {
+			return
+		}
+		if worked {
+			rest, said = probeRest, false
+		}
+		if !said {
+			said = true
+			p.watch.core.cfg.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Network, "probe", "%w", err).On(p.pair.local.Name).With(p.key.session.name).
+				Try("until one works, the NIC's own retries decide whether this path is dead"))
+		}
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-time.After(rest):
+		}
+	}
+}
+
+// meet is the connecting side's way to a probe that works.
+func (p *probe) meet(ctx context.Context, e *probeEnd) error {
+	limit := p.watch.core.offerLimit()
+	sl, tc := p.watch.core.cfg.Verbs.Class(-1)
+	p.key.session.tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
+	var theirs wire.QPEnd
+	select {
+	case theirs = <-p.answers:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(limit):
+		return fmt.Errorf("the peer has not answered the offer of one within %v", limit)
+	}
+	if err := e.connect(ctx, limit, &theirs, sl, tc); err != nil {
+		return err
+	}
+	if err := e.ask(ctx); err != nil {
+		return err
+	}
+	p.stands(e, true)
+	p.key.session.tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
+	return nil
+}
+
+// follow is the listening side's part.
+func (p *probe) follow(m *wire.ProbeOffer) {
+	defer rescue(p.watch.core.cfg.Log, "probe", nobody)
+	defer p.watch.drop(p)
+	p.round(func(ctx context.Context, e *probeEnd) error {
+		if err := e.connect(ctx, p.watch.core.offerLimit(), &m.End, m.SL, p.watch.core.cfg.Verbs.ReceiverTC(m.TC)); err != nil {
+			return err
+		}
+		p.stands(e, false)
+		p.key.session.tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
+		return nil
+	})
+}
+
+// round is the life of one queue pair, and why it ended; worked tells whether
+// it was of use before.
+func (p *probe) round(meet func(context.Context, *probeEnd) error) (worked bool, err error) {
+	ctx, over := context.WithCancelCause(p.ctx)
+	defer over(nil)
+	p.watch.mu.Lock()
+	p.over = over
+	number := p.number
+	p.watch.mu.Unlock()
+	e, err := p.newEnd(number)
+	if err == nil {
+		defer e.close()
+		if err = meet(ctx, e); err == nil {
+			worked, err = true, p.serve(ctx, e)
+		}
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	p.stands(nil, false)
+	p.ended(number, err)
+	return worked, err
+}
+
+// serve asks when the watcher wants to know, until that fails or it is over.
+func (p *probe) serve(ctx context.Context, e *probeEnd) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-p.wanted:
+			if err := e.ask(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stands says what queue pair there is, and whether it was proven.
+func (p *probe) stands(e *probeEnd, works bool) {
+	p.watch.mu.Lock()
+	defer p.watch.mu.Unlock()
+	p.end, p.works = e, works
+}
+
+// ended tells the peer why the queue pair is over, and the watch if that was silence.
+func (p *probe) ended(number uint32, why error) {
+	state := uint8(wire.ProbeGone)
+	var u *verbs.Unanswered
+	if errors.As(why, &u) {
+		state = wire.ProbeSilent
+	}
+	if p.key.session.life.Err() == nil {
+		p.key.session.tellLater(&wire.ProbeState{Number: number, State: state, Reason: reasonOf(why)})
+	}
+	if u != nil {
+		p.watch.silent(p, u)
+	}
+}

@@ -1,0 +1,123 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/transport/rdma"
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// serveProbe acts on a message about a probe.
+func (s *session) serveProbe(b []byte) error {
+	w := s.core.watch
+	wrong := func(k wire.Kind) error { return fmt.Errorf("%s from the wrong side: %w", k, wire.ErrMalformed) }
+	switch k := wire.KindOf(b); k {
+	case wire.KindProbeOffer:
+		m, err := wire.ParseProbeOffer(b)
+		if err != nil {
+			return err
+		}
+		if s.active {
+			return wrong(k)
+		}
+		if err := w.offered(s, &m); err != nil {
+			s.tellLater(&wire.ProbeState{Number: m.Number, State: wire.ProbeGone, Reason: err.Error()})
+		}
+	case wire.KindProbeAnswer:
+		m, err := wire.ParseProbeAnswer(b)
+		if err != nil {
+			return err
+		}
+		if !s.active {
+			return wrong(k)
+		}
+		w.answered(s, &m)
+	default:
+		m, err := wire.ParseProbeState(b)
+		if err != nil {
+			return err
+		}
+		if s.active && m.State == wire.ProbeWorks {
+			return wrong(k)
+		}
+		w.told(s, &m)
+	}
+	return nil
+}
+
+// offered makes this side of a probe between ports that a comm of s uses.
+func (w *watcher) offered(s *session, m *wire.ProbeOffer) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := pairKey{s, m.End.Peer, m.End.Device}
+	pair := w.pairFor(k)
+	if pair == nil {
+		return errors.New("no connection runs between these ports")
+	}
+	if old := w.probes[k]; old != nil {
+		if old.end == nil {
+			return errors.New("an earlier one is being made, or ended")
+		}
+		old.cancel(errReplaced)
+	}
+	p := w.newProbe(k, pair)
+	p.number = m.Number
+	go p.follow(m)
+	return nil
+}
+
+// pairFor finds the pair of ports of a key by a comm that uses it; w.mu is held.
+func (w *watcher) pairFor(k pairKey) *verbsPair {
+	for v, x := range w.carriers {
+		if x.session() != k.session {
+			continue
+		}
+		for lane := range v.lanes {
+			if pair := v.pairOf(lane); keyOf(k.session, pair) == k {
+				return pair
+			}
+		}
+	}
+	return nil
+}
+
+// answered hands the peer's end to who waits for it.
+func (w *watcher) answered(s *session, m *wire.ProbeAnswer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.numbered(s, m.Number); p != nil {
+		select {
+		case p.answers <- m.End:
+		default: // it answers twice
+		}
+	}
+}
+
+// told takes in what became of the peer's end.
+func (w *watcher) told(s *session, m *wire.ProbeState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.numbered(s, m.Number)
+	switch {
+	case p == nil:
+	case m.State == wire.ProbeWorks:
+		p.works = p.end != nil
+	case m.State == wire.ProbeSilent:
+		p.over(&verbs.Unanswered{Err: rdma.Errorf(rdma.Network, "probe", "the peer asked: %s", m.Reason).
+			Try("look at the peer's log, and at the network between these ports")})
+	default:
+		p.over(fmt.Errorf("the peer ended it: %s", m.Reason))
+	}
+}
+
+// numbered finds a probe by what its offer was numbered; w.mu is held.
+func (w *watcher) numbered(s *session, number uint32) *probe {
+	for k, p := range w.probes {
+		if k.session == s && p.number == number {
+			return p
+		}
+	}
+	return nil
+}
