@@ -18,7 +18,6 @@ import (
 const (
 	laneDepth  = 256 // requests each way: a receiver's queue takes whatever its groups bring
 	flushDepth = 32
-	laneInline = 64 // one CTS line
 	proofLimit = time.Second
 )
 
@@ -37,6 +36,7 @@ type verbsCarrier struct {
 	ports  []*verbsPort // local, distinct
 	lanes  []*verbs.QP
 	pairAt []int // by lane: index in pairs
+	tuning tuning
 	theirs ends
 	always bool     // host memory is flushed too
 	ece    wire.ECE // what both ends of lane 0 agreed on
@@ -64,6 +64,7 @@ type verbsPort struct {
 // is left.
 func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int) (*verbsCarrier, error) {
 	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.reserve()}
+	v.tuning = v.tune()
 	if err := v.make(); err != nil {
 		v.discard()
 		return nil, err
@@ -161,7 +162,7 @@ func (v *verbsCarrier) queues(p *verbsPort) error {
 		if p.cq, err = p.pd.NewCQ(need); err != nil {
 			return err
 		}
-		c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: sends, RecvDepth: recvs, Inline: laneInline, Cookie: v.cookie}
+		c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: sends, RecvDepth: recvs, Inline: v.tuning.inline, Cookie: v.cookie}
 		need = 0
 		for i := range v.lanes {
 			if v.pairOf(i).local != p.dev {

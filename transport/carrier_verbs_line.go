@@ -20,8 +20,8 @@ func (v *verbsCarrier) describe(via string) string {
 	if v.ece != (wire.ECE{}) {
 		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
 	}
-	return fmt.Sprintf("%s%s, %d lane%s (queue pairs %s), SL %d, TC %d, inline %d, %s", strings.Join(routes, ", "), via,
-		len(v.lanes), plural(len(v.lanes)), v.numbers(), v.sl, v.tc, v.lanes[0].Inline, ece)
+	return fmt.Sprintf("%s%s, %d lane%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", strings.Join(routes, ", "), via,
+		len(v.lanes), plural(len(v.lanes)), v.numbers(), v.tuning, v.sl, v.tc, v.lanes[0].Inline, ece)
 }
 
 // mtu is the path's: the smaller of both ports'.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"weft/internal/knob"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
@@ -86,11 +85,8 @@ func (v *verbsCarrier) connect(ctx context.Context, theirs ends, sl, tc uint8) e
 
 // plan is how the executor uses the lanes.
 func (v *verbsCarrier) plan() *fastpath.VerbsPlan {
-	k := v.ctx.core.cfg.Knobs
-	p := &fastpath.VerbsPlan{Width: len(v.pairs), StripeMin: uint32(k.Int(knob.StripeMin)), Peer: v.theirs.shared, PeerKeys: v.theirs.keys, FlushAlways: v.always}
-	if k.Int(knob.IBSplitDataOnQPs) != 0 {
-		p.Width = len(v.lanes)
-	}
+	t := v.tuning
+	p := &fastpath.VerbsPlan{Width: t.width, StripeMin: t.stripeMin, ARThreshold: t.ar, Peer: v.theirs.shared, PeerKeys: v.theirs.keys, FlushAlways: v.always}
 	for _, port := range v.ports {
 		for len(p.Keys) <= port.slot {
 			p.Keys = append(p.Keys, fastpath.Keys{})

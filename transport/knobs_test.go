@@ -35,6 +35,8 @@ var effects = []struct {
 	{"NCCL_SOCKET_TOS_CONFIG", "0x68", seeTOS, "0 0 0 0", "104 104 104 104"},
 	{"NCCL_IB_QPS_PER_CONNECTION", "3", seeLanes, "1 lane", "3 lanes"},
 	{"NCCL_IB_SPLIT_DATA_ON_QPS", "1", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeSplit), "1 of 4 lanes", "4 of 4 lanes"},
+	{"NCCL_IB_ADAPTIVE_ROUTING", "1", seeRequests("=simA", "=simB"), "1 request", "2 requests"},
+	{"NCCL_IB_AR_THRESHOLD", "150000", seeRequests("=simI", "=simJ"), "2 requests", "1 request"},
 	{"NCCL_IB_MERGE_NICS", "0", seeFusion, "3 devices", "2 devices"},
 	{"NCCL_IB_WARN_RAIL_LOCAL", "1", seeRails, "", "simA (rail -1) here and simB (rail -1) there"},
 	{"NCCL_GDR_FLUSH_DISABLE", "1", seeFlush(rdma.MemCUDA), "reads back", "does nothing"},
@@ -167,6 +169,19 @@ func seeSplit(t *testing.T, env map[string]string) string {
 		}
 	}
 	return fmt.Sprintf("%d of %d lanes", used, len(before))
+}
+
+// seeRequests counts the requests of a message: with adaptive routing its end is one of its own.
+func seeRequests(from, to string) func(*testing.T, map[string]string) string {
+	return func(t *testing.T, env map[string]string) string {
+		s, r := pair(t, startSim(t, from, env), startSim(t, to, nil))
+		defer s.Close()
+		defer r.Close()
+		before := posted(s)
+		move(t, s, r, 150_000)
+		n := int(posted(s)[0] - before[0])
+		return fmt.Sprintf("%d request%s", n, plural(n))
+	}
 }
 
 func seeFusion(t *testing.T, env map[string]string) string {

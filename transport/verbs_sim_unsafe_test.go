@@ -22,7 +22,7 @@ const simQPs = 24
 // simWorld is the world of this process's simulated libibverbs:
 //
 //	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
-//	simF -----/
+//	simF -----/                          simI --- InfiniBand --- simJ
 //
 // simA and simB have the same vendor's enhancements, simC and simD none.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
@@ -33,6 +33,8 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simD", GIDs: []string{"10.9.2.2/24"}, MaxQP: simQPs},
 		{Name: "simE", GIDs: []string{"10.9.3.1/24"}, MaxQP: simQPs},
 		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs},
+		{Name: "simI", Link: "infiniband", MaxQP: simQPs},
+		{Name: "simJ", Link: "infiniband", MaxQP: simQPs},
 	}}
 	dist, err := simverbs.Dist()
 	if err != nil {

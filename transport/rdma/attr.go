@@ -13,3 +13,16 @@ type Attr struct {
 	Send, Recv      CommAttr
 	Op, Algo, Proto uint32
 }
+
+// Alone reports one connection at a time: no other keeps the ports busy.
+func (c CommAttr) Alone() bool { return c.MaxConcurrentPeers == 1 && c.MaxFlowsPerPeer == 1 }
+
+// NCCL's protocols, as bits of Attr.Proto.
+const (
+	ProtoLL = 1 << iota
+	ProtoLL128
+	ProtoSimple
+)
+
+// Small reports that only the protocols of small messages are used.
+func (a Attr) Small() bool { return a.Proto != 0 && a.Proto&^(ProtoLL|ProtoLL128) == 0 }

@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"fmt"
+	"math"
+
+	"weft/internal/knob"
+	"weft/transport/fastpath"
+)
+
+const (
+	laneInline  = 64  // payload that a request carries itself: one CTS line
+	smallInline = 256 // where only small messages are to come
+)
+
+// tuning is how a comm uses its lanes: what the knobs say, else what the hints
+// suggest that NCCL gave its context (setNetAttr).
+type tuning struct {
+	inline    int
+	width     int // lanes of one message, of those that a comm has
+	stripeMin uint32
+	ar        uint32 // bytes above which a message has an end of its own; 0: never
+}
+
+// tune decides once, before anything of the comm is made.
+func (v *verbsCarrier) tune() tuning {
+	k, hints := v.ctx.core.cfg.Knobs, v.ctx.Attr()
+	t := tuning{inline: laneInline, width: len(v.pairs), stripeMin: uint32(k.Int(knob.StripeMin)), ar: v.adaptive()}
+	mine := hints.Send
+	if v.kind == fastpath.Recv {
+		mine = hints.Recv
+	}
+	switch split, set := k.Int(knob.IBSplitDataOnQPs), k.Origin(knob.IBSplitDataOnQPs) == knob.FromEnvironment; {
+	case split != 0, !set && mine.Alone():
+		t.width = len(v.pairAt)
+	}
+	if hints.Small() {
+		t.inline = smallInline
+		if k.Origin(knob.StripeMin) != knob.FromEnvironment {
+			t.stripeMin = math.MaxUint32
+		}
+	}
+	return t
+}
+
+// adaptive is the size above which a message is ended by a request of its own,
+// because the fabric may deliver packets out of order; 0 where it does not. One
+// port that does not makes the comm one that need not care.
+func (v *verbsCarrier) adaptive() uint32 {
+	k := v.ctx.core.cfg.Knobs
+	on := k.Int(knob.IBAdaptiveRouting)
+	for i := range v.pairs {
+		if on == 0 || on < 0 && !v.pairs[i].local.InfiniBand {
+			return 0
+		}
+	}
+	above := k.Int(knob.IBARThreshold)
+	if above < 0 {
+		above = arThreshold
+	}
+	return uint32(max(1, above)) // one byte is one packet
+}
+
+const arThreshold = 8192 // what -2 stands for
+
+// String is the part of a comm's line about it.
+func (t tuning) String() string {
+	if t.ar == 0 {
+		return fmt.Sprintf("%d a message, no adaptive routing", t.width)
+	}
+	return fmt.Sprintf("%d a message, adaptive routing above %d bytes", t.width, t.ar)
+}

@@ -1,0 +1,77 @@
+package transport
+
+import (
+	"math"
+	"testing"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+)
+
+// The knobs decide; where they leave it open, NCCL's hints do.
+func TestTuning(t *testing.T) {
+	alone := rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 1}
+	many := rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 2}
+	unknown := rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: -1, MaxFlowsPerPeer: -1}, Proto: math.MaxUint32}
+	for _, c := range []struct {
+		name  string
+		from  string
+		env   map[string]string
+		hints rdma.Attr
+		kind  fastpath.Kind
+		want  tuning
+	}{
+		{"nothing known", "=simA", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0}},
+		{"hints that say nothing", "=simA", nil, unknown, fastpath.Send, tuning{64, 2, 65536, 0}},
+		{"one connection at a time takes all lanes", "=simA", nil, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 4, 65536, 0}},
+		{"the other direction's hints", "=simA", nil, rdma.Attr{Recv: alone}, fastpath.Send, tuning{64, 2, 65536, 0}},
+		{"several connections share the ports", "=simA", nil, rdma.Attr{Send: many}, fastpath.Send, tuning{64, 2, 65536, 0}},
+		{"the knob, not the hints", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "0"}, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 2, 65536, 0}},
+		{"split", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "1", "WEFT_STRIPE_MIN": "5"}, rdma.Attr{}, fastpath.Send, tuning{64, 4, 5, 0}},
+		{"small messages only", "=simA", nil, rdma.Attr{Proto: rdma.ProtoLL | rdma.ProtoLL128}, fastpath.Send, tuning{256, 2, math.MaxUint32, 0}},
+		{"small messages, and a knob", "=simA", map[string]string{"WEFT_STRIPE_MIN": "5"}, rdma.Attr{Proto: rdma.ProtoLL}, fastpath.Send, tuning{256, 2, 5, 0}},
+		{"all protocols", "=simA", nil, rdma.Attr{Proto: 7}, fastpath.Recv, tuning{64, 2, 65536, 0}},
+		{"adaptive routing", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192}},
+		{"its threshold", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_IB_AR_THRESHOLD": "0"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 1}},
+		{"NCCL's own threshold", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_IB_AR_THRESHOLD": "-2"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192}},
+		{"InfiniBand routes adaptively", "=simI", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192}},
+		{"unless told not to", "=simI", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "0"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := startSim(t, c.from, c.env)
+			p.ctx.SetAttr(c.hints)
+			local := p.Devices()[0].Verbs
+			v := &verbsCarrier{ctx: p.ctx, kind: c.kind, pairs: []verbsPair{{local: local}, {local: local}}, pairAt: []int{0, 1, 0, 1}}
+			if got := v.tune(); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// What the tuning says is what the queue pairs and the executor have.
+func TestSimTuning(t *testing.T) {
+	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "3"}), startSim(t, "=simB", nil)
+	a.ctx.SetAttr(rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 1}, Proto: rdma.ProtoSimple})
+	s, r := pair(t, a, b)
+	before := posted(s)
+	move(t, s, r, 1<<20)
+	for i, n := range posted(s) {
+		if n == before[i] {
+			t.Errorf("lane %d carries nothing", i)
+		}
+	}
+	s.Close()
+	r.Close()
+	a.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
+	s, r = pair(t, a, b)
+	if n := s.carrier.(*verbsCarrier).lanes[0].Inline; n < smallInline {
+		t.Errorf("%d bytes inline", n)
+	}
+	if a.log.Count("INFO", "3 a message, no adaptive routing") != 1 {
+		t.Errorf("%q", a.log.Lines())
+	}
+	move(t, s, r, 200)
+	s.Close()
+	r.Close()
+}
