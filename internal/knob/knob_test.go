@@ -39,6 +39,18 @@ func TestNumbersReadAsC(t *testing.T) {
 	}
 }
 
+func TestSwitches(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "0x0": 0, "1": 1, "2": 1, "-1": 1, "0x7fffffffffffffff": 1} {
+		if v := Parse(map[string]string{"NCCL_IB_MERGE_NICS": text}); v.Int(IBMergeNICs) != want || v.Origin(IBMergeNICs) != FromEnvironment {
+			t.Errorf("%s: %d, %v", text, v.Int(IBMergeNICs), v.Origin(IBMergeNICs))
+		}
+	}
+	v := Parse(map[string]string{"NCCL_IB_MERGE_NICS": "off"})
+	if d := cmp.Diff([]string{"NCCL_IB_MERGE_NICS=off: must be 0 (off) or another number (on); using the default 1"}, v.Problems()); d != "" || v.Int(IBMergeNICs) != 1 {
+		t.Error(v.Int(IBMergeNICs), d)
+	}
+}
+
 func TestLines(t *testing.T) {
 	v := Parse(map[string]string{
 		"NCCL_SOCKET_NTHREADS":   "many",
@@ -109,6 +121,9 @@ func TestTableIsSound(t *testing.T) {
 			if !s.allows(s.Default) {
 				t.Errorf("%s: default %d is not legal", s.Name, s.Default)
 			}
+		}
+		if s.Type == Switch && (s.Default < 0 || s.Default > 1) {
+			t.Errorf("%s: default %d", s.Name, s.Default)
 		}
 		if s.Type == Choice && len(s.Choices) == 0 {
 			t.Errorf("%s: no choices", s.Name)

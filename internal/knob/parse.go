@@ -65,6 +65,12 @@ func (s *Spec) parse(text string) (value, error) {
 		return value{number: int64(n)}, nil
 	case Ports:
 		return s.parsePorts(text)
+	case Switch:
+		n, err := strconv.ParseInt(cNumber(text), 0, 64)
+		if err != nil {
+			return value{}, fmt.Errorf("must be %s", s.rangeText())
+		}
+		return value{number: int64(min(uint64(n), 1))}, nil
 	}
 	n, err := strconv.ParseInt(cNumber(text), 0, 64)
 	if err != nil || !s.allows(n) {
@@ -109,6 +115,8 @@ func (s *Spec) rangeText() string {
 		return strings.Join(s.Choices, " or ")
 	case Bits:
 		return "a number of at most 64 bits"
+	case Switch:
+		return "0 (off) or another number (on)"
 	case Ports:
 		return "LOW-HIGH with 1 <= LOW <= HIGH <= 65535"
 	}

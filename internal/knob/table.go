@@ -91,10 +91,11 @@ const (
 	Choice              // one of Spec.Choices
 	Ports               // LOW-HIGH or one port
 	Seconds             // a Number of seconds
+	Switch              // a Number that is 0 or, whatever else it is, counts as 1: as NCCL has it
 )
 
 func (t Type) String() string {
-	return [...]string{"number", "bits", "text", "choice", "ports", "seconds"}[t]
+	return [...]string{"number", "bits", "text", "choice", "ports", "seconds", "switch"}[t]
 }
 
 // Spec is one row of the table. The texts are Markdown, for docs/knobs.md.

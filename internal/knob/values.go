@@ -38,7 +38,7 @@ func Defaults() *Values {
 	return v
 }
 
-// Int is the value of a Number, Bits or Seconds knob.
+// Int is the value of a Number, Bits or Seconds knob; of a Switch 0 or 1.
 func (v *Values) Int(id ID) int64 { return v.all[id].number }
 
 // Text is the value of a Text or Choice knob; "" when unset.
