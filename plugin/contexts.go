@@ -13,6 +13,7 @@ type netCtx struct {
 	voice        *voice
 	log          rdma.Logger
 	net          netContext
+	oddClass     sync.Once
 }
 
 // fail marks err as an error of this context.

@@ -24,9 +24,10 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 		return rdma.Errorf(rdma.Misuse, "init", "ctx is NULL")
 	}
 	*a.Ctx = 0
-	c := &netCtx{table: table, trafficClass: trafficClass(a.Config)}
+	c := &netCtx{table: table}
 	c.voice = p.voices.add(a.LogFunction, table)
 	c.log = logger{p.voices, c.voice}
+	c.trafficClass = c.class(a.Config)
 	e, err := p.open(c.log, table)
 	if err != nil {
 		err = p.fail(c, err)
@@ -86,11 +87,4 @@ func (p *process) Finalize(a *abi.NetFinalizeArgs) error {
 	}
 	defer p.voices.drop(c.voice)
 	return c.fail(c.net.Close())
-}
-
-func trafficClass(config *abi.NetCommConfig) int32 {
-	if config == nil {
-		return abi.NCCL_NET_TRAFFIC_CLASS_UNDEF
-	}
-	return config.TrafficClass
 }

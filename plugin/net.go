@@ -63,7 +63,7 @@ func (p *process) Connect(a *abi.NetConnectArgs) error {
 	}
 	class := c.trafficClass
 	if a.Config != nil { // v10 configures each connection
-		class = a.Config.TrafficClass
+		class = c.class(a.Config)
 	}
 	s, err := c.net.Connect(int(a.Dev), class, handle)
 	if err != nil {

@@ -124,6 +124,34 @@ func TestTrafficClassOfTheContext(t *testing.T) {
 	}
 }
 
+// A class that no packet can carry is none, and said once however often connect is polled.
+func TestOddTrafficClass(t *testing.T) {
+	b := newBench(t, nil)
+	var first, ctx uintptr
+	var send uintptr
+	var buffer [128]byte
+	for class, want := range map[int32]int32{0: 0, 255: 255, 256: -1, -1: -1, -2147483648: -1} {
+		if err := b.Init(&abi.NetInitArgs{Abi: 12, LogFunction: nccl, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: class}}); err != nil {
+			t.Fatal(err)
+		}
+		if f := b.engine.contexts[len(b.engine.contexts)-1]; f.options.TrafficClass != want {
+			t.Errorf("class %d becomes %d", class, f.options.TrafficClass)
+		}
+	}
+	first = b.mustInit(10)
+	for range 5 {
+		if err := b.Connect(&abi.NetConnectArgs{Ctx: first, Handle: pointer(&buffer), SendComm: &send, Config: &abi.NetCommConfig{TrafficClass: 300}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f := b.engine.contexts[len(b.engine.contexts)-1]; f.class != -1 {
+		t.Errorf("class %d", f.class)
+	}
+	if w := b.host.lines(levelWarn, "traffic class"); len(w) != 2 || len(b.host.lines(levelWarn, "traffic class 256")) != 1 || len(b.host.lines(levelWarn, "traffic class 300")) != 1 {
+		t.Errorf("%v", w)
+	}
+}
+
 func TestHintsAreKept(t *testing.T) {
 	b := newBench(t, nil)
 	ctx := b.mustInit(12)

@@ -57,7 +57,7 @@ var socketRows = map[ID]Spec{
 		Theirs:  "0x564ab9f2fc4b9d6c: a tag that both ends must send; no secret.",
 		Differs: "The token cannot be guessed."},
 	SocketTOS: {Name: "NCCL_SOCKET_TOS_CONFIG", Type: Number, Default: -1, Min: 0, Max: 255, Special: []int64{-1},
-		Doc:     "IP_TOS or IPV6_TCLASS of data and control sockets: the whole byte, that is DSCP x 4. -1: the context's or connection's traffic class if NCCL was given one, else the kernel's default.",
+		Doc:     "IP_TOS or IPV6_TCLASS of data and control sockets: the whole byte, that is DSCP x 4; the lowest two bits (ECN) stay the kernel's. -1: the context's or connection's traffic class if NCCL was given one, else the kernel's default.",
 		Theirs:  "NCCLX only. -1: the kernel's default.",
 		Differs: "A traffic class that NCCL was given counts for TCP too."},
 }

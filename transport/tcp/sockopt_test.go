@@ -97,6 +97,19 @@ func TestTOS(t *testing.T) {
 	}
 }
 
+// The lowest two bits are ECN's, which TCP keeps for itself.
+func TestTOSKeepsECN(t *testing.T) {
+	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+		fd := socket(t, family)
+		if err := DataOptions(knob.Defaults(), 0x6b).Apply(fd); err != nil {
+			t.Fatal(err)
+		}
+		if tos := ReadFacts(fd).TOS; tos != 0x68 {
+			t.Errorf("family %d: TOS %#x", family, tos)
+		}
+	}
+}
+
 func TestBindToDevice(t *testing.T) {
 	d := new(Device)
 	d.Name = "lo"
