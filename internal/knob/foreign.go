@@ -23,11 +23,11 @@ var foreigns = []struct {
 		{"NCCL_NET_MERGE_LEVEL, NCCL_NET_FORCE_MERGE, NCCL_NET_MERGE_POLICY", "which devices NCCL fuses", "makeVDevice; `NCCL_IB_MERGE_NICS`"},
 		{"NCCL_BUFFSIZE, NCCL_P2P_NET_CHUNKSIZE", "4 MiB, 128 KiB: how much one isend carries", "any size up to 1 GiB"},
 		{"NCCL_OOB_NET_ENABLE, NCCL_OOB_NET_IFNAME", "0, unset: the bootstrap runs over a network too", "connections of it are like any other"},
-		{"NCCL_IGNORE_CPU_AFFINITY, NCCL_SET_THREAD_NAME", "NCCL's threads", "weft moves data on the thread that calls it; Go's own threads keep the process's affinity"},
+		{"NCCL_IGNORE_CPU_AFFINITY, NCCL_SET_THREAD_NAME", "NCCL's threads", "weft moves data on the thread that calls it; Go's own threads inherit the affinity of the thread that loads the library"},
 	}},
 	{"Read by NCCLX", "Meta's NCCL reads them in its core; the network plugin sees what follows from them.", []foreign{
 		{"NCCL_USE_TRANSPORT_EXT", "false: connections are made when they are first needed, and their buffers are pooled", "connect and accept at any time, also long after init and again to the same peer"},
-		{"NCCL_USE_MEM_CACHE", "false: buffers of closed connections are used again", "deregMr ends a registration when its last user is gone; ranges that overlap share one"},
+		{"NCCL_USE_MEM_CACHE", "false: buffers of closed connections are used again", "a registration lives until its last user is gone, and a range inside a registered one costs nothing"},
 		{"NCCL_CHANNEL_METADATA_LOCATION", "unset (device; host with the cache): where NCCL keeps its channels' data", "none: no network sees that memory"},
 		{"NCCL_CTRAN_IB_MAX_QPS, NCCL_CTRAN_IB_QP_SCALING_THRESHOLD, NCCL_CTRAN_IB_VC_MODE and the other NCCL_CTRAN_IB_*", "of CTRAN, which talks to NICs itself", "`NCCL_IB_QPS_PER_CONNECTION`, `WEFT_STRIPE_MIN`; CTRAN does not use a network plugin"},
 	}},
