@@ -28,6 +28,7 @@ type peer struct {
 	h   *host.Host
 	lib *host.Lib
 	n   *host.Net
+	dev int // that listens and connects are on
 }
 
 func must(t testing.TB, err error, what string) {
@@ -83,7 +84,7 @@ type conn struct {
 // listen opens a rendezvous and returns the handle's bytes.
 func (p *peer) listen() (handle []byte, comm host.Ptr) {
 	p.t.Helper()
-	at, comm, err := p.n.Listen(0)
+	at, comm, err := p.n.Listen(p.dev)
 	must(p.t, err, "listen")
 	b, err := p.h.Read(at, int64(p.n.HandleSize()))
 	must(p.t, err, "handle")
@@ -104,7 +105,7 @@ func join(tx, rx *peer, size int64) *conn {
 	handle, lc := rx.listen()
 	c := &conn{tx: tx, rx: rx, size: size}
 	at := tx.put(handle)
-	w := tx.h.Go(tx.n.Setup, "net.connect", host.Args{"on", tx.n.As, "ctx", tx.n.Ctx, "dev", 0, "handle", at, "poll", 1, "limit", patience})
+	w := tx.h.Go(tx.n.Setup, "net.connect", host.Args{"on", tx.n.As, "ctx", tx.n.Ctx, "dev", tx.dev, "handle", at, "poll", 1, "limit", patience})
 	var err error
 	c.recv, err = rx.n.AcceptPoll(lc, patience)
 	must(tx.t, err, "accept")
