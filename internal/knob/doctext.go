@@ -9,6 +9,7 @@ import (
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(intro)
+	glance(&b)
 	for _, part := range []struct {
 		title, theirs string
 		rows          map[ID]Spec
@@ -32,6 +33,23 @@ func Markdown() string {
 		}
 	}
 	return b.String()
+}
+
+// glance lists all knobs in a line each.
+func glance(b *strings.Builder) {
+	b.WriteString("\n## At a glance\n\n| variable | default | legal | beside NCCL's |\n|---|---|---|---|\n")
+	for i := range table {
+		s, beside := &table[i], "the same"
+		switch {
+		case s.Inert != "":
+			beside = "changes nothing here"
+		case s.Theirs == "":
+			beside = "weft's own"
+		case s.Differs != "":
+			beside = "differs, see below"
+		}
+		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s | %s |\n", s.Name, strings.ToLower(s.Name), s.defaultText(), s.rangeText(), beside)
+	}
 }
 
 // write is one row: what weft makes of it, what the other does, the difference.

@@ -29,9 +29,9 @@ var foreigns = []struct {
 		{"NCCL_USE_TRANSPORT_EXT", "false: connections are made when they are first needed, and their buffers are pooled", "connect and accept at any time, also long after init and again to the same peer"},
 		{"NCCL_USE_MEM_CACHE", "false: buffers of closed connections are used again", "a registration lives until its last user is gone, and a range inside a registered one costs nothing"},
 		{"NCCL_CHANNEL_METADATA_LOCATION", "unset (device; host with the cache): where NCCL keeps its channels' data", "none: no network sees that memory"},
-		{"NCCL_CTRAN_IB_MAX_QPS, NCCL_CTRAN_IB_QP_SCALING_THRESHOLD, NCCL_CTRAN_IB_VC_MODE and the other NCCL_CTRAN_IB_*", "of CTRAN, which talks to NICs itself", "`NCCL_IB_QPS_PER_CONNECTION`, `WEFT_STRIPE_MIN`; CTRAN does not use a network plugin"},
+		{"NCCL_CTRAN_IB_MAX_QPS, NCCL_CTRAN_IB_QP_SCALING_THRESHOLD, NCCL_CTRAN_IB_VC_MODE, NCCL_CTRAN_IB_*", "of CTRAN, which talks to NICs itself", "`NCCL_IB_QPS_PER_CONNECTION`, `WEFT_STRIPE_MIN`; CTRAN does not use a network plugin"},
 	}},
-	{"Not used: GIN and RMA", "They belong to NCCL's device-initiated networking, which weft does not offer; NCCL uses its own for it.", []foreign{
+	{"Not used: GIN and RMA", "They belong to NCCL's device-initiated networking, which weft does not offer: it exports no such table, and NCCL looks for one elsewhere.", []foreign{
 		{"NCCL_GIN_ENABLE, NCCL_GIN_TYPE, NCCL_GIN_NCONNECTIONS", "1, -1, -2: whether, which, how many connections", "none"},
 		{"NCCL_GIN_IB_TC", "-1: the traffic class of GIN", "`NCCL_IB_TC` for everything that weft sends"},
 		{"NCCL_GIN_ERROR_QUERY_SEC, NCCL_GIN_PROXY_QUEUE_SIZE", "10, -1", "none"},
