@@ -25,6 +25,7 @@ type port struct {
 	index uint16
 	speed int
 	gids  []verbs.GID // best first
+	short bool        // it takes less than the memory that the asked device takes
 }
 
 // choice is two ports that may reach each other.
@@ -42,7 +43,8 @@ const routesTried = 3
 
 // chooseRoute picks the pairs of ports that a comm runs over, in turn: those of
 // the devices that both hosts asked for that share subnets; else the fastest
-// pair of any ports that does; at last those asked for if routers may join
+// pair of any ports that does, of those that take the memory that the asked
+// device takes if there are any; at last those asked for if routers may join
 // them. Ports that only a link-local address joins are left to TCP: nothing
 // tells one link from another. Pairs in bad have been tried.
 func chooseRoute(local, peer []port, asked, peerAsked []uint16, bad map[[2]uint16]bool) []choice {
@@ -73,8 +75,14 @@ func chooseRoute(local, peer []port, asked, peerAsked []uint16, bad map[[2]uint1
 			}
 			return 0
 		}
+		full := func(c *choice) int { // the host registers what the asked device's properties name
+			if c.local.short {
+				return 0
+			}
+			return 1
+		}
 		return []choice{slices.MaxFunc(others, func(a, b choice) int {
-			return cmp.Or(a.speed()-b.speed(), nearly(&a)-nearly(&b))
+			return cmp.Or(full(&a)-full(&b), a.speed()-b.speed(), nearly(&a)-nearly(&b))
 		})}
 	}
 	return interleave(routed, asked, peerAsked)
@@ -112,7 +120,7 @@ func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad
 	var local, peer []port
 	for _, d := range c.cfg.Devices {
 		if d.Verbs != nil && d.Verbs.Down() == "" {
-			local = append(local, port{uint16(d.Index), d.SpeedMbps, d.Verbs.GIDs()})
+			local = append(local, port{uint16(d.Index), d.SpeedMbps, d.Verbs.GIDs(), !d.Pointers.Has(dev.Pointers)})
 		}
 	}
 	for _, d := range devices {

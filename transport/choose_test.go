@@ -23,7 +23,9 @@ func infiniband(gid string) verbs.GID {
 
 // At most three trials, each without the pairs of those before.
 func TestChooseRoute(t *testing.T) {
-	at := func(index uint16, speed int, gids ...verbs.GID) port { return port{index, speed, gids} }
+	at := func(index uint16, speed int, gids ...verbs.GID) port {
+		return port{index: index, speed: speed, gids: gids}
+	}
 	for _, tc := range []struct {
 		name             string
 		local, peer      []port

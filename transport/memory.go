@@ -59,12 +59,14 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 	m := &memory{op: "regMrDmaBuf", addr: addr, base: addr, size: size, kind: kind}
 	var err error
 	if _, tcp := c.carrier.(*tcpCarrier); tcp {
-		if m.mapped, m.cpu, err = mapBuffer(fd, offset, size); err != nil {
+		if m.mapped, m.cpu, err = mapBuffer(fd, verbs.DMABufOffset(addr, offset), size); err != nil {
 			return 0, rdma.Errorf(rdma.Host, m.op, "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
 				Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
 		}
 	} else if err = c.takes(m.op, kind&^rdma.MemCUDA|rdma.MemDMABUF); err != nil { // the descriptor says what CUDA memory it is
 		return 0, err
+	} else if kind == rdma.MemHost { // for this device's comms over TCP
+		m.cpu = addr
 	}
 	if c.dev.Verbs != nil && size > 0 && c.dev.Pointers.Has(rdma.MemDMABUF) {
 		if m.buffer, err = verbs.NewDMABuf(addr, size, offset, fd, kind); err != nil {
@@ -102,7 +104,10 @@ func (c *Comm) register(m *memory) (uintptr, error) {
 	var e *rdma.Error
 	switch {
 	case errors.As(err, &e):
-		return 0, e.On(c.dev.Name)
+		if e.Dev == "" || e.Dev == c.dev.Name {
+			return 0, e.On(c.dev.Name)
+		}
+		return 0, e.With(c.peer) // the device asked for is not the one that carries the comm
 	case errors.Is(err, fastpath.ErrWraps):
 		return 0, rdma.Errorf(rdma.Misuse, m.op, "%w", err).On(c.dev.Name)
 	}

@@ -19,12 +19,17 @@ import (
 // leaves none.
 const simQPs = 24
 
+// simDirect is the path of simM's data-direct function below the world's sysfs.
+const simDirect = "/devices/pci0000:85/0000:85:00.0"
+
 // simWorld is the world of this process's simulated libibverbs:
 //
 //	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
 //	simF -----/                          simI --- InfiniBand --- simJ
+//	simG --- 10.9.4.0/24 --- simM
 //
-// simA and simB have the same vendor's enhancements, simC and simD none.
+// simA and simB have the same vendor's enhancements, simC and simD none; simG
+// takes no DMA-BUF, simM takes them on a path of their own too.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Devices: []simverbs.Device{
 		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 12},
@@ -32,12 +37,17 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs},
 		{Name: "simD", GIDs: []string{"10.9.2.2/24"}, MaxQP: simQPs},
 		{Name: "simE", GIDs: []string{"10.9.3.1/24"}, MaxQP: simQPs},
+		{Name: "simG", GIDs: []string{"10.9.4.1/24"}, MaxQP: simQPs, DMABuf: new(bool)},
+		{Name: "simM", GIDs: []string{"10.9.4.2/24"}, MaxQP: simQPs, MLX5: true, DataDirect: simDirect},
 		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs},
 		{Name: "simI", Link: "infiniband", MaxQP: simQPs},
 		{Name: "simJ", Link: "infiniband", MaxQP: simQPs},
 	}}
 	dist, err := simverbs.Dist()
 	if err != nil {
+		return w, err
+	}
+	if err := os.MkdirAll(filepath.Join(w.State(), "sys", simDirect), 0o700); err != nil { // simverbs makes only devices' own functions
 		return w, err
 	}
 	env, err := w.Env(dist, "")
