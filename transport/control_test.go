@@ -1,10 +1,15 @@
 package transport
 
 import (
+	"io"
+	"net"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"weft/transport/rdma"
+	"weft/transport/wire"
 )
 
 func TestControlConnectionBreaks(t *testing.T) {
@@ -71,4 +76,50 @@ func TestControlConnectionBreaks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A message that the kernel has not taken yet keeps the process from exiting, for a moment.
+func TestExitWaitsForMessages(t *testing.T) {
+	a := start(t, nil)
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	k, err := newConn(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
+	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
+	waits := func() int {
+		a.reaper.mu.Lock()
+		defer a.reaper.mu.Unlock()
+		return a.reaper.others
+	}
+	full := func() bool {
+		s.out.Lock()
+		defer s.out.Unlock()
+		return s.out.writing && len(s.out.queue) > 1<<18 // what waits behind what is being written
+	}
+	for stuck := false; !stuck; stuck = full() {
+		for !full() {
+			s.tellLater(&wire.Failed{Reason: strings.Repeat("x", 500)})
+		}
+		time.Sleep(10 * time.Millisecond) // it may only have been slow
+	}
+	if waits() == 0 {
+		t.Error("nothing holds the process")
+	}
+	go io.Copy(io.Discard, in)
+	eventually(t, "all is sent", func() bool { return waits() == 0 })
 }

@@ -162,11 +162,17 @@ func (s *session) tell(m frame) {
 	}
 }
 
-// tellLater sends m without waiting for the socket: for the host's threads.
+// tellLater sends m without waiting for the socket: for the host's threads. A
+// process that exits meanwhile waits for it a moment, so that its peer hears why.
 func (s *session) tellLater(m frame) {
-	if s.enqueue(m) {
-		go s.flush()
+	if !s.enqueue(m) {
+		return
 	}
+	s.core.reaper.lingers(1)
+	go func() {
+		defer s.core.reaper.lingers(-1)
+		s.flush()
+	}()
 }
 
 // enqueue appends m, numbered, and reports whether the caller is the one to flush.

@@ -10,7 +10,7 @@ var ownRows = map[ID]Spec{
 		Inert: notYet,
 		Doc:   "The shares that a split message gets: `even` for all, by the ports' `speed`, or as the queue pairs have been `measured` to complete."},
 	Timeout: {Name: "WEFT_TIMEOUT", Type: Seconds, Default: 10, Min: 1, Max: 3600,
-		Doc: "How long a peer may be silent on the control connection, and a close may drain, before it counts as gone. A stopped process is not gone: its kernel still answers."},
+		Doc: "How long a peer may be silent on the control connection, and a close may drain, before it counts as gone. A stopped process is not gone: its kernel still answers. An RDMA transfer that stands still for a fifth of it has its path asked (a write of 0 bytes, which the peer's card acknowledges); no answer within a tenth of it ends the connection."},
 	ConnectTimeout: {Name: "WEFT_CONNECT_TIMEOUT", Type: Seconds, Default: 60, Min: 1, Max: 86400,
 		Doc: "How long a connect may stay unanswered before it fails. In tables v2-v4, whose connect blocks, the call takes at most this long."},
 	AcceptTimeout: {Name: "WEFT_ACCEPT_TIMEOUT", Type: Seconds, Default: 600, Min: 1, Max: 86400,
