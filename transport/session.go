@@ -170,6 +170,7 @@ func (s *session) tellLater(m frame) {
 	}
 	s.core.reaper.lingers(1)
 	go func() {
+		defer rescue(s.core.cfg.Log, "control connection", nobody)
 		defer s.core.reaper.lingers(-1)
 		s.flush()
 	}()
