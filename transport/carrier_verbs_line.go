@@ -20,7 +20,7 @@ func (v *verbsCarrier) describe(via string) string {
 	if v.ece != (wire.ECE{}) {
 		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
 	}
-	return fmt.Sprintf("%s%s, %d lane%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", strings.Join(routes, ", "), via,
+	return fmt.Sprintf("%s%s, %d lane%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
 		len(v.lanes), plural(len(v.lanes)), v.numbers(), v.tuning, v.sl, v.tc, v.lanes[0].Inline, ece)
 }
 
@@ -35,16 +35,19 @@ func (v *verbsCarrier) mtu(p *verbsPair) int {
 	return mtu
 }
 
-// numbers are the queue pairs' on both sides: all of them would not fit a line of NCCL's log.
+// numbers are the queue pairs' on both sides.
 func (v *verbsCarrier) numbers() string {
-	const most = 8
 	var each []string
 	for i, q := range v.lanes {
-		if i == most {
-			each = append(each, "...")
-			break
-		}
 		each = append(each, fmt.Sprintf("%d-%d", q.Number, v.theirs.lanes[i].QPN))
 	}
-	return strings.Join(each, " ")
+	return few(each, 8, " ")
+}
+
+// few joins a list that may be too long for a line of NCCL's log, 1024 bytes.
+func few(list []string, most int, by string) string {
+	if n := len(list) - most; n > 0 {
+		list = append(list[:most:most], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(list, by)
 }

@@ -23,9 +23,18 @@ func TestSimConnectionLine(t *testing.T) {
 	}{
 		{a, "INFO NET simA -> ", x, y, "10.9.1.1 and 10.9.1.2"}, {b, "INFO NET simB <- ", y, x, "10.9.1.2 and 10.9.1.1"},
 	} {
-		first, eighth := fmt.Sprintf("(queue pairs %d-%d ", c.here.lanes[0].Number, c.peer.lanes[0].Number), fmt.Sprintf("%d-%d ...)", c.here.lanes[7].Number, c.peer.lanes[7].Number)
+		first, eighth := fmt.Sprintf("(queue pairs %d-%d ", c.here.lanes[0].Number, c.peer.lanes[0].Number), fmt.Sprintf("%d-%d and 2 more)", c.here.lanes[7].Number, c.peer.lanes[7].Number)
 		if c.p.log.Count(c.way, " over sim", "GIDs "+c.gids+", MTU 4096", "10 lanes", first, eighth, "SL 2, TC 96", "inline ", "ECE 0x4 of vendor 0x15b3") != 1 {
 			t.Errorf("%q", c.p.log.Lines())
+		}
+	}
+}
+
+func TestALineHoldsAFew(t *testing.T) {
+	all := strings.Split("abcdefgh", "")
+	for most, want := range map[int]string{1: "a, and 7 more", 7: "a, b, c, d, e, f, g, and 1 more", 8: "a, b, c, d, e, f, g, h", 9: "a, b, c, d, e, f, g, h"} {
+		if got := few(all, most, ", "); got != want || strings.Join(all, "") != "abcdefgh" {
+			t.Errorf("%d: %q of %v", most, got, all)
 		}
 	}
 }
