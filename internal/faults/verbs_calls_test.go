@@ -133,7 +133,9 @@ func (s *sweep) rest(what string, more simverbs.Objects) {
 		if e == s.victim {
 			allowed = simverbs.Objects{MRs: s.left.MRs + more.MRs, CQs: s.left.CQs + more.CQs, QPs: s.left.QPs + more.QPs}
 		}
-		s.w.atRest(e.peer, allowed, what)
+		if s.w.atRest(e.peer, allowed, what); s.t.Failed() {
+			s.t.FailNow() // each further look would wait for as long
+		}
 	}
 }
 
