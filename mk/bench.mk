@@ -1,6 +1,10 @@
 # Figures, each beside its yardstick in the same run.
 
-bench: all ## bandwidth, latency, connects, memory: weft beside a plain C loop (VS=OTHER.so: and beside another plugin)
-	@$(GO) run ./internal/bench -dist $(DIST) $(if $(VS),-vs $(VS))
+bench: all simverbs $(CACHE)/bench/both ## bandwidth, latency, CPU, connects, memory, over TCP and simulated verbs, beside plain C loops (VS=OTHER.so: and another plugin; ONLY=CHAPTERS)
+	@$(GO) run ./internal/bench -dist $(DIST) -both $(CACHE)/bench/both $(if $(VS),-vs $(VS)) $(if $(ONLY),-only $(ONLY))
+
+$(CACHE)/bench/both: $(wildcard internal/bench/both/*.[ch] headers/nccl/*.h headers/verbs/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Iheaders -Iheaders/nccl -o $@ $(filter %.c,$^) -ldl
 
 .PHONY: bench

@@ -12,13 +12,25 @@ import (
 )
 
 // connections measures connects one by one, a storm of 1,000, and what 1,000 and 10,000 connections hold.
-func connections(c *config) error {
+func connections(c *config) error { return c.connections([]int64{1000, 10_000}) }
+
+// rdmaConnections is the same over simulated verbs, where 1,000 are asked for.
+func rdmaConnections(c *config) error {
+	env, remove, err := c.simulated()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	return c.connections([]int64{1000}, env...)
+}
+
+func (c *config) connections(counts []int64, env ...string) error {
 	for _, plugin := range c.plugins() {
-		if err := connectOne(c, plugin); err != nil {
+		if err := connectOne(c, plugin, env); err != nil {
 			return err
 		}
-		for _, n := range []int64{1000, 10_000} {
-			err := storm(c, plugin, n)
+		for _, n := range counts {
+			err := storm(c, plugin, n, env)
 			switch {
 			case err != nil && plugin == c.library():
 				return fmt.Errorf("%s, %d connections: %w", filepath.Base(plugin), n, err)
@@ -31,8 +43,8 @@ func connections(c *config) error {
 }
 
 // connectOne connects 200 times in sequence and shows the spread of connect until its comm is there.
-func connectOne(c *config, plugin string) error {
-	r, err := c.newRig(plugin)
+func connectOne(c *config, plugin string, env []string) error {
+	r, err := c.newRig(plugin, env...)
 	if err != nil {
 		return err
 	}
@@ -148,8 +160,8 @@ func (s *crowd) close() error {
 	return errors.Join(errA, errB, errL)
 }
 
-func storm(c *config, plugin string, n int64) error {
-	r, err := c.newRig(plugin)
+func storm(c *config, plugin string, n int64, env []string) error {
+	r, err := c.newRig(plugin, env...)
 	if err != nil {
 		return err
 	}

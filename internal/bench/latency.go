@@ -22,14 +22,18 @@ type situation struct {
 	idle  int // us between messages
 	burn  int // threads that load the cores
 	ahead int // receives posted ahead
+	size  int64
 }
+
+// pingMemory holds a message of 1 MiB each way, or many small ones.
+const pingMemory = 4 << 20
 
 // NCCL posts receives ahead; with one at a time the permission to send is under way together with the message.
 var situations = []situation{
-	{"hot", 20_000, 0, 0, 1},
-	{"hot, 8 ahead", 20_000, 0, 0, 8},
-	{"after 1 ms idle", 1_000, 1000, 0, 1},
-	{"all cores busy", 2_000, 0, 2, 1},
+	{"hot", 20_000, 0, 0, 1, 8},
+	{"hot, 8 ahead", 20_000, 0, 0, 8, 8},
+	{"after 1 ms idle", 1_000, 1000, 0, 1, 8},
+	{"all cores busy", 2_000, 0, 2, 1, 8},
 }
 
 // latency compares an 8-byte ping-pong.
@@ -143,12 +147,12 @@ func (r *rig) pluginPing(name string) (ping, error) {
 		return ping{}, err
 	}
 	side := func(h *host.Host, n *host.Net, role string, send, recv host.Ptr) (host.Args, error) {
-		buf, smh, err := buffer(h, n, send, 4096)
+		buf, smh, err := buffer(h, n, send, pingMemory)
 		if err != nil {
 			return nil, err
 		}
-		rmh, err := n.RegMr(recv, buf, 4096)
-		return host.Args{"role", role, "send", send, "recv", recv, "smh", smh, "rmh", rmh, "buf", buf, "size", 8}, err
+		rmh, err := n.RegMr(recv, buf, pingMemory)
+		return host.Args{"role", role, "send", send, "recv", recv, "smh", smh, "rmh", rmh, "buf", buf}, err
 	}
 	a, errA := side(r.a, r.na, "ping", to, here)
 	b, errB := side(r.b, r.nb, "pong", back, there)
@@ -156,7 +160,7 @@ func (r *rig) pluginPing(name string) (ping, error) {
 		return ping{}, err
 	}
 	return ping{name, func(s situation) (float64, float64, float64, error) {
-		common := host.Args{"iters", s.iters, "warm", s.iters / 10, "idle", s.idle, "limit", limit / 2, "ahead", s.ahead}
+		common := host.Args{"iters", s.iters, "warm", s.iters / 10, "idle", s.idle, "limit", limit / 2, "ahead", s.ahead, "size", s.size}
 		ra, _, err := r.both("lat", append(append(host.Args{}, a...), common...), "lat", append(append(host.Args{}, b...), common...))
 		return figures(ra, s, err)
 	}, r}, nil

@@ -1,4 +1,5 @@
-// Command bench measures the built library beside its yardsticks in the same run: the host's plain TCP loop and, if given, another plugin.
+// Command bench measures the built library beside its yardsticks in the same run: the host's plain TCP loop, on simulated verbs
+// the verbs calls alone, and, if given, another plugin.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 // config is what the user asked for.
 type config struct {
 	dist, vs, iface string
+	bothEnds        string // the program that holds both ends of a connection
 	rounds          int
 	root            string
 }
@@ -31,7 +33,10 @@ var chapters = []chapter{
 	{"bw", "one-way bandwidth of one connection", bandwidth},
 	{"lat", "8-byte ping-pong: hot, after 1 ms idle, with all cores busy", latency},
 	{"test", "CPU of an idle and of a done test", tests},
+	{"message", "simulated verbs: CPU and instructions of a message, both ends on one thread", messages},
+	{"rdma", "simulated verbs: messages a second and ping-pong, a core each side", overRDMA},
 	{"conns", "connects, and what connections cost", connections},
+	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
 }
 
 func main() {
@@ -42,6 +47,7 @@ func main() {
 	}
 	only := flag.String("only", strings.Join(names, ","), "chapters to run")
 	flag.StringVar(&c.dist, "dist", "dist", "folder of "+link.Name+" and weft-host")
+	flag.StringVar(&c.bothEnds, "both", ".cache/bench/both", "the program built from internal/bench/both")
 	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
 	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")
 	flag.IntVar(&c.rounds, "n", 5, "rounds; medians are shown")
@@ -57,7 +63,7 @@ func (c *config) run(only []string) error {
 	if c.root, err = os.Getwd(); err != nil {
 		return err
 	}
-	for _, p := range []*string{&c.dist, &c.vs} {
+	for _, p := range []*string{&c.dist, &c.vs, &c.bothEnds} {
 		if *p != "" {
 			if *p, err = filepath.Abs(*p); err != nil {
 				return err

@@ -18,14 +18,14 @@ type rig struct {
 }
 
 // newRig starts two hosts and initialises the newest net table that the plugin exports. The first core drives a, the second b.
-func (c *config) newRig(plugin string) (*rig, error) {
+func (c *config) newRig(plugin string, env ...string) (*rig, error) {
 	r := &rig{}
 	for i, side := range []struct {
 		h **host.Host
 		n **host.Net
 	}{{&r.a, &r.na}, {&r.b, &r.nb}} {
 		h, err := host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: string(rune('a' + i)),
-			Env: []string{"NCCL_SOCKET_IFNAME=" + c.iface}, Deadline: limit})
+			Env: append([]string{"NCCL_SOCKET_IFNAME=" + c.iface}, env...), Deadline: limit})
 		if err != nil {
 			r.close()
 			return nil, err
