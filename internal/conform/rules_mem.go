@@ -74,6 +74,18 @@ var memRules = []*Rule{
 			e.run(ops...)
 			b.holds(size, 9, "message that was under way")
 		}},
+	{ID: "mr.dmabuf", From: 6, Says: "a device whose ptrSupport names NCCL_PTR_DMABUF registers memory at an offset of a DMA-BUF; the descriptor is closed straight after the call, and its number means something else",
+		Basis: basisProxy, Check: func(e *Env) {
+			tx, rx := e.two()
+			for dev := range tx.ndev {
+				x, err := tx.net.Props(dev)
+				e.must(err, "getProperties")
+				if x.PtrSupport&4 != 0 && tx.net.Slots["regMrDmaBuf"] {
+					e.lend(e.join(tx, rx, dev))
+					return
+				}
+			}
+		}},
 	{ID: "dereg.inflight", Says: "deregMr succeeds with requests under way: NCCL calls it before it closes the comms",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()
@@ -127,4 +139,53 @@ var memRules = []*Rule{
 			}
 			l.move(1000, 1)
 		}},
+}
+
+// lend moves data between parts of memory that descriptors name.
+func (e *Env) lend(l *link) {
+	const whole, at, size = 1 << 16, 4096 + 192, 10_000
+	ops := []*op{{l: l, what: "irecv into a DMA-BUF"}, {l: l, sends: true, what: "isend from a DMA-BUF"}}
+	bufs := map[*op]*buf{}
+	for _, o := range ops {
+		p, comm := o.proc(), o.end().comm
+		b, own, real := p.exported(whole)
+		copied, err := p.h.Call("main", "fd.dup", host.Args{"fd", own})
+		e.must(err, "dup")
+		fd := copied.Int("fd")
+		r, err := p.call(p.net.Setup, "regMrDmaBuf", host.Args{"comm", comm, "data", b.addr + at, "size", size, "type", 2, "offset", at, "fd", fd})
+		if err != nil && !real {
+			e.skipf("no DMA-BUF can be made on this machine, and what is none was refused: %v", err)
+		}
+		e.must(err, "regMrDmaBuf")
+		_, err = p.h.Call("main", "fd.close", host.Args{"fd", fd})
+		e.must(err, "close of the descriptor")
+		p.exported(whole) // takes its number
+		b.fillByte(0x5c)
+		bufs[o], o.parts = b, []host.Recv{{Data: b.addr + at, Size: size, Tag: 1, MH: r.Ptr("mh")}}
+	}
+	bufs[ops[1]].at(at).cut(size).fill(7)
+	e.run(ops...)
+	if req, err := l.rx.net.Iflush(l.recv, ops[0].parts); err != nil {
+		e.must(err, "flush")
+	} else if req != 0 {
+		e.run(&op{l: l, what: "flush", parts: ops[0].parts, req: req})
+	}
+	b := bufs[ops[0]]
+	b.at(at).holds(size, 7, "message between DMA-BUFs")
+	b.cut(at).untouched(0x5c, "memory before the registered part")
+	b.at(at+size).untouched(0x5c, "memory behind the registered part")
+	for _, o := range ops {
+		e.must(o.proc().net.DeregMr(o.end().comm, o.parts[0].MH), "deregMr")
+	}
+}
+
+// exported is memory behind a descriptor of its own: a DMA-BUF, where one can be
+// made, else a memfd, which simulated devices take for one.
+func (p *proc) exported(size int64) (b *buf, fd int64, real bool) {
+	r, err := p.h.Call("main", "mem.dmabuf", host.Args{"size", size})
+	if real = !host.NoSlot(err); !real {
+		r, err = p.h.Call("main", "mem.alloc", host.Args{"size", size, "shared", 1})
+	}
+	p.e.must(err, "memory behind a descriptor")
+	return &buf{p, r.Ptr("addr"), size}, r.Int("fd"), real
 }
