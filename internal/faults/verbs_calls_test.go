@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,19 +152,30 @@ func (s *sweep) judge(what string, call sweptCall, errs []step, marks map[*end]i
 	if same && !call.ends {
 		return
 	}
-	explained := false
-	lines := said(s.victim.peer, marks[s.victim])
-	for _, l := range lines {
+	s.said(what, errs, marks, func(l string) bool {
 		at := strings.Index(l, "ibv_"+strings.TrimSuffix(call.name, "_iova2"))
-		if at >= 0 && strings.Contains(l, s.side) && strings.Contains(l[at:], s.told(call)) && strings.Contains(l[at:], "; ") {
-			explained = true
+		return at >= 0 && strings.Contains(l, s.side) && strings.Contains(l[at:], s.told(call)) && strings.Contains(l[at:], "; ")
+	})
+}
+
+// said waits for a line of the victim that explains, which what ends in the background may say a little later.
+func (s *sweep) said(what string, errs []step, marks map[*end]int, explains func(line string) bool) {
+	s.t.Helper()
+	var lines []string
+	for range 200 {
+		lines = said(s.victim.peer, marks[s.victim])
+		if slices.ContainsFunc(lines, explains) {
+			break
 		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if !slices.ContainsFunc(lines, explains) {
+		s.t.Errorf("%s: nothing says so: %v\n%s", what, errs, strings.Join(lines, "\n"))
+	}
+	for _, l := range lines {
 		if strings.Contains(l, "\n") {
 			s.t.Errorf("%s: a line is not one line: %q", what, l)
 		}
-	}
-	if !explained {
-		s.t.Errorf("%s: nothing says so: %v\n%s", what, errs, strings.Join(lines, "\n"))
 	}
 }
 
