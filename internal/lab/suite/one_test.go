@@ -70,13 +70,14 @@ func TestOneMachine(t *testing.T) {
 		overRDMA(t, o, 6, device)
 		carried(t, n, device, before, 3*5*(1<<20)*4/3)
 	})
+	t.Run("a traffic class", func(t *testing.T) { class(t, n, l.Cables[2]) })
 	t.Run("a cable that carries no RDMA", func(t *testing.T) { // while TCP finds its way: two addresses of one machine
 		noLeak(t, n)
 		a, b := l.Cables[2].Ends[0], l.Cables[2].Ends[1]
 		if err := n.Blackhole(b.NIC); err != nil {
 			t.Fatal(err)
 		}
-		ends := both(t, n, l.Cables[2], "--sizes", "8,64K", "--iters", "2")
+		ends := both(t, n, l.Cables[2], nil, "--sizes", "8,64K", "--iters", "2")
 		for i, end := range ends {
 			o := <-end
 			right(t, i, o)
@@ -88,7 +89,7 @@ func TestOneMachine(t *testing.T) {
 		if err := n.Restore(b.NIC); err != nil {
 			t.Fatal(err)
 		}
-		for i, end := range both(t, n, l.Cables[2], "--sizes", "8,64K", "--iters", "2") {
+		for i, end := range both(t, n, l.Cables[2], nil, "--sizes", "8,64K", "--iters", "2") {
 			o := <-end
 			right(t, i, o)
 			overRDMA(t, o, 2, []string{a.RDMA, b.RDMA}[i])
@@ -97,10 +98,10 @@ func TestOneMachine(t *testing.T) {
 }
 
 // both starts a rank on each end of a cable from a machine to itself.
-func both(t *testing.T, n *lab.Node, c lab.Cable, args ...string) (ends [2]<-chan *outcome) {
+func both(t *testing.T, n *lab.Node, c lab.Cable, env []string, args ...string) (ends [2]<-chan *outcome) {
 	for i, e := range c.Ends {
 		line := append([]string{dist(t, "weft"), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", "127.0.0.1:29600"}, args...)
-		ends[i] = start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + e.RDMA, "NCCL_SOCKET_IFNAME==" + e.NIC}, line...)
+		ends[i] = start(t, n, 2*time.Minute, append([]string{"NCCL_IB_HCA==" + e.RDMA, "NCCL_SOCKET_IFNAME==" + e.NIC}, env...), line...)
 	}
 	return ends
 }
