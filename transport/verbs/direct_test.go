@@ -193,6 +193,32 @@ func TestDataDirectRegistration(t *testing.T) {
 	}
 }
 
+// libmlx5 works on the objects of the libibverbs that the loader gave it, which
+// need not be the one in use: then it must not be called.
+func TestLibmlx5WithAnotherLibibverbs(t *testing.T) {
+	first, err := loadLibrary("libibverbs.so.1")
+	if err != nil {
+		t.Skipf("this machine has no libibverbs: %v", err)
+	}
+	if err := bindMLX5(first, "libmlx5.so.1"); err != nil && !strings.Contains(err.Error(), "No such file") {
+		t.Errorf("the machine's own: %v", err)
+	}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := loadLibrary(filepath.Join(dist, "libibverbs.so.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bindMLX5(second, filepath.Join(dist, "libmlx5.so.1")); err == nil || !strings.Contains(err.Error(), "another libibverbs") {
+		t.Error(err)
+	}
+	if errno := second.mlx5Supported(0); errno != syscall.ENOSYS {
+		t.Errorf("after a refusal libmlx5 answers %v", errno)
+	}
+}
+
 // The same through a loaded libmlx5, in a process of its own: in this one a
 // libibverbs of the machine may be loaded, and libmlx5 would work with that.
 func TestSimDataDirect(t *testing.T) {
