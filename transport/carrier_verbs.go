@@ -162,7 +162,7 @@ func (v *verbsCarrier) queues(p *verbsPort) error {
 		if p.cq, err = p.pd.NewCQ(need); err != nil {
 			return err
 		}
-		c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: sends, RecvDepth: recvs, Inline: v.tuning.inline, Cookie: v.cookie}
+		c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: sends, RecvDepth: recvs, Inline: v.tuning.inline, AnyOrder: v.tuning.anyOrder, Cookie: v.cookie}
 		need = 0
 		for i := range v.lanes {
 			if v.pairOf(i).local != p.dev {
@@ -174,7 +174,7 @@ func (v *verbsCarrier) queues(p *verbsPort) error {
 			need += v.lanes[i].SendDepth + v.lanes[i].RecvDepth
 		}
 		if flushes {
-			c.SendDepth, c.RecvDepth, c.Inline, c.Access = flushDepth, 1, 0, verbs.RemoteRead
+			c.SendDepth, c.RecvDepth, c.Inline, c.Access, c.AnyOrder = flushDepth, 1, 0, verbs.RemoteRead, false
 			if p.flush, err = p.dev.NewQP(p.pd, c); err != nil {
 				return err
 			}

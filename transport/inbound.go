@@ -142,7 +142,12 @@ func (in *inbound) forget() {
 }
 
 // abort gives up and closes every stream; why is logged unless nil.
-func (in *inbound) abort(why error) {
+func (in *inbound) abort(why error) { in.giveUp(arrival{}, why) }
+
+// fail gives up and lets accept say why: the host must not wait for this one.
+func (in *inbound) fail(why error) { in.giveUp(arrival{err: why}, nil) }
+
+func (in *inbound) giveUp(last arrival, why error) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
@@ -152,7 +157,7 @@ func (in *inbound) abort(why error) {
 	conns, m, v := in.conns, in.member, in.verbs
 	in.mu.Unlock()
 	in.forget()
-	in.listener.end(in, arrival{})
+	in.listener.end(in, last)
 	if v != nil {
 		v.discard()
 	}

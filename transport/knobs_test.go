@@ -37,6 +37,7 @@ var effects = []struct {
 	{"NCCL_IB_SPLIT_DATA_ON_QPS", "1", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeSplit), "1 of 4 lanes", "4 of 4 lanes"},
 	{"NCCL_IB_ADAPTIVE_ROUTING", "1", seeRequests("=simA", "=simB"), "1 request", "2 requests"},
 	{"NCCL_IB_AR_THRESHOLD", "150000", seeRequests("=simI", "=simJ"), "2 requests", "1 request"},
+	{"NCCL_IB_OOO_RQ", "1", beside("NCCL_IB_ADAPTIVE_ROUTING=1", seeOrder), "2 requests", "1 request"},
 	{"NCCL_IB_MERGE_NICS", "0", seeFusion, "3 devices", "2 devices"},
 	{"NCCL_IB_WARN_RAIL_LOCAL", "1", seeRails, "", "simA (rail -1) here and simB (rail -1) there"},
 	{"NCCL_GDR_FLUSH_DISABLE", "1", seeFlush(rdma.MemCUDA), "reads back", "does nothing"},
@@ -174,7 +175,17 @@ func seeSplit(t *testing.T, env map[string]string) string {
 // seeRequests counts the requests of a message: with adaptive routing its end is one of its own.
 func seeRequests(from, to string) func(*testing.T, map[string]string) string {
 	return func(t *testing.T, env map[string]string) string {
-		s, r := pair(t, startSim(t, from, env), startSim(t, to, nil))
+		return requests(pair(t, startSim(t, from, env), startSim(t, to, nil)))(t)
+	}
+}
+
+// seeOrder is that where both sides have the setting.
+func seeOrder(t *testing.T, env map[string]string) string {
+	return requests(pair(t, startSim(t, "=simX", env), startSim(t, "=simY", env)))(t)
+}
+
+func requests(s, r *Comm) func(*testing.T) string {
+	return func(t *testing.T) string {
 		defer s.Close()
 		defer r.Close()
 		before := posted(s)

@@ -59,6 +59,12 @@ func (h *handshake) last(in *inbound) error {
 		var mine ends
 		if v, mine, err = h.accepts(in, &m); err != nil {
 			answer.Reason = err.Error()
+			if final := (*finalError)(nil); errors.As(err, &final) {
+				answer.Flags = wire.FlagFinal
+				_, _ = h.conn.Write(answer.Append(nil))
+				in.fail(final.error)
+				return final
+			}
 			if e := (*pairError)(nil); errors.As(err, &e) {
 				answer.Lane = uint8(slices.IndexFunc(m.Lanes, func(l wire.QPEnd) bool { return l.Peer == e.pair.localIndex && l.Device == e.pair.peerIndex }))
 			}
@@ -80,6 +86,9 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, ends, er
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.core.offerLimit())
 	defer cancel()
+	if err := h.core.agreeOnOrder(pairs, m.Flags&wire.FlagAnyOrder != 0); err != nil {
+		return nil, ends{}, err
+	}
 	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at)
 	if err != nil {
 		return nil, ends{}, err

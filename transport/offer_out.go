@@ -56,6 +56,9 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			return nil, lost.error
 		}
+		if final := (*finalError)(nil); errors.As(err, &final) {
+			return nil, final.error
+		}
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*pairError)(nil); errors.As(err, &e) {
 			blame = e.pair
@@ -85,6 +88,10 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 	for i := range at {
 		at[i] = i % len(pairs)
 	}
+	anyOrder, err := k.core.anyOrder(pairs)
+	if err != nil {
+		return nil, err
+	}
 	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at)
 	if err != nil {
 		return nil, err
@@ -100,12 +107,15 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 	}
 	sl, tc := k.core.cfg.Verbs.Class(k.trafficClass)
 	m := wire.Offer{SL: sl, TC: tc, Shared: mine.shared, Keys: mine.keys, Lanes: mine.lanes}
+	if anyOrder {
+		m.Flags = wire.FlagAnyOrder
+	}
 	answer, err := exchangeOffer(ctx, w.conn, &m, k.core.timeout)
 	if err != nil {
 		return nil, &streamError{err}
 	}
 	if answer.Reason != "" {
-		return nil, &pairError{v.pairOf(int(answer.Lane)), fmt.Errorf("the peer refuses: %s", answer.Reason)}
+		return nil, &pairError{v.pairOf(int(answer.Lane)), refused(answer.Reason, answer.Flags&wire.FlagFinal != 0)}
 	}
 	if err := v.answered(answer.Lanes); err != nil {
 		return nil, err

@@ -20,12 +20,16 @@ type tuning struct {
 	width     int // lanes of one message, of those that a comm has
 	stripeMin uint32
 	ar        uint32 // bytes above which a message has an end of its own; 0: never
+	anyOrder  bool   // requests may arrive in any order
 }
 
 // tune decides once, before anything of the comm is made.
 func (v *verbsCarrier) tune() tuning {
 	k, hints := v.ctx.core.cfg.Knobs, v.ctx.Attr()
-	t := tuning{inline: laneInline, width: len(v.pairs), stripeMin: uint32(k.Int(knob.StripeMin)), ar: v.adaptive()}
+	t := tuning{inline: laneInline, width: len(v.pairs), stripeMin: uint32(k.Int(knob.StripeMin)), anyOrder: k.Int(knob.IBOOORQ) != 0}
+	if !t.anyOrder { // completions that come in order say all that an end of its own would
+		t.ar = v.ctx.core.adaptive(v.pairs)
+	}
 	mine := hints.Send
 	if v.kind == fastpath.Recv {
 		mine = hints.Recv
@@ -46,11 +50,11 @@ func (v *verbsCarrier) tune() tuning {
 // adaptive is the size above which a message is ended by a request of its own,
 // because the fabric may deliver packets out of order; 0 where it does not. One
 // port that does not makes the comm one that need not care.
-func (v *verbsCarrier) adaptive() uint32 {
-	k := v.ctx.core.cfg.Knobs
+func (c *Core) adaptive(pairs []verbsPair) uint32 {
+	k := c.cfg.Knobs
 	on := k.Int(knob.IBAdaptiveRouting)
-	for i := range v.pairs {
-		if on == 0 || on < 0 && !v.pairs[i].local.InfiniBand {
+	for i := range pairs {
+		if on == 0 || on < 0 && !pairs[i].local.InfiniBand {
 			return 0
 		}
 	}
@@ -65,7 +69,10 @@ const arThreshold = 8192 // what -2 stands for
 
 // String is the part of a comm's line about it.
 func (t tuning) String() string {
-	if t.ar == 0 {
+	switch {
+	case t.anyOrder:
+		return fmt.Sprintf("%d a message, adaptive routing with out-of-order receives", t.width)
+	case t.ar == 0:
 		return fmt.Sprintf("%d a message, no adaptive routing", t.width)
 	}
 	return fmt.Sprintf("%d a message, adaptive routing above %d bytes", t.width, t.ar)

@@ -21,21 +21,21 @@ func TestTuning(t *testing.T) {
 		kind  fastpath.Kind
 		want  tuning
 	}{
-		{"nothing known", "=simA", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0}},
-		{"hints that say nothing", "=simA", nil, unknown, fastpath.Send, tuning{64, 2, 65536, 0}},
-		{"one connection at a time takes all lanes", "=simA", nil, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 4, 65536, 0}},
-		{"the other direction's hints", "=simA", nil, rdma.Attr{Recv: alone}, fastpath.Send, tuning{64, 2, 65536, 0}},
-		{"several connections share the ports", "=simA", nil, rdma.Attr{Send: many}, fastpath.Send, tuning{64, 2, 65536, 0}},
-		{"the knob, not the hints", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "0"}, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 2, 65536, 0}},
-		{"split", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "1", "WEFT_STRIPE_MIN": "5"}, rdma.Attr{}, fastpath.Send, tuning{64, 4, 5, 0}},
-		{"small messages only", "=simA", nil, rdma.Attr{Proto: rdma.ProtoLL | rdma.ProtoLL128}, fastpath.Send, tuning{256, 2, math.MaxUint32, 0}},
-		{"small messages, and a knob", "=simA", map[string]string{"WEFT_STRIPE_MIN": "5"}, rdma.Attr{Proto: rdma.ProtoLL}, fastpath.Send, tuning{256, 2, 5, 0}},
-		{"all protocols", "=simA", nil, rdma.Attr{Proto: 7}, fastpath.Recv, tuning{64, 2, 65536, 0}},
-		{"adaptive routing", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192}},
-		{"its threshold", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_IB_AR_THRESHOLD": "0"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 1}},
-		{"NCCL's own threshold", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_IB_AR_THRESHOLD": "-2"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192}},
-		{"InfiniBand routes adaptively", "=simI", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192}},
-		{"unless told not to", "=simI", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "0"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0}},
+		{"nothing known", "=simA", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"hints that say nothing", "=simA", nil, unknown, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"one connection at a time takes all lanes", "=simA", nil, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 4, 65536, 0, false}},
+		{"the other direction's hints", "=simA", nil, rdma.Attr{Recv: alone}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"several connections share the ports", "=simA", nil, rdma.Attr{Send: many}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"the knob, not the hints", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "0"}, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"split", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "1", "WEFT_STRIPE_MIN": "5"}, rdma.Attr{}, fastpath.Send, tuning{64, 4, 5, 0, false}},
+		{"small messages only", "=simA", nil, rdma.Attr{Proto: rdma.ProtoLL | rdma.ProtoLL128}, fastpath.Send, tuning{256, 2, math.MaxUint32, 0, false}},
+		{"small messages, and a knob", "=simA", map[string]string{"WEFT_STRIPE_MIN": "5"}, rdma.Attr{Proto: rdma.ProtoLL}, fastpath.Send, tuning{256, 2, 5, 0, false}},
+		{"all protocols", "=simA", nil, rdma.Attr{Proto: 7}, fastpath.Recv, tuning{64, 2, 65536, 0, false}},
+		{"adaptive routing", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192, false}},
+		{"its threshold", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_IB_AR_THRESHOLD": "0"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 1, false}},
+		{"NCCL's own threshold", "=simA", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "1", "NCCL_IB_AR_THRESHOLD": "-2"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192, false}},
+		{"InfiniBand routes adaptively", "=simI", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 8192, false}},
+		{"unless told not to", "=simI", map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "0"}, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := startSim(t, c.from, c.env)

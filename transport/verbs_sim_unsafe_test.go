@@ -26,10 +26,12 @@ const simDirect = "/devices/pci0000:85/0000:85:00.0"
 //
 //	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
 //	simF -----/                          simI --- InfiniBand --- simJ
-//	simG --- 10.9.4.0/24 --- simM
+//	simG --- 10.9.4.0/24 --- simM        simX --- 10.9.5.0/24 --- simY
+//	                                     simZ -----/
 //
 // simA and simB have the same vendor's enhancements, simC and simD none; simG
-// takes no DMA-BUF, simM takes them on a path of their own too.
+// takes no DMA-BUF, simM takes them on a path of their own too; simX, simY and
+// simZ are of mlx5, all but simZ with out-of-order receives.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Devices: []simverbs.Device{
 		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 12},
@@ -42,6 +44,9 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs},
 		{Name: "simI", Link: "infiniband", MaxQP: simQPs},
 		{Name: "simJ", Link: "infiniband", MaxQP: simQPs},
+		{Name: "simX", GIDs: []string{"10.9.5.1/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
+		{Name: "simY", GIDs: []string{"10.9.5.2/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
+		{Name: "simZ", GIDs: []string{"10.9.5.3/24"}, MaxQP: simQPs, MLX5: true},
 	}}
 	dist, err := simverbs.Dist()
 	if err != nil {

@@ -27,6 +27,9 @@ type adapter struct {
 	directly Feature // registering DMA-BUFs through that
 	indirect sync.Once
 
+	anyOrder int    // receives of a queue pair whose requests arrive in any order
+	inOrder  string // why there are none
+
 	domains [2]domain // of the card; of its data-direct view
 	watch   *watcher
 	events  subscribers
@@ -62,6 +65,7 @@ func (p *Provider) openAdapter(e *deviceEntry) (*adapter, error) {
 	a.expect()
 	a.asyncFD = asyncFD
 	a.findDirect(e.device)
+	a.findAnyOrder(e.device)
 	return a, nil
 }
 

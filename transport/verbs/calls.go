@@ -53,6 +53,10 @@ type calls struct {
 	mlx5DirectPath func(context object) (path string, errno syscall.Errno)
 	mlx5RegDirect  func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno)
 
+	// Queue pairs whose requests arrive in any order, and how many receives one may have.
+	mlx5AnyOrder func(context object) (receives int, errno syscall.Errno)
+	mlx5CreateQP func(context, pd, sendCQ, recvCQ object, want qpCap) (qp object, number uint32, got qpCap, errno syscall.Errno)
+
 	loaded object          // struct weft_ibv
 	lacks  map[string]bool // optional functions that the library does not have, by their full name
 }

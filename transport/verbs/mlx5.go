@@ -27,6 +27,10 @@ func withoutMLX5(c *calls) {
 	c.mlx5RegDirect = func(object, uint64, uint64, uintptr, int, Access) (memoryKeys, syscall.Errno) {
 		return memoryKeys{}, syscall.ENOSYS
 	}
+	c.mlx5AnyOrder = func(object) (int, syscall.Errno) { return 0, syscall.ENOSYS }
+	c.mlx5CreateQP = func(object, object, object, object, qpCap) (object, uint32, qpCap, syscall.Errno) {
+		return 0, 0, qpCap{}, syscall.ENOSYS
+	}
 }
 
 // bindMLX5 loads the library of that name into the table.
@@ -50,6 +54,22 @@ func bindMLX5(c *calls, name string) error {
 		var mr C.struct_weft_ibv_mr
 		rc := C.weft_mlx5_reg_data_direct(m, C.uintptr_t(pd), C.uint64_t(offset), C.size_t(length), C.uint64_t(iova), C.int(fd), C.int(access), &mr)
 		return memoryKeys{mr: object(mr.mr), lkey: uint32(mr.lkey), rkey: uint32(mr.rkey)}, syscall.Errno(rc)
+	}
+	c.mlx5AnyOrder = func(context object) (int, syscall.Errno) {
+		var receives C.uint32_t
+		rc := C.weft_mlx5_any_order(m, C.uintptr_t(context), &receives)
+		return int(receives), syscall.Errno(rc)
+	}
+	c.mlx5CreateQP = func(context, pd, sendCQ, recvCQ object, want qpCap) (object, uint32, qpCap, syscall.Errno) {
+		capacity := C.struct_ibv_qp_cap{
+			max_send_wr: C.uint32_t(want.sendWR), max_recv_wr: C.uint32_t(want.recvWR),
+			max_send_sge: 1, max_recv_sge: 1, max_inline_data: C.uint32_t(want.inline),
+		}
+		var qp C.uintptr_t
+		var number C.uint32_t
+		rc := C.weft_mlx5_create_qp(m, C.uintptr_t(context), C.uintptr_t(pd), C.uintptr_t(sendCQ), C.uintptr_t(recvCQ), &capacity, &qp, &number)
+		got := qpCap{sendWR: int(capacity.max_send_wr), recvWR: int(capacity.max_recv_wr), inline: int(capacity.max_inline_data)}
+		return object(qp), uint32(number), got, syscall.Errno(rc)
 	}
 	return nil
 }
@@ -80,7 +100,7 @@ func (a *adapter) mlx5(device object) bool {
 	if !a.p.mlx5Tried {
 		a.p.mlx5Tried = true
 		if err := a.p.loadMLX5(); err != nil {
-			a.p.log.Info(rdma.Init, "libmlx5 cannot be loaded, data-direct paths to GPU memory stay unknown: %v", err)
+			a.p.log.Info(rdma.Init, "libmlx5 cannot be loaded, what its cards have beyond others stays unknown: %v", err)
 		}
 	}
 	return a.p.lib.mlx5Supported(device) == 0

@@ -1,4 +1,5 @@
-/* mlx5.h: what weft calls of libmlx5 beyond libibverbs, found at run time: the data-direct path to GPU memory. */
+/* mlx5.h: what weft calls of libmlx5 beyond libibverbs, found at run time: the data-direct path to GPU memory, and
+ * queue pairs whose requests may arrive in any order. */
 #ifndef WEFT_VERBS_MLX5_H
 #define WEFT_VERBS_MLX5_H
 
@@ -16,5 +17,11 @@ int weft_mlx5_data_direct_path(const struct weft_mlx5* m, uintptr_t context, cha
 /* ibv_reg_dmabuf_mr through the data-direct function. */
 int weft_mlx5_reg_data_direct(const struct weft_mlx5* m, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                               int access, struct weft_ibv_mr* out);
+
+/* How many receives such a queue pair may have; 0: the card has none such. */
+int weft_mlx5_any_order(const struct weft_mlx5* m, uintptr_t context, uint32_t* receives);
+/* ibv_create_qp of one; cap says what was given. */
+int weft_mlx5_create_qp(const struct weft_mlx5* m, uintptr_t context, uintptr_t pd, uintptr_t send_cq, uintptr_t recv_cq,
+                        struct ibv_qp_cap* cap, uintptr_t* qp, uint32_t* number);
 
 #endif

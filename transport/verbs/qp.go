@@ -36,6 +36,7 @@ type QPConfig struct {
 	SendDepth, RecvDepth int    // requests outstanding; cut to what the device allows
 	Inline               int    // payload that a request should carry itself; the device may give less or more
 	Access               Access // what the peer may do through it; 0: RemoteWrite
+	AnyOrder             bool   // its requests may arrive in any order; see Device.AnyOrder
 	Cookie               uint64 // the transport's name for its user, in events
 }
 
@@ -77,7 +78,11 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 	want := qpCap{sendWR: a.depth(c.SendDepth), recvWR: a.depth(c.RecvDepth), inline: max(c.Inline, 0)}
 	raw, number, got, errno := a.createQP(pd, &c, want)
 	if errno != 0 {
-		return nil, fail("ibv_create_qp", d.Name, errno, "%d send and %d receive requests, %d bytes inline, of at most %d requests and %d queue pairs",
+		call := "ibv_create_qp"
+		if c.AnyOrder {
+			call = "mlx5dv_create_qp"
+		}
+		return nil, fail(call, d.Name, errno, "%d send and %d receive requests, %d bytes inline, of at most %d requests and %d queue pairs",
 			want.sendWR, want.recvWR, want.inline, a.attr.maxQPWR, a.attr.maxQP)
 	}
 	q := &QP{
@@ -115,7 +120,11 @@ func (a *adapter) createQP(pd *PD, c *QPConfig, want qpCap) (raw object, number 
 		try := want
 		last, try.inline = inline, inline
 		var e syscall.Errno
-		raw, number, got, e = a.p.lib.createQP(pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
+		if c.AnyOrder {
+			raw, number, got, e = a.p.lib.mlx5CreateQP(a.context, pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
+		} else {
+			raw, number, got, e = a.p.lib.createQP(pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
+		}
 		if e == 0 {
 			return raw, number, got, 0
 		}

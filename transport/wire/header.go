@@ -45,10 +45,14 @@ type Header struct {
 }
 
 // FlagMore says that another frame of the same kind continues this one,
-// FlagVerbs in a go that the comm runs on the offer answered last.
+// FlagVerbs in a go that the comm runs on the offer answered last, FlagAnyOrder
+// in an offer that its requests may arrive in any order, FlagFinal in an answer
+// that the connection must not be made in another way either.
 const (
-	FlagMore  = 1
-	FlagVerbs = 2
+	FlagMore     = 1
+	FlagVerbs    = 2
+	FlagAnyOrder = 4
+	FlagFinal    = 8
 )
 
 // begin appends h with a length of zero; finish writes the length.

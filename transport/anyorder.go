@@ -1,0 +1,59 @@
+package transport
+
+import (
+	"fmt"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// finalError is why a connection must not be made, in another way neither: the
+// user asked for something that one side cannot do.
+type finalError struct{ error }
+
+func (e *finalError) Unwrap() error { return e.error }
+
+// anyOrder decides whether the queue pairs of a route are such whose requests
+// arrive in any order (NCCL_IB_OOO_RQ). Where they were asked for and cannot be
+// had there is no connection: the user counts on them.
+func (c *Core) anyOrder(pairs []verbsPair) (bool, error) {
+	if c.cfg.Knobs.Int(knob.IBOOORQ) == 0 {
+		return false, nil
+	}
+	for i := range pairs {
+		if err := pairs[i].local.AnyOrder(laneDepth); err != nil {
+			return false, &finalError{err}
+		}
+	}
+	if c.adaptive(pairs) == 0 {
+		return false, &finalError{rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "out-of-order receives need adaptive routing, which is off").
+			On(pairs[0].local.Name).Try("set NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")}
+	}
+	return true, nil
+}
+
+// agreeOnOrder is why the listening side cannot have what it is offered.
+func (c *Core) agreeOnOrder(pairs []verbsPair, offered bool) error {
+	mine, err := c.anyOrder(pairs)
+	if err == nil && mine != offered {
+		return &finalError{rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "it is %d on the listening side and %d on the connecting one", bit(mine), bit(offered)).
+			Try("set it alike on all hosts")}
+	}
+	return err
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// refused is how the connecting side hears what ended the listening side's.
+func refused(reason string, final bool) error {
+	err := fmt.Errorf("the peer refuses: %s", reason)
+	if !final {
+		return err
+	}
+	return &finalError{rdma.Errorf(rdma.Usage, "connect", "%w", err)}
+}

@@ -1,0 +1,67 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// Out-of-order receives are had on both sides, or there is no connection.
+func TestSimOutOfOrder(t *testing.T) {
+	on := map[string]string{"NCCL_IB_OOO_RQ": "1", "NCCL_IB_ADAPTIVE_ROUTING": "1"}
+	for _, c := range []struct {
+		name      string
+		from, to  string
+		mine      map[string]string
+		theirs    map[string]string
+		why       string // of the connecting side; "": it connects
+		theirsToo bool   // accept answers an error as well
+	}{
+		{"both", "=simX", "=simY", on, on, "", false},
+		{"nobody asks", "=simX", "=simY", nil, nil, "", false},
+		{"without adaptive routing", "=simX", "=simY", map[string]string{"NCCL_IB_OOO_RQ": "1"}, on, "need adaptive routing", false},
+		{"only here", "=simX", "=simY", on, nil, "it is 0 on the listening side and 1 on the connecting one", true},
+		{"only there", "=simX", "=simY", nil, on, "it is 1 on the listening side and 0 on the connecting one", true},
+		{"this card cannot", "=simZ", "=simY", on, on, "none such", false},
+		{"that card cannot", "=simX", "=simZ", on, on, "none such", true},
+		{"no mlx5", "=simA", "=simB", on, on, "libmlx5 does not serve the card", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := startSim(t, c.from, c.mine), startSim(t, c.to, c.theirs)
+			l, h := b.listen(t, wire.HandleMax)
+			defer l.Close()
+			s, err := a.connect(h)
+			if c.why != "" {
+				if rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) {
+					t.Errorf("connect: %v", err)
+				}
+				if c.theirsToo {
+					if _, err := accept(l); rdma.CauseOf(err) != rdma.Usage {
+						t.Errorf("accept: %v", err)
+					}
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := accept(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !overVerbs(s) || a.log.Count("INFO", "with out-of-order receives") != len(c.mine)/2 {
+				t.Errorf("%q", a.log.Lines())
+			}
+			before := posted(s)
+			move(t, s, r, 100_000)
+			if n := posted(s)[0] - before[0]; n != 1 {
+				t.Errorf("%d requests", n)
+			}
+			s.Close()
+			r.Close()
+		})
+	}
+	noQPLeft(t, startSim(t, "=simX", nil), startSim(t, "=simY", nil))
+}

@@ -1,0 +1,41 @@
+package verbs
+
+import (
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// findAnyOrder asks whether the card has queue pairs whose requests may arrive
+// in any order (libmlx5's OOO_DP), if NCCL_IB_OOO_RQ wants them. Completions
+// still come in order: whoever waits for them need not care.
+func (a *adapter) findAnyOrder(device object) {
+	if a.p.knobs.Int(knob.IBOOORQ) == 0 {
+		a.inOrder = "NCCL_IB_OOO_RQ=0"
+		return
+	}
+	if !a.mlx5(device) {
+		a.inOrder = "libmlx5 does not serve the card"
+		return
+	}
+	receives, errno := a.p.lib.mlx5AnyOrder(a.context)
+	switch {
+	case errno != 0:
+		a.inOrder = fail("mlx5dv_query_device", a.name, errno, "").Error()
+	case receives == 0:
+		a.inOrder = "libmlx5 says that the card, its firmware or the kernel has none such"
+	}
+	a.anyOrder = receives
+}
+
+// AnyOrder says why the port has no queue pairs with so many receives whose
+// requests arrive in any order; nil: it has.
+func (d *Device) AnyOrder(receives int) error {
+	a := d.adapter
+	if why := a.inOrder; why != "" {
+		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "no queue pair for out-of-order receives: %s", why).On(d.Name)
+	}
+	if a.anyOrder < receives {
+		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", a.anyOrder, receives).On(d.Name)
+	}
+	return nil
+}
