@@ -66,7 +66,7 @@ static void c_bw(struct req* q) {
                              (uint64_t)(num(q, "seed", 0) + done), NULL);
     }
     done += ok;
-    if (!ok && (tests & 1023) == 0 && clock_late(&c, q)) return;
+    if (!ok && ((tests + nulls) & 1023) == 0 && clock_late(&c, q)) return;
   }
   clock_cpu(&c, q);
   out_num(q, "bytes", size * count);
