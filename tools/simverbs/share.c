@@ -71,8 +71,7 @@ void sv_share(struct vmr* mr, struct shmr* s) {
       segs = g;
     } else {
       if (g->fd >= 0) close(g->fd);
-      free(g);
-      g = NULL;
+      free(g), g = NULL;
     }
   }
   if (g) { /* one that was there may cover a part only; the rest goes the slow way */
@@ -111,7 +110,8 @@ static uint8_t* map_peer(struct shmr* m) {
     put(maps[i].key, 0);
     if (maps[i].base) munmap(maps[i].base, maps[i].len);
     snprintf(path, sizeof path, "/proc/%u/fd/%d", sv_arena->procs[m->proc].pid, m->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC), of = fd < 0 ? (int)syscall(SYS_pidfd_open, sv_arena->procs[m->proc].pid, 0) : -1;
+    if (of >= 0) fd = (int)syscall(SYS_pidfd_getfd, of, m->fd, 0), close(of); /* a DMA-BUF cannot be opened by its path */
     maps[i].len = m->to - m->from;
     void* p = fd < 0 ? MAP_FAILED : mmap(NULL, maps[i].len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)m->off);
     maps[i].base = p == MAP_FAILED ? NULL : p;
