@@ -23,7 +23,7 @@ func TestEveryVerbsCallFails(t *testing.T) {
 				t.Parallel()
 				ece := simverbs.Device{ECEVendor: 0x15b3, ECEOptions: 1}
 				w := newWorld(t, ece, ece)
-				b := w.bond("WEFT_TIMEOUT=4", "WEFT_FLUSH=always", "NCCL_IB_QPS_PER_CONNECTION=2")
+				b := w.bond("WEFT_TIMEOUT=4", "WEFT_FLUSH=always", "NCCL_IB_QPS_PER_CONNECTION=2", "NCCL_IB_SPLIT_DATA_ON_QPS="+map[string]string{"ENOMEM": "0", "EIO": "1"}[errno])
 				victim := b.tx
 				if side == "simB" {
 					victim = b.rx
