@@ -1,4 +1,5 @@
-// Package faults holds the tests in which processes stop, die, fork, leave, run out
+// Package faults holds the tests in which processes stop, die, fork, leave, see calls
+// of libibverbs and work requests fail at every place, run out
 // of descriptors or hear strangers while the built library moves data between them.
 //
 // They run without privileges. How long and how often is for CI; more is asked for with
