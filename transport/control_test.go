@@ -78,9 +78,9 @@ func TestControlConnectionBreaks(t *testing.T) {
 	})
 }
 
-// A message that the kernel has not taken yet keeps the process from exiting, for a moment.
-func TestExitWaitsForMessages(t *testing.T) {
-	a := start(t, nil)
+// connPair is a TCP connection, and its other end.
+func connPair(t *testing.T) (*conn, *net.TCPConn) {
+	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -94,11 +94,18 @@ func TestExitWaitsForMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
 	k, err := newConn(out)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { k.Close(); in.Close() })
+	return k, in
+}
+
+// A message that the kernel has not taken yet keeps the process from exiting, for a moment.
+func TestExitWaitsForMessages(t *testing.T) {
+	a := start(t, nil)
+	k, in := connPair(t)
 	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
 	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
 	waits := func() int {

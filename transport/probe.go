@@ -11,9 +11,9 @@ import (
 	"weft/transport/wire"
 )
 
-// probe is this side of a queue pair that carries no data. Either side asks by
-// it whether packets still pass between two ports: it writes 0 bytes and waits
-// for the acknowledgement, which is the NIC's, not the process's.
+// probe is this side of a queue pair that carries no data. By it either side asks
+// whether packets still pass between two ports: it writes 0 bytes and waits for
+// the acknowledgement, which is the NIC's, not the process's.
 //
 //	connecting side           listening side
 //	make        -- offer -->  make, connect
@@ -76,6 +76,7 @@ func (w *watcher) lead(k pairKey, pair *verbsPair) *probe {
 		defer rescue(w.core.cfg.Log, "probe", nobody) // what it leaves in its place keeps others from the same defect
 		p.keep()
 		w.drop(p)
+		p.cancel(nil)
 	}()
 	return p
 }
@@ -139,6 +140,7 @@ func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 // follow is the listening side's part.
 func (p *probe) follow(m *wire.ProbeOffer) {
 	defer rescue(p.watch.core.cfg.Log, "probe", nobody)
+	defer p.cancel(nil)
 	defer p.watch.drop(p)
 	p.round(func(ctx context.Context, e *probeEnd) error {
 		if err := e.connect(ctx, p.watch.core.offerLimit(), &m.End, m.SL, p.watch.core.cfg.Verbs.ReceiverTC(m.TC)); err != nil {
@@ -195,17 +197,15 @@ func (p *probe) stands(e *probeEnd, works bool) {
 	p.end, p.works = e, works
 }
 
-// ended tells the peer why the queue pair is over, and the watch if that was silence.
+// ended acts on what ended the queue pair, and tells the peer.
 func (p *probe) ended(number uint32, why error) {
 	state := uint8(wire.ProbeGone)
 	var u *verbs.Unanswered
 	if errors.As(why, &u) {
 		state = wire.ProbeSilent
+		p.watch.silent(p, u)
 	}
 	if p.key.session.life.Err() == nil {
 		p.key.session.tellLater(&wire.ProbeState{Number: number, State: state, Reason: reasonOf(why)})
-	}
-	if u != nil {
-		p.watch.silent(p, u)
 	}
 }

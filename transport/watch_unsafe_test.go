@@ -23,7 +23,7 @@ func (p *process) working() (all []*probe) {
 	return all
 }
 
-// numberOf is which of its queue pairs a probe has now; 0: none that works.
+// probe tells which of its queue pairs the probe of p has now; 0: none that works.
 func (p *process) probe() (number, qpn uint32) {
 	for _, x := range p.working() {
 		p.watch.mu.Lock()
@@ -273,5 +273,47 @@ func TestSessionEndEndsProbes(t *testing.T) {
 		return left == 0
 	})
 	command(t, "blackhole simA off")
+	noneLeft(t, s, r)
+}
+
+// Of a comm over several pairs of ports, each is asked for itself; comms that do without the silent one live.
+func TestSilentMemberEndsWhatUsesIt(t *testing.T) {
+	env := map[string]string{"WEFT_STRIPE_MIN": "1024"}
+	a, b := startSim(t, "=simA,simC", env), startSim(t, "=simB,simD", env)
+	a.fusedWith(t, 0, 1)
+	b.fusedWith(t, 0, 1)
+	s, r := pair(t, a, b)
+	a.dev, b.dev = 0, 0
+	other, otherIn := pair(t, a, b)
+	eventually(t, "a probe for each pair, on both sides", func() bool { return len(a.working()) == 2 && len(b.working()) == 2 })
+	in := awaiting(t, r, 1<<20)
+	command(t, "blackhole simD both")
+	defer command(t, "blackhole simD off")
+	out := send(s, register(t, s, buffer(t, 1<<20), 1<<20))
+	drive(t, "both ends", out, in)
+	if out.code == 0 || in.code == 0 || a.log.Count("WARN", "liveness on simC")+b.log.Count("WARN", "liveness on simD") == 0 {
+		t.Errorf("codes %d and %d: %q %q", out.code, in.code, a.log.Lines(), b.log.Lines())
+	}
+	move(t, other, otherIn, 1000)
+	command(t, "blackhole simD off")
+	noneLeft(t, s, r, other, otherIn)
+}
+
+func TestProcessAsksItself(t *testing.T) {
+	a := startSim(t, "=simA", nil)
+	s, r := pair(t, a, a)
+	eventually(t, "both ends of a probe", func() bool { return len(a.working()) == 2 })
+	for _, x := range a.working() {
+		x.wanted <- struct{}{}
+	}
+	eventually(t, "both have asked", func() bool {
+		for _, x := range a.working() {
+			if len(x.wanted) > 0 {
+				return false
+			}
+		}
+		return len(a.working()) == 2
+	})
+	move(t, s, r, 1000)
 	noneLeft(t, s, r)
 }

@@ -1,0 +1,52 @@
+package transport
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"weft/transport/wire"
+)
+
+// What a peer says about probes is checked against what it may say.
+func TestProbeMessagesAreChecked(t *testing.T) {
+	end := wire.QPEnd{QPN: 17, MTU: 5, GID: wire.PortGID{Addr: wire.GID{0xfd, 15: 1}, Type: 2, Bits: 64}}
+	offer, answer := &wire.ProbeOffer{Number: 7, End: end}, &wire.ProbeAnswer{Number: 7, End: end}
+	works := &wire.ProbeState{Number: 7, State: wire.ProbeWorks}
+	gone := &wire.ProbeState{Number: 7, State: wire.ProbeGone, Reason: "no room"}
+	silent := &wire.ProbeState{Number: 7, State: wire.ProbeSilent, Reason: "no answer"}
+	a := start(t, nil)
+	for _, c := range []struct {
+		name   string
+		m      frame
+		active bool // who gets it opened the session
+		legal  bool
+	}{
+		{"offer", offer, false, true},
+		{"offer of the listening side", offer, true, false},
+		{"answer to nothing", answer, true, true},
+		{"answer of the connecting side", answer, false, false},
+		{"works", works, false, true},
+		{"works, says the listening side", works, true, false},
+		{"gone", gone, false, true},
+		{"gone there", gone, true, true},
+		{"silent", silent, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k, _ := connPair(t)
+			s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, c.active)
+			s.out.writing = true // nobody sends what it says
+			if err := s.serve(c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
+				t.Error(err)
+			}
+			if said := string(s.out.queue); (c.m == offer && c.legal) != strings.Contains(said, "no connection runs between these ports") {
+				t.Errorf("it says %q", said)
+			}
+			a.watch.mu.Lock()
+			defer a.watch.mu.Unlock()
+			if len(a.watch.probes) != 0 {
+				t.Error("it made a probe")
+			}
+		})
+	}
+}
