@@ -104,12 +104,21 @@ func FuzzSession(f *testing.F) {
 
 func FuzzOffer(f *testing.F) {
 	law(f, ParseOffer, func(m Offer) []byte { return m.Append(nil) },
-		Offer{Header: Header{Flags: FlagAnyOrder}, SL: 3, TC: 104, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end, end}})
+		Offer{Header: Header{Flags: FlagAnyOrder}, SL: 3, TC: 104, Further: 14, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end, end}})
 }
 
 func FuzzAnswer(f *testing.F) {
 	law(f, ParseAnswer, func(m Answer) []byte { return m.Append(nil) },
 		Answer{Header: sample, Shared: 1 << 40, Keys: []uint32{7, 8}, Lanes: []QPEnd{end}}, Answer{Header: sample, Reason: "no room", Lane: 3})
+}
+
+func FuzzFurther(f *testing.F) {
+	law(f, ParseFurther, func(m Further) []byte { return m.Append(nil) }, Further{Header: sample, Lanes: []QPEnd{end, end}})
+}
+
+func FuzzFurtherAnswer(f *testing.F) {
+	law(f, ParseFurtherAnswer, func(m FurtherAnswer) []byte { return m.Append(nil) },
+		FurtherAnswer{Header: sample, Lanes: []QPEnd{end}}, FurtherAnswer{Header: sample, Reason: "no room"})
 }
 
 func FuzzAttach(f *testing.F) {

@@ -29,6 +29,9 @@ const (
 	KindProbeOffer  Kind = 21
 	KindProbeAnswer Kind = 22
 	KindProbeState  Kind = 23
+
+	KindFurther       Kind = 24
+	KindFurtherAnswer Kind = 25
 )
 
 // Header is length 2 | kind 1 | version 1 | lane 1 | hop 1 | flags 2 | epoch 4 |
@@ -150,6 +153,10 @@ func (k Kind) String() string {
 		return "probe answer"
 	case KindProbeState:
 		return "probe state"
+	case KindFurther:
+		return "further lanes"
+	case KindFurtherAnswer:
+		return "answer to further lanes"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

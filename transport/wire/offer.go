@@ -35,13 +35,15 @@ type QPEnd struct {
 
 // Offer is the connecting side's proposal to carry a comm by RDMA, on the
 // comm's first stream in place of go. Shared is where the listening side
-// writes CTS, Keys its rkey by slot.
+// writes CTS, Keys its rkey by slot. Further lanes may be offered once the comm
+// is open: lane i then runs between the ports of lane i mod the number of Lanes.
 type Offer struct {
 	Header
-	SL, TC uint8
-	Shared uint64
-	Keys   []uint32
-	Lanes  []QPEnd
+	SL, TC  uint8
+	Further uint8
+	Shared  uint64
+	Keys    []uint32
+	Lanes   []QPEnd
 }
 
 // Answer accepts an offer, with the listening side's ends of the same lanes in
@@ -127,7 +129,7 @@ func (c *cursor) ends() (shared uint64, keys []uint32, lanes []QPEnd) {
 func (m *Offer) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = m.begin(dst, KindOffer)
-	return finish(appendEnds(append(dst, m.SL, m.TC), m.Shared, m.Keys, m.Lanes), start)
+	return finish(appendEnds(append(dst, m.SL, m.TC, m.Further), m.Shared, m.Keys, m.Lanes), start)
 }
 
 // ParseOffer reads an offer.
@@ -136,10 +138,10 @@ func ParseOffer(frame []byte) (Offer, error) {
 	if err != nil {
 		return Offer{}, err
 	}
-	m := Offer{Header: h, SL: c.u8(), TC: c.u8()}
+	m := Offer{Header: h, SL: c.u8(), TC: c.u8(), Further: c.u8()}
 	m.Shared, m.Keys, m.Lanes = c.ends()
-	if !c.done() || m.SL > maxSL || len(m.Keys) == 0 || len(m.Lanes) == 0 {
-		return Offer{}, malformed("offer", "%d lanes, %d keys, SL %d in %d bytes", len(m.Lanes), len(m.Keys), m.SL, len(frame))
+	if !c.done() || m.SL > maxSL || len(m.Keys) == 0 || len(m.Lanes) == 0 || len(m.Lanes)+int(m.Further) > MaxLanes {
+		return Offer{}, malformed("offer", "%d lanes and %d later, %d keys, SL %d in %d bytes", len(m.Lanes), m.Further, len(m.Keys), m.SL, len(frame))
 	}
 	return m, nil
 }
