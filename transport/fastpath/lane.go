@@ -6,6 +6,7 @@ package fastpath
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"syscall"
@@ -51,15 +52,35 @@ func (c *Comm) Shared() (addr uintptr, size uint64) {
 	return uintptr(unsafe.Pointer(c.c)) + ring, uint64(unsafe.Offsetof(c.view.sink) + unsafe.Sizeof(c.view.sink) - ring)
 }
 
+// ErrBusy says that lanes cannot be added at this moment: a message is under way on those that there are.
+var ErrBusy = errors.New("fastpath: a message is being posted")
+
 // AttachVerbs makes queue pairs, in INIT or later, the lanes of c, before c is opened, and fills their receive queues.
-func AttachVerbs(c *Comm, p *VerbsPlan) error {
+func AttachVerbs(c *Comm, p *VerbsPlan) error { return attach(c, p, 0) }
+
+// ExtendVerbs adds lanes to an open comm: p is the plan that it has, but for them and Width. When it fails c has the lanes
+// that it had; ErrBusy: later it may.
+func ExtendVerbs(c *Comm, p *VerbsPlan) error {
+	if err := c.Hold(); err != nil {
+		return err
+	}
+	defer c.Release()
+	err := attach(c, p, int(atomic.LoadUint32(&c.view.nlanes)))
+	if errors.Is(err, syscall.EAGAIN) {
+		return ErrBusy
+	}
+	return err
+}
+
+// attach gives c the lanes of p from the one numbered first on.
+func attach(c *Comm, p *VerbsPlan, first int) error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("fastpath: attach %d lanes to %v: %s", len(p.Lanes), c, fmt.Sprintf(format, a...))
 	}
 	devices := len(p.Keys)
 	switch {
-	case atomic.LoadUint32(&c.view.nlanes) != 0:
-		return bad("it has lanes already")
+	case int(atomic.LoadUint32(&c.view.nlanes)) != first || len(p.Lanes) <= first:
+		return bad("it has %d already", atomic.LoadUint32(&c.view.nlanes))
 	case len(p.Lanes) < 1 || len(p.Lanes) > wfLanes:
 		return bad("a comm has 1 to %d", wfLanes)
 	case devices < 1 || devices > wfDevices || len(p.PeerKeys) < 1 || len(p.PeerKeys) > wfDevices:

@@ -21,7 +21,7 @@ struct wf_verbs_plan {
 	uint32_t peer_key[WF_DEVICES];               /* of the peer's range, per its device */
 };
 
-int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs_plan* plan); /* before the comm is opened; 0, or errno of ibv_post_recv */
+int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs_plan* plan); /* before the comm is opened, or gate held and more lanes: EAGAIN: later; 0, or errno of ibv_post_recv */
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
 void wf_verbs_drain(struct wf_comm* comm);                                   /* gate held: takes in what the CQs have */
 

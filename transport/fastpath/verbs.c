@@ -346,20 +346,26 @@ static const struct wf_lane_ops wf_verbs_ops = {
 	.send = wf_verbs_send, .progress = wf_verbs_progress, .flush = wf_verbs_flush, .land = wf_verbs_land,
 };
 
+/* The first lanes, or more of them. A group that is begun keeps its lanes, which their number chose: no more until it is over. */
 int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	*v = (struct wf_verbs){.peer = p->peer, .devices = p->devices, .flushes = p->flushes, .flush_depth = p->flush_depth, .flush_always = p->flush_always,
-		.width = p->width, .stripe_min = p->stripe_min, .ar_threshold = p->ar_threshold, .single = p->width > 1 ? p->stripe_min : WF_SIZE_MAX, .spare = WF_LINES};
-	if (p->ar_threshold && p->ar_threshold < v->single) v->single = p->ar_threshold;
-	for (uint32_t d = 0; d < WF_DEVICES; d++) {
+	uint32_t first = wf_get(c->nlanes), single = p->width > 1 ? p->stripe_min : WF_SIZE_MAX;
+	if (first && wf_get(c->state) != WF_COMM_OPEN) return ECANCELED;
+	if (first && wf_get(v->shares)) return EAGAIN;
+	if (!first) *v = (struct wf_verbs){.peer = p->peer, .devices = p->devices, .flushes = p->flushes, .flush_depth = p->flush_depth,
+		.flush_always = p->flush_always, .stripe_min = p->stripe_min, .ar_threshold = p->ar_threshold, .spare = WF_LINES};
+	for (uint32_t d = 0; d < WF_DEVICES && !first; d++) {
 		v->flush[d] = p->flush_qp[d];
 		v->lkey[d] = p->lkey[d], v->rkey[d] = p->rkey[d], v->peer_key[d] = p->peer_key[d];
 	}
+	if (p->ar_threshold && p->ar_threshold < single) single = p->ar_threshold;
 	for (uint32_t i = 0; i < p->lanes; i++) {
 		const struct wf_verbs_lane* from = &p->lane[i];
+		uint32_t most = from->max_message ? from->max_message : WF_SIZE_MAX;
+		if (most < single) single = most;
+		if (i < first) continue;
 		v->qp[i] = (struct wf_qp){.qp = from->qp, .device = from->device, .peer_device = from->peer_device, .depth = from->send_depth,
-			.inline_size = from->inline_size, .most = from->max_message ? from->max_message : WF_SIZE_MAX, .id = (uint64_t)i << 54};
-		if (v->qp[i].most < v->single) v->single = v->qp[i].most;
+			.inline_size = from->inline_size, .most = most, .id = (uint64_t)i << 54};
 		if (from->recv_depth < v->spare + WF_BATCH) v->spare = from->recv_depth > WF_BATCH ? from->recv_depth - WF_BATCH : 0;
 		v->cq[from->device] = from->cq;
 		if (wf_get(c->kind) == WF_KIND_RECV) v->qp[i].due = from->recv_depth;
@@ -369,6 +375,7 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {
 		int rc = wf_refill(&v->qp[i]);
 		if (rc) return rc;
 	}
+	wf_put(v->single, single), wf_put(v->width, p->width);
 	wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
 	wf_store(c->nlanes, p->lanes);
 	return 0;
