@@ -235,6 +235,7 @@ type bench struct {
 	host   *fakeHost
 	engine *fakeEngine
 	fail   error // of the next discovery
+	gpu    bool  // device 0 takes DMA-BUFs and asks for flushes
 	opened int
 }
 
@@ -253,7 +254,11 @@ func newBench(t *testing.T, env map[string]string) *bench {
 				Index: i, Name: name, PCIPath: path, GUID: uint64(i), SpeedMbps: 25000, MaxComms: rdma.MaxComms, MaxRecvs: rdma.MaxRecvs,
 				Pointers: rdma.MemHost, MTU: 1500, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}, RailID: -1, PlaneID: -1}}
 		}
-		return []*tcp.Device{one(0, "eth0", "/sys/devices/pci0000:00/0000:00:1f.6"), one(1, "lo", "")}, nil
+		all := []*tcp.Device{one(0, "eth0", "/sys/devices/pci0000:00/0000:00:1f.6"), one(1, "lo", "")}
+		if b.gpu {
+			all[0].Pointers, all[0].Flush = rdma.MemHost|rdma.MemDMABUF, true
+		}
+		return all, nil
 	}
 	b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
 	b.start = func(engineOptions) (engine, error) { b.opened++; return b.engine, nil }

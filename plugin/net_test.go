@@ -50,6 +50,18 @@ func TestProperties(t *testing.T) {
 	}
 }
 
+func TestPropertiesOfGPUMemory(t *testing.T) {
+	b := newBench(t, nil)
+	b.gpu = true
+	b.mustInit(12)
+	for dev, want := range [][2]int32{{5, 1}, {1, 0}} {
+		var p abi.NetProperties
+		if err := b.GetProperties(&abi.NetGetPropertiesArgs{Dev: int32(dev), Props: &p}); err != nil || [2]int32{p.PtrSupport, p.ForceFlush} != want {
+			t.Errorf("device %d: ptrSupport %d, forceFlush %d, %v", dev, p.PtrSupport, p.ForceFlush, err)
+		}
+	}
+}
+
 func TestLifeOfAConnection(t *testing.T) {
 	for _, table := range []int{2, 4, 5, 10, 11, 12} {
 		b := newBench(t, nil)

@@ -246,7 +246,8 @@ func TestSimHostMemoryOnly(t *testing.T) {
 	mem := export(t, 8192, false)
 	defer unix.Close(mem.fd)
 	for _, kind := range []rdma.MemKind{rdma.MemHost, rdma.MemCUDA} {
-		if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, kind); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "takes host memory") {
+		if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, kind); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "takes host memory, not dmabuf: ") ||
+			!strings.Contains(err.Error(), "no DMA-BUFs: ibv_reg_dmabuf_mr answers") {
 			t.Errorf("%v: %v", kind, err)
 		}
 	}

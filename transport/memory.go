@@ -85,7 +85,11 @@ func (c *Comm) takes(op string, kind rdma.MemKind) error {
 		return rdma.Errorf(rdma.Usage, op, "%v memory cannot travel over TCP, which carries this connection", kind).On(c.dev.Name).With(c.peer).
 			Try("set NCCL_NET_GDR_LEVEL=LOC and NCCL stages it through host memory; the line of the connection says why it is not over RDMA")
 	case !c.dev.Pointers.Has(kind):
-		return rdma.Errorf(rdma.Usage, op, "the device takes %v memory, not %v", c.dev.Pointers, kind).On(c.dev.Name).
+		why := "it is one of TCP"
+		if c.dev.Verbs != nil {
+			_, why = c.dev.Verbs.GPUMemory()
+		}
+		return rdma.Errorf(rdma.Usage, op, "the device takes %v memory, not %v: %s", c.dev.Pointers, kind&^c.dev.Pointers, why).On(c.dev.Name).
 			Try("NCCL stages it through host memory when the device reports host pointers only")
 	}
 	return nil

@@ -32,12 +32,15 @@ type Device struct {
 	direct   bool   // it stands for its card's data-direct path to GPU memory
 	gidWhy   string // why the first GID was the best at discovery
 
-	now struct {
-		sync.Mutex
-		gids []GID    // protected; usable, best first, never empty
-		port portAttr // protected
-		down string   // protected; why the port cannot be used at the moment, "" while it can
-	}
+	now *portState // which both views of a port share
+}
+
+// portState is what changes about a port.
+type portState struct {
+	sync.Mutex
+	gids []GID    // protected; usable, best first, never empty
+	port portAttr // protected
+	down string   // protected; why the port cannot be used at the moment, "" while it can
 }
 
 // IBPort is the port's number on its card, from 1.
@@ -172,7 +175,7 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 		provider: p, adapter: a, portNum: port, gidWhy: why,
 	}
 	d.function, d.PCIPath = p.host.pciPaths(a.sysfs, p.knobs.Int(knob.IBMergeVFs) != 0)
-	d.now.gids, d.now.port = gids, attr
+	d.now = &portState{gids: gids, port: attr}
 	if !d.InfiniBand {
 		d.addresses(gids, links)
 	}

@@ -46,9 +46,8 @@ func (d *Device) views(both bool) []*Device {
 		return []*Device{d}
 	}
 	t := &Device{Device: d.Device, InfiniBand: d.InfiniBand, NIC: d.NIC, Firmware: d.Firmware, provider: d.provider, adapter: a,
-		portNum: d.portNum, function: d.function, gidWhy: d.gidWhy, direct: true}
+		portNum: d.portNum, function: d.function, gidWhy: d.gidWhy, direct: true, now: d.now}
 	t.Name, t.PCIPath, t.Flush = d.Name+"_dma", a.direct, true
-	t.now.gids, t.now.port = d.now.gids, d.now.port
 	if both {
 		return []*Device{d, t}
 	}

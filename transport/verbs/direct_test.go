@@ -99,6 +99,10 @@ func TestDataDirectDevices(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
+		all := p.Devices()
+		if all[0].observe(EventPortErr); all[len(all)-1].Down() == "" {
+			t.Errorf("%s: the link is down for one view only", c.name)
+		}
 		if !strings.Contains(strings.Join(log.Lines(), "\n"), c.says) {
 			t.Errorf("%s: %q", c.name, log.Lines())
 		}
