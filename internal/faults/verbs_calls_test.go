@@ -18,17 +18,28 @@ import (
 func TestEveryVerbsCallFails(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"simA", "simB"} {
-		for _, errno := range []string{"ENOMEM", "EIO"} {
-			t.Run(side+"_"+errno, func(t *testing.T) {
+		for _, c := range []struct {
+			errno, split string
+			fused        bool // devices of two ports
+		}{{"ENOMEM", "0", false}, {"EIO", "1", false}, {"EIO", "0", true}} {
+			t.Run(fmt.Sprintf("%s_%s_fused_%v", side, c.errno, c.fused), func(t *testing.T) {
 				t.Parallel()
 				ece := simverbs.Device{ECEVendor: 0x15b3, ECEOptions: 1}
 				w := newWorld(t, ece, ece)
-				b := w.bond("WEFT_TIMEOUT=4", "WEFT_FLUSH=always", "NCCL_IB_QPS_PER_CONNECTION=2", "NCCL_IB_SPLIT_DATA_ON_QPS="+map[string]string{"ENOMEM": "0", "EIO": "1"}[errno])
-				victim := b.tx
-				if side == "simB" {
-					victim = b.rx
+				if c.fused {
+					w.Devices = append(w.Devices, simverbs.Device{Name: "simA2", Node: "simA", GIDs: []string{"10.9.2.1/24"}}, simverbs.Device{Name: "simB2", Node: "simB", GIDs: []string{"10.9.2.2/24"}})
 				}
-				s := &sweep{bond: b, t: t, victim: victim, side: side, errno: errno}
+				b := w.bond("WEFT_TIMEOUT=4", "WEFT_FLUSH=always", "NCCL_IB_QPS_PER_CONNECTION=2", "NCCL_IB_SPLIT_DATA_ON_QPS="+c.split)
+				s := &sweep{bond: b, t: t, victim: b.tx, side: side, errno: c.errno}
+				if side == "simB" {
+					s.victim = b.rx
+				}
+				for _, p := range []*peer{b.tx.peer, b.rx.peer} {
+					if c.fused {
+						_, err := p.fuse(0, 1)
+						must(t, err, "makeVDevice")
+					}
+				}
 				s.healthy("at first")
 				for _, call := range sweptCalls {
 					s.all(call)

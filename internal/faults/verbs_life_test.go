@@ -81,7 +81,7 @@ func (b *bond) life(limit time.Duration) (errs []step) {
 
 func (b *bond) connect(limit time.Duration, failed func(*end, string, error) bool) (send, recv host.Ptr, ok bool) {
 	tx, rx := b.tx, b.rx
-	at, lc, err := rx.n.Listen(0)
+	at, lc, err := rx.n.Listen(rx.dev)
 	if failed(rx, "listen", err) {
 		return 0, 0, false
 	}
@@ -98,7 +98,7 @@ func (b *bond) connect(limit time.Duration, failed func(*end, string, error) boo
 	// accept does not fail for want of a peer, so it is polled until connect is over.
 	connected := make(chan error, 1)
 	go func() {
-		r, err := tx.h.Call(tx.n.Setup, "net.connect", host.Args{"on", tx.n.As, "ctx", tx.n.Ctx, "dev", 0, "handle", to, "poll", 1, "limit", limit})
+		r, err := tx.h.Call(tx.n.Setup, "net.connect", host.Args{"on", tx.n.As, "ctx", tx.n.Ctx, "dev", tx.dev, "handle", to, "poll", 1, "limit", limit})
 		send = r.Ptr("comm")
 		connected <- err
 	}()
