@@ -34,8 +34,10 @@ type verbsCarrier struct {
 
 	pairs  []verbsPair  // distinct
 	ports  []*verbsPort // local, distinct
-	lanes  []*verbs.QP
-	pairAt []int // by lane: index in pairs
+	lanes  []*verbs.QP  // protected by life from the first on that comes later
+	first  int          // lanes that the comm begins with
+	pairAt []int        // by lane: index in pairs
+	more   growing
 	tuning tuning
 	theirs ends
 	always bool     // host memory is flushed too
@@ -46,7 +48,8 @@ type verbsCarrier struct {
 	fenced atomic.Bool
 	end    sync.Once // destroy
 	life   sync.Mutex
-	dead   bool // protected by life: destroyed
+	dead   bool  // protected by life: destroyed
+	stuck  error // protected by life: a queue pair that could not be destroyed
 }
 
 // verbsPort is what a comm has on one local port.
@@ -60,10 +63,11 @@ type verbsPort struct {
 }
 
 // openVerbs makes one side of a comm: slab, registered ring, completion queues
-// and queue pairs in INIT; lane i runs over pairs[at[i]]. When it fails nothing
-// is left.
-func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int) (*verbsCarrier, error) {
-	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.reserve()}
+// and queue pairs in INIT; lane i runs over pairs[at[i]], and the last of them
+// come later, so many. When it fails nothing is left.
+func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, later int) (*verbsCarrier, error) {
+	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, first: len(at) - later, cookie: comms.reserve()}
+	v.more.answers = make(chan *wire.FurtherAnswer, 1)
 	v.tuning = v.tune()
 	if err := v.make(); err != nil {
 		v.discard()
@@ -140,18 +144,25 @@ func (v *verbsCarrier) makeOn(dev *verbs.Device, gid verbs.GID) error {
 	return v.loop(p, gid)
 }
 
-// queues makes the queue pairs of a port. Their completion queue must hold all
-// that they can have posted, which is known once they are made: then it may
-// have to grow.
-func (v *verbsCarrier) queues(p *verbsPort) error {
-	sends, recvs := laneDepth, laneDepth
+// config is how every lane on a port is made.
+func (v *verbsCarrier) config(p *verbsPort) verbs.QPConfig {
+	c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: laneDepth, RecvDepth: laneDepth, Inline: v.tuning.inline, AnyOrder: v.tuning.anyOrder, Cookie: v.cookie}
 	if v.kind == fastpath.Send {
-		recvs = 1 // nothing comes by its queue
+		c.RecvDepth = 1 // nothing comes by its queue
 	}
+	return c
+}
+
+// queues makes the queue pairs of a port. Their completion queue must hold all
+// that they can have posted, those that come later too, which is known once they
+// are made: then it may have to grow.
+func (v *verbsCarrier) queues(p *verbsPort) error {
+	c := v.config(p)
+	lane := c.SendDepth + c.RecvDepth
 	flushes, need := v.flushes(p.dev), 0
 	for i := range v.lanes {
 		if v.pairOf(i).local == p.dev {
-			need += sends + recvs
+			need += lane
 		}
 	}
 	if flushes {
@@ -162,16 +173,19 @@ func (v *verbsCarrier) queues(p *verbsPort) error {
 		if p.cq, err = p.pd.NewCQ(need); err != nil {
 			return err
 		}
-		c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: sends, RecvDepth: recvs, Inline: v.tuning.inline, AnyOrder: v.tuning.anyOrder, Cookie: v.cookie}
+		c := v.config(p)
 		need = 0
 		for i := range v.lanes {
 			if v.pairOf(i).local != p.dev {
 				continue
 			}
-			if v.lanes[i], err = p.dev.NewQP(p.pd, c); err != nil {
-				return err
+			if i < v.first {
+				if v.lanes[i], err = p.dev.NewQP(p.pd, c); err != nil {
+					return err
+				}
+				lane = v.lanes[i].SendDepth + v.lanes[i].RecvDepth
 			}
-			need += v.lanes[i].SendDepth + v.lanes[i].RecvDepth
+			need += lane
 		}
 		if flushes {
 			c.SendDepth, c.RecvDepth, c.Inline, c.Access, c.AnyOrder = flushDepth, 1, 0, verbs.RemoteRead, false

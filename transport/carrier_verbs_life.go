@@ -122,7 +122,7 @@ func (v *verbsCarrier) destroy() {
 		v.life.Lock()
 		defer v.life.Unlock()
 		v.dead = true
-		var err error
+		err := v.stuck
 		for _, p := range v.ports {
 			err = errors.Join(err, v.unqueue(p))
 			if p.ring != nil {

@@ -20,8 +20,12 @@ func (v *verbsCarrier) describe(via string) string {
 	if v.ece != (wire.ECE{}) {
 		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
 	}
-	return fmt.Sprintf("%s%s, %d lane%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
-		len(v.lanes), plural(len(v.lanes)), v.numbers(), v.tuning, v.sl, v.tc, v.lanes[0].Inline, ece)
+	later := ""
+	if n := len(v.lanes) - v.first; n > 0 {
+		later = fmt.Sprintf(" and %d later", n)
+	}
+	return fmt.Sprintf("%s%s, %d lane%s%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
+		v.first, plural(v.first), later, numbers(v.lanes[:v.first], v.theirs.lanes), v.tuning, v.sl, v.tc, v.lanes[0].Inline, ece)
 }
 
 // mtu is the path's: the smaller of both ports'.
@@ -36,10 +40,10 @@ func (v *verbsCarrier) mtu(p *verbsPair) int {
 }
 
 // numbers are the queue pairs' on both sides.
-func (v *verbsCarrier) numbers() string {
+func numbers(lanes []*verbs.QP, theirs []wire.QPEnd) string {
 	var each []string
-	for i, q := range v.lanes {
-		each = append(each, fmt.Sprintf("%d-%d", q.Number, v.theirs.lanes[i].QPN))
+	for i, q := range lanes {
+		each = append(each, fmt.Sprintf("%d-%d", q.Number, theirs[i].QPN))
 	}
 	return few(each, 8, " ")
 }

@@ -10,7 +10,7 @@ import (
 
 // One line for every connection says all that it was agreed to have.
 func TestSimConnectionLine(t *testing.T) {
-	env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "10", "NCCL_IB_TC": "96", "NCCL_IB_SL": "2"}
+	env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "10", "WEFT_LAZY": "off", "NCCL_IB_TC": "96", "NCCL_IB_SL": "2"}
 	a, b, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()

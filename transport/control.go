@@ -75,6 +75,8 @@ func (s *session) serve(b []byte) error {
 		s.mu.Unlock()
 	case wire.KindProbeOffer, wire.KindProbeAnswer, wire.KindProbeState:
 		return s.serveProbe(b)
+	case wire.KindFurther, wire.KindFurtherAnswer:
+		return s.serveFurther(b)
 	default:
 		return fmt.Errorf("message of %s: %w", k, wire.ErrMalformed)
 	}

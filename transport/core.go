@@ -44,6 +44,7 @@ type Core struct {
 	local      localAddrs
 	files      fileLimit
 	outgoing   *slots // connects
+	growing    *slots // comms that get further lanes
 	incoming   *slots // first streams of comms, from frame 1 to lanes
 
 	manyLanes sync.Once     // a number of lanes that is cut is said once
@@ -87,7 +88,7 @@ func Open(cfg Config) (*Core, error) {
 	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = newNoise(cfg.Log)
 	c.watch = newWatcher(c)
-	c.outgoing, c.incoming = newSlots(), newSlots()
+	c.outgoing, c.incoming, c.growing = newSlots(), newSlots(), newSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)

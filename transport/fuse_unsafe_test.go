@@ -89,7 +89,7 @@ func TestSimFused(t *testing.T) {
 		{"none of them", "=simA,simC", "=simE", []int{0, 1}, []int{0}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024"}
+			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024", "WEFT_LAZY": "off"}
 			a, b := startSim(t, c.here, env), startSim(t, c.there, env)
 			mine, theirs := a.fusedWith(t, c.mine...), b.fusedWith(t, c.theirs...)
 			for range simQPs / 4 {

@@ -34,7 +34,7 @@ var effects = []struct {
 	{"NCCL_SOCKET_SNDBUF", "60000", seeBuffer(unix.SO_SNDBUF, 2*60000), "the kernel's", "as set"},
 	{"NCCL_SOCKET_TOS_CONFIG", "0x68", seeTOS, "0 0 0 0", "104 104 104 104"},
 	{"NCCL_IB_QPS_PER_CONNECTION", "3", seeLanes, "1 lane", "3 lanes"},
-	{"NCCL_IB_SPLIT_DATA_ON_QPS", "1", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeSplit), "1 of 4 lanes", "4 of 4 lanes"},
+	{"NCCL_IB_SPLIT_DATA_ON_QPS", "1", beside("NCCL_IB_QPS_PER_CONNECTION=4 WEFT_LAZY=off", seeSplit), "1 of 4 lanes", "4 of 4 lanes"},
 	{"NCCL_IB_ADAPTIVE_ROUTING", "1", seeRequests("=simA", "=simB"), "1 request", "2 requests"},
 	{"NCCL_IB_AR_THRESHOLD", "150000", seeRequests("=simI", "=simJ"), "2 requests", "1 request"},
 	{"NCCL_IB_OOO_RQ", "1", beside("NCCL_IB_ADAPTIVE_ROUTING=1", seeOrder), "2 requests", "1 request"},
@@ -42,7 +42,8 @@ var effects = []struct {
 	{"NCCL_IB_WARN_RAIL_LOCAL", "1", seeRails, "", "simA (rail -1) here and simB (rail -1) there"},
 	{"NCCL_GDR_FLUSH_DISABLE", "1", seeFlush(rdma.MemCUDA), "reads back", "does nothing"},
 	{"WEFT_FLUSH", "always", seeFlush(rdma.MemHost), "does nothing", "reads back"},
-	{"WEFT_STRIPE_MIN", "200000", beside("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1", seeSplit), "4 of 4 lanes", "1 of 4 lanes"},
+	{"WEFT_STRIPE_MIN", "200000", beside("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1 WEFT_LAZY=off", seeSplit), "4 of 4 lanes", "1 of 4 lanes"},
+	{"WEFT_LAZY", "off", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeFirstLanes), "1 of 4 lanes", "4 of 4 lanes"},
 	{"WEFT_TIMEOUT", "3", seeUserTimeout, "10000 ms", "3000 ms"},
 	{"WEFT_CONNECT_TIMEOUT", "1", beside("NCCL_SOCKET_RETRY_CNT=0", seeSilence), "until the peer ends it", "not longer"},
 	{"WEFT_PORT_RANGE", "20100-20199", seePort, "outside", "in 20100-20199"},
@@ -155,6 +156,15 @@ func seeLanes(t *testing.T, env map[string]string) string {
 		t.Errorf("%d lanes and %d", n, other)
 	}
 	return fmt.Sprintf("%d lane%s", n, plural(n))
+}
+
+// seeFirstLanes counts the lanes that a comm begins with.
+func seeFirstLanes(t *testing.T, env map[string]string) string {
+	_, _, s, r := simPair(t, env)
+	defer s.Close()
+	defer r.Close()
+	v := s.carrier.(*verbsCarrier)
+	return fmt.Sprintf("%d of %d lanes", v.first, len(v.lanes))
 }
 
 // seeSplit counts the lanes that carry one message.

@@ -89,7 +89,8 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, ends, er
 	if err := h.core.agreeOnOrder(pairs, m.Flags&wire.FlagAnyOrder != 0); err != nil {
 		return nil, ends{}, err
 	}
-	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at)
+	at = alternate(at, int(m.Further))
+	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at, int(m.Further))
 	if err != nil {
 		return nil, ends{}, err
 	}
@@ -124,6 +125,14 @@ func (h *handshake) pairs(lanes []wire.QPEnd) (pairs []verbsPair, at []int, err 
 		at = append(at, n)
 	}
 	return pairs, at, nil
+}
+
+// alternate gives as many lanes more the pairs of the first ones, in turn.
+func alternate(at []int, more int) []int {
+	for i := range more {
+		at = append(at, at[i])
+	}
+	return at
 }
 
 // pair judges the ports of one lane.

@@ -84,15 +84,21 @@ func (e *streamError) Unwrap() error { return e.error }
 // that bytes arrive. Whatever fails leaves nothing behind here; the peer discards
 // its lanes when it reads what comes next.
 func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsPair) (_ *verbsCarrier, err error) {
-	at := make([]int, k.core.lanes(len(pairs)))
-	for i := range at {
-		at[i] = i % len(pairs)
+	var at []int
+	for i := range pairs {
+		at = append(at, i)
+	}
+	lanes := k.core.lanes(len(pairs))
+	at = alternate(at, lanes-len(at))
+	later := 0
+	if k.core.lazy() {
+		later = lanes - len(pairs)
 	}
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
 		return nil, err
 	}
-	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at)
+	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, later)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +112,7 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 		return nil, err
 	}
 	sl, tc := k.core.cfg.Verbs.Class(k.trafficClass)
-	m := wire.Offer{SL: sl, TC: tc, Shared: mine.shared, Keys: mine.keys, Lanes: mine.lanes}
+	m := wire.Offer{SL: sl, TC: tc, Further: uint8(later), Shared: mine.shared, Keys: mine.keys, Lanes: mine.lanes}
 	if anyOrder {
 		m.Flags = wire.FlagAnyOrder
 	}
@@ -204,8 +210,8 @@ func readFrame(c *conn) ([]byte, error) {
 
 // answered checks that the peer's lanes run between the ports of the route.
 func (v *verbsCarrier) answered(lanes []wire.QPEnd) error {
-	if len(lanes) != len(v.lanes) {
-		return fmt.Errorf("%d lanes for %d: %w", len(lanes), len(v.lanes), wire.ErrMalformed)
+	if len(lanes) != v.first {
+		return fmt.Errorf("%d lanes for %d: %w", len(lanes), v.first, wire.ErrMalformed)
 	}
 	for i, e := range lanes {
 		p := v.pairOf(i)

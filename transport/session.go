@@ -37,6 +37,8 @@ type session struct {
 	parting bool                     // bye was said, by either side
 	broke   map[[2]uint16]brokenPair // pairs of ports, here and there, that did not work
 
+	growth struct{ led, followed errands } // comms that get further lanes, on the connecting side and on the listening one
+
 	out struct {
 		sync.Mutex
 		queue   []byte // protected, as all below

@@ -51,7 +51,7 @@ func TestTuning(t *testing.T) {
 
 // What the tuning says is what the queue pairs and the executor have.
 func TestSimTuning(t *testing.T) {
-	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "3"}), startSim(t, "=simB", nil)
+	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "3", "WEFT_LAZY": "off"}), startSim(t, "=simB", nil)
 	a.ctx.SetAttr(rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 1}, Proto: rdma.ProtoSimple})
 	s, r := pair(t, a, b)
 	before := posted(s)

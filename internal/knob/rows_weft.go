@@ -9,6 +9,8 @@ var ownRows = map[ID]Spec{
 	Striping: {Name: "WEFT_STRIPING", Type: Choice, Choices: []string{"even", "speed", "measured"},
 		Inert: notYet,
 		Doc:   "The shares that a split message gets: `even` for all, by the ports' `speed`, or as the queue pairs have been `measured` to complete."},
+	Lazy: {Name: "WEFT_LAZY", Type: Choice, Choices: []string{"off", "background", "demand"},
+		Doc: "When an RDMA connection gets the queue pairs that `NCCL_IB_QPS_PER_CONNECTION` asks for beyond one for each pair of ports: `off`: before connect ends; `background` and unset: soon after, while no other connect is under way; `demand`: once more than `WEFT_STRIPE_MIN` bytes have passed on it. Those that cannot be made are said and done without. The connecting side's setting holds."},
 	Timeout: {Name: "WEFT_TIMEOUT", Type: Seconds, Default: 10, Min: 1, Max: 3600,
 		Doc: "How long a peer may be silent on the control connection, and a close may drain, before it counts as gone. A stopped process is not gone: its kernel still answers. An RDMA transfer that stands still for a fifth of it has its path asked (a write of 0 bytes, which the peer's card acknowledges); no answer within a tenth of it ends the connection."},
 	ConnectTimeout: {Name: "WEFT_CONNECT_TIMEOUT", Type: Seconds, Default: 60, Min: 1, Max: 86400,

@@ -73,6 +73,7 @@ const (
 	Flush
 	StripeMin
 	Striping
+	Lazy
 	Timeout
 	ConnectTimeout
 	AcceptTimeout

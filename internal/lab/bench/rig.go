@@ -44,7 +44,7 @@ func (c *config) newRig(qps int) (*rig, error) {
 
 func (r *rig) open(c *config, qps int) error {
 	for i, device := range c.devices {
-		env := []string{"NCCL_IB_HCA==" + device, fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", qps), "NCCL_IB_SPLIT_DATA_ON_QPS=1"}
+		env := []string{"NCCL_IB_HCA==" + device, fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", qps), "NCCL_IB_SPLIT_DATA_ON_QPS=1", "WEFT_LAZY=off"}
 		var err error
 		if r.hosts[i], err = host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: device, Env: env, Deadline: limit, Log: r.note}); err != nil {
 			return err

@@ -1,0 +1,45 @@
+package transport
+
+import (
+	"sync"
+
+	"weft/transport/rdma"
+)
+
+// errands are work of the background that is done piece by piece, in a goroutine
+// that ends with the last.
+type errands struct {
+	mu    sync.Mutex
+	works bool     // protected by mu, as all below
+	jobs  []func() // not begun
+}
+
+func (b *errands) add(log rdma.Logger, job func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.jobs = append(b.jobs, job)
+	if !b.works {
+		b.works = true
+		go b.work(log)
+	}
+}
+
+func (b *errands) work(log rdma.Logger) {
+	defer rescue(log, "background", func(error) { go b.work(log) })
+	for job := b.next(); job != nil; job = b.next() {
+		job()
+	}
+}
+
+func (b *errands) next() func() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.jobs) == 0 {
+		b.works, b.jobs = false, nil
+		return nil
+	}
+	job := b.jobs[0]
+	b.jobs[0] = nil
+	b.jobs = b.jobs[1:]
+	return job
+}

@@ -1,0 +1,190 @@
+package transport
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"weft/transport/wire"
+)
+
+// lanes4 are comms of four lanes, all of which carry every message once they are there.
+var lanes4 = map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_SPLIT_DATA_ON_QPS": "1", "WEFT_STRIPE_MIN": "4096"}
+
+func with(env map[string]string, name, value string) map[string]string {
+	env = maps.Clone(env)
+	env[name] = value
+	return env
+}
+
+// grown waits until a comm has n lanes on both sides.
+func grown(t *testing.T, s, r *Comm, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d lanes on both sides", n), func() bool { return len(posted(s)) == n && len(posted(r)) == n })
+}
+
+// lanesOf counts the lanes that a message takes.
+func lanesOf(t *testing.T, s, r *Comm, size int) (used int) {
+	t.Helper()
+	before := posted(s)
+	move(t, s, r, size)
+	for i, n := range posted(s) {
+		if i >= len(before) || n != before[i] {
+			used++
+		}
+	}
+	return used
+}
+
+// Further lanes come by themselves, soon or when they are needed, and carry data.
+func TestSimFurtherLanes(t *testing.T) {
+	for mode, first := range map[string]int{"background": 1, "demand": 1, "off": 4} {
+		t.Run(mode, func(t *testing.T) {
+			a, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", mode))
+			v := s.carrier.(*verbsCarrier)
+			if v.first != first {
+				t.Errorf("%d lanes at first", v.first)
+			}
+			if mode == "demand" {
+				move(t, s, r, 4096)
+				if v.ripe(s) || len(posted(s)) != 1 {
+					t.Error("no more than WEFT_STRIPE_MIN has passed")
+				}
+				move(t, s, r, 1)
+			}
+			grown(t, s, r, 4)
+			for _, size := range []int{100_001, 4097, 1 << 20} {
+				if used := lanesOf(t, s, r, size); used != 4 {
+					t.Errorf("%d bytes on %d lanes", size, used)
+				}
+			}
+			if used := lanesOf(t, s, r, 4096); used != 1 {
+				t.Errorf("a small message on %d lanes", used)
+			}
+			if n := a.log.Count("INFO", "has 4 lanes now"); n != bit(first == 1) {
+				t.Errorf("%q", a.log.Lines())
+			}
+			noneLeft(t, s, r)
+		})
+	}
+}
+
+// They come while messages are under way, whose bytes stay whole.
+func TestSimFurtherLanesUnderLoad(t *testing.T) {
+	_, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", "demand"))
+	eventually(t, "four lanes", func() bool {
+		for _, size := range []int{1, 4097, 70_001, 300_000} {
+			move(t, s, r, size)
+		}
+		return len(posted(s)) == 4
+	})
+	if used := lanesOf(t, s, r, 100_001); used != 4 {
+		t.Errorf("on %d lanes", used)
+	}
+	noneLeft(t, s, r)
+}
+
+// growNow adds the further lanes of a comm that would have them on demand.
+func growNow(s *Comm) {
+	v := s.carrier.(*verbsCarrier)
+	v.more.begun.Store(true)
+	v.growLater(s.member.session, s)
+}
+
+// Whatever fails on the way, the comm goes on with the lanes that it has.
+func TestSimFurtherLanesThatCannotBe(t *testing.T) {
+	a, b := startSim(t, "=simA", with(lanes4, "WEFT_LAZY", "demand")), startSim(t, "=simB", nil)
+	keeper, other := pair(t, a, b) // its probe is there before, so that calls are numbered
+	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	// Calls of either side in turn: three lanes here, three there, where they are connected.
+	for _, f := range []struct {
+		function string
+		nth      []int
+	}{
+		{"create_qp", []int{1, 3, 4, 6}}, {"modify_qp", []int{1, 4, 7, 8, 12, 13, 18}}, {"query_ece", []int{1, 2, 3}}, {"post_recv", []int{1, 20}},
+	} {
+		for _, n := range f.nth {
+			t.Run(fmt.Sprintf("%s %d", f.function, n), func(t *testing.T) {
+				s, r := pair(t, a, b)
+				said := a.log.Count("INFO", "goes on with 1 of 4 lanes")
+				command(t, fmt.Sprintf("fail %s %d EIO", f.function, n))
+				growNow(s)
+				eventually(t, "it is said", func() bool { return a.log.Count("INFO", "goes on with 1 of 4 lanes") == said+1 })
+				for _, size := range []int{10, 5000, 1 << 20} {
+					move(t, s, r, size)
+				}
+				if len(posted(s)) != 1 {
+					t.Errorf("%d lanes", len(posted(s)))
+				}
+				s.Close()
+				r.Close()
+			})
+		}
+	}
+	noneLeft(t, keeper, other)
+}
+
+// A comm that ends while lanes are added leaves nothing.
+func TestSimFurtherLanesOfAnEnd(t *testing.T) {
+	a, b := startSim(t, "=simA", with(lanes4, "WEFT_LAZY", "demand")), startSim(t, "=simB", nil)
+	ends := []func(s, r *Comm){
+		func(s, r *Comm) { s.Close(); r.Close() },
+		func(s, r *Comm) { r.Close(); s.Close() },
+		func(s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { s.member.session.conn.Close(); s.Close(); r.Close() },
+	}
+	for i := range 40 {
+		s, r := pair(t, a, b)
+		growNow(s)
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		ends[i%len(ends)](s, r)
+	}
+	noQPLeft(t, a, b)
+}
+
+// What a peer must not offer is refused, and the comm goes on.
+func TestSimFurtherLanesRefused(t *testing.T) {
+	_, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", "demand"))
+	vs, vr := s.carrier.(*verbsCarrier), r.carrier.(*verbsCarrier)
+	vs.more.begun.Store(true)
+	end := vr.theirs.lanes[0]
+	good := []wire.QPEnd{end, end, end}
+	offer := func(lanes []wire.QPEnd) *wire.FurtherAnswer {
+		s.member.session.tell(&wire.Further{Header: s.member.header(), Lanes: lanes})
+		select {
+		case m := <-vs.more.answers:
+			return m
+		case <-time.After(testLimit):
+			t.Fatal("no answer")
+			return nil
+		}
+	}
+	for what, spoil := range map[string]func(e *wire.QPEnd){
+		"another device":   func(e *wire.QPEnd) { e.Device++ },
+		"another slot":     func(e *wire.QPEnd) { e.Slot++ },
+		"another GID":      func(e *wire.QPEnd) { e.GID.Addr[15]++ },
+		"another GID type": func(e *wire.QPEnd) { e.GID.Type = 0 },
+	} {
+		lanes := append([]wire.QPEnd(nil), good...)
+		spoil(&lanes[2])
+		if m := offer(lanes); m.Reason == "" {
+			t.Errorf("%s is accepted", what)
+		}
+	}
+	if m := offer(good[:2]); m.Reason == "" {
+		t.Error("two lanes for three are accepted")
+	}
+	if m := offer(good); m.Reason != "" || len(m.Lanes) != 3 {
+		t.Errorf("%+v", m)
+	}
+	if m := offer(good); m.Reason == "" {
+		t.Error("they are accepted twice")
+	}
+	for _, size := range []int{10, 5000, 1 << 20} {
+		move(t, s, r, size)
+	}
+	noneLeft(t, s, r)
+}
