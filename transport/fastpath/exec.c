@@ -71,10 +71,10 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 }
 
 int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request) {
-	struct wf_thread* t;
 	int rc;
-	struct wf_comm* c = wf_begin("irecv", WF_KIND_RECV, recvComm, request, &t, &rc);
+	struct wf_comm* c = wf_begin("irecv", WF_KIND_RECV, recvComm, request, &rc);
 	if (wf_unlikely(!c)) return rc;
+	struct wf_thread* t = wf_self;
 	if (wf_unlikely(n < 1 || n > WF_GROUP)) {
 		wf_raise(WF_FAULT_ARGUMENT, "number of grouped receives", 0, 0, WF_GROUP, (uint64_t)(int64_t)n);
 		return wf_leave_fault(t, c, "irecv");
@@ -112,11 +112,11 @@ leave:
 /* With no call of the lanes for it, data is where it belongs as soon as the receive is done. No request means no flush, so a
  * gate that is held is waited for: its holder is not this thread, and quick. */
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
-	struct wf_thread* t;
 	struct wf_comm* c;
 	int rc = 0, last = n - 1;
-	while (!(c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &t, &rc)))
+	while (!(c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &rc)))
 		if (rc || sched_yield()) return rc;
+	struct wf_thread* t = wf_self;
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	while (ops->land && last >= 0 && !sizes[last]) last--;
 	if (ops->land && last >= 0 && ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request) < 0) {
@@ -185,7 +185,7 @@ int weft_test(void* request, int* done, int* sizes) {
 }
 
 /* Ends a group of receives and frees lines in order. */
-static void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state) {
+void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state) {
 	wf_put(r->state, state);
 	wf_put(r->left, 0u);
 	wf_put(c->incomplete, wf_get(c->incomplete) - 1);

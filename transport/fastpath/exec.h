@@ -10,13 +10,14 @@ WF_HIDDEN WF_COLD int wf_bad(const char* call, uint32_t kind, const char* where,
 WF_HIDDEN WF_COLD int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call);
 WF_HIDDEN void wf_flush_list(struct wf_thread* t, const char* call);
 WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
+WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
 
 static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }
 
 /* Takes a request slot; the last one freed is the one in the cache. */
 static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot) {
 	uint32_t s = wf_get(c->free_head);
-	if (s != WF_NONE) {
+	if (wf_likely(s != WF_NONE)) {
 		wf_put(c->free_head, wf_get(c->req[s].next));
 	} else {
 		s = wf_get(c->slots);
@@ -86,32 +87,31 @@ static inline int wf_lanes(struct wf_comm* c, int send) {
 /* A comm of queue pairs: CTS and data lie in memory when they have arrived, and no call costs a system call. */
 static inline int wf_direct(struct wf_comm* c) { return !wf_get(c->lanes[0].streams); }
 
-/* What wf_begin leaves: first calls, wrong ones, and those that meet a held gate. 1: inside the gate of *c. */
-static WF_COLD __attribute__((unused)) int wf_begin_slowly(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** t, struct wf_comm** c, int* rc) {
+/* What wf_begin leaves: first calls, wrong ones, and those that meet a held gate. */
+static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const char* call, uint32_t kind, void* comm, void** request, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;
-	*t = wf_self;
-	*rc = wf_unlikely(wf_load(wf_forked_child)) ? weft_forked() : 0;
-	if (wf_likely(request)) *request = NULL;
-	if (wf_unlikely(*rc)) return 0;
-	if (wf_unlikely(!*t) && !(*t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
-	else if (wf_unlikely(!request)) *rc = wf_bad(call, WF_FAULT_ARGUMENT, "request is NULL", 0);
-	if (wf_unlikely(*rc)) return 0;
-	*c = wf_comm_lookup(h);
-	if (wf_likely(*c && wf_handle_kind(h) == kind)) {
-		if (wf_unlikely(!wf_enter(*t, *c))) return 0; /* *rc is 0: try again */
-		*rc = (int)(uint32_t)wf_load((*c)->error);
-		if (wf_likely(!*rc && wf_load((*c)->state) == WF_COMM_OPEN)) return 1;
-		wf_leave(*t);
-		if (*rc) return 0;
+	struct wf_thread* t = wf_self;
+	if (request) *request = NULL;
+	if ((*rc = weft_forked())) return NULL;
+	if (!t && !(t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
+	else if (!request) *rc = wf_bad(call, WF_FAULT_ARGUMENT, "request is NULL", 0);
+	if (*rc) return NULL;
+	struct wf_comm* c = wf_comm_lookup(h);
+	if (c && wf_handle_kind(h) == kind) {
+		if (!wf_enter(t, c)) return NULL; /* *rc is 0: try again */
+		*rc = (int)(uint32_t)wf_load(c->error);
+		if (!*rc && wf_load(c->state) == WF_COMM_OPEN) return c;
+		wf_leave(t);
+		if (*rc) return NULL;
 	}
 	*rc = wf_bad(call, WF_FAULT_HANDLE, kind == WF_KIND_SEND ? "not a live send comm" : "not a live receive comm", h);
-	return 0;
+	return NULL;
 }
 
-/* What every call on a comm begins with. The comm, whose gate is entered; NULL: *rc is the answer. */
-static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char* call, uint32_t kind, void* comm, void** request, struct wf_thread** thread, int* rc) {
+/* What every call on a comm begins with. The comm, whose gate is entered by wf_self; NULL: *rc is the answer. */
+static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char* call, uint32_t kind, void* comm, void** request, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;
-	struct wf_thread* t = *thread = wf_self;
+	struct wf_thread* t = wf_self;
 	struct wf_comm* c = wf_handle_slot(h) ? NULL : wf_comm_at(wf_handle_slab(h));
 	if (wf_likely(c && t && request) && wf_likely(wf_enter_own(t, c))) {
 		if (wf_likely(wf_load(c->state) == WF_COMM_OPEN && wf_id(kind, wf_load(c->gen)) == wf_handle_id(h) && wf_get(c->kind) == kind && !(uint32_t)wf_load(c->error))) {
@@ -120,7 +120,7 @@ static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char
 		}
 		wf_leave(t);
 	}
-	return wf_begin_slowly(call, kind, comm, request, thread, &c, rc) ? c : NULL;
+	return wf_begin_slowly(call, kind, comm, request, rc);
 }
 
 #endif

@@ -49,6 +49,16 @@ static inline int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr
 	return wf_unlikely(rc) ? wf_post_failed(wf_get(l->index), "ibv_post_send", rc) : 0;
 }
 
+/* Fills a CTS line. An empty buffer has no memory, and no keys. */
+static inline void wf_cts(struct wf_cts_line* out, struct wf_entry* e, uint32_t devices, uint32_t n_i, uint64_t seq) {
+	static struct wf_mr nothing;
+	uint32_t cap = wf_get(e->cap), d = 0, *key = (wf_likely(cap) ? wf_mr_of(wf_get(e->mr)) : &nothing)->rkey;
+	wf_put(out->addr, wf_get(e->data)), wf_put(out->size, (uint64_t)cap);
+	do wf_put(out->rkey[d], wf_get(key[d]));
+	while (wf_unlikely(++d < devices));
+	wf_put(out->tag, wf_get(e->tag)), wf_put(out->n_i, n_i), wf_put(out->seq, seq);
+}
+
 /* A write from the slab's out line into the same line of the peer's ring. */
 static inline void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge, uint32_t line, uint32_t bytes) {
 	struct wf_verbs* v = wf_verbs_of(c);

@@ -93,10 +93,10 @@ int wf_poll_cts(struct wf_comm* c) {
 }
 
 int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
-	struct wf_thread* t;
 	int rc;
-	struct wf_comm* c = wf_begin("isend", WF_KIND_SEND, sendComm, request, &t, &rc);
+	struct wf_comm* c = wf_begin("isend", WF_KIND_SEND, sendComm, request, &rc);
 	if (wf_unlikely(!c)) return rc;
+	struct wf_thread* t = wf_self;
 	uint32_t n = 1, slot;
 	int i = wf_get(c->ahead) ? -1 : wf_match(c, tag, &n);
 	int ahead = i < 0 && !n && size < wf_get(c->lanes[0].ahead) && !wf_get(c->unsent);

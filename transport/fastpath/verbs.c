@@ -191,7 +191,7 @@ static int wf_verbs_send(struct wf_comm* c, struct wf_lane* l) {
 }
 
 /* An immediate came: one share of a group. Shares that came before are ignored. */
-static int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_t bytes) {
+static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_t bytes) {
 	uint64_t tail = wf_get(c->tail_seq), seq = tail + ((imm >> 20) - tail) % 4096;
 	uint32_t shares = (imm >> 15 & 31) + 1, share = imm >> 10 & 31, kind = imm >> 8 & 3;
 	if (wf_get(c->kind) != WF_KIND_RECV) return wf_verbs_wrong(lane, seq, "immediate on a send comm", 0, imm);
@@ -201,8 +201,9 @@ static int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, uint32_
 	struct wf_req* r = &c->req[slot];
 	uint32_t n = wf_get(r->n), came = wf_get(r->cursor);
 	if (wf_likely(n == 1 && !came && !(imm & 0xfff00) && bytes <= wf_get(r->e[0].cap))) { /* all of the only message */
-		wf_put(r->e[0].size, bytes), wf_put(r->left, 0u), wf_put(r->frames, 1u);
-		wf_arrived(c, slot);
+		wf_put(r->e[0].size, bytes), wf_put(r->frames, 0u);
+		wf_put(c->bytes, wf_get(c->bytes) + bytes), wf_put(c->messages, wf_get(c->messages) + 1);
+		wf_end_group(c, r, WF_REQ_DONE);
 		return 0;
 	}
 	if (!came) wf_put(r->entry, shares);
@@ -304,8 +305,9 @@ static WF_COLD int wf_poll_now(struct wf_comm* c, struct wf_verbs* v, uint32_t d
 static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	uint32_t send = wf_get(c->kind) == WF_KIND_SEND;
-	for (uint32_t d = 0, devices = wf_get(v->devices); d < devices; d++)
-		if (wf_get(v->cq[d]) && (!send || wf_get(v->open[d])) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
+	uint32_t d = 0, devices = wf_get(v->devices);
+	do if (wf_likely(wf_get(v->cq[d])) && (!send || wf_get(v->open[d])) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
+	while (wf_unlikely(++d < devices));
 	return wf_unlikely(wf_get(c->tx_head) != wf_get(c->tx_tail)) ? wf_verbs_send(c, l) : 0;
 }
 
@@ -314,30 +316,22 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_qp* q = &v->qp[0];
 	uint64_t seq = wf_get(c->cts_out), next = wf_get(c->next_seq);
-	uint32_t quarter = wf_get(q->depth) / 4, room, devices = wf_get(v->devices);
-	struct ibv_send_wr wr[WF_BATCH];
-	struct ibv_sge sge[WF_BATCH];
-	if (wf_get(c->kind) != WF_KIND_RECV || seq == next) return 0;
+	if (wf_unlikely(wf_get(c->kind) != WF_KIND_RECV || seq == next)) return 0;
 	if (wf_unlikely(next - wf_get(c->tail_seq) > wf_get(v->spare)) && wf_refill_all(c, v) < 0) return -1;
 	if (wf_unlikely(!wf_room(l, q)) && wf_poll_now(c, v, wf_get(q->device), 1) < 0) return -1;
-	for (uint32_t n; seq < next && (room = wf_room(l, q)); wf_put(c->cts_out, seq)) {
-		for (n = 0; n < WF_BATCH && seq < next && n < room; n++, seq++) {
-			uint32_t slot = wf_get(c->group[seq % WF_LINES]), i = 0;
-			struct wf_req* r = &c->req[slot];
-			uint32_t line = wf_get(r->line) % WF_LINES, group = wf_get(r->n);
-			for (struct wf_cts_line* out = &c->out[line]; i < group; i++, out++) {
-				static struct wf_mr nothing;
-				struct wf_entry* e = &r->e[i];
-				uint32_t cap = wf_get(e->cap), *key = (cap ? wf_mr_of(wf_get(e->mr)) : &nothing)->rkey;
-				wf_put(out->addr, wf_get(e->data)), wf_put(out->size, (uint64_t)cap);
-				for (uint32_t d = 0; d < devices; d++) wf_put(out->rkey[d], wf_get(key[d]));
-				wf_put(out->tag, wf_get(e->tag)), wf_put(out->n_i, group << 16 | i), wf_put(out->seq, seq);
-			}
-			wr[n].opcode = IBV_WR_RDMA_WRITE;
-			wf_line_wr(c, q, &wr[n], &sge[n], line, group * (uint32_t)sizeof *c->out);
-			wf_number(v, l, q, &wr[n], WF_WR_CTS, slot, wf_get(q->silent) + 1 >= quarter);
-		}
-		if (wf_post(l, q, wr, n) < 0) return -1;
+	for (; seq < next && wf_room(l, q); seq++) {
+		uint32_t slot = wf_get(c->group[seq % WF_LINES]);
+		struct wf_req* r = &c->req[slot];
+		uint32_t line = wf_get(r->line) % WF_LINES, group = wf_get(r->n), i = 0;
+		struct ibv_send_wr wr;
+		struct ibv_sge sge;
+		do wf_cts(&c->out[line + i], &r->e[i], wf_get(v->devices), group << 16 | i, seq);
+		while (wf_unlikely(++i < group));
+		wr.opcode = IBV_WR_RDMA_WRITE;
+		wf_line_wr(c, q, &wr, &sge, line, group * (uint32_t)sizeof *c->out);
+		wf_number(v, l, q, &wr, WF_WR_CTS, slot, wf_get(q->silent) + 1 >= wf_get(q->depth) / 4);
+		wf_put(c->cts_out, seq + 1);
+		if (wf_post(l, q, &wr, 1) < 0) return -1;
 	}
 	return seq < next;
 }
