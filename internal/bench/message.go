@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,7 +27,7 @@ func messages(c *config) error {
 	}
 	fmt.Println("  CPU ns: the calling thread's, median; instructions: plugin's own + simulated verbs'; calls: plugin's own, isend0 finds no receive yet")
 	for _, s := range []struct{ lanes, ahead int }{{1, 8}, {4, 8}, {8, 8}, {1, 1}} {
-		if err := c.messageTable(rows, append([]string{lanesEnv(s.lanes), "NCCL_SOCKET_IFNAME=" + c.iface}, env...), s.lanes, s.ahead); err != nil {
+		if err := c.messageTable(rows, slices.Concat(lanesEnv(s.lanes), []string{"NCCL_SOCKET_IFNAME=" + c.iface}, env), s.lanes, s.ahead); err != nil {
 			return err
 		}
 	}

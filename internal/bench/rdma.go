@@ -16,7 +16,7 @@ func overRDMA(c *config) error {
 	}
 	defer remove()
 	for _, lanes := range []int{1, 4, 8} {
-		if err := c.rdmaRows(lanes, append([]string{lanesEnv(lanes)}, env...)); err != nil {
+		if err := c.rdmaRows(lanes, append(lanesEnv(lanes), env...)); err != nil {
 			return err
 		}
 	}

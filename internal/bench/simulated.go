@@ -21,4 +21,6 @@ func (c *config) simulated() (env []string, remove func(), err error) {
 	return append(env, "NCCL_IB_GID_INDEX=1"), func() { _ = w.Remove() }, err
 }
 
-func lanesEnv(lanes int) string { return fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", lanes) }
+func lanesEnv(lanes int) []string {
+	return []string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", lanes), "WEFT_LAZY=off"}
+}
