@@ -15,4 +15,8 @@ ci-lab: dist simverbs $(STEP)
 	else echo "the lab lacks$$lack: install $(LAB_NEEDS)" >&2; fi
 	@LAB_DIST=$(abspath $(DIST)) LAB_REQUIRED=1 $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
 
-.PHONY: test-lab ci-lab
+bench-lab: dist ## bandwidth and ping-pong over Soft-RoCE beside perftest, in the same run; needs what test-lab needs
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/lab-bench ./internal/lab/bench
+	@$(DIST)/weft lab --timeout 20m -- $(DIST)/lab-bench -dist $(DIST) $(ARGS)
+
+.PHONY: test-lab ci-lab bench-lab

@@ -1,5 +1,5 @@
 // Command bench measures weft beside perftest over Soft-RoCE, inside a machine of the lab (make bench-lab): bandwidth of one
-// connection beside ib_write_bw, ping-pong beside ib_send_lat and ib_write_lat, in rounds that alternate.
+// connection beside ib_write_bw and ib_send_bw, ping-pong beside ib_send_lat and ib_write_lat, in rounds that alternate.
 package main
 
 import (
@@ -9,15 +9,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // config is where and how often to measure.
 type config struct {
 	dist    string
-	devices [2]string // of the two ends: what sends, what receives
-	rounds  int
-	megs    int64 // moved in a round of bandwidth
+	devices [2]string     // of the two ends: what sends, what receives
+	least   int           // rounds
+	time    time.Duration // of further rounds, for each of bandwidth and ping-pong
+	megs    int64         // moved in a round of bandwidth
 	qps     []int
+	calm    *calm
 }
 
 // sizes of a message.
@@ -29,8 +32,9 @@ func main() {
 	flag.StringVar(&c.dist, "dist", "dist", "folder of the library and weft-host")
 	flag.StringVar(&c.devices[0], "from", first("LAB_RDMA_A"), "RDMA device that sends")
 	flag.StringVar(&c.devices[1], "to", first("LAB_RDMA_B"), "RDMA device that receives")
-	flag.IntVar(&c.rounds, "n", 7, "rounds; medians are shown")
-	flag.Int64Var(&c.megs, "mb", 48, "`MiB` moved in a round of bandwidth")
+	flag.IntVar(&c.least, "n", 5, "rounds at least; medians are shown")
+	flag.DurationVar(&c.time, "time", 2*time.Minute, "further rounds of bandwidth, and of ping-pong, until this is over")
+	flag.Int64Var(&c.megs, "mb", 16, "`MiB` moved in a round of bandwidth")
 	flag.Parse()
 	if err := c.run(strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -65,7 +69,8 @@ func (c *config) run(only []string) error {
 			return fmt.Errorf("weft with %d queue pairs: %w", q, err)
 		}
 	}
-	fmt.Printf("%s to %s, %d alternating rounds, medians; in brackets the median of the rounds' quotients by the first column\n", c.devices[0], c.devices[1], c.rounds)
+	c.calm = newCalm()
+	fmt.Printf("%s to %s; medians of alternating rounds, their quotients by the first line's, least and most\n", c.devices[0], c.devices[1])
 	for _, what := range only {
 		switch what {
 		case "bw":
@@ -82,89 +87,112 @@ func (c *config) run(only []string) error {
 	return nil
 }
 
-// track is one thing measured.
+// track is one thing measured, and its figures.
 type track struct {
 	name string
 	run  func() (float64, error)
+	all  []float64
+	calm []bool // all[i] was not disturbed
 }
 
-// alternate measures all tracks in every round, from either end in turn, and returns the figures by track.
-func (c *config) alternate(tracks []track) ([][]float64, error) {
-	figures := make([][]float64, len(tracks))
-	for round := range c.rounds {
-		for i := range tracks {
-			if round%2 == 1 {
-				i = len(tracks) - 1 - i
+// row is what is compared: the tracks by the first.
+type row struct {
+	name   string
+	tracks []*track
+}
+
+// measure goes through all rows again and again, and through each row from either end in turn, until the time is up.
+func (c *config) measure(rows []row) error {
+	began := time.Now()
+	for round := 0; round < c.least || time.Since(began) < c.time; round++ {
+		for _, r := range rows {
+			for i := range r.tracks {
+				if round%2 == 1 {
+					i = len(r.tracks) - 1 - i
+				}
+				t := r.tracks[i]
+				var v float64
+				disturbed, err := c.calm.run(func() (err error) {
+					v, err = t.run()
+					return err
+				})
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", r.name, t.name, err)
+				}
+				t.all, t.calm = append(t.all, v), append(t.calm, !disturbed)
 			}
-			v, err := tracks[i].run()
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", tracks[i].name, err)
-			}
-			figures[i] = append(figures[i], v)
 		}
 	}
-	return figures, nil
+	for _, r := range rows {
+		r.print()
+	}
+	return nil
 }
 
 func (c *config) bandwidth(rigs map[int]*rig) error {
-	fmt.Printf("\none-way bandwidth, MB/s (10^6 bytes), %d MiB a round\n", c.megs)
+	fmt.Printf("\none-way bandwidth, MB/s (10^6 bytes), %d MiB each time\n", c.megs)
+	var rows []row
 	for _, size := range sizes {
 		count := c.megs << 20 / size
 		for _, q := range c.qps {
-			f, err := c.alternate([]track{
-				{"ib_write_bw", func() (float64, error) { return c.writeBW(size, count, q) }},
-				{"weft", func() (float64, error) { return rigs[q].bandwidth(size, count) }},
-			})
-			if err != nil {
-				return err
-			}
-			line(size, q, []string{"ib_write_bw", "weft"}, f)
+			rows = append(rows, row{fmt.Sprintf("%d KiB, %d QPs", size>>10, q), []*track{
+				{name: "ib_write_bw", run: func() (float64, error) { return c.perftestBW("ib_write_bw", size, count, q) }},
+				{name: "ib_send_bw", run: func() (float64, error) { return c.perftestBW("ib_send_bw", size, count, q) }},
+				{name: "weft", run: func() (float64, error) { return rigs[q].bandwidth(size, count) }},
+			}})
 		}
 	}
-	return nil
+	return c.measure(rows)
 }
 
 func (c *config) latency(rigs map[int]*rig) error {
 	fmt.Println("\nping-pong, half a round trip, us (perftest: one queue pair)")
+	var rows []row
 	for _, size := range sizes {
-		iters := max(40, 16<<20/size)
-		tracks := []track{
-			{"ib_send_lat", func() (float64, error) { return c.perftestLat("ib_send_lat", size, iters) }},
-			{"ib_write_lat", func() (float64, error) { return c.perftestLat("ib_write_lat", size, iters) }},
-		}
-		names := []string{"ib_send_lat", "ib_write_lat"}
+		iters := max(20, 8<<20/size)
+		r := row{fmt.Sprintf("%d KiB", size>>10), []*track{
+			{name: "ib_send_lat", run: func() (float64, error) { return c.perftestLat("ib_send_lat", size, iters) }},
+			{name: "ib_write_lat", run: func() (float64, error) { return c.perftestLat("ib_write_lat", size, iters) }},
+		}}
 		for _, q := range c.qps {
-			name := fmt.Sprintf("weft %d QPs", q)
-			names = append(names, name)
-			tracks = append(tracks, track{name, func() (float64, error) { return rigs[q].pingPong(size, iters) }})
+			r.tracks = append(r.tracks, &track{name: fmt.Sprintf("weft, %d QPs", q), run: func() (float64, error) { return rigs[q].pingPong(size, iters) }})
 		}
-		f, err := c.alternate(tracks)
-		if err != nil {
-			return err
-		}
-		line(size, 0, names, f)
+		rows = append(rows, r)
 	}
-	return nil
+	return c.measure(rows)
 }
 
-// line prints a row: medians, quotients by the first column, and the spread.
-func line(size int64, qps int, names []string, figures [][]float64) {
-	fmt.Printf("%8d B", size)
-	if qps > 0 {
-		fmt.Printf(" %d QPs", qps)
-	}
-	for i, f := range figures {
-		fmt.Printf("   %s %.1f", names[i], median(f))
-		if i > 0 {
-			var q []float64
-			for k := range f {
-				q = append(q, f[k]/figures[0][k])
+// enough figures that nobody disturbed stand for all.
+const enough = 3
+
+// print shows each track's median, the median of its rounds' quotients by the first track's, and the spread.
+func (r row) print() {
+	for _, t := range r.tracks {
+		var own, quotients []float64
+		for _, calm := range []bool{true, false} { // without enough calm rounds, all
+			own, quotients = nil, nil
+			for k, v := range t.all {
+				if t.calm[k] || !calm {
+					own = append(own, v)
+				}
+				if t.calm[k] && r.tracks[0].calm[k] || !calm {
+					quotients = append(quotients, v/r.tracks[0].all[k])
+				}
 			}
-			fmt.Printf(" (%.2f)", median(q))
+			if len(quotients) >= enough {
+				break
+			}
 		}
-		fmt.Printf(" [%.1f..%.1f]", slices.Min(f), slices.Max(f))
+		calm := 0
+		for _, is := range t.calm {
+			if is {
+				calm++
+			}
+		}
+		fmt.Printf("  %-16s %-14s %10.1f  %5.2f   %10.1f .. %-10.1f %d of %d rounds calm\n", r.name, t.name, median(own), median(quotients),
+			slices.Min(t.all), slices.Max(t.all), calm, len(t.all))
+		r.name = ""
 	}
-	fmt.Println()
 }
 
 func median(v []float64) float64 {
