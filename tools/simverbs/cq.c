@@ -122,7 +122,7 @@ void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited) {
   struct shcq* s = &sv_arena->cqs[slot];
   uint32_t t = get(s->tail);
   do {
-    if (t - get(s->head) >= s->depth) { /* overrun: the entry is lost, once and for all */
+    if ((int32_t)(t - get(s->head)) >= (int32_t)s->depth) { /* overrun, if t is not old: the entry is lost, once and for all */
       uint32_t none = 0;
       if (__atomic_compare_exchange_n(&s->full, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) sv_kick(s->proc, WHY_CQ);
       return;
@@ -167,7 +167,7 @@ static int drain(struct vcq* cq, int n, struct ibv_wc* wc) {
       h++;
       continue;
     }
-    h++;
+    h++, cq->stuck = 0;
     if (!(c->opcode & IBV_WC_RECV)) { /* its place in the send queue, and those before it, can be used again */
       struct shqp* q = &sv_arena->qps[c->qpn % MAX_QP];
       if (q->qpn == c->qpn) put(q->sq_head, c->wqe + 1);
