@@ -15,12 +15,17 @@ func (c *config) simulated() (env []string, remove func(), err error) {
 	if _, err := os.Stat(filepath.Join(dist, "libibverbs.so.1")); err != nil {
 		return nil, nil, fmt.Errorf("%w: make simverbs builds it", err)
 	}
+	return world(dist)
+}
+
+func world(dist string) (env []string, remove func(), err error) {
 	w := simverbs.World{Name: fmt.Sprintf("bench-%d", os.Getpid()), Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.77.0.1/24"}}}}
 	env, err = w.Env(dist, "")
 	// net_ib does not find GIDs by itself there; weft would take the same.
 	return append(env, "NCCL_IB_GID_INDEX=1"), func() { _ = w.Remove() }, err
 }
 
+// lanesEnv asks for queue pairs, all of them from the start.
 func lanesEnv(lanes int) []string {
 	return []string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", lanes), "WEFT_LAZY=off"}
 }
