@@ -72,12 +72,6 @@ func Lookup(handle uintptr) (*Comm, error) {
 // Cookie is the core's name for the comm.
 func (c *Comm) Cookie() uint64 { return c.cookie }
 
-// Kind is the comm's direction.
-func (c *Comm) Kind() Kind { return c.kind }
-
-// Device is the number of the comm's device.
-func (c *Comm) Device() uint32 { return c.device }
-
 // Fail ends the comm: every later call on it answers code, but requests that are done are still reported done. The first
 // code stays. It reports whether this call was the first.
 func (c *Comm) Fail(code int32) bool {

@@ -80,7 +80,7 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 		return wf_leave_fault(t, c, "irecv");
 	}
 	uint32_t slot, line = wf_get(c->next_line);
-	struct wf_req* r = line + (uint32_t)n - wf_get(c->tail_line) > WF_LINES ? NULL : wf_take(c, &slot);
+	struct wf_req* r = line + (uint32_t)n - wf_get(c->tail_line) > WF_LINES ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) goto leave;
 	for (int i = 0; i < n; i++) {
 		if (wf_unlikely(wf_buffer(c, &r->e[i], data ? data[i] : NULL, sizes[i], tags ? tags[i] : 0, mhandles ? mhandles[i] : NULL) < 0)) {
@@ -152,7 +152,7 @@ int weft_test(void* request, int* done, int* sizes) {
 	if (wf_unlikely(!done)) return wf_bad("test", WF_FAULT_ARGUMENT, "done is NULL", 0);
 	*done = 0;
 	uint32_t slot = wf_handle_slot(h);
-	struct wf_comm* c = wf_likely(slot < WF_REQUESTS) ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	struct wf_comm* c = wf_likely(slot < WF_SLOTS) ? wf_comm_at(wf_handle_slab(h)) : NULL;
 	if (wf_unlikely(!c || wf_load(c->state) != WF_COMM_OPEN)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
 	if (wf_unlikely(!wf_enter(t, c))) return 0;
 	struct wf_req* r = &c->req[slot];

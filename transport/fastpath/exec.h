@@ -4,6 +4,14 @@
 
 #include "gate.h"
 
+#include <time.h>
+
+static inline uint64_t wf_clock(void) { /* nanoseconds */
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 #define WF_COLD __attribute__((noinline, cold)) /* its callers keep short what runs for every message */
 
 WF_HIDDEN WF_COLD int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t got);
@@ -14,14 +22,14 @@ WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state)
 
 static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }
 
-/* Takes a request slot; the last one freed is the one in the cache. */
-static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot) {
+/* Takes a request slot, unless most are in use; the last one freed is the one in the cache. */
+static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot, uint32_t most) {
 	uint32_t s = wf_get(c->free_head);
+	if (wf_unlikely(wf_get(c->outstanding) >= most)) return NULL;
 	if (wf_likely(s != WF_NONE)) {
 		wf_put(c->free_head, wf_get(c->req[s].next));
 	} else {
 		s = wf_get(c->slots);
-		if (s == WF_REQUESTS) return NULL;
 		wf_put(c->slots, s + 1);
 	}
 	uint32_t gen = (wf_get(c->req_gen) + 1) & WF_GEN_MASK;

@@ -23,7 +23,8 @@
 
 #define WF_LINES 256       /* CTS lines outstanding a side */
 #define WF_LINES_SPARE 7   /* absorb the overhang of a group that starts near the end of the ring */
-#define WF_REQUESTS 256    /* request slots of a comm */
+#define WF_REQUESTS 256    /* sends or receives of a comm that have not been reported */
+#define WF_SLOTS 512       /* request slots of a comm: those that receives leave free are for flushes */
 #define WF_GROUP 8         /* receives that one irecv may group */
 #define WF_LANES 32        /* lanes of a comm */
 #define WF_DEVICES 8       /* devices of a comm */
@@ -178,6 +179,14 @@ struct wf_lane {
 	uint64_t pad1;
 };
 
+/* What a lane does with groups that several lanes share. */
+struct wf_gauge {
+	uint64_t bytes;  /* of such groups, known to be complete; written by: owner */
+	uint64_t busy;   /* nanoseconds in which it had some of them to move; written by: owner */
+	uint32_t weight; /* its part of a group, beside the other lanes' weights; taken when a group begins. written by: core, at any time */
+	uint32_t pad[3];
+};
+
 /* A comm: head of the slab. */
 struct wf_comm {
 	/* line 0, identity. written by: core */
@@ -243,7 +252,8 @@ struct wf_comm {
 	uint64_t pad5[6];
 
 	struct wf_lane lanes[WF_LANES];
-	uint64_t pad6[208];
+	struct wf_gauge gauge[WF_LANES];
+	uint64_t pad6[80];
 
 	/* second page on: what Free gives back to the system */
 	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order; receive side: the stashed message */
@@ -258,7 +268,7 @@ struct wf_comm {
 	uint64_t sink[8];
 	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
 	uint64_t pad8[128];
-	struct wf_req req[WF_REQUESTS];
+	struct wf_req req[WF_SLOTS];
 };
 
 /* A thread that calls in. Never freed; a later thread takes over the record of one that ended, with its list. */

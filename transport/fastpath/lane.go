@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	_ "weft/headers" // rebuild when a header changes
@@ -21,6 +22,7 @@ type VerbsLane struct {
 	Device, PeerDevice           int     // among the comm's devices on either side, from 0
 	SendDepth, RecvDepth, Inline int     // as made
 	MaxMessage                   uint32  // bytes of one work request; 0: no limit
+	Weight                       uint32  // its part of a group that several lanes share, to begin with; 0: 1
 }
 
 // VerbsFlush is a queue pair that is connected to itself, on a device and the completion queue of its lanes.
@@ -92,48 +94,56 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 	case p.Peer%8 != 0:
 		return bad("the peer's ring at %#x is not aligned", p.Peer)
 	}
-	plan := C.struct_wf_verbs_plan{
-		peer: C.uint64_t(p.Peer), lanes: C.uint32_t(len(p.Lanes)), devices: C.uint32_t(devices),
+	plan := C.struct_wf_verbs{
+		peer: C.uint64_t(p.Peer), devices: C.uint32_t(devices),
 		width: C.uint32_t(p.Width), stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests,
 	}
 	if p.FlushAlways {
 		plan.flush_always = 1
 	}
-	cqs := make([]uintptr, devices)
 	for i, l := range p.Lanes {
 		switch {
-		case l.QP == 0 || l.CQ == 0 || l.SendDepth < 1 || l.RecvDepth < 0 || l.Inline < 0:
+		case l.QP == 0 || l.CQ == 0 || l.SendDepth < 1 || l.RecvDepth < 0 || l.Inline < 0 || l.Weight > MaxWeight:
 			return bad("lane %d is %+v", i, l)
 		case l.Device < 0 || l.Device >= devices || l.PeerDevice < 0 || l.PeerDevice >= len(p.PeerKeys):
 			return bad("lane %d goes from device %d of %d to device %d of %d", i, l.Device, devices, l.PeerDevice, len(p.PeerKeys))
-		case cqs[l.Device] != 0 && cqs[l.Device] != l.CQ:
+		case plan.cq[l.Device] != 0 && plan.cq[l.Device] != C.uint64_t(l.CQ):
 			return bad("lane %d has another completion queue than its device", i)
 		}
-		cqs[l.Device] = l.CQ
-		plan.lane[i] = C.struct_wf_verbs_lane{
-			qp: C.uint64_t(l.QP), cq: C.uint64_t(l.CQ), device: C.uint32_t(l.Device), peer_device: C.uint32_t(l.PeerDevice),
-			send_depth: C.uint32_t(l.SendDepth), recv_depth: C.uint32_t(l.RecvDepth), inline_size: C.uint32_t(l.Inline), max_message: C.uint32_t(l.MaxMessage),
+		plan.cq[l.Device] = C.uint64_t(l.CQ)
+		plan.qp[i] = C.struct_wf_qp{
+			qp: C.uint64_t(l.QP), device: C.uint32_t(l.Device), peer_device: C.uint32_t(l.PeerDevice),
+			depth: C.uint32_t(l.SendDepth), inline_size: C.uint32_t(l.Inline), most: C.uint32_t(l.MaxMessage),
+		}
+		if l.MaxMessage == 0 {
+			plan.qp[i].most = wfSizeMax
+		}
+		if c.kind == Recv {
+			plan.qp[i].due = C.uint32_t(l.RecvDepth)
 		}
 	}
 	for i, f := range p.Flush {
 		if f == (VerbsFlush{}) {
 			continue
 		}
-		if f.QP == 0 || f.CQ != cqs[i] {
+		if f.QP == 0 || C.uint64_t(f.CQ) != plan.cq[i] {
 			return bad("the flush queue pair of device %d has another completion queue than its lanes", i)
 		}
-		plan.flush_qp[i] = C.uint64_t(f.QP)
+		plan.flush[i] = C.uint64_t(f.QP)
 		plan.flushes++
 		plan.flush_depth = min(plan.flush_depth, C.uint32_t(max(f.Depth, 1)))
 	}
 	for i, k := range p.Keys {
-		plan.lkey[i], plan.rkey[i] = C.uint32_t(k.LKey), C.uint32_t(k.RKey)
+		plan.lkey[i] = C.uint32_t(k.LKey)
 	}
 	for i, k := range p.PeerKeys {
 		plan.peer_key[i] = C.uint32_t(k)
 	}
-	if rc := C.wf_verbs_attach(c.c, &plan); rc != 0 {
+	if rc := C.wf_verbs_attach(c.c, &plan, C.uint32_t(len(p.Lanes))); rc != 0 {
 		return fmt.Errorf("fastpath: attach %d lanes to %v: ibv_post_recv: %w", len(p.Lanes), c, syscall.Errno(rc))
+	}
+	for i := first; i < len(p.Lanes); i++ {
+		atomic.StoreUint32(&c.view.gauge[i].weight, max(p.Lanes[i].Weight, 1))
 	}
 	return nil
 }
@@ -158,6 +168,43 @@ func (c *Comm) LaneStates(dst []LaneState) []LaneState {
 		l := &c.view.lanes[i]
 		done := atomic.LoadUint32(&l.completed) // before posted: never ahead of it
 		dst = append(dst, LaneState{Posted: atomic.LoadUint32(&l.posted), Completed: done})
+	}
+	return dst
+}
+
+// MaxWeight is the largest weight of a lane.
+const MaxWeight = 1<<16 - 1
+
+// SetWeights says what part of a group each lane takes, where several share it: its weight beside theirs. It may be called at
+// any time; groups that have begun stay as they are.
+func (c *Comm) SetWeights(weights []uint32) error {
+	if n := atomic.LoadUint32(&c.view.nlanes); uint32(len(weights)) != n {
+		return fmt.Errorf("fastpath: set %d weights of %v: it has %d lanes", len(weights), c, n)
+	}
+	for i, w := range weights {
+		if w < 1 || w > MaxWeight {
+			return fmt.Errorf("fastpath: set weight %d of lane %d of %v: 1 to %d are legal", w, i, c, MaxWeight)
+		}
+	}
+	for i, w := range weights {
+		atomic.StoreUint32(&c.view.gauge[i].weight, w)
+	}
+	return nil
+}
+
+// LaneRate is what a lane has done with groups that several lanes share: bytes that are complete, and how long it had such
+// bytes to move. Both only grow. What is not complete is in neither.
+type LaneRate struct {
+	Bytes uint64
+	Busy  time.Duration
+}
+
+// LaneRates reads what the lanes have done, at any time, into dst.
+func (c *Comm) LaneRates(dst []LaneRate) []LaneRate {
+	dst = dst[:0]
+	for i := range min(atomic.LoadUint32(&c.view.nlanes), wfLanes) {
+		g := &c.view.gauge[i]
+		dst = append(dst, LaneRate{Bytes: atomic.LoadUint64(&g.bytes), Busy: time.Duration(atomic.LoadUint64(&g.busy))})
 	}
 	return dst
 }

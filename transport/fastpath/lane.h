@@ -5,23 +5,9 @@
 
 #include "fastpath.h"
 
-struct wf_verbs_lane {
-	uint64_t qp, cq; /* struct ibv_qp*, struct ibv_cq* */
-	uint32_t device, peer_device;
-	uint32_t send_depth, recv_depth, inline_size, max_message;
-};
-
-struct wf_verbs_plan {
-	struct wf_verbs_lane lane[WF_LANES];
-	uint64_t flush_qp[WF_DEVICES];
-	uint64_t peer; /* address of the peer's ring */
-	uint32_t lanes, devices, flushes /* queue pairs in flush_qp */, flush_depth, flush_always;
-	uint32_t width, stripe_min, ar_threshold;
-	uint32_t lkey[WF_DEVICES], rkey[WF_DEVICES]; /* of the slab's range, per local device */
-	uint32_t peer_key[WF_DEVICES];               /* of the peer's range, per its device */
-};
-
-int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs_plan* plan); /* before the comm is opened, or gate held and more lanes: EAGAIN: later; 0, or errno of ibv_post_recv */
+struct wf_verbs;
+/* The plan of the first lanes, before the comm is opened; or, gate held, of more of them (EAGAIN: later). 0, or errno of ibv_post_recv. */
+int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan, uint32_t lanes);
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
 void wf_verbs_drain(struct wf_comm* comm);                                   /* gate held: takes in what the CQs have */
 
@@ -37,29 +23,48 @@ struct wf_record {
 	uint32_t n, size[WF_GROUP];
 };
 
-/* One queue pair. written by: owner */
+/* One queue pair. The first words are the core's, the others begin as 0. written by: owner */
 struct wf_qp {
-	uint64_t qp;
-	uint32_t device, peer_device, depth, inline_size, most;
-	uint32_t silent; /* requests posted since the last signaled one */
-	uint32_t due;    /* receives to post again */
-	uint32_t pad;
+	uint64_t qp;     /* struct ibv_qp* */
 	uint64_t id;     /* lane and epoch, as in a wr_id */
+	uint32_t device, peer_device;
+	uint32_t depth, inline_size, most; /* of its send queue, and bytes of one request */
+	uint32_t due;    /* receives to post again */
+	uint32_t silent; /* requests posted since the last signaled one */
+	uint32_t mark;   /* request whose completion ends the measure at hand */
+	uint64_t sent;   /* bytes posted of groups of several shares; */
+	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
+	uint64_t goal;   /* of these, complete with the mark */
+	uint64_t since;  /* when the measure began */
 };
 
-/* What the lanes of a comm share, in its area. written by: owner */
+/* One share of the group at the head of tx. written by: owner */
+struct wf_part {
+	uint32_t entry, offset; /* what comes next of it */
+	uint32_t cut;           /* where it begins in a message, in 65536ths */
+};
+
+/* What the lanes of a comm share, in its area: the plan, as the core made it, and what the owner keeps, which begins as 0. */
 struct wf_verbs {
-	uint64_t cq[WF_DEVICES], flush[WF_DEVICES];
-	uint64_t peer;
-	uint32_t devices, flushes, flush_depth, flush_always, width, stripe_min, ar_threshold;
+	uint64_t cq[WF_DEVICES];     /* struct ibv_cq*, per local device */
+	uint64_t flush[WF_DEVICES];  /* struct ibv_qp*, connected to itself; 0: none */
+	uint64_t peer;               /* address of the peer's ring */
+	uint32_t devices, flushes /* queue pairs in flush */, flush_depth, flush_always;
+	uint32_t width, stripe_min, ar_threshold;
+	uint32_t lkey[WF_DEVICES];     /* of the slab's range, per local device */
+	uint32_t peer_key[WF_DEVICES]; /* of the peer's range, per its device */
+
+	/* written by: owner */
 	uint32_t rotor;              /* first lane of the next group */
 	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
 	uint32_t reads[WF_DEVICES];  /* of those, reads */
-	uint32_t lkey[WF_DEVICES], rkey[WF_DEVICES], peer_key[WF_DEVICES];
-	/* the group at the head of tx; shares 0: not begun */
-	uint32_t shares, share, entry, offset, lane, n, plain, total;
 	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
 	uint32_t spare;  /* groups of receives for which there are entries in every queue, whatever is due */
+	/* the group at the head of tx; shares 0: not begun */
+	uint32_t shares, lane, n, plain;
+	uint32_t todo; /* a bit per share that is not wholly posted */
+	uint32_t pad;
+	struct wf_part part[WF_LANES];
 	struct wf_qp qp[WF_LANES];
 };
 

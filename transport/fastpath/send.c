@@ -54,6 +54,7 @@ static inline int wf_post_group(struct wf_comm* c, uint32_t n) {
 		uint32_t slot = wf_get(c->match[i]), gone = wf_get(c->req[slot].entry) == WF_AHEAD;
 		wf_put(c->req[slot].state, (uint32_t)(gone && !wf_get(c->req[slot].left) ? WF_REQ_DONE : WF_REQ_POSTED));
 		wf_put(c->req[slot].line, wf_get(c->head_line));
+		wf_put(c->req[slot].next, i + 1 < n ? wf_get(c->match[i + 1]) : WF_NONE);
 		if (!gone) wf_queue(c, slot);
 	}
 	wf_put(c->head_mask, 0u), wf_put(c->head_refused, 0u);
@@ -67,7 +68,7 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	uint64_t room = wf_get(c->ring[head % WF_LINES + i].size);
 	int rc = 0;
 	if (wf_likely(n == 1 && size <= room && !wf_get(c->head_refused) && wf_get(r->entry) != WF_AHEAD)) { /* alone */
-		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->line, head);
+		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->line, head), wf_put(r->next, WF_NONE);
 		wf_queue(c, slot);
 		return wf_next_group(c, 1);
 	}
@@ -105,7 +106,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 		i = wf_match(c, tag, &n);
 	}
 	if (wf_unlikely(i == -2)) return wf_leave_fault(t, c, "isend");
-	struct wf_req* r = i < 0 && !ahead ? NULL : wf_take(c, &slot);
+	struct wf_req* r = i < 0 && !ahead ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) goto leave;
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, size, tag, mhandle) < 0)) {
 		wf_give(c, slot);

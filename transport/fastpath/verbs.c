@@ -15,91 +15,101 @@
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
 
-/* Begins the group at the head of tx: how many lanes, from which on. */
+/* Begins the group at the head of tx: how many lanes, from which on, and what is cut where, which later weights do not move. */
 static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
-	uint32_t n = 0, head = wf_get(c->tx_head), left = wf_get(c->tx_tail) - head, lanes = wf_get(c->nlanes), rotor = wf_get(v->rotor);
-	uint64_t bytes = 0, seq = wf_get(c->req[first].seq);
-	for (struct wf_req* before = NULL; n < left && n < WF_GROUP; n++) {
-		uint32_t slot = wf_get(c->tx[(head + n) % WF_REQUESTS]);
-		struct wf_req* r = &c->req[slot];
-		if (wf_get(r->seq) != seq) break;
-		if (before) wf_put(before->next, slot);
-		wf_put(r->next, WF_NONE);
-		bytes += wf_get(r->e[0].size);
-		before = r;
-	}
+	uint32_t n = 0, lanes = wf_get(c->nlanes), rotor = wf_get(v->rotor), sum = 0;
+	uint64_t bytes = 0;
+	for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next), n++) bytes += wf_get(c->req[slot].e[0].size);
 	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), most = wf_get(v->qp[rotor].most), above = wf_get(v->ar_threshold);
 	wf_put(v->shares, shares), wf_put(v->lane, rotor), wf_put(v->n, n);
 	wf_put(v->rotor, (rotor + shares) % lanes);
 	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= most && (!above || bytes <= above)));
-	wf_put(v->share, 0u), wf_put(v->entry, 0u), wf_put(v->offset, 0u);
+	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
 	wf_put(c->req[first].frames, shares);
+	for (uint32_t i = 0; i < shares; i++) {
+		wf_put(v->part[i].entry, 0u), wf_put(v->part[i].offset, 0u), wf_put(v->part[i].cut, sum);
+		sum += wf_load(c->gauge[(rotor + i) % lanes].weight);
+	}
+	for (uint32_t i = 1; i < shares; i++) wf_put(v->part[i].cut, (uint32_t)(((uint64_t)wf_get(v->part[i].cut) << 16) / (sum ? sum : 1)));
 }
 
-/* The immediate that ends the share at hand. */
-static void wf_imm(struct wf_verbs* v, struct ibv_send_wr* wr, uint64_t seq, uint32_t kind) {
+/* Where that share of a message begins; every share but the last is a multiple of WF_ALIGN. */
+static inline uint64_t wf_cut(struct wf_verbs* v, uint32_t share, uint64_t size) {
+	return !share ? 0 : share == wf_get(v->shares) ? size : (size * wf_get(v->part[share].cut) >> 16) / WF_ALIGN * WF_ALIGN;
+}
+
+/* The immediate that ends a share. */
+static void wf_imm(struct wf_verbs* v, struct ibv_send_wr* wr, uint64_t seq, uint32_t share, uint32_t kind) {
 	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-	wr->imm_data = htonl((uint32_t)(seq & 4095) << 20 | (wf_get(v->shares) - 1) << 15 | wf_get(v->share) << 10 | kind << 8);
+	wr->imm_data = htonl((uint32_t)(seq & 4095) << 20 | (wf_get(v->shares) - 1) << 15 | share << 10 | kind << 8);
 }
 
-/* Fills the next request of the share at hand. 1: it ends the share, 0: more follow, -1: fault. */
-static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint32_t first, struct ibv_send_wr* wr, struct ibv_sge* sge) {
-	uint32_t n = wf_get(v->n), share = wf_get(v->share), shares = wf_get(v->shares), above = wf_get(v->ar_threshold);
-	uint32_t entry = wf_get(v->entry), offset = wf_get(v->offset), line = wf_get(c->req[first].line) % WF_LINES;
+/* Fills the next request of a share. 1: it ends the share, 0: more follow, -1: fault. */
+static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint32_t first, uint32_t share, struct ibv_send_wr* wr, struct ibv_sge* sge) {
+	uint32_t n = wf_get(v->n), above = wf_get(v->ar_threshold), line = wf_get(c->req[first].line) % WF_LINES;
+	uint32_t entry = wf_get(v->part[share].entry), offset = wf_get(v->part[share].offset);
 	uint64_t seq = wf_get(c->req[first].seq);
 	*wr = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE};
 	for (; entry < n; entry++, offset = 0) {
 		struct wf_req* r = &c->req[wf_get(c->tx[(wf_get(c->tx_head) + entry) % WF_REQUESTS])];
-		uint64_t size = wf_get(r->e[0].size), piece = ((size + shares - 1) / shares + WF_ALIGN - 1) / WF_ALIGN * WF_ALIGN;
-		uint64_t from = piece * share, to = from + piece < size ? from + piece : size;
-		if (from >= size || from + offset >= to) continue;
-		uint32_t left = (uint32_t)(to - from - offset), len = left < wf_get(q->most) ? left : wf_get(q->most);
+		uint64_t size = wf_get(r->e[0].size), from = wf_cut(v, share, size) + offset, to = wf_cut(v, share + 1, size);
+		if (from >= to) continue;
+		uint32_t left = (uint32_t)(to - from), len = left < wf_get(q->most) ? left : wf_get(q->most);
 		struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
 		if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a posted send is gone", 0, seq, size, 0);
-		*sge = (struct ibv_sge){.addr = wf_get(r->e[0].data) + from + offset, .length = len, .lkey = wf_get(mr->lkey[wf_get(q->device)])};
+		*sge = (struct ibv_sge){.addr = wf_get(r->e[0].data) + from, .length = len, .lkey = wf_get(mr->lkey[wf_get(q->device)])};
 		wr->sg_list = sge, wr->num_sge = 1;
 		if (len <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST) wr->send_flags = IBV_SEND_INLINE;
-		wr->wr.rdma.remote_addr = wf_get(c->ring[line + entry].addr) + from + offset;
+		wr->wr.rdma.remote_addr = wf_get(c->ring[line + entry].addr) + from;
 		wr->wr.rdma.rkey = wf_get(c->ring[line + entry].rkey[wf_get(q->peer_device)]);
-		wf_put(v->offset, offset + len), wf_put(v->entry, entry);
-		int last = wf_get(v->plain) || (share && entry == n - 1 && len == left && (!above || len <= above));
-		if (last) wf_imm(v, wr, seq, WF_IMM_DATA);
+		wf_put(v->part[share].entry, entry), wf_put(v->part[share].offset, offset + len);
+		if (wf_get(v->shares) > 1) wf_put(q->sent, wf_get(q->sent) + len);
+		int last = wf_get(v->plain) || (share && entry == n - 1 && len == left && (!above || (n == 1 && len <= above)));
+		if (last) wf_imm(v, wr, seq, share, WF_IMM_DATA);
 		return last;
 	}
-	wf_put(v->entry, entry), wf_put(v->offset, 0u);
+	wf_put(v->part[share].entry, entry), wf_put(v->part[share].offset, 0u);
 	wf_line_wr(c, q, wr, sge, line, WF_RECORD);
 	if (!share && !wf_get(v->plain)) {
 		struct wf_record* record = (struct wf_record*)(void*)&c->out[line];
 		wf_put(record->seq, seq), wf_put(record->n, n);
 		for (uint32_t i = 0; i < n; i++) wf_put(record->size[i], wf_get(c->req[wf_get(c->tx[(wf_get(c->tx_head) + i) % WF_REQUESTS])].e[0].size));
 	} else wr->sg_list = NULL, wr->num_sge = 0, wr->send_flags = 0;
-	wf_imm(v, wr, seq, share || wf_get(v->plain) ? WF_IMM_DATA : WF_IMM_RECORD);
+	wf_imm(v, wr, seq, share, share || wf_get(v->plain) ? WF_IMM_DATA : WF_IMM_RECORD);
 	return 1;
+}
+
+/* Posts what its lane has room for of a share of the group at the head of tx. 1: all of it, 0: more follows, -1: fault. */
+static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint32_t share) {
+	struct ibv_send_wr wr[WF_BATCH];
+	struct ibv_sge sge[WF_BATCH];
+	uint32_t lane = (wf_get(v->lane) + share) % wf_get(c->nlanes), room, n;
+	struct wf_lane* l = &c->lanes[lane];
+	struct wf_qp* q = &v->qp[lane];
+	int ends = 0, idle = wf_get(v->shares) > 1 && wf_get(q->sent) == wf_get(q->base);
+	if (idle) wf_put(q->since, wf_clock());
+	while (!ends && (room = wf_room(l, q))) {
+		for (n = 0; n < room && n < WF_BATCH && !ends; n++) {
+			if ((ends = wf_fill(c, v, q, first, share, &wr[n], &sge[n])) < 0) return -1;
+			wf_number(v, l, q, &wr[n], ends ? WF_WR_DATA : WF_WR_PART, first, ends || n + 1 == room || n + 1 == WF_BATCH);
+		}
+		if (wf_post(l, q, wr, n) < 0) return -1;
+		if (idle) wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent)), idle = 0;
+	}
+	return ends;
 }
 
 /* Posts groups, as far as the queues have room. */
 static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct wf_verbs* v) {
-	struct ibv_send_wr wr[WF_BATCH];
-	struct ibv_sge sge[WF_BATCH];
 	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
-		uint32_t first = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]), n = 0;
+		uint32_t first = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
 		if (!wf_get(v->shares)) wf_begin_group(c, v, first);
-		uint32_t lane = (wf_get(v->lane) + wf_get(v->share)) % wf_get(c->nlanes);
-		struct wf_lane* l = &c->lanes[lane];
-		struct wf_qp* q = &v->qp[lane];
-		uint32_t room = wf_room(l, q) < WF_BATCH ? wf_room(l, q) : WF_BATCH;
-		int ends = 0;
-		if (!room) return 0;
-		while (n < room && !ends) {
-			ends = wf_fill(c, v, q, first, &wr[n], &sge[n]);
+		for (uint32_t todo = wf_get(v->todo); todo; todo &= todo - 1) {
+			int ends = wf_share(c, v, first, (uint32_t)__builtin_ctz(todo));
 			if (ends < 0) return -1;
-			n++;
-			wf_number(v, l, q, &wr[n - 1], ends ? WF_WR_DATA : WF_WR_PART, first, ends || n == room);
+			if (ends) wf_put(v->todo, wf_get(v->todo) & ~(todo & -todo));
 		}
-		if (wf_post(l, q, wr, n) < 0) return -1;
-		if (!ends) continue;
-		wf_put(v->share, wf_get(v->share) + 1), wf_put(v->entry, 0u), wf_put(v->offset, 0u);
-		if (wf_get(v->share) < wf_get(v->shares)) continue;
+		if (wf_get(v->todo)) return 0;
 		wf_put(c->tx_head, wf_get(c->tx_head) + wf_get(v->n));
 		wf_put(v->shares, 0u);
 	}
@@ -107,15 +117,14 @@ static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct w
 }
 
 /* Most messages: alone in their group, and one request. 0: the next is none of those, or the queue is full; 1: posted; -1: fault. */
-static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head, uint32_t left) {
+static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head) {
 	uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]), lane = wf_get(v->rotor), next = lane + 1;
 	struct wf_req* r = &c->req[slot];
 	struct wf_qp* q = &v->qp[lane];
 	struct wf_lane* l = &c->lanes[lane];
 	uint32_t size = wf_get(r->e[0].size);
 	uint64_t seq = wf_get(r->seq);
-	if (!size || size > wf_get(v->single) || wf_get(v->shares) || !wf_room(l, q)) return 0;
-	if (left > 1 && wf_get(c->req[wf_get(c->tx[(head + 1) % WF_REQUESTS])].seq) == seq) return 0;
+	if (!size || size > wf_get(v->single) || wf_get(v->shares) || wf_get(r->next) != WF_NONE || !wf_room(l, q)) return 0;
 	struct wf_mr* mr = wf_mr_of(wf_get(r->e[0].mr));
 	struct wf_cts_line* line = &c->ring[wf_get(r->line) % WF_LINES];
 	struct ibv_sge sge = {.addr = wf_get(r->e[0].data), .length = size, .lkey = wf_get(mr->lkey[wf_get(q->device)])};
@@ -123,7 +132,7 @@ static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head
 	wr.sg_list = &sge, wr.num_sge = 1, wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, wr.imm_data = htonl((uint32_t)(seq & 4095) << 20);
 	wr.send_flags = size <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST ? IBV_SEND_INLINE : 0;
 	wr.wr.rdma.remote_addr = wf_get(line->addr), wr.wr.rdma.rkey = wf_get(line->rkey[wf_get(q->peer_device)]);
-	wf_put(r->next, WF_NONE), wf_put(r->frames, 1u);
+	wf_put(r->frames, 1u);
 	wf_put(v->rotor, next < wf_get(c->nlanes) ? next : 0);
 	wf_put(c->tx_head, head + 1);
 	wf_number(v, l, q, &wr, WF_WR_DATA, slot, 1);
@@ -134,14 +143,13 @@ static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head
 static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
 	uint32_t head, tail = wf_get(c->tx_tail);
 	while ((head = wf_get(c->tx_head)) != tail) {
-		int one = wf_single(c, v, head, tail - head);
+		int one = wf_single(c, v, head);
 		if (wf_unlikely(one <= 0)) return one ? one : wf_verbs_groups(c, v);
 	}
 	return 0;
 }
 
-/* ---- flushes: a read behind the data, on every device ---- */
-
+/* Posts the flushes in tx: a read behind the data, on every device that has a queue pair for it. */
 static int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
 		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
@@ -169,8 +177,8 @@ static int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mha
 	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
 	uint32_t slot, tail = wf_get(c->tx_tail);
 	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
-	struct wf_req* r = wf_take(c, &slot);
-	if (!r) return wf_raise(WF_FAULT_INTERNAL, "no request slot for a flush", 0, 0, WF_REQUESTS, 0);
+	struct wf_req* r = tail - wf_get(c->tx_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
+	if (!r) return wf_raise(WF_FAULT_ARGUMENT, "flushes that are not tested", 0, 0, WF_SLOTS - WF_REQUESTS, wf_get(c->outstanding));
 	if (wf_buffer(c, &r->e[0], data, size, 0, mhandle) < 0) {
 		wf_give(c, slot);
 		return -1;
@@ -231,15 +239,25 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 	return 0;
 }
 
+/* What the lane was busy with, up to its mark, is complete. */
+static void wf_sample(struct wf_gauge* g, struct wf_lane* l, struct wf_qp* q, uint32_t number) {
+	if ((number - wf_get(q->mark)) & 0x20000000) return; /* numbers have 30 bits */
+	uint64_t now = wf_clock();
+	wf_put(g->bytes, wf_get(g->bytes) + wf_get(q->goal) - wf_get(q->base));
+	wf_put(g->busy, wf_get(g->busy) + now - wf_get(q->since));
+	wf_put(q->since, now), wf_put(q->base, wf_get(q->goal)), wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent));
+}
+
 /* A signaled request of ours is complete, and all before it on its lane. */
 static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
-	uint32_t kind = (uint32_t)(id >> 60), slot = (uint32_t)(id >> 30) % WF_REQUESTS, lane = (uint32_t)(id >> 54 & 63) % WF_LANES;
+	uint32_t kind = (uint32_t)(id >> 60), slot = (uint32_t)(id >> 30) % WF_SLOTS, lane = (uint32_t)(id >> 54 & 63) % WF_LANES;
 	struct wf_lane* l = &c->lanes[lane];
 	struct wf_req* r = &c->req[slot];
 	uint32_t d = kind == WF_WR_READ ? lane % WF_DEVICES : wf_get(v->qp[lane].device), completed = wf_get(l->completed), left;
 	wf_put(v->open[d], wf_get(v->open[d]) - 1);
 	if (kind == WF_WR_READ) wf_put(v->reads[d], wf_get(v->reads[d]) - 1);
 	else wf_put(l->completed, completed + (((uint32_t)id + 1 - completed) & 0x3fffffff));
+	if (wf_unlikely(wf_get(v->qp[lane].sent) != wf_get(v->qp[lane].base))) wf_sample(&c->gauge[lane], l, &v->qp[lane], (uint32_t)id);
 	if (kind != WF_WR_DATA && kind != WF_WR_READ) return;
 	wf_put(r->frames, left = wf_get(r->frames) - 1);
 	if (left) return;
@@ -341,37 +359,29 @@ static const struct wf_lane_ops wf_verbs_ops = {
 };
 
 /* The first lanes, or more of them. A group that is begun keeps its lanes, which their number chose: no more until it is over. */
-int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs_plan* p) {
+int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan, uint32_t lanes) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	uint32_t first = wf_get(c->nlanes), single = p->width > 1 ? p->stripe_min : WF_SIZE_MAX;
+	uint32_t first = wf_get(c->nlanes), single = plan->width > 1 ? plan->stripe_min : WF_SIZE_MAX;
 	if (first && wf_get(c->state) != WF_COMM_OPEN) return ECANCELED;
 	if (first && wf_get(v->shares)) return EAGAIN;
-	if (!first) *v = (struct wf_verbs){.peer = p->peer, .devices = p->devices, .flushes = p->flushes, .flush_depth = p->flush_depth,
-		.flush_always = p->flush_always, .stripe_min = p->stripe_min, .ar_threshold = p->ar_threshold, .spare = WF_LINES};
-	for (uint32_t d = 0; d < WF_DEVICES && !first; d++) {
-		v->flush[d] = p->flush_qp[d];
-		v->lkey[d] = p->lkey[d], v->rkey[d] = p->rkey[d], v->peer_key[d] = p->peer_key[d];
-	}
-	if (p->ar_threshold && p->ar_threshold < single) single = p->ar_threshold;
-	for (uint32_t i = 0; i < p->lanes; i++) {
-		const struct wf_verbs_lane* from = &p->lane[i];
-		uint32_t most = from->max_message ? from->max_message : WF_SIZE_MAX;
-		if (most < single) single = most;
+	if (!first) *v = *plan, v->spare = WF_LINES;
+	if (plan->ar_threshold && plan->ar_threshold < single) single = plan->ar_threshold;
+	for (uint32_t i = 0; i < lanes; i++) {
+		struct wf_qp* q = &v->qp[i];
+		if (plan->qp[i].most < single) single = plan->qp[i].most;
 		if (i < first) continue;
-		v->qp[i] = (struct wf_qp){.qp = from->qp, .device = from->device, .peer_device = from->peer_device, .depth = from->send_depth,
-			.inline_size = from->inline_size, .most = most, .id = (uint64_t)i << 54};
-		if (from->recv_depth < v->spare + WF_BATCH) v->spare = from->recv_depth > WF_BATCH ? from->recv_depth - WF_BATCH : 0;
-		v->cq[from->device] = from->cq;
-		if (wf_get(c->kind) == WF_KIND_RECV) v->qp[i].due = from->recv_depth;
-		struct wf_lane* l = &c->lanes[i];
-		memset(l, 0, sizeof *l);
-		wf_put(l->index, i);
-		int rc = wf_refill(&v->qp[i]);
+		*q = plan->qp[i];
+		q->id = (uint64_t)i << 54;
+		v->cq[q->device] = plan->cq[q->device];
+		if (q->due < v->spare + WF_BATCH) v->spare = q->due > WF_BATCH ? q->due - WF_BATCH : 0;
+		memset(&c->lanes[i], 0, sizeof c->lanes[i]);
+		wf_put(c->lanes[i].index, i);
+		int rc = wf_refill(q);
 		if (rc) return rc;
 	}
-	wf_put(v->single, single), wf_put(v->width, p->width);
+	wf_put(v->single, single), wf_put(v->width, plan->width);
 	wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
-	wf_store(c->nlanes, p->lanes);
+	wf_store(c->nlanes, lanes);
 	return 0;
 }
 

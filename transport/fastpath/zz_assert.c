@@ -134,7 +134,18 @@ _Static_assert(sizeof(((struct wf_lane*)0)->completed) == 4, "size of struct wf_
 _Static_assert(offsetof(struct wf_lane, pad1) == 56, "offset of struct wf_lane.pad1");
 _Static_assert(sizeof(((struct wf_lane*)0)->pad1) == 8, "size of struct wf_lane.pad1");
 
-_Static_assert(sizeof(struct wf_comm) == 184320, "size of struct wf_comm");
+_Static_assert(sizeof(struct wf_gauge) == 32, "size of struct wf_gauge");
+_Static_assert(_Alignof(struct wf_gauge) == 8, "alignment of struct wf_gauge");
+_Static_assert(offsetof(struct wf_gauge, bytes) == 0, "offset of struct wf_gauge.bytes");
+_Static_assert(sizeof(((struct wf_gauge*)0)->bytes) == 8, "size of struct wf_gauge.bytes");
+_Static_assert(offsetof(struct wf_gauge, busy) == 8, "offset of struct wf_gauge.busy");
+_Static_assert(sizeof(((struct wf_gauge*)0)->busy) == 8, "size of struct wf_gauge.busy");
+_Static_assert(offsetof(struct wf_gauge, weight) == 16, "offset of struct wf_gauge.weight");
+_Static_assert(sizeof(((struct wf_gauge*)0)->weight) == 4, "size of struct wf_gauge.weight");
+_Static_assert(offsetof(struct wf_gauge, pad) == 20, "offset of struct wf_gauge.pad");
+_Static_assert(sizeof(((struct wf_gauge*)0)->pad) == 12, "size of struct wf_gauge.pad");
+
+_Static_assert(sizeof(struct wf_comm) == 315392, "size of struct wf_comm");
 _Static_assert(_Alignof(struct wf_comm) == 8, "alignment of struct wf_comm");
 _Static_assert(offsetof(struct wf_comm, gen) == 0, "offset of struct wf_comm.gen");
 _Static_assert(sizeof(((struct wf_comm*)0)->gen) == 4, "size of struct wf_comm.gen");
@@ -238,8 +249,10 @@ _Static_assert(offsetof(struct wf_comm, pad5) == 336, "offset of struct wf_comm.
 _Static_assert(sizeof(((struct wf_comm*)0)->pad5) == 48, "size of struct wf_comm.pad5");
 _Static_assert(offsetof(struct wf_comm, lanes) == 384, "offset of struct wf_comm.lanes");
 _Static_assert(sizeof(((struct wf_comm*)0)->lanes) == 2048, "size of struct wf_comm.lanes");
-_Static_assert(offsetof(struct wf_comm, pad6) == 2432, "offset of struct wf_comm.pad6");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad6) == 1664, "size of struct wf_comm.pad6");
+_Static_assert(offsetof(struct wf_comm, gauge) == 2432, "offset of struct wf_comm.gauge");
+_Static_assert(sizeof(((struct wf_comm*)0)->gauge) == 1024, "size of struct wf_comm.gauge");
+_Static_assert(offsetof(struct wf_comm, pad6) == 3456, "offset of struct wf_comm.pad6");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad6) == 640, "size of struct wf_comm.pad6");
 _Static_assert(offsetof(struct wf_comm, tx) == 4096, "offset of struct wf_comm.tx");
 _Static_assert(sizeof(((struct wf_comm*)0)->tx) == 1024, "size of struct wf_comm.tx");
 _Static_assert(offsetof(struct wf_comm, group) == 5120, "offset of struct wf_comm.group");
@@ -259,7 +272,7 @@ _Static_assert(sizeof(((struct wf_comm*)0)->area) == 12288, "size of struct wf_c
 _Static_assert(offsetof(struct wf_comm, pad8) == 52224, "offset of struct wf_comm.pad8");
 _Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 1024, "size of struct wf_comm.pad8");
 _Static_assert(offsetof(struct wf_comm, req) == 53248, "offset of struct wf_comm.req");
-_Static_assert(sizeof(((struct wf_comm*)0)->req) == 131072, "size of struct wf_comm.req");
+_Static_assert(sizeof(((struct wf_comm*)0)->req) == 262144, "size of struct wf_comm.req");
 
 _Static_assert(sizeof(struct wf_thread) == 128, "size of struct wf_thread");
 _Static_assert(_Alignof(struct wf_thread) == 8, "alignment of struct wf_thread");
@@ -309,6 +322,7 @@ _Static_assert(sizeof(((struct wf_mr*)0)->rkey) == 32, "size of struct wf_mr.rke
 _Static_assert(WF_LINES == 256, "value of WF_LINES");
 _Static_assert(WF_LINES_SPARE == 7, "value of WF_LINES_SPARE");
 _Static_assert(WF_REQUESTS == 256, "value of WF_REQUESTS");
+_Static_assert(WF_SLOTS == 512, "value of WF_SLOTS");
 _Static_assert(WF_GROUP == 8, "value of WF_GROUP");
 _Static_assert(WF_LANES == 32, "value of WF_LANES");
 _Static_assert(WF_DEVICES == 8, "value of WF_DEVICES");

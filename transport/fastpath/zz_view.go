@@ -12,7 +12,8 @@ import (
 const (
 	wfLines       = 256        // CTS lines outstanding a side
 	wfLinesSpare  = 7          // absorb the overhang of a group that starts near the end of the ring
-	wfRequests    = 256        // request slots of a comm
+	wfRequests    = 256        // sends or receives of a comm that have not been reported
+	wfSlots       = 512        // request slots of a comm: those that receives leave free are for flushes
 	wfGroup       = 8          // receives that one irecv may group
 	wfLanes       = 32         // lanes of a comm
 	wfDevices     = 8          // devices of a comm
@@ -182,6 +183,17 @@ type wfLane struct {
 	pad1      uint64
 }
 
+// wfGauge is struct wf_gauge: What a lane does with groups that several lanes share.
+type wfGauge struct {
+	_     structs.HostLayout
+	bytes uint64 // of such groups, known to be complete; written by: owner
+	busy  uint64 // nanoseconds in which it had some of them to move; written by: owner
+	// its part of a group, beside the other lanes' weights; taken when a group begins. written by: core, at
+	// any time
+	weight uint32
+	pad    [3]uint32
+}
+
 // wfComm is struct wf_comm: A comm: head of the slab.
 type wfComm struct {
 	_           structs.HostLayout
@@ -236,7 +248,8 @@ type wfComm struct {
 	bytes       uint64
 	pad5        [6]uint64
 	lanes       [32]wfLane
-	pad6        [208]uint64
+	gauge       [32]wfGauge
+	pad6        [80]uint64
 	tx          [256]uint32 // second page on: what Free gives back to the system
 	group       [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
 	match       [8]uint32   // send side: slots matched in the head group
@@ -249,7 +262,7 @@ type wfComm struct {
 	sink [8]uint64
 	area [1536]uint64 // provider memory of the lanes
 	pad8 [128]uint64
-	req  [256]wfReq
+	req  [512]wfReq
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
@@ -348,7 +361,12 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.posted)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.completed)-52]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad1)-56]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-184320]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfGauge{})-32]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.bytes)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-315392]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -400,7 +418,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-2432]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3456]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tx)-4096]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-5120]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-6144]

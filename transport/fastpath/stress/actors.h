@@ -90,7 +90,12 @@ static void plan(struct conn* k, uint64_t seq, struct group* g) {
 			}
 }
 
-static unsigned char* place(struct actor* a, uint64_t seq, uint32_t entry) { return a->mem + (seq % WINDOW * WF_GROUP + entry) * (size_t)(BIG + 64); }
+/* Two messages of a group may be big. */
+#define SMALL 4160u
+#define ROOM (2 * (BIG + 64) + (WF_GROUP - 2) * SMALL)
+static unsigned char* place(struct actor* a, uint64_t seq, uint32_t entry) {
+	return a->mem + seq % WINDOW * ROOM + (entry < 2 ? entry * (BIG + 64) : 2 * (BIG + 64) + (entry - 2) * SMALL);
+}
 
 static void fill(unsigned char* p, uint32_t n, uint64_t s) {
 	for (uint32_t i = 0; i < n; i += 8) {
@@ -224,6 +229,7 @@ static void* service(void* seed) {
 		struct wf_comm* c = draw(&s) % 2 ? k->tx.c : k->rx.c;
 		struct wf_mr* mr = wf_mr_at(next_mr);
 		void* h = register_memory(&s, sizeof s, next_mr);
+		for (int l = 0; l < WF_LANES; l++) wf_store(c->gauge[l].weight, (uint32_t)(draw(&s) % 65536)); /* shares are cut anew all the time */
 		hold(c);
 		CHECK(!wf_comm_uses(c, (uint64_t)(uintptr_t)h), "used?");
 		if (draw(&s) % 8 == 0) usleep(200);
@@ -246,7 +252,7 @@ static void threads(uint64_t seed, void* (*extra)(void*)) {
 }
 
 /* Memory of an actor, in whole pages: devices register it. */
-#define MEMORY (WINDOW * WF_GROUP * (size_t)(BIG + 64))
+#define MEMORY ((WINDOW * (size_t)ROOM + 4095) / 4096 * 4096)
 static unsigned char* memory(void) {
 	void* p = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(p != MAP_FAILED, "memory");

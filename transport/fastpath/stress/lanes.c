@@ -33,7 +33,7 @@ static struct end {
 	struct ibv_cq* cq[PAIRS];
 	struct ibv_mr *shared[PAIRS], *data[PAIRS];
 	struct ibv_qp *qp[WF_LANES], *flush[PAIRS];
-	struct wf_verbs_plan plan;
+	struct wf_verbs plan;
 } ends[CONNS][2];
 
 static void open_ports(void) {
@@ -69,27 +69,27 @@ static void connect_qp(struct ibv_qp* q, const struct ibv_qp* peer, const union 
 
 static void make_end(struct end* x, struct actor* a, int e, const struct config* c) {
 	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)a->mr);
-	struct wf_verbs_plan* p = &x->plan;
-	*p = (struct wf_verbs_plan){.lanes = c->lanes, .devices = PAIRS, .flush_depth = 2, .flush_always = 1, .width = c->width, .stripe_min = c->stripe_min, .ar_threshold = c->above};
+	struct wf_verbs* p = &x->plan;
+	*p = (struct wf_verbs){.devices = PAIRS, .flush_depth = 2, .flush_always = 1, .width = c->width, .stripe_min = c->stripe_min, .ar_threshold = c->above};
 	for (int d = 0; d < PAIRS; d++) {
 		x->cq[d] = ibv_create_cq(ports[e][d].ctx, 32 * (64 + 256) + 8, NULL, NULL, 0);
 		x->shared[d] = ibv_reg_mr(ports[e][d].pd, a->c->ring, offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring), ACCESS);
 		x->data[d] = ibv_reg_mr(ports[e][d].pd, a->mem, MEMORY, ACCESS);
 		CHECK(x->cq[d] && x->shared[d] && x->data[d], "objects");
-		p->lkey[d] = x->shared[d]->lkey, p->rkey[d] = x->shared[d]->rkey;
+		p->lkey[d] = x->shared[d]->lkey, p->cq[d] = (uint64_t)(uintptr_t)x->cq[d];
 		wf_put(mr->lkey[d], x->data[d]->lkey), wf_put(mr->rkey[d], x->data[d]->rkey);
 		if (!e || !c->flush) continue;
 		x->flush[d] = make_qp(&ports[e][d], x->cq[d], 2, 1, 0);
 		connect_qp(x->flush[d], x->flush[d], &ports[e][d].gid);
-		p->flush_qp[d] = (uint64_t)(uintptr_t)x->flush[d];
+		p->flush[d] = (uint64_t)(uintptr_t)x->flush[d];
 		p->flushes++;
 	}
 	wf_put(mr->kind, WF_MEM_HOST);
 	for (uint32_t l = 0; l < c->lanes; l++) {
 		uint32_t d = l % PAIRS;
 		x->qp[l] = make_qp(&ports[e][d], x->cq[d], c->depth, e ? 256 : 1, c->inline_size);
-		p->lane[l] = (struct wf_verbs_lane){.qp = (uint64_t)(uintptr_t)x->qp[l], .cq = (uint64_t)(uintptr_t)x->cq[d], .device = d, .peer_device = d,
-			.send_depth = c->depth, .recv_depth = e ? 256 : 0, .inline_size = c->inline_size, .max_message = c->most};
+		p->qp[l] = (struct wf_qp){.qp = (uint64_t)(uintptr_t)x->qp[l], .device = d, .peer_device = d,
+			.depth = c->depth, .inline_size = c->inline_size, .most = c->most ? c->most : WF_SIZE_MAX, .due = e ? 256 : 0};
 	}
 }
 
@@ -104,8 +104,8 @@ static void lanes(int i) {
 	for (int e = 0; e < 2; e++) {
 		struct end *x = &ends[i][e], *peer = &ends[i][!e];
 		x->plan.peer = (uint64_t)(uintptr_t)actors[!e]->c->ring;
-		for (int d = 0; d < PAIRS; d++) x->plan.peer_key[d] = peer->plan.rkey[d];
-		CHECK(!wf_verbs_attach(actors[e]->c, &x->plan), "attach");
+		for (int d = 0; d < PAIRS; d++) x->plan.peer_key[d] = peer->shared[d]->rkey;
+		CHECK(!wf_verbs_attach(actors[e]->c, &x->plan, configs[i].lanes), "attach");
 		for (uint32_t l = 0; l < configs[i].lanes; l++) connect_qp(x->qp[l], peer->qp[l], &ports[!e][l % PAIRS].gid);
 	}
 	conns[i].told = 1;
@@ -201,6 +201,7 @@ int main(int argc, char** argv) {
 	snprintf(text, sizeof text, world, dir);
 	setenv("WEFT_SIMVERBS", text, 1), setenv("WEFT_SIMVERBS_CTL", control, 1);
 	open_ports();
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	run_all(argc, argv, (const struct scenario[]){{"traffic", traffic}, {"reorder", reorder}, {"death", death}, {"dereg", dereg}, {NULL, NULL}});
 	snprintf(rm, sizeof rm, "rm -rf %s", dir);
 	return system(rm) != 0;
