@@ -1,6 +1,6 @@
 /* Faults on command. Lines come from WEFT_SIMVERBS_FAULTS (separated by ';') when the library is set up, and at any time
  * through a unix stream socket, STATE/ctl/PID, and WEFT_SIMVERBS_CTL if that is set. Each line is answered "ok" or "error:
- * why". What concerns links, devices and the wire holds for every process of the world; `fail` for the process asked. */
+ * why". What concerns links, devices and the wire holds for every process of the world; `fail` and `slow` for the process asked. */
 #include "sim.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 uint32_t sv_armed;
-static struct { int64_t skip, count; int err; } plan[FN_COUNT];
+static struct { int64_t skip, count; int err; uint32_t usec; } plan[FN_COUNT];
 static uint32_t failed; /* calls so far */
 static const char* const functions[] = {
 #define F(name) #name,
@@ -20,6 +20,7 @@ static const char* const functions[] = {
 };
 
 int sv_fail_slow(enum sv_function f) {
+  if (get(plan[f].usec)) usleep(get(plan[f].usec));
   if (!get(plan[f].count) || __atomic_fetch_sub(&plan[f].skip, 1, __ATOMIC_ACQ_REL) > 0) return 0;
   if (__atomic_fetch_sub(&plan[f].count, 1, __ATOMIC_ACQ_REL) <= 0) { put(plan[f].count, 0); return 0; }
   add(failed, 1);
@@ -62,14 +63,13 @@ static int named(const char* text, int n, const char* (*name)(int)) {
 static const char* fail_line(char* w[], int n) {
   for (size_t i = 0; n >= 3 && i < FN_COUNT; i++) {
     if (strcmp(w[1] + (strncmp(w[1], "ibv_", 4) ? 0 : 4), functions[i])) continue;
-    plan[i].err = n > 3 ? named(w[3], 134, strerrorname_np) : ENOMEM;
-    if (plan[i].err <= 0) return "an errno is expected";
-    put(plan[i].skip, atoll(w[2]) - 1);
-    put(plan[i].count, n > 4 ? atoll(w[4]) : 1);
     put(sv_armed, 1);
+    if (!strcmp(w[0], "slow")) { put(plan[i].usec, (uint32_t)atoi(w[2])); return NULL; }
+    if ((plan[i].err = n > 3 ? named(w[3], 134, strerrorname_np) : ENOMEM) <= 0) return "an errno is expected";
+    put(plan[i].skip, atoll(w[2]) - 1), put(plan[i].count, n > 4 ? atoll(w[4]) : 1);
     return NULL;
   }
-  return "fail FUNCTION N [ERRNO [COUNT]]; FUNCTION is not one that can fail";
+  return "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC; FUNCTION is not one that can fail";
 }
 
 static const char* device_line(char* w[], int n, int dev, struct port* p, uint32_t port) {
@@ -104,7 +104,7 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
     sv_broadcast(dev, IBV_EVENT_GID_CHANGE, port);
   } else {
     return "link D up|down, blackhole D tx|rx|both|off, delay D USEC, rate D GB/s, reorder D on|off, "
-           "error D N STATUS [placed [QPN]], event D TYPE [ARG], gid D INDEX GID, fail FUNCTION N [ERRNO [COUNT]]";
+           "error D N STATUS [placed [QPN]], event D TYPE [ARG], gid D INDEX GID, fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC";
   }
   sv_hot();
   return NULL;
@@ -125,7 +125,7 @@ static void obey(char* line, char* answer, size_t size) {
   for (char* t = strtok_r(line, " \t\r\n", &save); t && n < 8; t = strtok_r(NULL, " \t\r\n", &save)) w[n++] = t;
   const char* why = "empty";
   if (n == 1 && !strcmp(w[0], "count")) { tally(answer, size); return; }
-  if (n > 1 && !strcmp(w[0], "fail")) {
+  if (n > 1 && (!strcmp(w[0], "fail") || !strcmp(w[0], "slow"))) {
     why = fail_line(w, n);
   } else if (n > 1) {
     int dev = find(w[1], &port);
