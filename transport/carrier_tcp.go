@@ -19,7 +19,6 @@ type tcpCarrier struct {
 	cookie uint64
 	fp     *fastpath.Comm
 	conns  []*conn // until open
-	mtu    int
 	facts  tcp.Facts
 
 	mu  sync.Mutex

@@ -74,9 +74,6 @@ func (c *Comm) Handle() uintptr { return c.handle }
 // Context is the one that the comm was made under.
 func (c *Comm) Context() *Context { return c.ctx }
 
-// Peer names the other process for messages.
-func (c *Comm) Peer() string { return c.peer }
-
 // CommOf finds the comm behind a value that the host gave.
 func CommOf(handle uintptr, kind fastpath.Kind) (*Comm, error) {
 	fp, err := fastpath.Lookup(handle)

@@ -12,13 +12,12 @@ import (
 // versions is reported once, at its first place, with the range that the rule
 // must cover.
 type site struct {
-	table   *model.Table
-	slot    string
-	pos     model.Pos
-	what    string
-	rules   []string // %s is the range of versions
-	lo, hi  int
-	version int
+	table  *model.Table
+	slot   string
+	pos    model.Pos
+	what   string
+	rules  []string // %s is the range of versions
+	lo, hi int
 }
 
 // current remembers which slot is being planned, for missing.

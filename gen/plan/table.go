@@ -44,7 +44,6 @@ type Slot struct {
 	Args    []*Arg
 	Before  []*rules.Rule
 	After   []*rules.Rule
-	Clears  []*Arg   // OpaqueOut arguments, none is cleared by the shim itself
 	Why     []string // what makes it a shim; the matrix shows it
 	Reason  string   // Null, Adapter
 	Pos     model.Pos

@@ -56,18 +56,6 @@ func Host() (string, error) {
 		"tools/host", "headers")
 }
 
-// Weft returns the path of the weft command; library and host are found beside it.
-func Weft() (string, error) {
-	return once("weft", func(root, out string) error {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", out, "./tools/weft")
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("go build ./tools/weft: %w\n%s", err, text)
-		}
-		return nil
-	})
-}
-
 // Plugin compiles one C file into a plugin; flags may define macros.
 func Plugin(source string, flags ...string) (string, error) {
 	root, err := Root()

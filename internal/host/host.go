@@ -323,9 +323,6 @@ func (h *Host) Err() error {
 	}
 }
 
-// Done is closed when the process has ended.
-func (h *Host) Done() <-chan struct{} { return h.dead }
-
 // Close lets the process leave and waits for it; it never fails on a dead one.
 // A process that was killed by a signal, or that had to be killed, is an error.
 func (h *Host) Close() error {

@@ -255,9 +255,6 @@ func (l *Lab) figures(took time.Duration) string {
 		len(l.Nodes), what, took.Seconds(), b.Kernel, b.Modules-b.Kernel, b.Root-b.Modules, last.network, l.kernel.Release, l.accel)
 }
 
-// Dir is the run's folder, with consoles and QEMU's messages.
-func (l *Lab) Dir() string { return l.dir }
-
 // Close powers the machines off and removes what the run left.
 func (l *Lab) Close() {
 	l.close.Do(func() {

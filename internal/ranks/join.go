@@ -27,9 +27,9 @@ func Join(ctx context.Context, o JoinOptions) (Group, error) {
 	if o.Note == nil {
 		o.Note = func(string, ...any) {}
 	}
-	g := &joined{o: o, failed: make(chan struct{}), in: make([]chan frame, o.Size), peers: make([]*wire, o.Size)}
+	g := &joined{o: o, failed: make(chan struct{}), in: make([]chan []byte, o.Size), peers: make([]*wire, o.Size)}
 	for i := range g.in {
-		g.in[i] = make(chan frame, 4)
+		g.in[i] = make(chan []byte, 4)
 	}
 	var err error
 	if o.Rank == 0 {
@@ -44,15 +44,10 @@ func Join(ctx context.Context, o JoinOptions) (Group, error) {
 	return g, nil
 }
 
-type frame struct {
-	kind byte
-	body []byte
-}
-
 type joined struct {
 	o      JoinOptions
-	peers  []*wire // rank 0: every other rank; else only [0]
-	in     []chan frame
+	peers  []*wire       // rank 0: every other rank; else only [0]
+	in     []chan []byte // by rank: what it said
 	failed chan struct{}
 
 	mu    sync.Mutex // protects cause, and writes of abort frames
@@ -215,7 +210,7 @@ func (g *joined) pump(rank int, w *wire) {
 			return
 		}
 		select {
-		case g.in[rank] <- frame{kind, body}:
+		case g.in[rank] <- body:
 		case <-g.failed:
 			return
 		}
@@ -244,21 +239,21 @@ func (g *joined) fail(cause *AbortError, relay bool) {
 
 func (g *joined) Abort(cause error) { g.fail(&AbortError{g.o.Rank, cause.Error()}, false) }
 
-func (g *joined) await(rank int, name string) (frame, error) {
+func (g *joined) await(rank int, name string) ([]byte, error) {
 	t := time.NewTimer(g.o.Limit)
 	defer t.Stop()
 	select {
-	case f := <-g.in[rank]:
-		return f, nil
+	case body := <-g.in[rank]:
+		return body, nil
 	case <-g.failed:
 		select {
-		case f := <-g.in[rank]: // it came before the failure
-			return f, nil
+		case body := <-g.in[rank]: // it came before the failure
+			return body, nil
 		default:
 		}
-		return frame{}, g.cause
+		return nil, g.cause
 	case <-t.C:
-		return frame{}, fmt.Errorf("%s: no word from rank %d within %v", name, rank, g.o.Limit)
+		return nil, fmt.Errorf("%s: no word from rank %d within %v", name, rank, g.o.Limit)
 	}
 }
 
@@ -267,20 +262,20 @@ func (g *joined) Gather(name string, mine []byte) ([][]byte, error) {
 		if err := g.peers[0].writeFrame('G', append(append([]byte(name), 0), mine...)); err != nil {
 			return nil, fmt.Errorf("%s: rank 0: %w", name, err)
 		}
-		f, err := g.await(0, name)
+		body, err := g.await(0, name)
 		if err != nil {
 			return nil, err
 		}
-		return unpackParts(f.body, g.o.Size)
+		return unpackParts(body, g.o.Size)
 	}
 	parts := make([][]byte, g.o.Size)
 	parts[0] = mine
 	for r := 1; r < g.o.Size; r++ {
-		f, err := g.await(r, name)
+		said, err := g.await(r, name)
 		if err != nil {
 			return nil, err
 		}
-		at, body, _ := bytes.Cut(f.body, []byte{0})
+		at, body, _ := bytes.Cut(said, []byte{0})
 		if string(at) != name {
 			return nil, fmt.Errorf("rank %d is at %q while rank 0 is at %q: do all run the same weft?", r, at, name)
 		}

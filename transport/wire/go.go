@@ -1,8 +1,5 @@
 package wire
 
-// GoSize is the length of a go.
-const GoSize = HeaderSize
-
 // Go is the connecting side's last word on a comm's first stream: all streams
 // stand, the comm is attached, data may follow in the next byte. With FlagVerbs
 // there are no further streams, and both sides close this one.

@@ -1,7 +1,5 @@
 package wire
 
-import "net/netip"
-
 const (
 	// MaxDevices bounds a peer's whole inventory.
 	MaxDevices  = 256
@@ -118,6 +116,3 @@ func ParseInventory(frame []byte) (Inventory, error) {
 	}
 	return m, nil
 }
-
-// Subnet is the address with its subnet's width.
-func (e Endpoint) Subnet() netip.Prefix { return netip.PrefixFrom(e.Addr, int(e.Prefix)) }

@@ -16,11 +16,6 @@ import (
 
 var equateAddrs = cmpopts.EquateComparable(netip.Addr{})
 
-func ep(s string, prefix uint8) Endpoint {
-	ap := netip.MustParseAddrPort(s)
-	return Endpoint{Addr: ap.Addr(), Prefix: prefix, Port: ap.Port()}
-}
-
 var sample = Header{Lane: 3, Hop: 1, Epoch: 7, Session: 0x1122334455667788, Message: 9, Comm: 10}
 
 func v4s(n int) (out []Endpoint) {
