@@ -35,7 +35,7 @@ type Buffer struct {
 	Addr   uintptr
 	Size   uint64
 	Kind   rdma.MemKind
-	Strict bool // writes must arrive in order: never relaxed
+	Strict bool // the peer writes weft's own words: in order, never relaxed, and not a byte beside them
 
 	fd     int // of the DMA-BUF, a copy of the caller's; -1: none
 	offset uint64
@@ -100,7 +100,8 @@ func (b *Buffer) Close() {
 
 // span is the range in whole pages, as it is registered: neighbours in one
 // page then share a registration. A DMA-BUF that does not lie in its pages as the
-// addresses do in theirs is not widened.
+// addresses do in theirs is not widened, nor is a ring: the peer has its key, and
+// must not write what lies beside it.
 func (b *Buffer) span() span {
 	page := uint64(os.Getpagesize())
 	start, end := uint64(b.Addr)&^(page-1), (uint64(b.Addr)+b.Size+page-1)&^(page-1)
@@ -108,7 +109,7 @@ func (b *Buffer) span() span {
 		end = uint64(b.Addr) + b.Size
 	}
 	s := span{start: start, end: end, offset: b.offset - (uint64(b.Addr) - start)}
-	if b.fd >= 0 && (b.offset^uint64(b.Addr))%page != 0 {
+	if b.Strict || b.fd >= 0 && (b.offset^uint64(b.Addr))%page != 0 {
 		s = span{start: uint64(b.Addr), end: uint64(b.Addr) + b.Size, offset: b.offset}
 	}
 	return s

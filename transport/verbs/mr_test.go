@@ -95,6 +95,31 @@ func TestRangesShareRegistrations(t *testing.T) {
 	b.end()
 }
 
+// The key of a comm's ring goes to the peer, and beside the ring lie the
+// executor's own words: slots, and pointers to its queues.
+func TestRingsAreNotWidened(t *testing.T) {
+	b := newBench(t, newFake(t, roce("a", "10.0.0.1", 1)), nil)
+	register := b.p.lib.regMR
+	var given []span
+	b.p.lib.regMR = func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+		given = append(given, span{start: uint64(addr), end: uint64(addr) + length})
+		return register(pd, addr, length, access)
+	}
+	m := memory(t, 0x10840, 2*page+64)
+	m.Strict = true
+	r, err := b.pd.Register(m, AccessCTS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (span{start: 0x10840, end: 0x10840 + 2*page + 64}); len(given) != 1 || given[0] != want {
+		t.Errorf("registered %x, not %x", given, want)
+	}
+	if err := r.Release(); err != nil {
+		t.Error(err)
+	}
+	b.end()
+}
+
 // After any sequence of registering and releasing, the lists are sorted, find
 // finds whatever contains a range, and nothing is registered beside it.
 func TestCacheAgainstModel(t *testing.T) {
