@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define WF_POLLS 4   /* batches of a queue that one call takes */
+#define WF_DUE 4     /* receives of a lane that are posted again together: more would make one message wait */
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
 
@@ -282,10 +283,10 @@ static int wf_refill(struct wf_qp* q) {
 	return 0;
 }
 
-static WF_COLD int wf_refill_all(struct wf_comm* c, struct wf_verbs* v) {
+static int wf_refill_some(struct wf_verbs* v, uint32_t lanes) {
 	int rc = 0;
-	for (uint32_t i = 0; i < wf_get(c->nlanes) && !rc; i++)
-		if ((rc = wf_refill(&v->qp[i]))) rc = wf_post_failed(i, "ibv_post_recv", rc);
+	for (; lanes && !rc; lanes &= lanes - 1)
+		if ((rc = wf_refill(&v->qp[__builtin_ctz(lanes)]))) rc = wf_post_failed((uint32_t)__builtin_ctz(lanes), "ibv_post_recv", rc);
 	return rc;
 }
 
@@ -307,13 +308,13 @@ static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, stru
 				wf_completed(c, v, w->wr_id);
 			} else {
 				wf_put(v->qp[lane].due, due = wf_get(v->qp[lane].due) + 1);
-				refill |= due >= WF_BATCH; /* one post for many: wf_verbs_flush knows what is left */
+				refill |= (uint32_t)(due >= WF_DUE) << lane; /* one post for some: wf_verbs_flush knows what is left */
 				if (wf_unlikely(!(w->wc_flags & IBV_WC_WITH_IMM))) rc = wf_verbs_wrong(lane, 0, "message without immediate", 0, w->byte_len);
 				else if (rc >= 0) rc = wf_share_came(c, lane, ntohl(w->imm_data), w->byte_len);
 			}
 		}
 	} while (wf_unlikely(got == WF_BATCH) && --polls);
-	if (refill && wf_refill_all(c, v) < 0) rc = -1;
+	if (refill && wf_refill_some(v, refill) < 0) rc = -1;
 	if (wf_likely(!failed)) return rc;
 	return wf_lane_fault(WF_FAULT_COMPLETION, (uint32_t)(bad.wr_id >> 54 & 63), "completion", (int)bad.status, 0, bad.wr_id, bad.vendor_err);
 }
@@ -335,7 +336,7 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_qp* q = &v->qp[0];
 	uint64_t seq = wf_get(c->cts_out), next = wf_get(c->next_seq);
 	if (wf_unlikely(wf_get(c->kind) != WF_KIND_RECV || seq == next)) return 0;
-	if (wf_unlikely(next - wf_get(c->tail_seq) > wf_get(v->spare)) && wf_refill_all(c, v) < 0) return -1;
+	if (wf_unlikely(next - wf_get(c->tail_seq) > wf_get(v->spare)) && wf_refill_some(v, ~0u >> (32 - wf_get(c->nlanes))) < 0) return -1;
 	if (wf_unlikely(!wf_room(l, q)) && wf_poll_now(c, v, wf_get(q->device), 1) < 0) return -1;
 	for (; seq < next && wf_room(l, q); seq++) {
 		uint32_t slot = wf_get(c->group[seq % WF_LINES]);
