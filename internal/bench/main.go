@@ -37,6 +37,7 @@ var chapters = []chapter{
 	{"rdma", "simulated verbs: messages a second and ping-pong, a core each side", overRDMA},
 	{"conns", "connects, and what connections cost", connections},
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
+	{"lazy", "simulated verbs: connects with 16 queue pairs each, made at once or later", lazyLanes},
 }
 
 func main() {
