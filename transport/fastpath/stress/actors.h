@@ -309,6 +309,13 @@ static void run_traffic(uint64_t seed, uint64_t groups) {
 	}
 }
 
+/* Lanes die under traffic by what killer does: every actor ends with the code, none hangs. */
+static void run_death(uint64_t seed, void* (*killer)(void*)) {
+	for (int i = 0; i < CONNS; i++) conns[i].expect_fault = 1;
+	threads(seed, killer);
+	for (int i = 0; i < CONNS; i++) CHECK(conns[i].tx.dead == CODE_CLOSED && conns[i].rx.dead == CODE_CLOSED, "%d %d", conns[i].tx.dead, conns[i].rx.dead);
+}
+
 /* Memory is deregistered under traffic, as NCCL does before it closes: afterwards only this thread touches it. fence stops an
  * end's devices. */
 static void (*fence)(struct actor* a);
