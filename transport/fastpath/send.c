@@ -53,8 +53,7 @@ static inline int wf_post_group(struct wf_comm* c, uint32_t n) {
 	for (uint32_t i = 0; i < n && !wf_get(c->head_refused); i++) {
 		uint32_t slot = wf_get(c->match[i]), gone = wf_get(c->req[slot].entry) == WF_AHEAD;
 		wf_put(c->req[slot].state, (uint32_t)(gone && !wf_get(c->req[slot].left) ? WF_REQ_DONE : WF_REQ_POSTED));
-		wf_put(c->req[slot].line, wf_get(c->head_line));
-		wf_put(c->req[slot].next, i + 1 < n ? wf_get(c->match[i + 1]) : WF_NONE);
+		wf_put(c->req[slot].line, wf_get(c->head_line)), wf_put(c->req[slot].next, i + 1 < n ? wf_get(c->match[i + 1]) : WF_NONE);
 		if (!gone) wf_queue(c, slot);
 	}
 	wf_put(c->head_mask, 0u), wf_put(c->head_refused, 0u);
