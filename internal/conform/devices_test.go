@@ -2,7 +2,6 @@ package conform
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -104,27 +103,10 @@ func cut(text string, version int) string {
 // TestDevicesAsEveryReleaseSeesThem compares what each table tells of two RDMA
 // devices, the second with two ports, and of interfaces without RDMA.
 func TestDevicesAsEveryReleaseSeesThem(t *testing.T) {
-	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
-		t.Skip("TestLibrary shows what this condition changes")
-	}
-	dist, err := simverbs.Dist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := simverbs.World{Name: fmt.Sprintf("devices-%d", os.Getpid()), Devices: []simverbs.Device{
-		{Name: "sim1", PCI: "0000:82:00.0", Link: "infiniband", Ports: []simverbs.Port{{}, {}}, MaxQP: 500},
-		{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}, Speed: 400000, MaxQP: 1000},
-	}}
-	env, err := w.Env(dist, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Remove(); err != nil {
-			t.Error(err)
-		}
-	})
-	env = append(env, "NCCL_IB_HCA=sim0:1:3:1,sim1:2:4:2,sim1")
+	env := append(simulated(t,
+		simverbs.Device{Name: "sim1", PCI: "0000:82:00.0", Link: "infiniband", Ports: []simverbs.Port{{}, {}}, MaxQP: 500},
+		simverbs.Device{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}, Speed: 400000, MaxQP: 1000},
+	), "NCCL_IB_HCA=sim0:1:3:1,sim1:2:4:2,sim1")
 	const common = "latency 0, 8 receives, registrations shared 1, flush forced 0, made of [%d], device type 0 version 0, at most 1024 and 1024 bytes, 1 in a request, rail %d, plane %d"
 	rdma := []string{
 		"sim0, PCI 0000:81:00.0, memory 5, 400000 Mb/s, port 1, 1000 comms, guid true, " + fmt.Sprintf(common, 0, 3, 1),
@@ -172,65 +154,45 @@ func TestDeviceNetworkingIsDeclined(t *testing.T) {
 			if n.Slots["getDeviceMr"] || n.Slots["irecvConsumed"] {
 				t.Errorf("slots %v", n.Slots)
 			}
-			handle, lc, err := n.Listen(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var send, recv host.Ptr
-			for end := time.Now().Add(time.Minute); send == 0 || recv == 0; {
-				if time.Now().After(end) {
-					t.Fatal("no connection within a minute")
+			handle := host.Args{"devcomm", 0xdead}
+			connection(t, n, handle, handle, func(slot string, r *host.Reply) {
+				if !r.Has("devcomm") || r.Ptr("devcomm") != 0 {
+					t.Fatalf("%s gives the device handle %q", slot, r.Str("devcomm"))
 				}
-				for _, side := range []struct {
-					slot string
-					args host.Args
-					comm *host.Ptr
-				}{{"connect", host.Args{"ctx", n.Ctx, "dev", 0, "handle", handle, "devcomm", 0xdead}, &send}, {"accept", host.Args{"listen", lc, "devcomm", 0xdead}, &recv}} {
-					if *side.comm != 0 {
-						continue
-					}
-					r, err := n.Table.Call(n.Setup, side.slot, side.args)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !r.Has("devcomm") || r.Ptr("devcomm") != 0 {
-						t.Fatalf("%s gives the device handle %q", side.slot, r.Str("devcomm"))
-					}
-					*side.comm = r.Ptr("comm")
-				}
-			}
-			for _, err := range []error{n.CloseSend(send), n.CloseRecv(recv), n.CloseListen(lc)} {
-				if err != nil {
-					t.Error(err)
-				}
-			}
+			})
 		})
 	}
 }
 
-// joined is what n's host logs of the two ends of a connection with itself.
-func joined(t *testing.T, n *host.Net, h *host.Host, connect ...any) (sends, receives string) {
+// connection connects n's device 0 with itself, with more arguments for either
+// side's calls and a look at each answer, and closes.
+func connection(t *testing.T, n *host.Net, connect, accept host.Args, look func(slot string, r *host.Reply)) {
 	t.Helper()
 	handle, lc, err := n.Listen(0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	connect = append(host.Args{"ctx", n.Ctx, "dev", 0, "handle", handle}, connect...)
+	accept = append(host.Args{"listen", lc}, accept...)
 	var send, recv host.Ptr
 	for end := time.Now().Add(time.Minute); send == 0 || recv == 0; {
 		if time.Now().After(end) {
 			t.Fatal("no connection within a minute")
 		}
-		if send == 0 {
-			r, err := n.Table.Call(n.Setup, "connect", append(host.Args{"ctx", n.Ctx, "dev", 0, "handle", handle}, connect...))
+		for _, side := range []struct {
+			slot string
+			args host.Args
+			comm *host.Ptr
+		}{{"connect", connect, &send}, {"accept", accept, &recv}} {
+			if *side.comm != 0 {
+				continue
+			}
+			r, err := n.Table.Call(n.Setup, side.slot, side.args)
 			if err != nil {
 				t.Fatal(err)
 			}
-			send = r.Ptr("comm")
-		}
-		if recv == 0 {
-			if recv, err = n.Accept(lc); err != nil {
-				t.Fatal(err)
-			}
+			look(side.slot, r)
+			*side.comm = r.Ptr("comm")
 		}
 	}
 	for _, err := range []error{n.CloseSend(send), n.CloseRecv(recv), n.CloseListen(lc)} {
@@ -238,6 +200,12 @@ func joined(t *testing.T, n *host.Net, h *host.Host, connect ...any) (sends, rec
 			t.Error(err)
 		}
 	}
+}
+
+// joined is what n's host logs of the two ends of a connection with itself.
+func joined(t *testing.T, n *host.Net, h *host.Host, connect ...any) (sends, receives string) {
+	t.Helper()
+	connection(t, n, connect, nil, func(string, *host.Reply) {})
 	for _, l := range h.Logs() {
 		switch {
 		case strings.Contains(l.Text, " -> ") && strings.Contains(l.Text, " over "):
@@ -253,23 +221,7 @@ func joined(t *testing.T, n *host.Net, h *host.Host, connect ...any) (sends, rec
 // not at all up to v9, with a connection in v10, with a communicator from v11 on.
 // The TOS in the line of a TCP connection was asked back from the kernel.
 func TestTrafficClassOfEveryRelease(t *testing.T) {
-	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
-		t.Skip("TestLibrary shows what this condition changes")
-	}
-	dist, err := simverbs.Dist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := simverbs.World{Name: fmt.Sprintf("class-%d", os.Getpid()), Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.101.0.1/24"}}}}
-	env, err := w.Env(dist, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	env := simulated(t, simverbs.Device{Name: "sim0", GIDs: []string{"10.101.0.1/24"}})
 	for _, c := range []struct {
 		version        int
 		init, connect  host.Args

@@ -25,6 +25,18 @@ func TestLargest(t *testing.T) {
 	}
 }
 
+// keeps requires every rule of a table, and that each was judged.
+func keeps(t *testing.T, o Options, f host.Family, version int) {
+	t.Helper()
+	for _, x := range Judge(o, f, version) {
+		if !x.OK() {
+			t.Errorf("%s: %s\ncontract: %s (%s)", x.Label(), x.Fail, x.Rule.Says, x.Rule.Basis)
+		} else if x.Skip != "" {
+			t.Errorf("%s: not judged: %s", x.Label(), x.Skip)
+		}
+	}
+}
+
 // TestLibrary requires the built library to keep every rule on every table, those of care too.
 func TestLibrary(t *testing.T) {
 	lib, err := build.Library()
@@ -40,13 +52,7 @@ func TestLibrary(t *testing.T) {
 				if testing.Short() && v != 4 && v != 12 {
 					t.Skip("only v4 and v12 with -short")
 				}
-				for _, x := range Judge(o, f, v) {
-					if !x.OK() {
-						t.Errorf("%s: %s\ncontract: %s (%s)", x.Label(), x.Fail, x.Rule.Says, x.Rule.Basis)
-					} else if x.Skip != "" {
-						t.Errorf("%s: not judged: %s", x.Label(), x.Skip)
-					}
-				}
+				keeps(t, o, f, v)
 			})
 		}
 	}

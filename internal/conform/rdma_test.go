@@ -12,6 +12,29 @@ import (
 	"weft/internal/simverbs"
 )
 
+// simulated is what hosts need to find the devices, in a world of the test's own.
+func simulated(t *testing.T, devices ...simverbs.Device) (env []string) {
+	t.Helper()
+	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
+		t.Skip("TestLibrary shows what this condition changes; RDMA adds nothing to it")
+	}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := simverbs.World{Name: fmt.Sprintf("%s-%d", t.Name(), os.Getpid()), Devices: devices}
+	env, err = w.Env(dist, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return env
+}
+
 // paths remembers by what the comms of all processes ran.
 type paths struct {
 	mu   sync.Mutex // protects what follows
@@ -33,30 +56,14 @@ func (p *paths) hear(l host.LogLine) {
 // TestLibraryOverRDMA requires every rule of every table while the bytes travel by
 // RDMA, on simulated devices in two subnets.
 func TestLibraryOverRDMA(t *testing.T) {
-	if os.Getenv("WEFT_HOST_FIRST") != "" || os.Getenv("GODEBUG") != "" {
-		t.Skip("TestLibrary shows what this condition changes; RDMA adds nothing to it")
-	}
+	env := simulated(t,
+		simverbs.Device{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}},
+		simverbs.Device{Name: "sim1", PCI: "0000:82:00.0", GIDs: []string{"10.102.0.1/24"}},
+	)
 	lib, err := build.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dist, err := simverbs.Dist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := simverbs.World{Name: fmt.Sprintf("rules-%d", os.Getpid()), Devices: []simverbs.Device{
-		{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}},
-		{Name: "sim1", PCI: "0000:82:00.0", GIDs: []string{"10.102.0.1/24"}},
-	}}
-	env, err := w.Env(dist, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Remove(); err != nil {
-			t.Error(err)
-		}
-	})
 	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
 		first, last := f.Versions()
 		for v := first; v <= last; v++ {
@@ -66,13 +73,7 @@ func TestLibraryOverRDMA(t *testing.T) {
 					t.Skip("only v12 under sanitizers, v4 and v12 with -short")
 				}
 				var by paths
-				for _, x := range Judge(Options{Lib: lib, Host: hostProgram(t), Strict: true, Env: env, Log: by.hear}, f, v) {
-					if !x.OK() {
-						t.Errorf("%s: %s\ncontract: %s (%s)", x.Label(), x.Fail, x.Rule.Says, x.Rule.Basis)
-					} else if x.Skip != "" {
-						t.Errorf("%s: not judged: %s", x.Label(), x.Skip)
-					}
-				}
+				keeps(t, Options{Lib: lib, Host: hostProgram(t), Strict: true, Env: env, Log: by.hear}, f, v)
 				if f == host.FamilyNet && (by.rdma == 0 || len(by.tcp) > 0) {
 					t.Errorf("%d comms by RDMA, others: %q", by.rdma, by.tcp)
 				}
