@@ -32,17 +32,18 @@ type verbsCarrier struct {
 	fp     *fastpath.Comm
 	shared *verbs.Buffer // ring and what is written from, in the slab
 
-	pairs  []verbsPair  // distinct
-	ports  []*verbsPort // local, distinct
-	lanes  []*verbs.QP  // protected by life from the first on that comes later
-	first  int          // lanes that the comm begins with
-	pairAt []int        // by lane: index in pairs
-	more   growing
-	tuning tuning
-	theirs ends
-	always bool     // host memory is flushed too
-	ece    wire.ECE // what both ends of lane 0 agreed on
-	sl, tc uint8
+	pairs   []verbsPair  // distinct
+	ports   []*verbsPort // local, distinct
+	lanes   []*verbs.QP  // protected by life from the first on that comes later
+	first   int          // lanes that the comm begins with
+	pairAt  []int        // by lane: index in pairs
+	more    growing
+	tuning  tuning
+	stripes striping
+	theirs  ends
+	always  bool     // host memory is flushed too
+	ece     wire.ECE // what both ends of lane 0 agreed on
+	sl, tc  uint8
 
 	stop   sync.Once // fence
 	fenced atomic.Bool

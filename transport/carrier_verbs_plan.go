@@ -114,10 +114,11 @@ func (v *verbsCarrier) plan(lanes []*verbs.QP, theirs []wire.QPEnd) *fastpath.Ve
 			p.Flush[port.slot] = fastpath.VerbsFlush{QP: port.flush.Pointer(), CQ: port.cq.Pointer(), Depth: port.flush.SendDepth}
 		}
 	}
+	weights := weights(v.speeds())
 	for i, q := range lanes {
 		port := v.portOf(i)
 		l := fastpath.VerbsLane{QP: q.Pointer(), CQ: port.cq.Pointer(), Device: port.slot, PeerDevice: int(theirs[i].Slot),
-			SendDepth: q.SendDepth, Inline: q.Inline, MaxMessage: port.dev.MaxMessage()}
+			SendDepth: q.SendDepth, Inline: q.Inline, MaxMessage: port.dev.MaxMessage(), Weight: weights[i]}
 		if v.kind == fastpath.Recv {
 			l.RecvDepth = q.RecvDepth
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // fusedWith fuses devices of p and makes them what its connects and listens use.
-func (p *process) fusedWith(t *testing.T, members ...int) *Device {
+func (p *process) fusedWith(t testing.TB, members ...int) *Device {
 	t.Helper()
 	d, err := p.Fuse(members)
 	if err != nil {

@@ -43,6 +43,7 @@ var effects = []struct {
 	{"NCCL_GDR_FLUSH_DISABLE", "1", seeFlush(rdma.MemCUDA), "reads back", "does nothing"},
 	{"WEFT_FLUSH", "always", seeFlush(rdma.MemHost), "does nothing", "reads back"},
 	{"WEFT_STRIPE_MIN", "200000", beside("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1 WEFT_LAZY=off", seeSplit), "4 of 4 lanes", "1 of 4 lanes"},
+	{"WEFT_STRIPING", "even", beside("WEFT_TIMEOUT=4", seeStriping), "the faster", "neither"},
 	{"WEFT_LAZY", "off", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeFirstLanes), "1 of 4 lanes", "4 of 4 lanes"},
 	{"WEFT_TIMEOUT", "3", seeUserTimeout, "10000 ms", "3000 ms"},
 	{"WEFT_CONNECT_TIMEOUT", "1", beside("NCCL_SOCKET_RETRY_CNT=0", seeSilence), "until the peer ends it", "not longer"},

@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"slices"
+	"time"
+
+	"weft/internal/knob"
+	"weft/transport/fastpath"
+)
+
+// How a message that several lanes share is cut (WEFT_STRIPING). The executor
+// cuts by the lanes' weights when a group begins and counts for each lane the
+// bytes that are complete and the time in which it had some to move; here the
+// weights come from. They begin with the speeds of the lanes' ports. Then, with
+// measured, the sending side's watch compares what the lanes did:
+//
+//   - A lane's rate is its bytes over its busy time, so an idle lane loses
+//     nothing, and a small share tells as much as a large one: a lane that was
+//     slow for a while is found to be fast again by the share that it has left.
+//   - Weights move by at most half or twice a turn, and no lane gets less than
+//     1 in 64 of an even share: it has to be looked at.
+//   - Where lanes are not what limits a transfer their rates only repeat the
+//     shares. A pull towards the ports' speeds keeps these from drifting.
+const (
+	stripeStep  = 2.0
+	stripeLeast = 1.0 / 64
+	stripePull  = 0.01
+	stripeSeen  = time.Millisecond // busy time that says something
+)
+
+// striping is how a comm's lanes share its messages. Only the watch uses it once
+// the comm is open.
+type striping struct {
+	last   []fastpath.LaneRate
+	rates  []float64 // bytes/s; 0: not known
+	shares []float64 // as they are set
+}
+
+// parts scales numbers so that their sum is 1.
+func parts(of []float64) []float64 {
+	sum := 0.0
+	for _, x := range of {
+		sum += x
+	}
+	out := make([]float64, len(of))
+	for i, x := range of {
+		out[i] = x / sum
+	}
+	return out
+}
+
+// weights is the executor's form of shares.
+func weights(shares []float64) []uint32 {
+	most := slices.Max(shares)
+	out := make([]uint32, len(shares))
+	for i, x := range shares {
+		out[i] = max(1, uint32(x/most*fastpath.MaxWeight))
+	}
+	return out
+}
+
+// turn takes what the lanes have done so far and answers how they are to share
+// from now on; nil: as before.
+func (s *striping) turn(now []fastpath.LaneRate, speeds []float64) []uint32 {
+	if len(now) != len(s.last) { // the first turn, or further lanes have come
+		*s = striping{last: slices.Clone(now), rates: make([]float64, len(now)), shares: parts(speeds[:len(now)])}
+		return weights(s.shares)
+	}
+	speeds = parts(speeds[:len(now)])
+	known, promised, news := 0.0, 0.0, false
+	for i, is := range now {
+		busy := is.Busy - s.last[i].Busy
+		if busy >= stripeSeen {
+			rate := float64(is.Bytes-s.last[i].Bytes) / busy.Seconds()
+			if s.rates[i] == 0 {
+				s.rates[i] = rate
+			}
+			s.rates[i] = (s.rates[i] + rate) / 2
+			s.last[i], news = is, true
+		}
+		if s.rates[i] > 0 {
+			known += s.rates[i]
+			promised += speeds[i]
+		}
+	}
+	if !news {
+		return nil
+	}
+	want := make([]float64, len(now))
+	for i := range want {
+		if want[i] = s.rates[i]; want[i] == 0 { // as good as the others, for what its port promises
+			want[i] = known / promised * speeds[i]
+		}
+	}
+	want = parts(want)
+	for i := range want {
+		want[i] += stripePull * (speeds[i] - want[i])
+		want[i] = min(max(want[i], s.shares[i]/stripeStep), s.shares[i]*stripeStep)
+		want[i] = max(want[i], stripeLeast/float64(len(want)))
+	}
+	s.shares = parts(want)
+	return weights(s.shares)
+}
+
+// speeds is how fast each lane is for what its ports promise.
+func (v *verbsCarrier) speeds() []float64 {
+	lanes := make([]int, len(v.pairs)) // of every pair of ports
+	for _, at := range v.pairAt {
+		lanes[at]++
+	}
+	speeds := make([]float64, len(v.pairAt))
+	for i, at := range v.pairAt {
+		speeds[i] = 1
+		if p := &v.pairs[at]; p.speed > 0 && v.striping() != "even" {
+			speeds[i] = float64(p.speed) / float64(lanes[at])
+		}
+	}
+	return speeds
+}
+
+func (v *verbsCarrier) striping() string {
+	if mode := v.ctx.core.cfg.Knobs.Text(knob.Striping); mode != "" {
+		return mode
+	}
+	return "measured"
+}
+
+// stripe is the watch's turn for v, which carries c.
+func (v *verbsCarrier) stripe(c *Comm) {
+	if v.kind != fastpath.Send || v.tuning.width < 2 || v.striping() != "measured" {
+		return
+	}
+	if w := v.stripes.turn(c.fp.LaneRates(nil), v.speeds()); w != nil {
+		_ = c.fp.SetWeights(w) // it fails only where further lanes have come meanwhile: then the next turn does it
+	}
+}
