@@ -209,12 +209,7 @@ func (v *verbsCarrier) inFlight() bool {
 
 // explain puts what a queue pair met into words; other faults stay as they are.
 func (v *verbsCarrier) explain(f *fault, err *rdma.Error) *rdma.Error {
-	var q *verbs.QP
-	v.life.Lock()
-	if int(f.lane) < len(v.lanes) {
-		q = v.lanes[f.lane]
-	}
-	v.life.Unlock()
+	q, dev := v.met(f)
 	switch f.kind {
 	case faultCompletion:
 		c := verbs.Completion{Status: uint32(f.errno), Vendor: uint32(f.got), QP: q, Work: workName(f.want)}
@@ -223,12 +218,32 @@ func (v *verbsCarrier) explain(f *fault, err *rdma.Error) *rdma.Error {
 		}
 		err = c.Explain()
 	case faultPost:
-		err = verbs.PostFailed(f.where, v.pairOf(int(f.lane)).local.Name, f.errno, q)
+		err = verbs.PostFailed(f.where, dev, f.errno, q)
 	}
 	if err.Dev == "" { // else the one of the comm's ports that it happened on
 		err.On(v.dev.Name)
 	}
 	return err.With(v.peer)
+}
+
+// met is the queue pair that a fault is about, nil for none, and its port's name:
+// that of a lane, or a port's flush queue pair or completion queue.
+func (v *verbsCarrier) met(f *fault) (q *verbs.QP, dev string) {
+	v.life.Lock()
+	defer v.life.Unlock()
+	if lane := int(f.lane); lane < len(v.lanes) {
+		return v.lanes[lane], v.pairOf(lane).local.Name
+	}
+	for _, p := range v.ports {
+		switch {
+		case p.slot != int(f.lane)-deviceFault:
+		case f.where == "ibv_poll_cq":
+			return nil, p.dev.Name
+		default:
+			return p.flush, p.dev.Name
+		}
+	}
+	return nil, v.dev.Name
 }
 
 // workName says what a wr_id stands for: its upper four bits are the kind.

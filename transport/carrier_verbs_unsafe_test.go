@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"weft/transport/hostcalls"
@@ -131,6 +133,35 @@ func TestSimFlush(t *testing.T) {
 		}
 		s.Close()
 		r.Close()
+	}
+}
+
+// A flush that fails is not blamed on a queue pair of data.
+func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
+	for _, c := range []struct{ what, command, says string }{
+		{"completion", "error simB 1 LOC_PROT_ERR lost %d", "a flush read ended LOC_PROT_ERR"},
+		{"post", "fail post_send 1 EIO", "ibv_post_send of a flush"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			_, b, s, r := simPair(t, map[string]string{"WEFT_FLUSH": "always"})
+			to := register(t, r, buffer(t, 4096), 4096)
+			in, out := recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096))
+			drive(t, "data", in, out)
+			number := r.carrier.(*verbsCarrier).ports[0].flush.Number
+			if strings.Contains(c.command, "%d") {
+				c.command = fmt.Sprintf(c.command, number)
+			}
+			command(t, c.command)
+			x := &transfer{}
+			if x.req, x.code = hostcalls.Iflush(r.Handle(), to); x.req != 0 {
+				until(t, "the flush ends", x)
+			}
+			if x.code == 0 || b.log.Count("WARN", c.says, fmt.Sprintf("queue pair %d ", number)) != 1 {
+				t.Errorf("code %d, not queue pair %d: %q", x.code, number, b.log.Lines())
+			}
+			s.Close()
+			r.Close()
+		})
 	}
 }
 

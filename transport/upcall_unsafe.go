@@ -64,6 +64,8 @@ const (
 	faultInternal   = C.WF_FAULT_INTERNAL
 	faultCompletion = C.WF_FAULT_COMPLETION
 	faultPost       = C.WF_FAULT_POST
+
+	deviceFault = C.WF_LANES // plus a device's slot, in place of a lane
 )
 
 // newestABI stands for the table where none is known; the codes of misuse are

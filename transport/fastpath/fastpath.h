@@ -94,7 +94,7 @@ enum wf_fault_kind {
 struct wf_fault {
 	uint32_t kind;     /* enum wf_fault_kind */
 	int32_t err;       /* errno, or 0 */
-	uint32_t lane;
+	uint32_t lane;     /* verbs: WF_LANES + its number for a device, where no lane is meant */
 	uint32_t entry;    /* entry of the group */
 	uint64_t seq;      /* number of the group */
 	uint64_t want;

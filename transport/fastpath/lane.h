@@ -11,7 +11,7 @@ int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan, uint32_t 
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
 void wf_verbs_drain(struct wf_comm* comm);                                   /* gate held: takes in what the CQs have */
 
-/* The kind in a wr_id: kind 4 | lane (READ: device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share, PART does not. */
+/* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share, PART does not. */
 enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5 };
 
 /* The kind in an immediate: seq mod 4096 12 | shares - 1 5 | share 5 | kind 2 | 0 8. */

@@ -161,11 +161,11 @@ static int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
 			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
 			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(v->lkey[d])};
-			struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)d << 54 | (uint64_t)slot << 30, .sg_list = &sge, .num_sge = 1,
+			struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30, .sg_list = &sge, .num_sge = 1,
 				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED, .wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
 			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
 			int rc = qp->context->ops.post_send(qp, &wr, &bad);
-			if (rc) return wf_post_failed(d, "ibv_post_send of a flush", rc);
+			if (rc) return wf_post_failed(WF_LANES + d, "ibv_post_send of a flush", rc);
 			wf_put(v->reads[d], wf_get(v->reads[d]) + 1), wf_put(v->open[d], wf_get(v->open[d]) + 1);
 		}
 		wf_put(c->tx_head, wf_get(c->tx_head) + 1), wf_put(c->unsent, wf_get(c->unsent) - 1);
@@ -298,7 +298,7 @@ static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, stru
 	int got, rc = 0;
 	do {
 		got = cq->context->ops.poll_cq(cq, WF_BATCH, wc);
-		if (wf_unlikely(got < 0)) return wf_post_failed(d, "ibv_poll_cq", EIO); /* only the sign means something */
+		if (wf_unlikely(got < 0)) return wf_post_failed(WF_LANES + d, "ibv_poll_cq", EIO); /* only the sign means something */
 		for (struct ibv_wc *w = wc, *end = wc + got; w < end; w++) {
 			uint32_t lane = (uint32_t)(w->wr_id >> 54) % WF_LANES, due;
 			if (wf_unlikely(w->status != IBV_WC_SUCCESS)) {

@@ -89,7 +89,7 @@ type wfFault struct {
 	_     structs.HostLayout
 	kind  uint32 // enum wf_fault_kind
 	err   int32  // errno, or 0
-	lane  uint32
+	lane  uint32 // verbs: WF_LANES + its number for a device, where no lane is meant
 	entry uint32 // entry of the group
 	seq   uint64 // number of the group
 	want  uint64
