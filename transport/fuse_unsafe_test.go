@@ -139,17 +139,8 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 	a.fusedWith(t, 0, 1)
 	b.fusedWith(t, 0, 1)
 	command(t, "blackhole simD both")
-	l, h := b.listen(t, wire.HandleMax)
-	s, err := a.connect(h)
+	s, r := pair(t, a, b)
 	command(t, "blackhole simD off")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := accept(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
 	if v, is := s.carrier.(*verbsCarrier); !is || len(v.pairs) != 1 || v.pairs[0].local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out") != 1 {
 		t.Errorf("%+v: %q", v, a.log.Lines())
 	}

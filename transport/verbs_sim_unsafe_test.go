@@ -12,7 +12,6 @@ import (
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
-	"weft/transport/wire"
 )
 
 // simQPs bounds a simulated device: a comm that leaks its queue pairs soon
@@ -167,17 +166,8 @@ func TestSimFallsBack(t *testing.T) {
 			a, b := startSim(t, "=simA", nil), startSim(t, c.hca, nil)
 			for range 3 {
 				command(t, c.break_...)
-				l, h := b.listen(t, wire.HandleMax)
-				s, err := a.connect(h)
+				s, r := pair(t, a, b)
 				command(t, c.after...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r, err := accept(l)
-				if err != nil {
-					t.Fatal(err)
-				}
-				l.Close()
 				move(t, s, r, 100_000)
 				s.Close()
 				r.Close()

@@ -140,10 +140,7 @@ func TestDataDirectRegistration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := memfd(t, 0)
 	defer unix.Close(fd)
 	var pds [2]*PD
 	for i, d := range p.Devices() {
@@ -268,13 +265,7 @@ func useDataDirect(t *testing.T, lib string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := unix.Ftruncate(fd, 1<<16); err != nil {
-				t.Fatal(err)
-			}
+			fd := memfd(t, 1<<16)
 			b, err := NewDMABuf(0x20000, 1<<15, 1<<15, fd, rdma.MemCUDA)
 			if err != nil {
 				t.Fatal(err)

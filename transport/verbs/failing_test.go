@@ -82,10 +82,7 @@ func connection(t *testing.T, lib *calls, host *Host, fd int) (err error) {
 // Every call fails once, at every place where it is made: what is returned is
 // an error that names call and device, and nothing is left behind.
 func TestEveryCallFailsOnce(t *testing.T) {
-	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := memfd(t, 0)
 	defer unix.Close(fd)
 	host := fakeHost(t, eth(1, true, "10.0.0.1/24"), eth(2, true, "10.0.1.1/24"))
 	for _, errno := range []syscall.Errno{syscall.ENOMEM, syscall.EIO, syscall.EINVAL, syscall.EOPNOTSUPP} {

@@ -213,14 +213,24 @@ func TestLadderOfRegistration(t *testing.T) {
 	}
 }
 
-func TestDMABUF(t *testing.T) {
-	if os.Getpagesize() != page {
-		t.Skip("written for pages of 4 KiB")
-	}
+// memfd stands for a DMA-BUF; the caller closes it.
+func memfd(t *testing.T, size int64) int {
+	t.Helper()
 	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.Ftruncate(fd, size); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+func TestDMABUF(t *testing.T) {
+	if os.Getpagesize() != page {
+		t.Skip("written for pages of 4 KiB")
+	}
+	fd := memfd(t, 0)
 	f := newFake(t, roce("a", "10.0.0.1", 1))
 	b := newBench(t, f, nil)
 	type call struct {
@@ -285,10 +295,7 @@ func TestDMABUFWithoutSupport(t *testing.T) {
 	f := newFake(t, roce("a", "10.0.0.1", 1))
 	f.lacks = []string{"ibv_reg_dmabuf_mr"}
 	b := newBench(t, f, nil)
-	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := memfd(t, 0)
 	defer unix.Close(fd)
 	m, err := NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
 	if err != nil {

@@ -211,13 +211,7 @@ func TestSimMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd, err := unix.MemfdCreate("buffer", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Ftruncate(fd, 1<<20); err != nil {
-		t.Fatal(err)
-	}
+	fd := memfd(t, 1<<20)
 	data, err := unix.Mmap(fd, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
