@@ -44,6 +44,26 @@ func (c *config) connections(counts []int64, env ...string) error {
 	return nil
 }
 
+// connects makes n connections in sequence, and answers how many ms each connect took until its comm was there, sorted.
+func (r *rig) connects(n int) (ms []float64, err error) {
+	for range n {
+		m, err := newStorm(r, 1)
+		if err != nil {
+			return nil, err
+		}
+		rep, _, err := m.connect(1)
+		if err != nil {
+			return nil, err
+		}
+		ms = append(ms, rep.Float("max")/1e6)
+		if err := m.close(); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(ms)
+	return ms, nil
+}
+
 // connectOne connects 200 times in sequence and shows the spread of connect until its comm is there.
 func connectOne(c *config, plugin string, env []string) error {
 	r, err := c.newRig(plugin, env...)
@@ -51,22 +71,10 @@ func connectOne(c *config, plugin string, env []string) error {
 		return err
 	}
 	defer r.close()
-	var ms []float64
-	for range 200 {
-		m, err := newStorm(r, 1)
-		if err != nil {
-			return err
-		}
-		rep, _, err := m.connect(1)
-		if err != nil {
-			return err
-		}
-		ms = append(ms, rep.Float("max")/1e6)
-		if err := m.close(); err != nil {
-			return err
-		}
+	ms, err := r.connects(200)
+	if err != nil {
+		return err
 	}
-	slices.Sort(ms)
 	fmt.Printf("  %-24s single connect: p50 %.2f ms, p99 %.2f ms\n", filepath.Base(plugin), median(ms), ms[len(ms)*99/100])
 	return nil
 }

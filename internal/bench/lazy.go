@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"weft/internal/simverbs"
@@ -54,22 +53,10 @@ func (c *config) lazyRow(w simverbs.World, name string, n int64, env []string) e
 	if _, err := r.b.RaiseFiles(); err != nil {
 		return err
 	}
-	var single []float64
-	for range 20 {
-		m, err := newStorm(r, 1)
-		if err != nil {
-			return err
-		}
-		rep, _, err := m.connect(1)
-		if err != nil {
-			return err
-		}
-		single = append(single, rep.Float("max")/1e6)
-		if err := m.close(); err != nil {
-			return err
-		}
+	single, err := r.connects(20)
+	if err != nil {
+		return err
 	}
-	slices.Sort(single)
 	before, err := r.a.Stat()
 	if err != nil {
 		return err
