@@ -17,11 +17,7 @@ func TestLaneGrows(t *testing.T) {
 	full := [2]fastpath.VerbsPlan{}
 	for i, s := range []*laneSide{tx, rx} {
 		other := []*laneSide{rx, tx}[i]
-		addr, _ := other.comm.Shared()
-		s.plan.Peer = uint64(addr)
-		for _, k := range other.plan.Keys {
-			s.plan.PeerKeys = append(s.plan.PeerKeys, k.RKey)
-		}
+		s.learn(other)
 		full[i] = s.plan
 		s.plan.Lanes, s.plan.Width = s.plan.Lanes[:1], 1
 		if err := fastpath.AttachVerbs(s.comm, &s.plan); err != nil {

@@ -127,17 +127,22 @@ func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 	return tx, rx
 }
 
+// learn takes into the plan what the handshake brings of the other side.
+func (s *laneSide) learn(other *laneSide) {
+	addr, _ := other.comm.Shared()
+	s.plan.Peer = uint64(addr)
+	for _, k := range other.plan.Keys {
+		s.plan.PeerKeys = append(s.plan.PeerKeys, k.RKey)
+	}
+}
+
 // laneConnected connects them too.
 func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 	t.Helper()
 	tx, rx = laneEnds(t, p, c)
 	for i, s := range []*laneSide{tx, rx} {
 		other := []*laneSide{rx, tx}[i]
-		addr, _ := other.comm.Shared()
-		s.plan.Peer = uint64(addr)
-		for _, k := range other.plan.Keys {
-			s.plan.PeerKeys = append(s.plan.PeerKeys, k.RKey)
-		}
+		s.learn(other)
 		if err := fastpath.AttachVerbs(s.comm, &s.plan); err != nil {
 			t.Fatal(err)
 		}
