@@ -60,7 +60,8 @@ type verbsPort struct {
 	pd    *verbs.PD
 	ring  *verbs.Region // of shared
 	cq    *verbs.CQ
-	flush *verbs.QP // loopback; nil: nothing that a flush must order
+	flush *verbs.QP  // loopback; nil: nothing that a flush must order
+	loops chan error // how connecting it ended
 }
 
 // openVerbs makes one side of a comm: slab, registered ring, completion queues
@@ -142,7 +143,8 @@ func (v *verbsCarrier) makeOn(dev *verbs.Device, gid verbs.GID) error {
 	if err := v.queues(p); err != nil {
 		return err
 	}
-	return v.loop(p, gid)
+	v.loop(p, gid)
+	return nil
 }
 
 // config is how every lane on a port is made.
@@ -215,14 +217,35 @@ func (v *verbsCarrier) flushes(dev *verbs.Device) bool {
 	return v.kind == fastpath.Recv && mode != "never" && (v.always || kinds != 0)
 }
 
-// loop connects a port's flush queue pair with itself.
-func (v *verbsCarrier) loop(p *verbsPort, gid verbs.GID) error {
-	if p.flush == nil {
-		return nil
+// loop connects a port's flush queue pair with itself, while the lanes are
+// connected: looped tells how that ended.
+func (v *verbsCarrier) loop(p *verbsPort, gid verbs.GID) {
+	q := p.flush
+	if q == nil {
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), v.ctx.core.timeout)
-	defer cancel()
-	return p.flush.Connect(ctx, verbs.Path{GID: gid, Peer: p.flush.Local(gid)})
+	p.loops = make(chan error, 1)
+	go func() {
+		defer rescue(v.ctx.opts.Log, "connect", func(err error) { p.loops <- err })
+		ctx, cancel := context.WithTimeout(context.Background(), v.ctx.core.offerLimit())
+		defer cancel()
+		p.loops <- q.Connect(ctx, verbs.Path{GID: gid, Peer: q.Local(gid)})
+	}()
+}
+
+func (v *verbsCarrier) looped() error {
+	for i := range v.pairs {
+		p := v.portOn(v.pairs[i].local)
+		if p.loops == nil {
+			continue
+		}
+		err := <-p.loops
+		p.loops = nil
+		if err != nil {
+			return &pairError{&v.pairs[i], err}
+		}
+	}
+	return nil
 }
 
 // prove makes sure that every pair of ports carries packets both ways.

@@ -77,7 +77,10 @@ func (v *verbsCarrier) connect(ctx context.Context, theirs ends, sl, tc uint8) e
 		}
 		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
 	}
-	return v.connectLanes(ctx, 0, v.lanes[:v.first], theirs.lanes)
+	if err := v.connectLanes(ctx, 0, v.lanes[:v.first], theirs.lanes); err != nil {
+		return err
+	}
+	return v.looped()
 }
 
 // connectLanes connects lanes from the one numbered from on with the peer's ends.
