@@ -140,6 +140,13 @@ func (s *laneSide) learn(other *laneSide) {
 func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 	t.Helper()
 	tx, rx = laneEnds(t, p, c)
+	laneJoin(t, tx, rx)
+	return tx, rx
+}
+
+// laneJoin connects two ends.
+func laneJoin(t *testing.T, tx, rx *laneSide) {
+	t.Helper()
 	for i, s := range []*laneSide{tx, rx} {
 		other := []*laneSide{rx, tx}[i]
 		s.learn(other)
@@ -147,7 +154,7 @@ func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 			t.Fatal(err)
 		}
 	}
-	for i := range c.lanes {
+	for i := range tx.qps {
 		for j, s := range []*laneSide{tx, rx} {
 			q, peer := s.qps[i], []*laneSide{rx, tx}[j].qps[i]
 			l, r, _ := PairGIDs(q.Device().GIDs(), peer.Device().GIDs())
@@ -157,5 +164,4 @@ func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 		}
 	}
 	tx.handle, rx.handle = tx.comm.Open(), rx.comm.Open()
-	return tx, rx
 }

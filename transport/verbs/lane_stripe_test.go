@@ -1,0 +1,249 @@
+package verbs
+
+import (
+	"bytes"
+	"math/rand"
+	"sync"
+	"testing"
+
+	"weft/transport/fastpath"
+	"weft/transport/hostcalls"
+)
+
+// pass moves one message of size from tx to rx and compares it.
+func (tx *laneSide) pass(t *testing.T, rx *laneSide, size int) {
+	t.Helper()
+	r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, size, 0))
+	if rc != 0 || r == 0 {
+		t.Fatalf("irecv answers %#x, %d", r, rc)
+	}
+	s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, size, 0))
+	if rc == 0 {
+		_, rc = hostcalls.Finish(t, r, s)
+	}
+	if rc != 0 || !bytes.Equal(tx.mem[:size], rx.mem[:size]) {
+		t.Fatalf("%d bytes: code %d, %+v, equal: %v", size, rc, hostcalls.LastFault(), bytes.Equal(tx.mem[:size], rx.mem[:size]))
+	}
+	clear(rx.mem[:size])
+}
+
+// bytesOf is what every lane has carried of shared messages.
+func bytesOf(s *laneSide) (all []uint64) {
+	for _, l := range s.comm.LaneRates(nil) {
+		all = append(all, l.Bytes)
+	}
+	return all
+}
+
+// Messages are cut by the lanes' weights, at multiples of 128 bytes, and what
+// the lanes carried is told.
+func TestLaneWeights(t *testing.T) {
+	c := laneConfig{lanes: 4, width: 4, stripeMin: 4096, depth: 16}
+	tx, rx := laneConnected(t, laneProvider(t), c)
+	rand.New(rand.NewSource(1)).Read(tx.mem)
+	for _, weights := range [][]uint32{{1, 1, 1, 1}, {8, 4, 2, 2}, {1, fastpath.MaxWeight, 1, 1}, {3, 5, 7, 11}} {
+		if err := tx.comm.SetWeights(weights); err != nil {
+			t.Fatal(err)
+		}
+		sum := uint64(0)
+		for _, w := range weights {
+			sum += uint64(w)
+		}
+		for _, size := range []int{4097, 100_000, 1 << 20, 3<<20 + 77} {
+			before := bytesOf(tx)
+			tx.pass(t, rx, size)
+			odd, total := 0, uint64(0)
+			for i, now := range bytesOf(tx) {
+				got := now - before[i]
+				total += got
+				if got%128 != 0 {
+					odd++ // the last share
+				}
+				if want := uint64(size) * uint64(weights[i]) / sum; got+256+uint64(size>>14) < want || got > want+256+uint64(size>>14)+3*128 {
+					t.Errorf("weights %v, %d bytes: lane %d has %d, want about %d", weights, size, i, got, want)
+				}
+			}
+			if total != uint64(size) || odd > 1 {
+				t.Errorf("weights %v, %d bytes: %d are told, %d lanes are not at a multiple of 128", weights, size, total, odd)
+			}
+		}
+	}
+	tx.pass(t, rx, 4096)
+	before := bytesOf(tx)
+	tx.pass(t, rx, 4000)
+	for i, now := range bytesOf(tx) {
+		if now != before[i] {
+			t.Errorf("a message that one lane carries counts on lane %d", i)
+		}
+	}
+	for _, l := range tx.comm.LaneRates(nil) {
+		if l.Busy <= 0 {
+			t.Errorf("%+v", l)
+		}
+	}
+	for _, bad := range [][]uint32{{1, 1, 1}, {1, 1, 1, 0}, {1, 1, 1, fastpath.MaxWeight + 1}} {
+		if tx.comm.SetWeights(bad) == nil {
+			t.Errorf("weights %v are taken", bad)
+		}
+	}
+}
+
+// Weights that change all the time lose nothing and double nothing.
+func TestLaneWeightsChange(t *testing.T) {
+	tx, rx := laneConnected(t, laneProvider(t), laneConfig{lanes: 8, width: 8, stripeMin: 1000, depth: 3, most: 10_000})
+	rand.New(rand.NewSource(1)).Read(tx.mem)
+	stop := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		random := rand.New(rand.NewSource(2))
+		weights := make([]uint32, 8)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for i := range weights {
+				weights[i] = 1 + uint32(random.Intn(1<<random.Intn(16)))
+			}
+			if err := tx.comm.SetWeights(weights); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for i := range 1500 {
+		tx.pass(t, rx, 1001+i*97)
+	}
+	close(stop)
+	ended.Wait()
+}
+
+// A full send queue holds back its own share only.
+func TestLaneFullQueue(t *testing.T) {
+	p := laneProvider(t)
+	tx, rx := laneEnds(t, p, laneConfig{lanes: 2, width: 2, depth: 64, most: 1000})
+	tx.plan.Lanes[0].SendDepth = 1
+	laneJoin(t, tx, rx)
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 40_000, 0))
+	_, _, _ = hostcalls.Test(r) // its CTS is out
+	s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 40_000, 0))
+	if rc != 0 {
+		t.Fatal(rc, hostcalls.LastFault())
+	}
+	if l := tx.comm.LaneStates(nil); l[0].Posted != 1 || l[1].Posted < 20 {
+		t.Errorf("%+v", l)
+	}
+	if _, rc := hostcalls.Finish(t, r, s); rc != 0 {
+		t.Error(rc, hostcalls.LastFault())
+	}
+}
+
+// With adaptive routing what is above the threshold, and every group, ends in a
+// request of its own; so no completion is seen before its data, in whatever
+// order a queue pair's writes are placed.
+func TestLaneAdaptive(t *testing.T) {
+	c := laneConfig{lanes: 4, width: 2, stripeMin: 1 << 16, depth: 64, inline: 64, above: 8192, size: 4 << 20}
+	tx, rx := laneConnected(t, laneProvider(t), c)
+	rand.New(rand.NewSource(1)).Read(tx.mem)
+	posted := func() (n uint32) {
+		for _, l := range tx.comm.LaneStates(nil) {
+			n += l.Posted
+		}
+		return n
+	}
+	for _, x := range []struct {
+		size int
+		want uint32
+	}{{8192, 1}, {8193, 2}, {65536, 2}, {100_000, 4}} {
+		before := posted()
+		if tx.pass(t, rx, x.size); posted()-before != x.want {
+			t.Errorf("%d bytes: %d requests, want %d", x.size, posted()-before, x.want)
+		}
+	}
+	for _, d := range []string{"simA", "simB"} {
+		command(t, "reorder %s on", d)
+		defer command(t, "reorder %s off", d)
+	}
+	for round := range 60 {
+		n, size := 1+round%8, 5000+round*4001
+		var bufs []hostcalls.Buf
+		room := (4 << 20) / 8
+		for i := range n {
+			bufs = append(bufs, rx.buf(i*room, size, int32(i)))
+			clear(rx.mem[i*room : i*room+size])
+		}
+		r, rc := hostcalls.Irecv(rx.handle, bufs...)
+		if rc != 0 || r == 0 {
+			t.Fatal(r, rc)
+		}
+		all := []uintptr{r}
+		for i := range n {
+			s, rc := hostcalls.Send(t, tx.handle, tx.buf(i*room, size, int32(i)))
+			if rc != 0 {
+				t.Fatal(rc, hostcalls.LastFault())
+			}
+			all = append(all, s)
+		}
+		if _, rc := hostcalls.Finish(t, r); rc != 0 { // looked at before the sends' end is known
+			t.Fatal(rc, hostcalls.LastFault())
+		}
+		for i := range n {
+			if at := i * room; !bytes.Equal(tx.mem[at:at+size], rx.mem[at:at+size]) {
+				t.Fatalf("round %d: message %d of %d is complete before its %d bytes are there", round, i, n, size)
+			}
+		}
+		if _, rc := hostcalls.Finish(t, all[1:]...); rc != 0 {
+			t.Fatal(rc, hostcalls.LastFault())
+		}
+	}
+}
+
+// A flush finds a slot when receives have taken all that they may, and more
+// flushes than there are slots are refused, which is no end of the comm.
+func TestLaneFlushSlots(t *testing.T) {
+	tx, rx := laneConnected(t, laneProvider(t), laneConfig{lanes: 2, width: 1, depth: 64, flush: true, flushAlways: true})
+	var recvs []uintptr
+	for {
+		r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+		if rc != 0 {
+			t.Fatal(rc)
+		}
+		if r == 0 {
+			break
+		}
+		recvs = append(recvs, r)
+	}
+	if len(recvs) != 256 {
+		t.Fatalf("%d receives", len(recvs))
+	}
+	var flushes []uintptr
+	for {
+		f, rc := hostcalls.Iflush(rx.handle, rx.buf(0, 8, 0))
+		if rc != 0 {
+			if got := hostcalls.LastFault(); got.Kind != 6 || rx.comm.Snapshot().Code != 0 {
+				t.Errorf("code %d, %+v, comm's code %d", rc, got, rx.comm.Snapshot().Code)
+			}
+			break
+		}
+		if f == 0 || len(flushes) > 1000 {
+			t.Fatalf("flush %d: %#x", len(flushes), f)
+		}
+		flushes = append(flushes, f)
+	}
+	if len(flushes) != 256 {
+		t.Errorf("%d flushes", len(flushes))
+	}
+	if _, rc := hostcalls.Finish(t, flushes...); rc != 0 {
+		t.Fatal(rc, hostcalls.LastFault())
+	}
+	for _, r := range recvs {
+		s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 8, 0))
+		if rc == 0 {
+			_, rc = hostcalls.Finish(t, r, s)
+		}
+		if rc != 0 {
+			t.Fatal(rc, hostcalls.LastFault())
+		}
+	}
+}
