@@ -2,11 +2,13 @@ package transport
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
+	"weft/transport/wire"
 )
 
 // simPair is a comm over RDMA between two processes.
@@ -163,6 +165,46 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 			r.Close()
 		})
 	}
+}
+
+// Whatever a peer repeats, one goroutine waits for what it left behind.
+func TestSimPeerClosesOnce(t *testing.T) {
+	_, _, s, r := simPair(t, nil)
+	closed := wire.Closed{Header: r.member.header()}
+	for range 5 {
+		if err := r.member.session.serve(closed.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if n := strings.Count(string(stacks), "created by weft/transport.(*verbsCarrier).left"); n != 1 {
+		t.Errorf("%d goroutines", n)
+	}
+	s.Close()
+	r.Close()
+}
+
+// The control connection may tell that the peer has closed before the comm is
+// built here, from what came by another connection.
+func TestSimPeerClosesBeforeTheCommIsBuilt(t *testing.T) {
+	_, b, s, r := simPair(t, nil)
+	m := r.member
+	m.session.mu.Lock()
+	m.comm = nil
+	m.session.mu.Unlock()
+	closed := wire.Closed{Header: m.header()}
+	if err := m.session.serve(closed.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	r.attached(m)
+	in := recv(r, register(t, r, buffer(t, 4096), 4096))
+	in.step()
+	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
+		t.Errorf("code %d, %q", code, b.log.Lines())
+	}
+	s.Close()
+	r.Close()
 }
 
 func TestSimSessionEndFailsTheComm(t *testing.T) {

@@ -105,7 +105,10 @@ func (c *Comm) attached(m *member) {
 	if mine != nil {
 		c.tellFailed(mine)
 	}
-	if theirs != nil && !closed {
+	switch {
+	case closed:
+		c.carrier.left(c)
+	case theirs != nil:
 		c.lost(theirs)
 	}
 }

@@ -48,7 +48,13 @@ func (s *session) serve(b []byte) error {
 			return err
 		}
 		var c *Comm
-		s.withMember(m.Comm, func(mb *member) { mb.closed, c = true, mb.comm; mb.end() })
+		s.withMember(m.Comm, func(mb *member) {
+			if !mb.closed {
+				c = mb.comm
+			}
+			mb.closed = true
+			mb.end()
+		})
 		if c != nil {
 			c.carrier.left(c)
 		}
