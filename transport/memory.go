@@ -199,15 +199,15 @@ func (c *Comm) deregister(m *memory) error {
 	m.dev.ports.remove(m)
 	cut := rdma.Errorf(rdma.Misuse, "deregMr", "%d bytes at %#x were deregistered while a request used them", m.size, m.addr).
 		On(c.dev.Name).With(c.peer)
-	waitForFences()
 	users, err := fastpath.DeregisterMR(m.handle, c.code(cut))
 	for _, fp := range users {
 		if u, ok := comms.get(fp.Cookie()); ok {
 			u.note(cut)
 			u.carrier.fence()
-			u.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: cut.Err.Error()} })
+			u.tellFailed(cut)
 		}
 	}
+	waitForFences() // of those that had failed before
 	if err != nil { // a thread may still be inside the memory: leave the mapping
 		return rdma.Errorf(rdma.Internal, "deregMr", "%w", err).On(c.dev.Name)
 	}
