@@ -155,8 +155,8 @@ func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
 	return of(l, l.Close())
 }
 
-// SetNetAttr keeps what NCCL says about the work to come; nothing depends on
-// it yet, and nothing fails because of it.
+// SetNetAttr keeps what NCCL says about the work to come: connections made from
+// then on are tuned to it, and nothing fails because of it.
 func (p *process) SetNetAttr(a *abi.NetSetNetAttrArgs) error {
 	c, err := p.contexts.find("setNetAttr", a.Ctx)
 	if err != nil {
