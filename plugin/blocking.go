@@ -34,7 +34,7 @@ func (p *process) blockingTimedOut(kind, table int, waited time.Duration) error 
 	if err != nil || kind == waitCollFlush { // collNet has no contexts here
 		c = &netCtx{table: table, log: p.log}
 	}
-	waited = waited.Round(time.Millisecond)
+	waited = waited.Truncate(time.Second) // limits are whole seconds
 	switch kind {
 	case waitConnect:
 		return c.fail(rdma.Errorf(rdma.Network, "connect", "the peer did not answer within %v", waited).

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -330,22 +331,27 @@ func TestSimDMABufThatIsRefused(t *testing.T) {
 	_, _, s, r := simPair(t, nil)
 	mem := export(t, 1<<16, false)
 	defer unix.Close(mem.fd)
-	next := func() int { // the lowest free number: a leak moves it
-		fd, err := unix.Dup(mem.fd)
+	copies := func() (n int) {
+		file, err := os.Stat(fmt.Sprintf("/proc/self/fd/%d", mem.fd))
 		if err != nil {
 			t.Fatal(err)
 		}
-		unix.Close(fd)
-		return fd
+		all, _ := filepath.Glob("/proc/self/fd/*")
+		for _, fd := range all {
+			if other, err := os.Stat(fd); err == nil && os.SameFile(file, other) {
+				n++
+			}
+		}
+		return n
 	}
-	before := next()
+	before := copies()
 	command(t, "fail reg_dmabuf_mr 1 EINVAL 2")
 	if _, err := s.RegMrDmaBuf(addrOf(mem.data), 4096, 0, mem.fd, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Usage || !errors.Is(err, syscall.EINVAL) ||
 		!strings.Contains(err.Error(), "ibv_reg_dmabuf_mr on simA: 4096 bytes of cuda memory at ") {
 		t.Error(err)
 	}
-	if after := next(); after != before {
-		t.Errorf("descriptor %d is free next, before it was %d", after, before)
+	if after := copies(); after != before {
+		t.Errorf("%d descriptors of the buffer are open, before there were %d", after, before)
 	}
 	s.Close()
 	r.Close()

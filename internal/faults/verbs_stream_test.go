@@ -18,7 +18,7 @@ func TestFailsMidStream(t *testing.T) {
 		t.Run(strings.NewReplacer(" ", "_", "/", "_").Replace(fault), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-			env := []string{"WEFT_TIMEOUT=4", "NCCL_IB_QPS_PER_CONNECTION=2", "NCCL_IB_SPLIT_DATA_ON_QPS=1", "WEFT_STRIPE_MIN=4096"}
+			env := []string{"WEFT_TIMEOUT=4", "WEFT_LAZY=off", "NCCL_IB_QPS_PER_CONNECTION=2", "NCCL_IB_SPLIT_DATA_ON_QPS=1", "WEFT_STRIPE_MIN=4096"}
 			a, b := w.start("simA", 12, env...), w.start("simB", 12, env...)
 			there, back := join(a, b, 1<<20), join(b, a, 1<<20)
 			f := traffic{size: 10_000, count: 400, window: 8, limit: 2 * sweepLimit}
