@@ -89,7 +89,7 @@ func TestSimFused(t *testing.T) {
 		{"none of them", "=simA,simC", "=simE", []int{0, 1}, []int{0}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024", "WEFT_LAZY": "off"}
+			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024"}
 			a, b := startSim(t, c.here, env), startSim(t, c.there, env)
 			mine, theirs := a.fusedWith(t, c.mine...), b.fusedWith(t, c.theirs...)
 			for range simQPs / 4 {
@@ -102,6 +102,10 @@ func TestSimFused(t *testing.T) {
 					if len(v.lanes) != 2*len(v.pairs) || len(r.carrier.(*verbsCarrier).pairs) != len(v.pairs) {
 						t.Errorf("%d lanes over %d pairs", len(v.lanes), len(v.pairs))
 					}
+					if v.first != len(v.pairs) {
+						t.Errorf("%d lanes at first over %d pairs", v.first, len(v.pairs))
+					}
+					grown(t, s, r, len(v.lanes))
 				}
 				if strings.Join(got, " ") != c.pairs {
 					t.Fatalf("over %v, want %v: %q", got, c.pairs, a.log.Lines())
