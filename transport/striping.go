@@ -69,9 +69,9 @@ func (s *striping) turn(now []fastpath.LaneRate, speeds []float64) []uint32 {
 	speeds = parts(speeds[:len(now)])
 	known, promised, news := 0.0, 0.0, false
 	for i, is := range now {
-		busy := is.Busy - s.last[i].Busy
-		if busy >= stripeSeen {
-			rate := float64(is.Bytes-s.last[i].Bytes) / busy.Seconds()
+		busy, bytes := is.Busy-s.last[i].Busy, is.Bytes-s.last[i].Bytes
+		if busy >= stripeSeen && bytes > 0 {
+			rate := float64(bytes) / busy.Seconds()
 			if s.rates[i] == 0 {
 				s.rates[i] = rate
 			}

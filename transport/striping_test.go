@@ -97,3 +97,15 @@ func TestStripingSteps(t *testing.T) {
 		t.Errorf("%v: a further lane", w)
 	}
 }
+
+// The executor adds bytes before time, and is read in between: time without
+// bytes says nothing, and in particular not that all lanes are infinitely slow.
+func TestStripingHalfASample(t *testing.T) {
+	s, total, speeds := &striping{}, make([]fastpath.LaneRate, 2), []float64{1, 3}
+	s.turn(total, speeds)
+	total[0].Busy = 2 * stripeSeen
+	s.turn(total, speeds)
+	if s.shares[0] != 0.25 || s.shares[1] != 0.75 {
+		t.Errorf("shares %v", s.shares)
+	}
+}
