@@ -9,10 +9,9 @@ import (
 )
 
 // A machine without CPUs of its own does not learn who else ran on them. A loop of known length on every core, before and
-// after each measurement, tells: where it takes longer than it once did, the measurement is repeated, and marked in the end.
+// after each measurement, tells: where it takes longer than it once did, the measurement does not count if there are others.
 const (
 	spinSteps = 10_000_000
-	tries     = 2
 	tolerated = 1.15
 )
 
@@ -28,18 +27,11 @@ func newCalm() *calm {
 	return c
 }
 
-// run measures until nobody disturbed it, within limits, and tells whether the last one was disturbed.
+// run measures, and tells whether others took CPUs before or after.
 func (c *calm) run(measure func() error) (disturbed bool, err error) {
-	for range tries {
-		before := c.disturbed()
-		if err := measure(); err != nil {
-			return false, err
-		}
-		if after := c.disturbed(); !before && !after {
-			return false, nil
-		}
-	}
-	return true, nil
+	before := c.disturbed()
+	err = measure()
+	return c.disturbed() || before, err
 }
 
 // disturbed runs the loop on all cores at once.

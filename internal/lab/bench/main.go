@@ -16,8 +16,8 @@ import (
 type config struct {
 	dist    string
 	devices [2]string     // of the two ends: what sends, what receives
-	least   int           // rounds
-	time    time.Duration // of further rounds, for each of bandwidth and ping-pong
+	most    int           // rounds
+	time    time.Duration // after which no further round begins, for each of bandwidth and ping-pong
 	megs    int64         // moved in a round of bandwidth
 	qps     []int
 	calm    *calm
@@ -32,9 +32,9 @@ func main() {
 	flag.StringVar(&c.dist, "dist", "dist", "folder of the library and weft-host")
 	flag.StringVar(&c.devices[0], "from", first("LAB_RDMA_A"), "RDMA device that sends")
 	flag.StringVar(&c.devices[1], "to", first("LAB_RDMA_B"), "RDMA device that receives")
-	flag.IntVar(&c.least, "n", 5, "rounds at least; medians are shown")
-	flag.DurationVar(&c.time, "time", 2*time.Minute, "further rounds of bandwidth, and of ping-pong, until this is over")
-	flag.Int64Var(&c.megs, "mb", 16, "`MiB` moved in a round of bandwidth")
+	flag.IntVar(&c.most, "n", 11, "rounds; medians are shown")
+	flag.DurationVar(&c.time, "time", 4*time.Minute, "after which no further round of bandwidth, or of ping-pong, begins")
+	flag.Int64Var(&c.megs, "mb", 8, "`MiB` moved in a round of bandwidth")
 	flag.Parse()
 	if err := c.run(strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -104,7 +104,7 @@ type row struct {
 // measure goes through all rows again and again, and through each row from either end in turn, until the time is up.
 func (c *config) measure(rows []row) error {
 	began := time.Now()
-	for round := 0; round < c.least || time.Since(began) < c.time; round++ {
+	for round := 0; round == 0 || round < c.most && time.Since(began) < c.time; round++ {
 		for _, r := range rows {
 			for i := range r.tracks {
 				if round%2 == 1 {

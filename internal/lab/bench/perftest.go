@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -58,14 +58,25 @@ func (c *config) perftest(program string, args ...string) ([]string, error) {
 	return row, nil
 }
 
-// awaitListener waits for the server without taking its one connection.
+// awaitListener waits for the server without taking its one connection, or its port before it.
 func awaitListener(ctx context.Context) error {
+	const listens = ":%04X 00000000:0000 0A " // local port, peer, state
+	port, err := strconv.Atoi(meeting)
+	if err != nil {
+		return err
+	}
 	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-		l, err := net.Listen("tcp", ":"+meeting)
-		if err != nil {
-			return nil
+		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			text, err := os.ReadFile(table)
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(string(text)) {
+				if strings.Contains(strings.ReplaceAll(line, strings.Repeat("0", 32), "00000000"), fmt.Sprintf(listens, port)) {
+					return nil
+				}
+			}
 		}
-		l.Close()
 	}
 	return ctx.Err()
 }
