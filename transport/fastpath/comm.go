@@ -85,6 +85,9 @@ func (c *Comm) RefuseGroup(seq uint64, code int32) error {
 		return err
 	}
 	defer c.Release()
+	if atomic.LoadUint32(&c.view.gen) != c.gen || atomic.LoadUint32(&c.view.state) != wfCommOpen {
+		return fmt.Errorf("fastpath: refuse group %d of %v: it is not open", seq, c)
+	}
 	C.wf_comm_refuse(c.c, C.uint64_t(seq), C.int32_t(code))
 	return nil
 }

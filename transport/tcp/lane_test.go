@@ -209,6 +209,36 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// A refusal that comes late must not end a receive of the comm that has the
+// slab by then.
+func TestRefusalOfAFormerComm(t *testing.T) {
+	var former [2]*fastpath.Comm
+	for i := range former {
+		c, err := fastpath.New(fastpath.Options{Kind: fastpath.Recv, Device: 120})
+		if err != nil {
+			t.Fatal(err)
+		}
+		former[i] = c
+	}
+	for _, c := range former {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.Free()
+	}
+	tx, rx := connected(t, 1, 120) // in the slabs just freed
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
+	hostcalls.Test(r) // its CTS is out
+	for _, c := range former {
+		if err := c.RefuseGroup(1, 55); err == nil {
+			t.Error("a former comm refused a group")
+		}
+	}
+	if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, 8, 0)), r); rc != 0 {
+		t.Errorf("the receive of the slab's next comm ended with %d", rc)
+	}
+}
+
 func TestDeregisterInFlight(t *testing.T) {
 	tx, rx := connected(t, 1, 104)
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
