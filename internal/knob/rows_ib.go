@@ -1,8 +1,5 @@
 package knob
 
-// notYet is for rows whose meaning is being built.
-const notYet = "it is not built yet"
-
 // ibRows are net_ib's names.
 var ibRows = map[ID]Spec{
 	IBDisable: {Name: "NCCL_IB_DISABLE", Type: Switch, Default: 0,
@@ -38,7 +35,7 @@ var ibRows = map[ID]Spec{
 		Inert:   "it is always on: a connection runs over the ports that share a subnet with the peer's",
 		Doc:     "Accepted.",
 		Theirs:  "0. 1: the handle carries up to 2 GIDs of the listening device, and both sides change to a fused device all of whose ports match.",
-		Differs: "Every port of both hosts counts; nothing has to be fused. What remains of it (several hops) comes with the mesh."},
+		Differs: "Every port of both hosts counts; nothing has to be fused."},
 	IBSubnetPrefixLen: {Name: "NCCL_IB_SUBNET_PREFIX_LEN", Type: Number, Default: 24, Min: 1, Max: 32,
 		Doc:     "Length of the subnet of an IPv4 GID whose network device is not visible here. Where it is visible, its own netmask counts. IPv6: always 64.",
 		Theirs:  "24, for all IPv4 GIDs; out of range is an error.",

@@ -1,13 +1,11 @@
 package knob
 
-const (
-	withMesh = "connections do not move to another port yet; that comes with the mesh"
-	comes    = "Accepted; comes with the mesh."
-)
+// stays is why these rows change nothing.
+const stays = "a connection whose port fails ends, it does not move to another"
 
-// later is a row whose meaning comes with the mesh.
+// later is a row that means nothing while connections stay where they are.
 func later(name string, def, least, most int64, theirs string) Spec {
-	return Spec{Name: name, Type: Number, Default: def, Min: least, Max: most, Inert: withMesh, Doc: comes, Theirs: theirs}
+	return Spec{Name: name, Type: Number, Default: def, Min: least, Max: most, Inert: stays, Doc: "Accepted.", Theirs: theirs}
 }
 
 const ms = 1<<31 - 1 // the largest number of milliseconds
