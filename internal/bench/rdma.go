@@ -109,7 +109,7 @@ func (r *rig) messageRate() (func() (float64, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	const count = 30_000
+	const count = 100_000
 	return func() (float64, error) {
 		common := host.Args{"size", 8, "span", 4096, "count", count, "limit", limit / 2}
 		_, rb, err := r.both("bw", append(host.Args{"role", "send", "comm", send, "mh", mhA, "buf", bufA}, common...),
