@@ -20,6 +20,17 @@ func TestTwoMachines(t *testing.T) {
 			transfer(t, l, c, []string{"NCCL_IB_QPS_PER_CONNECTION=4"})
 		})
 	}
+	t.Run("a peer stopped for longer than a silence may last", func(t *testing.T) { // its card still answers: nothing has failed
+		noLeak(t, l.Nodes...)
+		c := l.Cables[0]
+		ends := underWay(t, l, c, c, "200")
+		must(t, l.Nodes[1], time.Minute, "sh", "-c", "kill -STOP "+hosts+"; sleep 12; kill -CONT "+hosts)
+		for i, end := range ends {
+			o := <-end
+			right(t, i, o)
+			overRDMA(t, o, 2, c.Ends[i].RDMA)
+		}
+	})
 	c, other := l.Cables[0], l.Cables[1]
 	near, far := c.Ends[0], c.Ends[1]
 	from, to := l.Nodes[near.Node], l.Nodes[far.Node]
@@ -43,13 +54,7 @@ func TestTwoMachines(t *testing.T) {
 	} {
 		t.Run(f.name+" under way", func(t *testing.T) {
 			noLeak(t, l.Nodes...)
-			before := sent(t, from, near.RDMA)
-			ends := pairBy(t, l, c, f.tcp, nil, "--sizes", "256K", "--iters", "1000000")
-			for until := time.Now().Add(time.Minute); sent(t, from, near.RDMA) < before+500; time.Sleep(100 * time.Millisecond) {
-				if time.Now().After(until) {
-					t.Fatal("the ranks send nothing by RDMA")
-				}
-			}
+			ends := underWay(t, l, c, f.tcp, "1000000")
 			f.cut(t)
 			began := time.Now()
 			for i, end := range ends {
@@ -79,8 +84,26 @@ func TestTwoMachines(t *testing.T) {
 	}
 }
 
-// killWeft kills the runner and its host at once, so that only the kernel can tell the other end.
-const killWeft = `kill -9 $(cat /proc/[0-9]*/stat | awk '$2 == "(weft)" || $2 == "(weft-host)" {print $1}')`
+// underWay starts weft run on both ends of a cable and returns when data is on its way.
+func underWay(t *testing.T, l *lab.Lab, c, tcp lab.Cable, iters string) [2]<-chan *outcome {
+	t.Helper()
+	n, device := l.Nodes[c.Ends[0].Node], c.Ends[0].RDMA
+	before := sent(t, n, device)
+	ends := pairBy(t, l, c, tcp, nil, "--sizes", "256K", "--iters", iters)
+	for until := time.Now().Add(time.Minute); sent(t, n, device) < before+500; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the ranks send nothing by RDMA")
+		}
+	}
+	return ends
+}
+
+// hosts are the processes of a machine that have loaded the library. killWeft kills them with their runners at once, so that
+// only the kernel can tell the other end.
+const (
+	hosts    = `$(cat /proc/[0-9]*/stat | awk '$2 == "(weft-host)" {print $1}')`
+	killWeft = `kill -9 $(cat /proc/[0-9]*/stat | awk '$2 == "(weft)" || $2 == "(weft-host)" {print $1}')`
+)
 
 // causeOf is the first failure of a connection that the library reported; that a port went down is none by itself.
 func causeOf(o *outcome) string {
