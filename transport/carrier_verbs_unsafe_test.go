@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
@@ -205,6 +206,29 @@ func TestSimPeerClosesBeforeTheCommIsBuilt(t *testing.T) {
 	in.step()
 	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
 		t.Errorf("code %d, %q", code, b.log.Lines())
+	}
+	s.Close()
+	r.Close()
+}
+
+// The connecting side may have its comm already when the listening side gives it
+// up, and over RDMA nothing but a message tells it.
+func TestSimGivingUpIsTold(t *testing.T) {
+	_, b, s, r := simPair(t, nil)
+	l, _ := b.listen(t, wire.HandleMax)
+	defer l.Close()
+	const id = 1 << 40
+	s.member.session.join(id)
+	in := &inbound{core: b.Core, listener: l, member: r.member.session.join(id), deadline: time.AfterFunc(time.Hour, func() {})}
+	in.abort(nil)
+	failed := func() (why error) {
+		s.member.session.withMember(id, func(m *member) { why = m.failed })
+		return why
+	}
+	for end := time.Now().Add(10 * time.Second); failed() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody told")
+		}
 	}
 	s.Close()
 	r.Close()

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -166,7 +167,12 @@ func (in *inbound) giveUp(last arrival, why error) {
 			c.Close()
 		}
 	}
-	if m != nil {
+	if m != nil { // the peer may have its comm, and over RDMA nothing else tells it
+		reason := "the listen ended, or the handshake broke off"
+		if err := cmp.Or(last.err, why); err != nil {
+			reason = err.Error()
+		}
+		m.session.tellLater(&wire.Failed{Header: m.header(), Reason: reason})
 		m.session.leave(m)
 	}
 	if why != nil {
