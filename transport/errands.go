@@ -14,7 +14,8 @@ type errands struct {
 	jobs  []func() // not begun
 }
 
-func (b *errands) add(log rdma.Logger, job func()) {
+// add answers how many wait, with this one.
+func (b *errands) add(log rdma.Logger, job func()) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.jobs = append(b.jobs, job)
@@ -22,6 +23,7 @@ func (b *errands) add(log rdma.Logger, job func()) {
 		b.works = true
 		go b.work(log)
 	}
+	return len(b.jobs)
 }
 
 func (b *errands) work(log rdma.Logger) {

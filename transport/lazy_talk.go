@@ -11,6 +11,10 @@ import (
 	"weft/transport/wire"
 )
 
+// furtherWaiting bounds the offers that wait here: a peer sends the next when it
+// has the answer, or has given up waiting for one.
+const furtherWaiting = 256
+
 // serveFurther acts on a message about further lanes. It waits for nothing.
 func (s *session) serveFurther(b []byte) error {
 	k := wire.KindOf(b)
@@ -22,7 +26,9 @@ func (s *session) serveFurther(b []byte) error {
 		if err != nil {
 			return err
 		}
-		s.growth.followed.add(s.core.cfg.Log, func() { s.acceptFurther(&m) })
+		if n := s.growth.followed.add(s.core.cfg.Log, func() { s.acceptFurther(&m) }); n > furtherWaiting {
+			return fmt.Errorf("%d offers of further lanes at once: %w", n, wire.ErrMalformed)
+		}
 		return nil
 	}
 	m, err := wire.ParseFurtherAnswer(b)

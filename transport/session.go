@@ -164,21 +164,16 @@ func (s *session) tell(m frame) {
 	}
 }
 
-// tellLater sends m without waiting for the socket: for the host's threads. A
-// process that exits meanwhile waits for it a moment, so that its peer hears why.
+// tellLater sends m without waiting for the socket: for the host's threads.
 func (s *session) tellLater(m frame) {
-	if !s.enqueue(m) {
-		return
+	if s.enqueue(m) {
+		go s.flush()
 	}
-	s.core.reaper.lingers(1)
-	go func() {
-		defer rescue(s.core.cfg.Log, "control connection", nobody)
-		defer s.core.reaper.lingers(-1)
-		s.flush()
-	}()
 }
 
-// enqueue appends m, numbered, and reports whether the caller is the one to flush.
+// enqueue appends m, numbered, and reports whether the caller is the one to
+// flush. A process that exits before that is done waits for it a moment, so
+// that its peer hears why.
 func (s *session) enqueue(m frame) bool {
 	s.out.Lock()
 	defer s.out.Unlock()
@@ -194,6 +189,7 @@ func (s *session) enqueue(m frame) bool {
 		return false
 	}
 	s.out.writing = true
+	s.core.reaper.lingers(1)
 	return true
 }
 
@@ -205,6 +201,7 @@ func (s *session) flooded(bytes int) {
 }
 
 func (s *session) flush() {
+	defer s.core.reaper.lingers(-1)
 	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
 		s.end(rdma.Errorf(rdma.Internal, "control connection", "%w", err).With(s.name))
 	})

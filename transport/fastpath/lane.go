@@ -139,8 +139,12 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 	for i, k := range p.PeerKeys {
 		plan.peer_key[i] = C.uint32_t(k)
 	}
-	if rc := C.wf_verbs_attach(c.c, &plan, C.uint32_t(len(p.Lanes))); rc != 0 {
-		return fmt.Errorf("fastpath: attach %d lanes to %v: ibv_post_recv: %w", len(p.Lanes), c, syscall.Errno(rc))
+	switch rc := syscall.Errno(C.wf_verbs_attach(c.c, &plan, C.uint32_t(len(p.Lanes)))); rc {
+	case 0:
+	case syscall.ECANCELED:
+		return bad("it is not open any more")
+	default:
+		return fmt.Errorf("fastpath: attach %d lanes to %v: ibv_post_recv: %w", len(p.Lanes), c, rc)
 	}
 	for i := first; i < len(p.Lanes); i++ {
 		atomic.StoreUint32(&c.view.gauge[i].weight, max(p.Lanes[i].Weight, 1))

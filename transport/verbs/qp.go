@@ -153,16 +153,6 @@ func (q *QP) toInit() error {
 	return nil
 }
 
-// Reset brings the queue pair back to INIT, with a new packet number: what it
-// had posted is gone. Both ends do it before they connect again.
-func (q *QP) Reset() error {
-	attr := qpAttr{mask: maskState, state: StateReset}
-	if errno := q.modify(&attr); errno != 0 {
-		return q.stepFailed(&attr, errno, "")
-	}
-	return q.toInit()
-}
-
 // Fence stops the queue pair: nothing that was posted on it takes effect any
 // more once its completions, all of them flushed, are polled.
 func (q *QP) Fence() error {

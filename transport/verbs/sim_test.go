@@ -115,7 +115,7 @@ func TestSimConnection(t *testing.T) {
 		if a.State() != StateRTS || b.State() != StateRTS || errno != 0 || attr.port != 1 || a.Inline < 0 || a.Inline > 512 {
 			t.Errorf("%v %v %v %+v inline %d", a.State(), b.State(), errno, attr, a.Inline)
 		}
-		if err := errors.Join(a.Fence(), a.Reset()); err != nil || a.State() != StateInit {
+		if err := a.Fence(); err != nil || a.State() != StateErr {
 			t.Error(err, a.State())
 		}
 		if e := (Completion{Status: 12, QPN: b.Number, QP: b}).Explain(); !strings.Contains(e.Error(), "in state RTS, port 1 active") {
