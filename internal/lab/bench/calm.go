@@ -12,7 +12,7 @@ import (
 // after each measurement, tells: where it takes longer than it once did, the measurement does not count if there are others.
 const (
 	spinSteps = 10_000_000
-	tolerated = 1.15
+	tolerated = 1.3
 )
 
 type calm struct {

@@ -19,6 +19,7 @@ type config struct {
 	most    int           // rounds
 	time    time.Duration // after which no further round begins, for each of bandwidth and ping-pong
 	megs    int64         // moved in a round of bandwidth
+	window  int           // weft's messages under way in bandwidth
 	qps     []int
 	calm    *calm
 }
@@ -35,6 +36,7 @@ func main() {
 	flag.IntVar(&c.most, "n", 11, "rounds; medians are shown")
 	flag.DurationVar(&c.time, "time", 4*time.Minute, "after which no further round of bandwidth, or of ping-pong, begins")
 	flag.Int64Var(&c.megs, "mb", 8, "`MiB` moved in a round of bandwidth")
+	flag.IntVar(&c.window, "window", 8, "weft's messages under way: NCCL has 8, perftest 128")
 	flag.Parse()
 	if err := c.run(strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -138,7 +140,7 @@ func (c *config) bandwidth(rigs map[int]*rig) error {
 			rows = append(rows, row{fmt.Sprintf("%d KiB, %d QPs", size>>10, q), []*track{
 				{name: "ib_write_bw", run: func() (float64, error) { return c.perftestBW("ib_write_bw", size, count, q) }},
 				{name: "ib_send_bw", run: func() (float64, error) { return c.perftestBW("ib_send_bw", size, count, q) }},
-				{name: "weft", run: func() (float64, error) { return rigs[q].bandwidth(size, count) }},
+				{name: "weft", run: func() (float64, error) { return rigs[q].bandwidth(size, count, c.window) }},
 			}})
 		}
 	}

@@ -162,9 +162,9 @@ func (r *rig) both(loop string, a, b host.Args) (*host.Reply, *host.Reply, error
 	return ra, rb, errors.Join(errA, errB)
 }
 
-// bandwidth is in MB/s, as the receiver sees it: NCCL's 8 messages under way, all from and to one place, as perftest's are.
-func (r *rig) bandwidth(size, count int64) (float64, error) {
-	common := host.Args{"size", size, "span", size, "count", count, "window", 8, "limit", limit}
+// bandwidth is in MB/s, as the receiver sees it; all messages go from and to one place, as perftest's do.
+func (r *rig) bandwidth(size, count int64, window int) (float64, error) {
+	common := host.Args{"size", size, "span", size, "count", count, "window", window, "limit", limit}
 	_, rb, err := r.both("bw", append(host.Args{"role", "send", "comm", r.send[0], "mh", r.smh[0], "buf", r.buf[0]}, common...),
 		append(host.Args{"role", "recv", "comm", r.recv[1], "mh", r.rmh[1], "buf", r.buf[1]}, common...))
 	return float64(size*count) / rb.Float("us"), err
