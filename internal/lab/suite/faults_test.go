@@ -17,7 +17,7 @@ func TestTwoMachines(t *testing.T) {
 	for _, c := range l.Cables {
 		t.Run("four queue pairs on "+c.Ends[0].RDMA, func(t *testing.T) {
 			noLeak(t, l.Nodes...)
-			transfer(t, l, c, []string{"NCCL_IB_QPS_PER_CONNECTION=4"})
+			transfer(t, l, c, []string{"NCCL_IB_QPS_PER_CONNECTION=4", "WEFT_LAZY=off"})
 		})
 	}
 	t.Run("a peer stopped for longer than a silence may last", func(t *testing.T) { // its card still answers: nothing has failed

@@ -46,18 +46,19 @@ func TestOneMachine(t *testing.T) {
 	for _, c := range []struct {
 		device string
 		abi    string
+		rules  string
 		env    []string
 	}{
-		{l.Cables[0].Ends[0].RDMA, "12", nil},
-		{l.Cables[1].Ends[1].RDMA, "8", []string{"NCCL_IB_QPS_PER_CONNECTION=4", "WEFT_FLUSH=always"}},
+		{l.Cables[0].Ends[0].RDMA, "12", rules, nil},
+		{l.Cables[1].Ends[1].RDMA, "8", "conn.once,size.odd,size.large,group.,flush.", []string{"NCCL_IB_QPS_PER_CONNECTION=4", "WEFT_LAZY=off", "WEFT_FLUSH=always"}},
 	} {
 		t.Run("weft conform over "+c.device, func(t *testing.T) {
 			noLeak(t, n)
 			before := sent(t, n, c.device)
 			o := <-start(t, n, 4*time.Minute, append(c.env, "NCCL_IB_HCA=="+c.device),
-				dist(t, "weft"), "conform", "-v", "--abi", c.abi, "--patience", "60s", "--rule", rules, dist(t, "libnccl-net-weft.so"))
+				dist(t, "weft"), "conform", "-v", "--abi", c.abi, "--patience", "60s", "--rule", c.rules, dist(t, "libnccl-net-weft.so"))
 			right(t, 0, o)
-			overRDMA(t, o, 20, c.device)
+			overRDMA(t, o, 16, c.device)
 			carried(t, n, c.device, before, 16<<20)
 		})
 	}
