@@ -1,6 +1,6 @@
 # What .ci/run checks beside make test.
 
-CI = ci-format ci-regen ci-library ci-arm64 ci-lint test-asan test-race test-simverbs ci-lab
+CI = ci-format ci-regen ci-library ci-arm64 ci-lint test-asan test-race test-simverbs test-verbs-header ci-lab
 
 ci: $(CI)
 
