@@ -47,7 +47,9 @@ func TestStress(t *testing.T) {
 				if err != nil || len(out) > 0 {
 					t.Fatalf("compile: %v\n%s", err, out)
 				}
-				if out, err := exec.CommandContext(ctx, program, "1", "2").CombinedOutput(); err != nil {
+				run := exec.CommandContext(ctx, program, "1", "2")
+				run.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(program))
+				if out, err := run.CombinedOutput(); err != nil {
 					t.Fatalf("run: %v\n%s", err, out)
 				}
 			})
