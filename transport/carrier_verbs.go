@@ -70,7 +70,7 @@ type verbsPort struct {
 func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, later int) (*verbsCarrier, error) {
 	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, first: len(at) - later, cookie: comms.reserve()}
 	v.more.answers = make(chan *wire.FurtherAnswer, 1)
-	v.tuning = v.tune()
+	v.tuning, v.always = v.tune(), x.core.flushing() == "always"
 	if err := v.make(); err != nil {
 		v.discard()
 		return nil, err
@@ -206,15 +206,19 @@ func (v *verbsCarrier) queues(p *verbsPort) error {
 	}
 }
 
+// flushing is what WEFT_FLUSH says, else NCCL's own variable.
+func (c *Core) flushing() string {
+	mode := c.cfg.Knobs.Text(knob.Flush)
+	if mode == "" && c.cfg.Knobs.Int(knob.GDRFlushDisable) != 0 {
+		return "never"
+	}
+	return mode
+}
+
 // flushes reports whether a receive through a port may have to be flushed to be seen.
 func (v *verbsCarrier) flushes(dev *verbs.Device) bool {
-	mode := v.ctx.core.cfg.Knobs.Text(knob.Flush)
-	if mode == "" && v.ctx.core.cfg.Knobs.Int(knob.GDRFlushDisable) != 0 {
-		mode = "never"
-	}
-	v.always = mode == "always"
 	kinds, _ := dev.GPUMemory()
-	return v.kind == fastpath.Recv && mode != "never" && (v.always || kinds != 0)
+	return v.kind == fastpath.Recv && v.ctx.core.flushing() != "never" && (v.always || kinds != 0)
 }
 
 // loop connects a port's flush queue pair with itself, while the lanes are
