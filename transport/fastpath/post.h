@@ -1,4 +1,4 @@
-/* post.h: how the lanes of queue pairs number and post work requests, and say what failed. */
+/* post.h: what verbs.c and flush.c share: how work requests are numbered and posted, and what is said of those that fail. */
 #ifndef WEFT_POST_H
 #define WEFT_POST_H
 
@@ -12,6 +12,9 @@
 _Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
 _Static_assert(WF_BATCH >= WF_GROUP, "a batch");
 
+WF_HIDDEN int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v);
+WF_HIDDEN int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, void** request);
+
 static inline struct wf_verbs* wf_verbs_of(struct wf_comm* c) { return (struct wf_verbs*)(void*)c->area; }
 static inline struct ibv_qp* wf_ibv(uint64_t qp) { return (struct ibv_qp*)(uintptr_t)qp; }
 
@@ -19,10 +22,6 @@ static WF_COLD int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where
 	wf_raise(kind, where, err, seq, want, got);
 	wf_self->fault.lane = lane;
 	return -1;
-}
-
-static WF_COLD int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
-	return wf_lane_fault(WF_FAULT_PROTOCOL, lane, where, 0, seq, want, got);
 }
 
 static WF_COLD int wf_post_failed(uint32_t lane, const char* where, int err) { return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0); }

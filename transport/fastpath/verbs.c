@@ -150,53 +150,13 @@ static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
 	return 0;
 }
 
-/* Posts the flushes in tx: a read behind the data, on every device that has a queue pair for it. */
-static int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
-	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
-		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
-		struct wf_req* r = &c->req[slot];
-		for (uint32_t d; (d = wf_get(r->cursor)) < wf_get(v->devices); wf_put(r->cursor, d + 1)) {
-			if (!wf_get(v->flush[d])) continue;
-			struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
-			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
-			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
-			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(v->lkey[d])};
-			struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30, .sg_list = &sge, .num_sge = 1,
-				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED, .wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
-			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
-			int rc = qp->context->ops.post_send(qp, &wr, &bad);
-			if (rc) return wf_post_failed(WF_LANES + d, "ibv_post_send of a flush", rc);
-			wf_put(v->reads[d], wf_get(v->reads[d]) + 1), wf_put(v->open[d], wf_get(v->open[d]) + 1);
-		}
-		wf_put(c->tx_head, wf_get(c->tx_head) + 1), wf_put(c->unsent, wf_get(c->unsent) - 1);
-	}
-	return 0;
-}
-
-static int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, void** request) {
-	struct wf_verbs* v = wf_verbs_of(c);
-	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
-	uint32_t slot, tail = wf_get(c->tx_tail);
-	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
-	struct wf_req* r = tail - wf_get(c->tx_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
-	if (!r) return wf_raise(WF_FAULT_ARGUMENT, "flushes that are not tested", 0, 0, WF_SLOTS - WF_REQUESTS, wf_get(c->outstanding));
-	if (wf_buffer(c, &r->e[0], data, size, 0, mhandle) < 0) {
-		wf_give(c, slot);
-		return -1;
-	}
-	wf_put(r->e[0].size, (uint32_t)size);
-	wf_put(r->n, 1u), wf_put(r->left, 0u), wf_put(r->seq, (uint64_t)0);
-	wf_put(r->frames, wf_get(v->flushes));
-	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
-	wf_put(c->tx[tail % WF_REQUESTS], slot);
-	wf_put(c->tx_tail, tail + 1), wf_put(c->unsent, wf_get(c->unsent) + 1);
-	*request = wf_request(c, r, slot);
-	return wf_verbs_reads(c, v);
-}
-
 static int wf_verbs_send(struct wf_comm* c, struct wf_lane* l) {
 	(void)l;
 	return wf_get(c->kind) == WF_KIND_SEND ? wf_verbs_data(c, wf_verbs_of(c)) : wf_verbs_reads(c, wf_verbs_of(c));
+}
+
+static WF_COLD int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
+	return wf_lane_fault(WF_FAULT_PROTOCOL, lane, where, 0, seq, want, got);
 }
 
 /* An immediate came: one share of a group. Shares that came before are ignored. */
