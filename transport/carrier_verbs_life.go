@@ -193,7 +193,7 @@ func (v *verbsCarrier) left(c *Comm) {
 			}
 			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
 				gone := rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection").On(v.dev.Name).With(v.peer)
-				c.note(gone)
+				c.note(gone, false)
 				v.fp.Fail(c.code(gone))
 				return
 			}

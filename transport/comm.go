@@ -103,7 +103,7 @@ func (c *Comm) attached(m *member) {
 	theirs, closed := m.failed, m.closed
 	s.mu.Unlock()
 	if mine != nil {
-		c.tellFailed(mine)
+		m.tellFailed(mine)
 	}
 	switch {
 	case closed:
@@ -114,21 +114,19 @@ func (c *Comm) attached(m *member) {
 }
 
 // fail ends the comm on both sides.
-func (c *Comm) fail(err error) {
-	if c.lost(err) {
-		c.tellFailed(err)
-	}
-}
+func (c *Comm) fail(err error) { c.ends(err, true) }
 
-// lost ends the comm for the host: every later isend, irecv and test answers
-// the code of the first cause. It is for causes that came from the peer, or when
-// nothing reaches it any more. It reports whether this was the first.
-func (c *Comm) lost(err error) bool {
+// lost ends the comm here: for causes that came from the peer, or when nothing
+// reaches it any more. It reports whether this was the first.
+func (c *Comm) lost(err error) bool { return c.ends(err, false) }
+
+// ends ends the comm for the host: every later isend, irecv and test answers
+// the code of the first cause.
+func (c *Comm) ends(err error, tell bool) bool {
 	c.mu.Lock()
 	first := c.failed == nil && !c.closed
 	if first {
-		c.failed = err
-		rdma.Say(c.ctx.opts.Log, err) // before a call can answer it: the host may end the process at once
+		c.because(err, tell)
 	}
 	c.mu.Unlock()
 	if first {
@@ -136,6 +134,16 @@ func (c *Comm) lost(err error) bool {
 		c.fp.Fail(c.code(err))
 	}
 	return first
+}
+
+// because records the first cause, says it and has the peer told: all before a
+// call can answer its code, for the host may end the process at once. c.mu is held.
+func (c *Comm) because(err error, tell bool) {
+	c.failed = err
+	rdma.Say(c.ctx.opts.Log, err)
+	if tell {
+		c.member.tellFailed(err)
+	}
 }
 
 func (c *Comm) code(err error) int32 {
@@ -152,9 +160,12 @@ func (c *Comm) tell(m func(h wire.Header) frame) {
 	}
 }
 
-// tellFailed has the peer end its side of c too, with our cause.
-func (c *Comm) tellFailed(why error) {
-	c.tell(func(h wire.Header) frame { return &wire.Failed{Header: h, Reason: reasonOf(why)} })
+// tellFailed has the peer end its side too, with our cause. A comm that is not
+// attached yet, m nil, tells it then.
+func (m *member) tellFailed(why error) {
+	if m != nil {
+		m.session.tellLater(&wire.Failed{Header: m.header(), Reason: reasonOf(why)})
+	}
 }
 
 // reasonOf is an error as the peer is told of it: what happened, and on which device.
@@ -221,6 +232,13 @@ func (c *Comm) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed || c.failed != nil
+}
+
+// failure is what ended c first, nil while nothing has.
+func (c *Comm) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
 }
 
 // String is the comm in log lines.

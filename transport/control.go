@@ -112,7 +112,11 @@ func (s *session) onFailed(f *wire.Failed) {
 	err := rdma.Errorf(rdma.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name).
 		Try("look at the peer's log")
 	var c *Comm
-	s.withMember(f.Comm, func(m *member) { m.failed, c = err, m.comm })
+	s.withMember(f.Comm, func(m *member) {
+		if m.failed == nil {
+			m.failed, c = err, m.comm
+		}
+	})
 	if c == nil {
 		return
 	}
@@ -120,7 +124,9 @@ func (s *session) onFailed(f *wire.Failed) {
 		go c.orphaned(err)
 		return
 	}
-	c.lost(err)
+	if !c.lost(err) && rdma.CauseOf(c.failure()) == rdma.Peer {
+		rdma.Say(c.ctx.opts.Log, err) // its streams' end, which says less, was read first
+	}
 }
 
 func (s *session) withMember(id uint64, do func(*member)) {
@@ -171,8 +177,11 @@ func (s *session) end(why *rdma.Error) {
 	}
 	var left []*Comm
 	for _, m := range s.members {
-		m.failed = why
 		m.end()
+		if m.failed != nil { // the peer told its cause before it left
+			continue
+		}
+		m.failed = why
 		if m.comm != nil && !m.closed {
 			left = append(left, m.comm)
 		}

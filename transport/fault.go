@@ -43,21 +43,15 @@ func (c *Comm) fault(f *fault) int32 {
 		err = v.explain(f, err)
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.failed != nil {
-		first := c.failed
-		c.mu.Unlock()
-		return c.code(first)
+		return c.code(c.failed)
 	}
 	if c.suspect != nil && err.Cause == rdma.Peer {
 		err.Remedy = "its control connection had ended as well: " + c.suspect.Err.Error() + "; " + c.suspect.Remedy
 	}
-	c.failed = err
-	c.mu.Unlock()
-	rdma.Say(c.ctx.opts.Log, err)
+	c.because(err, f.kind != faultPeerClosed)
 	c.carrier.fenceLater()
-	if f.kind != faultPeerClosed {
-		c.tellFailed(err)
-	}
 	return c.code(err)
 }
 

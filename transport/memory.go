@@ -202,9 +202,8 @@ func (c *Comm) deregister(m *memory) error {
 	users, err := fastpath.DeregisterMR(m.handle, c.code(cut))
 	for _, fp := range users {
 		if u, ok := comms.get(fp.Cookie()); ok {
-			u.note(cut)
+			u.note(cut, true)
 			u.carrier.fence()
-			u.tellFailed(cut)
 		}
 	}
 	waitForFences() // of those that had failed before
@@ -230,12 +229,15 @@ func (c *Comm) sweep() {
 	}
 }
 
-// note records why the executor ended c; the host hears the code from it.
-func (c *Comm) note(err error) {
+// note records why the executor ends c, which hands the host the code.
+func (c *Comm) note(err error, tell bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.failed == nil {
 		c.failed = err
 	}
-	c.mu.Unlock()
 	c.ctx.opts.Log.Info(rdma.Net, "%v", err)
+	if tell {
+		c.member.tellFailed(err)
+	}
 }

@@ -1,0 +1,89 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/hostcalls"
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// spied is a carrier that looks when its comm is fenced: just before the host can see the code.
+type spied struct {
+	carrier
+	look func()
+}
+
+func (s spied) fence() { s.look(); s.carrier.fence() }
+
+// said counts the messages that a session has sent, or is about to.
+func said(s *session) uint64 {
+	s.out.Lock()
+	defer s.out.Unlock()
+	return s.out.message
+}
+
+// The host may end its process at the first code it gets: by then the peer's message is counted among what exit waits for.
+func TestPeerIsToldBeforeTheHost(t *testing.T) {
+	a, b := start(t, nil), start(t, nil)
+	s, r := pair(t, a, b)
+	defer s.Close()
+	before, fences := said(s.member.session), 0
+	s.carrier = spied{s.carrier, func() {
+		fences++
+		if said(s.member.session) == before {
+			t.Error("the peer is told after the host")
+		}
+	}}
+	s.fail(rdma.Errorf(rdma.Host, "test", "a cause"))
+	if fences != 1 {
+		t.Errorf("fenced %d times", fences)
+	}
+	eventually(t, "the peer's end", r.over)
+	if b.log.Count("WARN", "gave the connection up: a cause") != 1 {
+		t.Errorf("%q", b.log.Lines())
+	}
+	r.Close()
+}
+
+// A peer that says why and leaves at once: its cause counts, not the end of its connection.
+func TestCauseComesBeforeTheEnd(t *testing.T) {
+	_, b, s, r := simPair(t, nil)
+	if err := r.fp.Hold(); err != nil { // so that neither can be acted on before the other is there
+		t.Fatal(err)
+	}
+	m := r.member
+	m.session.onFailed(&wire.Failed{Header: m.header(), Reason: "simA: a cause"})
+	m.session.end(m.session.broken("reading", io.EOF))
+	r.fp.Release()
+	eventually(t, "the end", r.over)
+	if b.log.Count("WARN", "gave the connection up: simA: a cause") != 1 || b.log.Count("WARN", "EOF") != 0 {
+		t.Errorf("%q", b.log.Lines())
+	}
+	noneLeft(t, s, r)
+}
+
+// Where the host sees a stream's end first, the cause is said all the same.
+func TestCauseIsSaidBehindTheEnd(t *testing.T) {
+	b := start(t, nil)
+	s, r := pair(t, start(t, nil), b)
+	defer r.Close()
+	defer s.Close()
+	buf := buffer(t, 100)
+	in := recv(r, register(t, r, buf, 100))
+	eventually(t, "posting a receive", func() bool { in.step(); return in.req != 0 })
+	hostcalls.Test(in.req)
+	if err := unix.Shutdown(fdsOf(s)[0], unix.SHUT_WR); err != nil {
+		t.Fatal(err)
+	}
+	drive(t, "the receive", in)
+	if in.code != codePeer || b.log.Count("WARN", "the peer closed stream 0") != 1 {
+		t.Fatalf("code %d: %q", in.code, b.log.Lines())
+	}
+	s.fail(rdma.Errorf(rdma.Host, "test", "%w", errors.New("a cause")))
+	eventually(t, "the cause", func() bool { return b.log.Count("WARN", "gave the connection up: a cause") == 1 })
+}
