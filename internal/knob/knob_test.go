@@ -63,6 +63,9 @@ func TestLines(t *testing.T) {
 		"WEFT_PORT_RANGE":        "4000-4100",
 		"WEFT_TIMOUT":            "3",
 		"WEFT_TEST_DIST":         "x",
+		"WEFT_RUN_TOKEN":         "x",
+		"WEFT_SIMVERBS":          "{}",
+		"WEFT_SIMVERBS_NODE":     "x",
 		"WEFTX":                  "3",
 		"PATH":                   "/bin",
 	})

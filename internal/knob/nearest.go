@@ -20,9 +20,10 @@ func unknown(environ []string) []string {
 	return lines
 }
 
-// elsewhere are prefixes of names that weft's command and tests read. Their
-// processes hand them down to hosts, which must not be warned of them.
-var elsewhere = []string{"WEFT_HOST_", "WEFT_RESULTS", "WEFT_TEST_"}
+// elsewhere are prefixes of names that weft's command, its simulated libibverbs
+// and its tests read. Their processes hand them down to hosts, which must not be
+// warned of them.
+var elsewhere = []string{"WEFT_HOST_", "WEFT_LAB_", "WEFT_RESULTS", "WEFT_RUN_", "WEFT_SIMVERBS", "WEFT_TEST_"}
 
 func known(name string) bool {
 	return slices.ContainsFunc(table[:], func(s Spec) bool { return s.Name == name }) ||
