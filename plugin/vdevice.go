@@ -18,9 +18,13 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	if err != nil {
 		return err
 	}
-	n := int(a.Props.Ndevs)
-	if a.Asked != a.Props.Ndevs || n < 1 || n > len(a.Props.Devs) {
-		return rdma.Errorf(rdma.Usage, "makeVDevice", "%d devices in one, this table names %d of at most %d", a.Asked, n, len(a.Props.Devs))
+	// Of an older table's list no more is left than its struct has places.
+	n := min(int(a.Props.Ndevs), len(a.Props.Devs))
+	switch {
+	case a.Asked < 1:
+		return rdma.Errorf(rdma.Usage, "makeVDevice", "a device made of %d", a.Asked)
+	case int(a.Asked) > n:
+		return rdma.Errorf(rdma.Usage, "makeVDevice", "%d devices in one, this release's table takes at most %d", a.Asked, n)
 	}
 	members := make([]int, n)
 	for i := range members {

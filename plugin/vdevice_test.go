@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"weft/abi"
@@ -46,9 +47,12 @@ func TestMakeVDevice(t *testing.T) {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
-	for _, c := range []struct{ asked, named int32 }{{0, 0}, {-1, -1}, {6, 4}, {9, 9}} {
+	for _, c := range []struct {
+		asked, named int32 // named is what an older table's shim has kept
+		why          string
+	}{{0, 0, "made of 0"}, {-1, -1, "made of -1"}, {6, 4, "6 devices in one, this release's table takes at most 4"}, {9, 9, "9 devices in one, this release's table takes at most 8"}} {
 		props := abi.NetVDeviceProps{Ndevs: c.named}
-		if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: c.asked, D: &d, Props: &props}); rdma.CauseOf(err) != rdma.Usage {
+		if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: c.asked, D: &d, Props: &props}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

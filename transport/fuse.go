@@ -21,7 +21,9 @@ func (c *Core) Fuse(members []int) (*Device, error) {
 		return nil, refuse("%d devices in one, legal are 1 to %d", len(members), wire.MaxSlots)
 	}
 	if len(members) > 1 && c.cfg.Knobs.Int(knob.IBMergeNICs) == 0 {
-		return nil, rdma.Errorf(rdma.Usage, "makeVDevice", "NCCL_IB_MERGE_NICS=0").Try("NCCL uses the devices one by one then")
+		err := rdma.Errorf(rdma.Usage, "makeVDevice", "NCCL_IB_MERGE_NICS=0").Try("NCCL uses the devices one by one then")
+		c.cfg.Log.Info(rdma.Net, "%v", err) // what the user asked for is no warning, and NCCL asks for each pair of ports
+		return nil, err.Told()
 	}
 	var parts []*Device
 	for i, n := range members {
@@ -45,8 +47,8 @@ func (c *Core) Fuse(members []int) (*Device, error) {
 	}
 	d := fuse(parts)
 	d.Index = len(c.cfg.Devices) + len(c.fused.all)
-	for taken := 1; slices.ContainsFunc(c.fused.all, func(o *Device) bool { return o.Name == d.Name }); taken++ {
-		d.Name = uniqueName(parts, taken)
+	for d.Name == parts[0].Name || slices.ContainsFunc(c.fused.all, func(o *Device) bool { return o.Name == d.Name }) {
+		d.Name += "'" // NCCL's topology tells devices by their names
 	}
 	c.fused.all = append(c.fused.all, d)
 	c.cfg.Log.Info(rdma.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
@@ -99,8 +101,10 @@ func (x *Context) asks(d *Device) bool {
 func fuse(parts []*Device) *Device {
 	first := parts[0]
 	d := &Device{Device: first.Device, TCP: first.TCP, Verbs: first.Verbs, members: parts}
-	d.Name, d.SpeedMbps = uniqueName(parts, 0), 0
+	d.SpeedMbps = 0
+	var names []string
 	for _, p := range parts {
+		names = append(names, p.Name)
 		d.SpeedMbps += p.SpeedMbps
 		d.Pointers &= p.Pointers
 		d.Flush = d.Flush || p.Flush
@@ -117,16 +121,8 @@ func fuse(parts []*Device) *Device {
 			d.ports.slots = append(d.ports.slots, slot{port: p.Verbs})
 		}
 	}
+	d.Name = strings.Join(names, "+")
 	return d
-}
-
-// uniqueName is the parts' names joined; with a mark, if there are such devices already.
-func uniqueName(parts []*Device, taken int) string {
-	var names []string
-	for _, p := range parts {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, "+") + strings.Repeat("'", taken)
 }
 
 // parts are the devices that d is made of, at least itself.

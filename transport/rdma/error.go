@@ -37,6 +37,9 @@ func (e *Error) Try(format string, a ...any) *Error {
 	return e
 }
 
+// Told marks e as said already: Say is silent about it.
+func (e *Error) Told() *Error { e.said.Store(true); return e }
+
 // Unwrap gives errors.Is and errors.As the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
