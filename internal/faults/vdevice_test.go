@@ -13,35 +13,43 @@ import (
 
 // fuse joins devices through the table and lets p's connections run on the result.
 func (p *peer) fuse(devs ...int) (int, error) {
-	r, err := p.h.Call("main", "net.makeVDevice", host.Args{"on", p.n.As, "devs", devs, "n", len(devs), "d", -7})
-	if err != nil {
-		return 0, err
+	d, err := p.n.MakeVDevice(devs)
+	if err == nil {
+		p.dev = d
 	}
-	p.dev = int(r.Int("d"))
-	return p.dev, nil
+	return d, err
 }
 
-// TestFusedDevices makes one device of two through every table that can, on
-// both sides or on one, and moves data through it:
+// newFusedWorld has two hosts that so many cables join, each a subnet of its own:
 //
 //	           +- sim0 --- 10.9.1.0/24 --- sim2 -+
 //	host left -+                                 +- host right
 //	           +- sim1 --- 10.9.2.0/24 --- sim3 -+
-func TestFusedDevices(t *testing.T) {
+func newFusedWorld(t *testing.T, version, cables int) *world {
 	dist, err := simverbs.Dist()
 	must(t, err, "simverbs")
+	w := &world{t: t, dist: dist, World: simverbs.World{Name: fmt.Sprintf("fused-%d-%d-%d", version, cables, os.Getpid())}}
+	for host, node := range []string{"left", "right"} {
+		for i := range cables {
+			w.Devices = append(w.Devices, simverbs.Device{Name: fmt.Sprint("sim", host*cables+i), Node: node,
+				GIDs: []string{fmt.Sprintf("10.9.%d.%d/24", i+1, host+1)}, Speed: 100_000})
+		}
+	}
+	t.Cleanup(func() {
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// TestFusedDevices makes one device of two through every table that can, on
+// both sides or on one, and moves data through it.
+func TestFusedDevices(t *testing.T) {
 	for version := 9; version <= 12; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			t.Parallel()
-			w := &world{t: t, dist: dist, World: simverbs.World{Name: fmt.Sprintf("fused-%d-%d", version, os.Getpid())}}
-			for i, gid := range []string{"10.9.1.1/24", "10.9.2.1/24", "10.9.1.2/24", "10.9.2.2/24"} {
-				w.Devices = append(w.Devices, simverbs.Device{Name: fmt.Sprint("sim", i), Node: []string{"left", "right"}[i/2], GIDs: []string{gid}, Speed: 100_000})
-			}
-			t.Cleanup(func() {
-				if err := w.Remove(); err != nil {
-					t.Error(err)
-				}
-			})
+			w := newFusedWorld(t, version, 2)
 			a, b := w.start("left", version), w.start("right", version)
 			before := w.count(a)
 			for i, p := range []*peer{a, b} {
@@ -80,6 +88,48 @@ func TestFusedDevices(t *testing.T) {
 				must(t, b.n.CloseRecv(c.recv), "closeRecv")
 			}
 			w.atRest(a, before, "after closing")
+		})
+	}
+}
+
+// TestMostFusedDevices fuses as many devices as a release's table has places for,
+// moves data over all of them, and is refused one more, with the number.
+func TestMostFusedDevices(t *testing.T) {
+	for version, most := range map[int]int{9: 4, 10: 4, 11: 4, 12: 8} {
+		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
+			w := newFusedWorld(t, version, most+1)
+			a, b := w.start("left", version), w.start("right", version)
+			var members []int
+			for i := range most {
+				members = append(members, i)
+			}
+			for _, p := range []*peer{a, b} {
+				mark := marked(p)
+				if d, err := p.fuse(append(slices.Clone(members), most)...); host.Code(err) != host.InvalidUsage ||
+					!strings.Contains(strings.Join(said(p, mark), "\n"), fmt.Sprintf("%d devices in one, this release's table takes at most %d", most+1, most)) {
+					t.Errorf("device %d of %d others: %v, %q", d, most+1, err, said(p, mark))
+				}
+				d, err := p.fuse(members...)
+				must(t, err, "makeVDevice")
+				x, err := p.n.Props(d)
+				must(t, err, "getProperties")
+				if x.Speed != 100_000*most || x.NVDevs != int64(most) || len(x.VDevs) != most || x.VDevs[most-1] != int64(most-1) {
+					t.Errorf("%+v", x)
+				}
+			}
+			mark, before := marked(a), w.count(a)
+			c := join(a, b, 16<<20)
+			for _, size := range []int64{8, 4 << 20} {
+				c.move(traffic{size: size, count: 10, window: 4})
+			}
+			settle(t, fmt.Sprintf("a lane over each of %d members", most), func() (string, bool) {
+				o := w.count(a)
+				return fmt.Sprintf("%d queue pairs, before %d", o.QPs, before.QPs), o.QPs-before.QPs >= most
+			})
+			c.move(traffic{size: 4 << 20, count: 10, window: 4})
+			if byRDMA(a, mark) != 1 {
+				t.Errorf("%q", said(a, mark))
+			}
 		})
 	}
 }

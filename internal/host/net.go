@@ -64,6 +64,12 @@ func (n *Net) Devices() (int, error) {
 	return int(r.Int("n")), err
 }
 
+// MakeVDevice makes one device of several.
+func (n *Net) MakeVDevice(devs []int) (int, error) {
+	r, err := n.Table.Call("main", "makeVDevice", Args{"devs", devs, "n", len(devs), "d", -1})
+	return int(r.Int("d")), err
+}
+
 // Props are a device's properties; fields that the version lacks are zero.
 type Props struct {
 	Name, PCIPath       string // "(null)" for a NULL pointer

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"weft/internal/host"
@@ -18,7 +17,7 @@ import (
 type Options struct {
 	Host   string                         `json:"-"` // the weft-host program
 	Plugin string                         `json:"-"` // the library, as dlopen takes it
-	Device string                         `json:"-"` // name or number; default the first
+	Device string                         `json:"-"` // name or number, or several joined by +; default the first
 	Env    []string                       `json:"-"`
 	Log    func(rank int, l host.LogLine) `json:"-"`
 
@@ -159,23 +158,12 @@ func (r *rank) load() error {
 	if err := r.n.Init(); err != nil {
 		return err
 	}
-	ndev, err := r.n.Devices()
+	dev, err := r.device()
 	if err != nil {
 		return err
 	}
-	dev, names := -1, ""
-	for d := range ndev {
-		p, err := r.n.Props(d)
-		if err != nil {
-			return err
-		}
-		if i, err := strconv.Atoi(r.o.Device); r.o.Device == "" && d == 0 || r.o.Device == p.Name || err == nil && i == d {
-			dev, r.props = d, p
-		}
-		names += " " + p.Name
-	}
-	if dev < 0 {
-		return fmt.Errorf("no device %q; the plugin has %d:%s", r.o.Device, ndev, names)
+	if r.props, err = r.n.Props(dev); err != nil {
+		return err
 	}
 	r.group = 1
 	if r.n.Grouped() {

@@ -32,6 +32,7 @@ examples:
   weft run                                   3 ranks, the newest table, 8 B to 64 MiB
   weft run --abi all --sizes 8,64K,4M        every table that the plugin exports
   weft run --nccl 2.12.12 --input photo.jpg  the table that NCCL 2.12.12 would take
+  weft run --device mlx5_0+mlx5_1            one device made of two, as NCCL merges NICs
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
 
 flags:
@@ -58,7 +59,7 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	f.Usage = func() {}
 	f.StringVar(&o.plugin, "plugin", "", "the `library` to run through (default: libnccl-net-weft.so beside this program)")
 	f.StringVar(&o.host, "host", "", "the weft-host `program` (default: beside this one)")
-	f.StringVar(&o.device, "device", "", "`name` or number of the device (default: the first)")
+	f.StringVar(&o.device, "device", "", "`name` or number of the device, or several joined by + to make one of them (default: the first)")
 	f.StringVar(&o.abi, "abi", "newest", "tables: a number, a list such as 4,12, all, old (all but the newest) or newest")
 	f.StringVar(&o.nccl, "nccl", "", "the table that this `release` of NCCL takes, such as 2.12.12")
 	smallest := f.String("min", "8", "smallest `size` in bytes (K, M, G: powers of 1024)")

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"weft/internal/build"
+	"weft/internal/simverbs"
 )
 
 // tool runs "weft run" in this process, with a built host and a plugin.
@@ -125,6 +127,37 @@ func TestRunUsage(t *testing.T) {
 		status, _, errOut := tool(t, good(t), strings.Fields(c.args)...)
 		if status != 2 || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errOut, c.want)
+		}
+	}
+}
+
+// Names joined by + are one device: over RDMA of two simulated cards here.
+func TestRunFusedDevice(t *testing.T) {
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := simverbs.World{Name: fmt.Sprint("run-fused-", os.Getpid()), Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.1.1.1/24"}}, {Name: "sim1", GIDs: []string{"10.1.2.1/24"}}}}
+	defer w.Remove()
+	env, err := w.Env(dist, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+	status, out, errOut := tool(t, ours(t), "--abi", "9,12", "--sizes", "64,1M", "--iters", "1", "--device", "sim0+1", "-v")
+	if status != 0 || strings.Count(out, "device sim0+sim1") != 2 || !strings.Contains(errOut, " over sim0 ") {
+		t.Errorf("status %d\n%s%s", status, out, errOut)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--device sim0+sim0", "sim0 twice in one device"},
+		{"--device sim0+sim7", `no device "sim7"; the plugin has 2: sim0 sim1`},
+		{"--device sim0+sim1 --abi 8", "ncclNetPlugin_v8 cannot make one device of several"},
+	} {
+		if status, _, errOut := tool(t, ours(t), strings.Fields(c.args)...); status != 1 || !strings.Contains(errOut, c.want) {
+			t.Errorf("%s: status %d, %q; want %q", c.args, status, errOut, c.want)
 		}
 	}
 }
