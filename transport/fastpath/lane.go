@@ -21,6 +21,7 @@ type VerbsLane struct {
 	QP, CQ                       uintptr // struct ibv_qp*, struct ibv_cq*
 	Device, PeerDevice           int     // among the comm's devices on either side, from 0
 	SendDepth, RecvDepth, Inline int     // as made
+	RecvPosted                   int     // receives that an earlier comm's lane of the same number has left posted
 	MaxMessage                   uint32  // bytes of one work request; 0: no limit
 	Weight                       uint32  // its part of a group that several lanes share, to begin with; 0: 1
 }
@@ -96,14 +97,14 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 	}
 	plan := C.struct_wf_verbs{
 		peer: C.uint64_t(p.Peer), devices: C.uint32_t(devices),
-		width: C.uint32_t(p.Width), stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests,
+		width: C.uint32_t(p.Width), stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests, spare: wfLines,
 	}
 	if p.FlushAlways {
 		plan.flush_always = 1
 	}
 	for i, l := range p.Lanes {
 		switch {
-		case l.QP == 0 || l.CQ == 0 || l.SendDepth < 1 || l.RecvDepth < 0 || l.Inline < 0 || l.Weight > MaxWeight:
+		case l.QP == 0 || l.CQ == 0 || l.SendDepth < 1 || l.RecvPosted < 0 || l.RecvDepth < l.RecvPosted || l.Inline < 0 || l.Weight > MaxWeight:
 			return bad("lane %d is %+v", i, l)
 		case l.Device < 0 || l.Device >= devices || l.PeerDevice < 0 || l.PeerDevice >= len(p.PeerKeys):
 			return bad("lane %d goes from device %d of %d to device %d of %d", i, l.Device, devices, l.PeerDevice, len(p.PeerKeys))
@@ -119,7 +120,8 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 			plan.qp[i].most = wfSizeMax
 		}
 		if c.kind == Recv {
-			plan.qp[i].due = C.uint32_t(l.RecvDepth)
+			plan.qp[i].due = C.uint32_t(l.RecvDepth - l.RecvPosted)
+			plan.spare = min(plan.spare, C.uint32_t(max(l.RecvDepth-C.WF_BATCH, 0)))
 		}
 	}
 	for i, f := range p.Flush {
@@ -151,6 +153,9 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 	}
 	return nil
 }
+
+// ReceivesDue is how many receives of a closed comm's lane are not posted.
+func ReceivesDue(c *Comm, lane int) int { return int(C.wf_verbs_due(c.c, C.uint32_t(lane))) }
 
 // DetachVerbs takes the lanes off a closed comm, once none of its queue pairs lives.
 func DetachVerbs(c *Comm) { C.wf_verbs_detach(c.c) }

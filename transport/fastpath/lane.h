@@ -5,10 +5,13 @@
 
 #include "fastpath.h"
 
+#define WF_BATCH 16 /* completions in one poll, work requests in one post */
+
 struct wf_verbs;
 /* The plan of the first lanes, before the comm is opened; or, gate held, of more of them (EAGAIN: later). 0, or errno of ibv_post_recv. */
 int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan, uint32_t lanes);
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
+uint32_t wf_verbs_due(struct wf_comm* comm, uint32_t lane);                  /* after it is closed: receives that are not posted */
 void wf_verbs_drain(struct wf_comm* comm);                                   /* gate held: takes in what the CQs have */
 
 /* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share, PART does not. */
@@ -51,6 +54,7 @@ struct wf_verbs {
 	uint64_t peer;               /* address of the peer's ring */
 	uint32_t devices, flushes /* queue pairs in flush */, flush_depth, flush_always;
 	uint32_t width, stripe_min, ar_threshold;
+	uint32_t spare; /* groups of receives for which there are entries in every queue, whatever is due */
 	uint32_t lkey[WF_DEVICES];     /* of the slab's range, per local device */
 	uint32_t peer_key[WF_DEVICES]; /* of the peer's range, per its device */
 
@@ -59,7 +63,6 @@ struct wf_verbs {
 	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
 	uint32_t reads[WF_DEVICES];  /* of those, reads */
 	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
-	uint32_t spare;  /* groups of receives for which there are entries in every queue, whatever is due */
 	/* the group at the head of tx; shares 0: not begun */
 	uint32_t shares, lane, n, plain;
 	uint32_t todo; /* a bit per share that is not wholly posted */

@@ -7,8 +7,6 @@
 
 #include "verbs/verbs.h"
 
-#define WF_BATCH 16 /* completions in one poll, work requests in one post */
-
 _Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
 _Static_assert(WF_BATCH >= WF_GROUP, "a batch");
 

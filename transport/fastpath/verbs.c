@@ -325,7 +325,8 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan, uint32_t lan
 	uint32_t first = wf_get(c->nlanes), single = plan->width > 1 ? plan->stripe_min : WF_SIZE_MAX;
 	if (first && wf_get(c->state) != WF_COMM_OPEN) return ECANCELED;
 	if (first && wf_get(v->shares)) return EAGAIN;
-	if (!first) *v = *plan, v->spare = WF_LINES;
+	if (!first) *v = *plan;
+	if (plan->spare < v->spare) v->spare = plan->spare;
 	if (plan->ar_threshold && plan->ar_threshold < single) single = plan->ar_threshold;
 	for (uint32_t i = 0; i < lanes; i++) {
 		struct wf_qp* q = &v->qp[i];
@@ -334,7 +335,6 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan, uint32_t lan
 		*q = plan->qp[i];
 		q->id = (uint64_t)i << 54;
 		v->cq[q->device] = plan->cq[q->device];
-		if (q->due < v->spare + WF_BATCH) v->spare = q->due > WF_BATCH ? q->due - WF_BATCH : 0;
 		memset(&c->lanes[i], 0, sizeof c->lanes[i]);
 		wf_put(c->lanes[i].index, i);
 		int rc = wf_refill(q);
@@ -347,6 +347,8 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan, uint32_t lan
 }
 
 void wf_verbs_detach(struct wf_comm* c) { wf_store(c->nlanes, 0u); }
+
+uint32_t wf_verbs_due(struct wf_comm* c, uint32_t lane) { return wf_get(wf_verbs_of(c)->qp[lane].due); }
 
 /* On whatever thread: faults of what is found are not news to who asks. */
 void wf_verbs_drain(struct wf_comm* c) {

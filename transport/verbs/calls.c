@@ -186,7 +186,7 @@ int weft_ibv_set_ece(const struct weft_ibv* v, uintptr_t qp, struct ibv_ece* ece
 }
 
 int weft_ibv_post_proof(uintptr_t qp, uint64_t addr, uint32_t rkey) {
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.wr_id = WEFT_PROOF, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 	wr.wr.rdma.remote_addr = addr;
 	wr.wr.rdma.rkey = rkey;
 	struct ibv_send_wr* bad = NULL;
@@ -194,13 +194,9 @@ int weft_ibv_post_proof(uintptr_t qp, uint64_t addr, uint32_t rkey) {
 	return status(ibv_post_send(AS(ibv_qp, qp), &wr, &bad));
 }
 
-int weft_ibv_poll_one(uintptr_t cq, uint32_t* state, uint32_t* vendor) {
-	struct ibv_wc wc;
-	memset(&wc, 0, sizeof(wc));
-	int n = ibv_poll_cq(AS(ibv_cq, cq), 1, &wc);
-	*state = wc.status;
-	*vendor = wc.vendor_err;
-	return n;
+int weft_ibv_poll_one(uintptr_t cq, struct ibv_wc* wc) {
+	memset(wc, 0, sizeof(*wc));
+	return ibv_poll_cq(AS(ibv_cq, cq), 1, wc);
 }
 
 int weft_ibv_get_async_event(const struct weft_ibv* v, uintptr_t context, struct weft_ibv_event* event) {

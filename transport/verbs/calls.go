@@ -41,7 +41,7 @@ type calls struct {
 
 	// postProof posts a signaled WRITE of 0 bytes; pollOne takes at most one completion.
 	postProof func(qp object, addr uint64, rkey uint32) syscall.Errno
-	pollOne   func(cq object) (c Completion, n int, errno syscall.Errno)
+	pollOne   func(cq object) (c polled, n int, errno syscall.Errno)
 
 	// getAsyncEvent answers EAGAIN when there is none: the descriptor does not block.
 	getAsyncEvent func(context object) (asyncEvent, syscall.Errno)
@@ -157,6 +157,21 @@ type addressHandle struct {
 	sl           uint8
 	port         uint8 // of the local device
 }
+
+// polled is what weft uses of struct ibv_wc.
+type polled struct {
+	Completion
+	of request // of a receive only if it succeeded
+}
+
+// request is what a completion is of.
+type request int
+
+const (
+	ofSend request = iota
+	ofProof
+	ofReceive
+)
 
 // asyncEvent is struct ibv_async_event; raw is what the library wants back.
 type asyncEvent struct {

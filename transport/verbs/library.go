@@ -210,13 +210,20 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 	c.postProof = func(qp object, addr uint64, rkey uint32) syscall.Errno {
 		return syscall.Errno(C.weft_ibv_post_proof(C.uintptr_t(qp), C.uint64_t(addr), C.uint32_t(rkey)))
 	}
-	c.pollOne = func(cq object) (Completion, int, syscall.Errno) {
-		var state, vendor C.uint32_t
-		n := C.weft_ibv_poll_one(C.uintptr_t(cq), &state, &vendor)
+	c.pollOne = func(cq object) (polled, int, syscall.Errno) {
+		var wc C.struct_ibv_wc
+		n := C.weft_ibv_poll_one(C.uintptr_t(cq), &wc)
 		if n < 0 {
-			return Completion{}, 0, syscall.EIO
+			return polled{}, 0, syscall.EIO
 		}
-		return Completion{Status: uint32(state), Vendor: uint32(vendor)}, int(n), 0
+		p := polled{Completion: Completion{Status: wc.status, Vendor: uint32(wc.vendor_err), QPN: uint32(wc.qp_num)}}
+		switch {
+		case wc.wr_id == C.WEFT_PROOF:
+			p.of = ofProof
+		case wc.opcode&C.IBV_WC_RECV != 0:
+			p.of = ofReceive
+		}
+		return p, int(n), 0
 	}
 	c.queryECE = func(qp object) (ECE, syscall.Errno) {
 		var e C.struct_ibv_ece

@@ -70,7 +70,8 @@ static void connect_qp(struct ibv_qp* q, const struct ibv_qp* peer, const union 
 static void make_end(struct end* x, struct actor* a, int e, const struct config* c) {
 	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)a->mr);
 	struct wf_verbs* p = &x->plan;
-	*p = (struct wf_verbs){.devices = PAIRS, .flush_depth = 2, .flush_always = 1, .width = c->width, .stripe_min = c->stripe_min, .ar_threshold = c->above};
+	*p = (struct wf_verbs){.devices = PAIRS, .flush_depth = 2, .flush_always = 1, .width = c->width, .stripe_min = c->stripe_min, .ar_threshold = c->above,
+		.spare = 256 - WF_BATCH};
 	for (int d = 0; d < PAIRS; d++) {
 		x->cq[d] = ibv_create_cq(ports[e][d].ctx, 32 * (64 + 256) + 8, NULL, NULL, 0);
 		x->shared[d] = ibv_reg_mr(ports[e][d].pd, a->c->ring, offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring), ACCESS);
