@@ -27,6 +27,7 @@ func TestSimOutOfOrder(t *testing.T) {
 		{"this card cannot", "=simZ", "=simY", on, on, "none such", false},
 		{"that card cannot", "=simX", "=simZ", on, on, "none such", true},
 		{"no mlx5", "=simA", "=simB", on, on, "libmlx5 does not serve the card", false},
+		{"no way but TCP, asked for here", "=simX", "=simI", on, nil, "would go over TCP: the peer has no RDMA device that shares a subnet", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := startSim(t, c.from, c.mine), startSim(t, c.to, c.theirs)
@@ -34,11 +35,11 @@ func TestSimOutOfOrder(t *testing.T) {
 			defer l.Close()
 			s, err := a.connect(h)
 			if c.why != "" {
-				if rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) {
+				if rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) || !strings.Contains(err.Error(), " on sim") || !remedied(err) {
 					t.Errorf("connect: %v", err)
 				}
 				if c.theirsToo {
-					if _, err := accept(l); rdma.CauseOf(err) != rdma.Usage {
+					if _, err := accept(l); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), " on sim") || !remedied(err) {
 						t.Errorf("accept: %v", err)
 					}
 				}
@@ -64,4 +65,27 @@ func TestSimOutOfOrder(t *testing.T) {
 		})
 	}
 	noQPLeft(t, startSim(t, "=simX", nil), startSim(t, "=simY", nil))
+}
+
+// remedied reports whether an error names the other side and says what to do.
+func remedied(err error) bool {
+	return strings.Contains(err.Error(), " with ") && strings.Contains(err.Error(), "NCCL_IB_OOO_RQ") && strings.Contains(err.Error(), "; ")
+}
+
+// A listen that was to have out-of-order receives takes no connection over TCP.
+func TestSimOutOfOrderIsNotTCP(t *testing.T) {
+	a, b := startSim(t, "=simI", nil), startSim(t, "=simX", map[string]string{"NCCL_IB_OOO_RQ": "1", "NCCL_IB_ADAPTIVE_ROUTING": "1"})
+	l, h := b.listen(t, wire.HandleMax)
+	defer l.Close()
+	s, err := a.connect(h)
+	if _, err := accept(l); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "on simX with ") || !strings.Contains(err.Error(), "would go over TCP") {
+		t.Errorf("accept: %v", err)
+	}
+	if err != nil {
+		return // it has heard already
+	}
+	defer s.Close()
+	if code := until(t, "the send ends", send(s, register(t, s, buffer(t, 4096), 4096))); code == 0 {
+		t.Error("the send arrives")
+	}
 }

@@ -37,6 +37,10 @@ func (h *handshake) last(in *inbound) error {
 			}
 			if m.Flags&wire.FlagVerbs == 0 {
 				discard()
+				if err := h.core.mayUseTCP(h.listener.dev, in.peer, "the peer says so"); err != nil {
+					in.fail(err)
+					return err
+				}
 			} else if v == nil {
 				return fmt.Errorf("go takes up an offer that was not accepted: %w", wire.ErrMalformed)
 			}
@@ -62,7 +66,7 @@ func (h *handshake) last(in *inbound) error {
 			if final := (*finalError)(nil); errors.As(err, &final) {
 				answer.Flags = wire.FlagFinal
 				_, _ = h.conn.Write(answer.Append(nil))
-				in.fail(final.error)
+				in.fail(withPeer(final.error, in.peer))
 				return final
 			}
 			if e := (*pairError)(nil); errors.As(err, &e) {

@@ -57,7 +57,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 			return nil, lost.error
 		}
 		if final := (*finalError)(nil); errors.As(err, &final) {
-			return nil, final.error
+			return nil, withPeer(final.error, endName(peer, w.conn))
 		}
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*pairError)(nil); errors.As(err, &e) {
@@ -69,6 +69,9 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 	why := "the peer has no RDMA device that shares a subnet with one here, or was asked for and can be routed to"
 	if len(tried) > 0 {
 		why = strings.Join(tried, "; ")
+	}
+	if err := k.core.mayUseTCP(k.dev, endName(peer, w.conn), why); err != nil {
+		return nil, err
 	}
 	k.ctx.opts.Log.Info(rdma.Net, "%s -> %s goes over TCP, not by RDMA: %s", k.dev.Name, endName(peer, w.conn), why)
 	return nil, nil

@@ -80,7 +80,7 @@ var ibRows = map[ID]Spec{
 		Doc:    "With adaptive routing: messages above it have an end of their own.",
 		Theirs: "-2, which is 8192; the same."},
 	IBOOORQ: {Name: "NCCL_IB_OOO_RQ", Type: Switch, Default: 0,
-		Doc:     "1: queue pairs of libmlx5 whose requests may arrive in any order (completions still come in order). Messages then need no end of their own, and `NCCL_IB_AR_THRESHOLD` does not count. Needs adaptive routing, and cards and setting alike on both ends; else connect is an error, and so is accept.",
+		Doc:     "1: queue pairs of libmlx5 whose requests may arrive in any order (completions still come in order). Messages then need no end of their own, and `NCCL_IB_AR_THRESHOLD` does not count. Needs adaptive routing, and cards and setting alike on both ends; else connect is an error, and so is accept. A connection of an RDMA device does not go over TCP then.",
 		Theirs:  "0; the same.",
 		Differs: "A card that libmlx5 does not serve is an error too."},
 	IBMatchingScheme: {Name: "NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME", Type: Number, Default: -2, Min: 0, Max: 1, Special: []int64{-2},

@@ -27,15 +27,17 @@ func (a *adapter) findAnyOrder(device object) {
 	a.anyOrder = receives
 }
 
+const withoutAnyOrder = "unset NCCL_IB_OOO_RQ, or choose cards that have them with NCCL_IB_HCA"
+
 // AnyOrder says why the port has no queue pairs with so many receives whose
 // requests arrive in any order; nil: it has.
 func (d *Device) AnyOrder(receives int) error {
 	a := d.adapter
 	if why := a.inOrder; why != "" {
-		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "no queue pair for out-of-order receives: %s", why).On(d.Name)
+		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "no queue pair for out-of-order receives: %s", why).On(d.Name).Try(withoutAnyOrder)
 	}
 	if a.anyOrder < receives {
-		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", a.anyOrder, receives).On(d.Name)
+		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", a.anyOrder, receives).On(d.Name).Try(withoutAnyOrder)
 	}
 	return nil
 }
