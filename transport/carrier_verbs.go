@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weft/internal/knob"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
@@ -17,7 +16,6 @@ import (
 
 const (
 	laneDepth  = 256 // requests each way: a receiver's queue takes whatever its groups bring
-	flushDepth = 32
 	proofLimit = time.Second
 )
 
@@ -38,6 +36,7 @@ type verbsCarrier struct {
 	first   int          // lanes that the comm begins with
 	pairAt  []int        // by lane: index in pairs
 	more    growing
+	loops   loops
 	tuning  tuning
 	stripes striping
 	theirs  ends
@@ -55,13 +54,14 @@ type verbsCarrier struct {
 
 // verbsPort is what a comm has on one local port.
 type verbsPort struct {
-	dev   *verbs.Device
-	slot  int // among those that carry the asked device's comms
-	pd    *verbs.PD
-	ring  *verbs.Region // of shared
-	cq    *verbs.CQ
-	flush *verbs.QP  // loopback; nil: nothing that a flush must order
-	loops chan error // how connecting it ended
+	dev    *verbs.Device
+	gid    verbs.GID
+	slot   int // among those that carry the asked device's comms
+	pd     *verbs.PD
+	ring   *verbs.Region // of shared
+	cq     *verbs.CQ
+	flush  *verbs.QP // connected to itself; nil: none yet, or nothing is to be flushed. Protected by life
+	looped bool      // the executor has it, or gets it with the lanes. Protected by life
 }
 
 // openVerbs makes one side of a comm: slab, registered ring, completion queues
@@ -132,7 +132,7 @@ func (v *verbsCarrier) makeOn(dev *verbs.Device, gid verbs.GID) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", dev.Name, err)
 	}
-	p := &verbsPort{dev: dev, slot: slot}
+	p := &verbsPort{dev: dev, gid: gid, slot: slot}
 	v.ports = append(v.ports, p)
 	if p.pd, err = dev.AcquirePD(); err != nil {
 		return err
@@ -140,11 +140,11 @@ func (v *verbsCarrier) makeOn(dev *verbs.Device, gid verbs.GID) error {
 	if p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS); err != nil {
 		return err
 	}
-	if err := v.queues(p); err != nil {
+	if err := v.queues(p); err != nil || v.ctx.core.lazy() || !v.flushes(dev) {
 		return err
 	}
-	v.loop(p, gid)
-	return nil
+	p.looped = true
+	return v.makeLoop(p)
 }
 
 // config is how every lane on a port is made.
@@ -161,19 +161,18 @@ func (v *verbsCarrier) config(p *verbsPort) verbs.QPConfig {
 // are made: then it may have to grow.
 func (v *verbsCarrier) queues(p *verbsPort) error {
 	c := v.config(p)
-	lane := c.SendDepth + c.RecvDepth
-	flushes, need := v.flushes(p.dev), 0
+	lane, flushes, need := c.SendDepth+c.RecvDepth, 0, 0
+	if v.flushes(p.dev) {
+		flushes = flushDepth
+	}
 	for i := range v.lanes {
 		if v.pairOf(i).local == p.dev {
 			need += lane
 		}
 	}
-	if flushes {
-		need += flushDepth + 1
-	}
 	for {
 		var err error
-		if p.cq, err = p.pd.NewCQ(need); err != nil {
+		if p.cq, err = p.pd.NewCQ(need + flushes); err != nil {
 			return err
 		}
 		c := v.config(p)
@@ -190,66 +189,13 @@ func (v *verbsCarrier) queues(p *verbsPort) error {
 			}
 			need += lane
 		}
-		if flushes {
-			c.SendDepth, c.RecvDepth, c.Inline, c.Access, c.AnyOrder = flushDepth, 1, 0, verbs.RemoteRead, false
-			if p.flush, err = p.dev.NewQP(p.pd, c); err != nil {
-				return err
-			}
-			need += p.flush.SendDepth + p.flush.RecvDepth
-		}
-		if need <= p.cq.Depth {
+		if need+flushes <= p.cq.Depth {
 			return nil
 		}
 		if err := v.unqueue(p); err != nil {
 			return err
 		}
 	}
-}
-
-// flushing is what WEFT_FLUSH says, else NCCL's own variable.
-func (c *Core) flushing() string {
-	mode := c.cfg.Knobs.Text(knob.Flush)
-	if mode == "" && c.cfg.Knobs.Int(knob.GDRFlushDisable) != 0 {
-		return "never"
-	}
-	return mode
-}
-
-// flushes reports whether a receive through a port may have to be flushed to be seen.
-func (v *verbsCarrier) flushes(dev *verbs.Device) bool {
-	kinds, _ := dev.GPUMemory()
-	return v.kind == fastpath.Recv && v.ctx.core.flushing() != "never" && (v.always || kinds != 0)
-}
-
-// loop connects a port's flush queue pair with itself, while the lanes are
-// connected: looped tells how that ended.
-func (v *verbsCarrier) loop(p *verbsPort, gid verbs.GID) {
-	q := p.flush
-	if q == nil {
-		return
-	}
-	p.loops = make(chan error, 1)
-	go func() {
-		defer rescue(v.ctx.opts.Log, "connect", func(err error) { p.loops <- err })
-		ctx, cancel := context.WithTimeout(context.Background(), v.ctx.core.offerLimit())
-		defer cancel()
-		p.loops <- q.Connect(ctx, verbs.Path{GID: gid, Peer: q.Local(gid)})
-	}()
-}
-
-func (v *verbsCarrier) looped() error {
-	for i := range v.pairs {
-		p := v.portOn(v.pairs[i].local)
-		if p.loops == nil {
-			continue
-		}
-		err := <-p.loops
-		p.loops = nil
-		if err != nil {
-			return &pairError{&v.pairs[i], err}
-		}
-	}
-	return nil
 }
 
 // prove makes sure that every pair of ports carries packets both ways.

@@ -186,7 +186,7 @@ func (v *verbsCarrier) left(c *Comm) {
 		defer rescue(v.ctx.opts.Log, "close", nobody)
 		for look := 0; !c.over(); look++ {
 			v.drain()
-			if s := v.fp.Snapshot(); s.Incomplete > 0 || (s.Unsent > 0 && look > 0) {
+			if s := v.fp.Snapshot(); s.Incomplete > 0 || (c.kind == fastpath.Send && s.Unsent > 0 && look > 0) { // a receiver's are flushes
 				c.lost(rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).
 					On(v.dev.Name).With(v.peer).Try("its process closed first; look at its log"))
 				return

@@ -77,10 +77,7 @@ func (v *verbsCarrier) connect(ctx context.Context, theirs ends, sl, tc uint8) e
 		}
 		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
 	}
-	if err := v.connectLanes(ctx, 0, v.lanes[:v.first], theirs.lanes); err != nil {
-		return err
-	}
-	return v.looped()
+	return v.connectLanes(ctx, 0, v.lanes[:v.first], theirs.lanes)
 }
 
 // connectLanes connects lanes from the one numbered from on with the peer's ends.
@@ -109,13 +106,9 @@ func (v *verbsCarrier) plan(lanes []*verbs.QP, theirs []wire.QPEnd) *fastpath.Ve
 		}
 		p.Keys[port.slot] = fastpath.Keys{LKey: port.ring.LKey, RKey: port.ring.RKey}
 	}
+	p.Flush = make([]fastpath.VerbsFlush, len(p.Keys))
 	for _, port := range v.ports {
-		if port.flush != nil {
-			if p.Flush == nil {
-				p.Flush = make([]fastpath.VerbsFlush, len(p.Keys))
-			}
-			p.Flush[port.slot] = fastpath.VerbsFlush{QP: port.flush.Pointer(), CQ: port.cq.Pointer(), Depth: port.flush.SendDepth}
-		}
+		p.Flush[port.slot] = v.flushPlan(port)
 	}
 	weights := weights(v.speeds())
 	for i, q := range lanes {

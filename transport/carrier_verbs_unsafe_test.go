@@ -150,6 +150,7 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 			to := register(t, r, buffer(t, 4096), 4096)
 			in, out := recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096))
 			drive(t, "data", in, out)
+			eventually(t, "a queue pair for flushes", func() bool { return loopsOf(r) == 1 })
 			number := r.carrier.(*verbsCarrier).ports[0].flush.Number
 			if strings.Contains(c.command, "%d") {
 				c.command = fmt.Sprintf(c.command, number)

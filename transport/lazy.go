@@ -114,7 +114,7 @@ func (v *verbsCarrier) offerFurther(m *member) (err error) {
 	if err := v.connectLanes(ctx, v.first, lanes, answer.Lanes); err != nil {
 		return err
 	}
-	return v.useFurther(ctx, lanes, answer.Lanes)
+	return v.useFurther(answer.Lanes)
 }
 
 // acceptFurther is the listening side's part.
@@ -140,7 +140,7 @@ func (v *verbsCarrier) acceptFurther(ctx context.Context, theirs []wire.QPEnd) (
 	if mine, err = v.describeLanes(v.first, lanes, theirs); err != nil {
 		return nil, err
 	}
-	return mine, v.useFurther(ctx, lanes, theirs)
+	return mine, v.useFurther(theirs)
 }
 
 // fits checks the peer's ends of the further lanes: they are all, and run as the
@@ -197,8 +197,8 @@ func (v *verbsCarrier) makeLane(i int) (*verbs.QP, error) {
 			most += q.SendDepth + q.RecvDepth
 		}
 	}
-	if p.flush != nil {
-		most += p.flush.SendDepth + p.flush.RecvDepth
+	if v.flushes(p.dev) {
+		most += flushDepth
 	}
 	if most > p.cq.Depth {
 		return nil, fmt.Errorf("%s: a completion queue of %d cannot hold %d", p.dev.Name, p.cq.Depth, most)
@@ -207,24 +207,14 @@ func (v *verbsCarrier) makeLane(i int) (*verbs.QP, error) {
 }
 
 // useFurther hands connected lanes to the executor.
-func (v *verbsCarrier) useFurther(ctx context.Context, lanes []*verbs.QP, theirs []wire.QPEnd) error {
-	all := append(v.theirs.lanes[:v.first:v.first], theirs...)
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		err := v.extend(all)
-		if !errors.Is(err, fastpath.ErrBusy) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(pause)
-	}
-}
-
-func (v *verbsCarrier) extend(theirs []wire.QPEnd) error {
+func (v *verbsCarrier) useFurther(theirs []wire.QPEnd) error {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if v.dead || v.fenced.Load() {
 		return errOver
 	}
-	return fastpath.ExtendVerbs(v.fp, v.plan(v.lanes, theirs))
+	_, err := fastpath.ExtendVerbs(v.fp, v.plan(v.lanes, append(v.theirs.lanes[:v.first:v.first], theirs...)), 0)
+	return err
 }
 
 // dropFurther ends the further lanes, which the executor does not have.

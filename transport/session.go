@@ -37,7 +37,10 @@ type session struct {
 	parting bool                     // bye was said, by either side
 	broke   map[[2]uint16]brokenPair // pairs of ports, here and there, that did not work
 
-	growth struct{ led, followed errands } // comms that get further lanes, on the connecting side and on the listening one
+	growth struct {
+		led, followed errands // comms that get further lanes, on the connecting side and on the listening one
+		loops         errands // comms that get queue pairs for flushes
+	}
 
 	out struct {
 		sync.Mutex

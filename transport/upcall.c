@@ -7,6 +7,6 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 	return weftCoreFault(cookie, (struct wf_fault*)f);
 }
 
-static const struct wf_upcalls upcalls = {.fault = fault};
+static const struct wf_upcalls upcalls = {.fault = fault, .wants = weftCoreWants};
 
 const struct wf_upcalls* weft_core_upcalls(void) { return &upcalls; }

@@ -53,6 +53,15 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	return C.int(c.cfg.Code(err, newestABI))
 }
 
+//export weftCoreWants
+func weftCoreWants(cookie C.uint64_t) {
+	if c, ok := comms.get(uint64(cookie)); ok {
+		if v, is := c.carrier.(*verbsCarrier); is {
+			v.flushWaits(c)
+		}
+	}
+}
+
 const (
 	faultPeerClosed = C.WF_FAULT_PEER_CLOSED
 	faultSocket     = C.WF_FAULT_SOCKET

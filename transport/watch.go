@@ -121,6 +121,7 @@ func (w *watcher) turn(now time.Time) bool {
 		if s.active && v.ripe(x.comm) {
 			v.growLater(s, x.comm)
 		}
+		v.warmLoops(s, x.comm)
 		v.stripe(x.comm)
 		still := w.still(x, now)
 		for lane := range x.lanes {

@@ -116,14 +116,12 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 	int rc = 0, last = n - 1;
 	while (!(c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &rc)))
 		if (rc || sched_yield()) return rc;
-	struct wf_thread* t = wf_self;
+	uint64_t cookie = wf_get(c->cookie), upcalls = wf_get(c->upcalls);
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	while (ops->land && last >= 0 && !sizes[last]) last--;
-	if (ops->land && last >= 0 && ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request) < 0) {
-		*request = NULL;
-		return wf_leave_fault(t, c, "iflush");
-	}
-	wf_leave(t);
+	if (ops->land && last >= 0 && (rc = ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request)) < 0) return *request = NULL, wf_leave_fault(wf_self, c, "iflush");
+	wf_leave(wf_self);
+	if (wf_unlikely(rc > 0)) ((const struct wf_upcalls*)(uintptr_t)upcalls)->wants(cookie);
 	return 0;
 }
 

@@ -108,6 +108,8 @@ struct wf_upcalls {
 	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0. PEER_CLOSED,
 	 * SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the returned code. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
+	/* A flush waits for queue pairs that the comm does not have yet. Waits for nothing. */
+	void (*wants)(uint64_t comm_cookie);
 };
 
 struct wf_comm;
@@ -119,7 +121,7 @@ struct wf_lane_ops {
 	int (*send)(struct wf_comm* comm, struct wf_lane* lane);     /* start or continue posted sends, piecewise */
 	int (*progress)(struct wf_comm* comm, struct wf_lane* lane); /* complete what can be completed, take CTS in */
 	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);    /* push the CTS of [cts_out, next_seq); 0: drained, > 0: some left */
-	int (*land)(struct wf_comm* comm, void* data, uint64_t size, void* mhandle, void** request); /* iflush; NULL: nothing to do, ever */
+	int (*land)(struct wf_comm* comm, void* data, uint64_t size, void* mhandle, void** request); /* iflush; > 0: it waits for queue pairs; NULL: nothing to do, ever */
 };
 
 /* One line of the CTS ring, in the sender's memory. A line is trusted by its own seq, which is stored last. */
@@ -150,8 +152,8 @@ struct wf_req {
 	uint32_t left;      /* tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over */
 	uint64_t seq;       /* number of its group */
 	uint32_t line;      /* line counter of its group */
-	uint32_t entry;     /* sends: index in its group, or WF_AHEAD; verbs receives: shares of the message */
-	uint32_t cursor;    /* tcp sends: bytes handed to streams; verbs receives: shares that came; verbs flushes: devices read */
+	uint32_t entry;     /* sends: index in its group, or WF_AHEAD; verbs receives: shares of the message; verbs flushes: devices to read on, a bit each */
+	uint32_t cursor;    /* tcp sends: bytes handed to streams; verbs receives: shares that came */
 	uint32_t frames;    /* tcp: frames begun and not finished; verbs: shares or reads that are not complete */
 	uint32_t round;     /* the comm's round in which it was last tested */
 	uint32_t next;      /* next free slot; verbs sends: next send of the group */

@@ -1,14 +1,18 @@
 /* flush.c: a flush reads a byte back through a queue pair that is connected to itself, behind the data that a receive brought: when
- * the read is complete, whoever looks at that memory sees the data. */
+ * the read is complete, whoever looks at that memory sees the data. Which devices' data must be flushed is known when their lanes
+ * are attached; the queue pairs may come later, and flushes wait for them in their order. */
 #include "post.h"
 
-/* Posts the flushes in tx: a read behind the data, on every device that has a queue pair for it. */
+#include <errno.h>
+
+/* Posts the flushes in tx: a read on every device by which data may have come. 0; 1: a queue pair is not there yet; -1: fault. */
 int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
 		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
 		struct wf_req* r = &c->req[slot];
-		for (uint32_t d; (d = wf_get(r->cursor)) < wf_get(v->devices); wf_put(r->cursor, d + 1)) {
-			if (!wf_get(v->flush[d])) continue;
+		for (uint32_t left; (left = wf_get(r->entry)); wf_put(r->entry, left & (left - 1))) {
+			uint32_t d = (uint32_t)__builtin_ctz(left);
+			if (!wf_get(v->flush[d])) return 1;
 			struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
 			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
 			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
@@ -33,16 +37,22 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
 	struct wf_req* r = tail - wf_get(c->tx_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
 	if (!r) return wf_raise(WF_FAULT_ARGUMENT, "flushes that are not tested", 0, 0, WF_SLOTS - WF_REQUESTS, wf_get(c->outstanding));
-	if (wf_buffer(c, &r->e[0], data, size, 0, mhandle) < 0) {
-		wf_give(c, slot);
-		return -1;
-	}
+	if (wf_buffer(c, &r->e[0], data, size, 0, mhandle) < 0) return wf_give(c, slot), -1;
 	wf_put(r->e[0].size, (uint32_t)size);
 	wf_put(r->n, 1u), wf_put(r->left, 0u), wf_put(r->seq, (uint64_t)0);
-	wf_put(r->frames, wf_get(v->flushes));
+	wf_put(r->entry, wf_get(v->flushes)), wf_put(r->frames, (uint32_t)__builtin_popcount(wf_get(v->flushes)));
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 	wf_put(c->tx[tail % WF_REQUESTS], slot);
 	wf_put(c->tx_tail, tail + 1), wf_put(c->unsent, wf_get(c->unsent) + 1);
 	*request = wf_request(c, r, slot);
 	return wf_verbs_reads(c, v);
+}
+
+/* Gate held: the queue pair of a device is there. 0, or errno. */
+int wf_verbs_flush_by(struct wf_comm* c, uint32_t d, uint64_t qp, uint32_t depth) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	if (wf_get(c->state) != WF_COMM_OPEN || d >= v->devices || !(v->flushes >> d & 1) || v->flush[d]) return EINVAL;
+	v->flush[d] = qp;
+	if (depth < v->flush_depth) v->flush_depth = depth;
+	return 0;
 }

@@ -6,7 +6,6 @@ package fastpath
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"syscall"
@@ -26,10 +25,12 @@ type VerbsLane struct {
 	Weight                       uint32  // its part of a group that several lanes share, to begin with; 0: 1
 }
 
-// VerbsFlush is a queue pair that is connected to itself, on a device and the completion queue of its lanes.
+// VerbsFlush is how data that came by a device is flushed: through a queue pair that is connected to itself, on the completion
+// queue of the device's lanes.
 type VerbsFlush struct {
-	QP, CQ uintptr
-	Depth  int // reads outstanding; 0: one
+	Needed bool
+	QP, CQ uintptr // 0: it comes later, by AttachFlush
+	Depth  int     // reads outstanding; 0: one
 }
 
 // VerbsPlan is how a comm uses its queue pairs.
@@ -41,7 +42,7 @@ type VerbsPlan struct {
 	Keys        []Keys // of Shared, per local device; some may have no lane
 	Peer        uint64 // address of the peer's Shared
 	PeerKeys    []uint32
-	Flush       []VerbsFlush // per local device; the zero value: none there
+	Flush       []VerbsFlush // per local device; the zero value: nothing is flushed there
 	FlushAlways bool         // host memory too
 }
 
@@ -55,28 +56,35 @@ func (c *Comm) Shared() (addr uintptr, size uint64) {
 	return uintptr(unsafe.Pointer(c.c)) + ring, uint64(unsafe.Offsetof(c.view.sink) + unsafe.Sizeof(c.view.sink) - ring)
 }
 
-// ErrBusy says that lanes cannot be added at this moment: a message is under way on those that there are.
-var ErrBusy = errors.New("fastpath: a message is being posted")
-
 // AttachVerbs makes queue pairs, in INIT or later, the lanes of c, before c is opened, and fills their receive queues.
-func AttachVerbs(c *Comm, p *VerbsPlan) error { return attach(c, p, 0) }
+func AttachVerbs(c *Comm, p *VerbsPlan) error { return attach(c, p, 0, 0) }
 
-// ExtendVerbs adds lanes to an open comm: p is the plan that it has, but for them and Width. When it fails c has the lanes
-// that it had; ErrBusy: later it may.
-func ExtendVerbs(c *Comm, p *VerbsPlan) error {
+// ExtendVerbs adds lanes to an open comm: p is the plan that it has, but for them, their devices and Width. They carry groups
+// from the one numbered from on. It answers the first group whose CTS has keys for every device of p. When it fails c has the
+// lanes that it had.
+func ExtendVerbs(c *Comm, p *VerbsPlan, from uint64) (keys uint64, err error) {
+	if err := c.Hold(); err != nil {
+		return 0, err
+	}
+	defer c.Release()
+	err = attach(c, p, int(atomic.LoadUint32(&c.view.nlanes)), from)
+	return atomic.LoadUint64(&c.view.ctsOut), err
+}
+
+// AttachFlush gives an open comm the queue pair by which data of a device is flushed.
+func AttachFlush(c *Comm, device int, f VerbsFlush) error {
 	if err := c.Hold(); err != nil {
 		return err
 	}
 	defer c.Release()
-	err := attach(c, p, int(atomic.LoadUint32(&c.view.nlanes)))
-	if errors.Is(err, syscall.EAGAIN) {
-		return ErrBusy
+	if rc := syscall.Errno(C.wf_verbs_flush_by(c.c, C.uint32_t(device), C.uint64_t(f.QP), C.uint32_t(max(f.Depth, 1)))); rc != 0 {
+		return fmt.Errorf("fastpath: attach a flush queue pair of device %d to %v: it is not open, needs none there, or has one", device, c)
 	}
-	return err
+	return nil
 }
 
 // attach gives c the lanes of p from the one numbered first on.
-func attach(c *Comm, p *VerbsPlan, first int) error {
+func attach(c *Comm, p *VerbsPlan, first int, from uint64) error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("fastpath: attach %d lanes to %v: %s", len(p.Lanes), c, fmt.Sprintf(format, a...))
 	}
@@ -97,7 +105,8 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 	}
 	plan := C.struct_wf_verbs{
 		peer: C.uint64_t(p.Peer), devices: C.uint32_t(devices),
-		width: C.uint32_t(p.Width), stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests, spare: wfLines,
+		stripe_min: C.uint32_t(p.StripeMin), ar_threshold: C.uint32_t(p.ARThreshold), flush_depth: wfRequests, spare: wfLines,
+		next: C.struct_wf_more{from: C.uint64_t(from), lanes: C.uint32_t(len(p.Lanes)), width: C.uint32_t(p.Width)},
 	}
 	if p.FlushAlways {
 		plan.flush_always = 1
@@ -125,14 +134,17 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 		}
 	}
 	for i, f := range p.Flush {
-		if f == (VerbsFlush{}) {
+		if !f.Needed {
 			continue
 		}
-		if f.QP == 0 || C.uint64_t(f.CQ) != plan.cq[i] {
+		plan.flushes |= 1 << i
+		if f.QP == 0 {
+			continue
+		}
+		if C.uint64_t(f.CQ) != plan.cq[i] {
 			return bad("the flush queue pair of device %d has another completion queue than its lanes", i)
 		}
 		plan.flush[i] = C.uint64_t(f.QP)
-		plan.flushes++
 		plan.flush_depth = min(plan.flush_depth, C.uint32_t(max(f.Depth, 1)))
 	}
 	for i, k := range p.Keys {
@@ -141,7 +153,7 @@ func attach(c *Comm, p *VerbsPlan, first int) error {
 	for i, k := range p.PeerKeys {
 		plan.peer_key[i] = C.uint32_t(k)
 	}
-	switch rc := syscall.Errno(C.wf_verbs_attach(c.c, &plan, C.uint32_t(len(p.Lanes)))); rc {
+	switch rc := syscall.Errno(C.wf_verbs_attach(c.c, &plan)); rc {
 	case 0:
 	case syscall.ECANCELED:
 		return bad("it is not open any more")

@@ -8,8 +8,9 @@
 #define WF_BATCH 16 /* completions in one poll, work requests in one post */
 
 struct wf_verbs;
-/* The plan of the first lanes, before the comm is opened; or, gate held, of more of them (EAGAIN: later). 0, or errno of ibv_post_recv. */
-int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan, uint32_t lanes);
+/* The plan of the first lanes, before the comm is opened; or, gate held, of more of them. 0, ECANCELED (not open), or errno of ibv_post_recv. */
+int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan);
+int wf_verbs_flush_by(struct wf_comm* comm, uint32_t device, uint64_t qp, uint32_t depth);
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
 uint32_t wf_verbs_due(struct wf_comm* comm, uint32_t lane);                  /* after it is closed: receives that are not posted */
 void wf_verbs_drain(struct wf_comm* comm);                                   /* gate held: takes in what the CQs have */
@@ -47,18 +48,26 @@ struct wf_part {
 	uint32_t cut;           /* where it begins in a message, in 65536ths */
 };
 
+/* How many lanes carry groups, from one on: the CTS of those before may lack keys that the new lanes need. */
+struct wf_more {
+	uint64_t from;
+	uint32_t lanes, width, single, pad;
+};
+
 /* What the lanes of a comm share, in its area: the plan, as the core made it, and what the owner keeps, which begins as 0. */
 struct wf_verbs {
 	uint64_t cq[WF_DEVICES];     /* struct ibv_cq*, per local device */
-	uint64_t flush[WF_DEVICES];  /* struct ibv_qp*, connected to itself; 0: none */
+	uint64_t flush[WF_DEVICES];  /* struct ibv_qp*, connected to itself; 0: none yet */
 	uint64_t peer;               /* address of the peer's ring */
-	uint32_t devices, flushes /* queue pairs in flush */, flush_depth, flush_always;
-	uint32_t width, stripe_min, ar_threshold;
+	uint32_t devices, flushes /* devices whose data must be flushed, a bit each */, flush_depth, flush_always;
+	uint32_t stripe_min, ar_threshold;
 	uint32_t spare; /* groups of receives for which there are entries in every queue, whatever is due */
 	uint32_t lkey[WF_DEVICES];     /* of the slab's range, per local device */
 	uint32_t peer_key[WF_DEVICES]; /* of the peer's range, per its device */
+	struct wf_more next;           /* lanes that are attached and carry nothing yet; its lanes 0: none */
 
 	/* written by: owner */
+	uint32_t width;              /* lanes of a group that several share */
 	uint32_t rotor;              /* first lane of the next group */
 	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
 	uint32_t reads[WF_DEVICES];  /* of those, reads */
@@ -66,7 +75,6 @@ struct wf_verbs {
 	/* the group at the head of tx; shares 0: not begun */
 	uint32_t shares, lane, n, plain;
 	uint32_t todo; /* a bit per share that is not wholly posted */
-	uint32_t pad;
 	struct wf_part part[WF_LANES];
 	struct wf_qp qp[WF_LANES];
 };

@@ -16,8 +16,16 @@
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
 
+/* The lanes that were attached last carry groups from now on. */
+static WF_COLD void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v) {
+	wf_put(v->width, wf_get(v->next.width)), wf_put(v->single, wf_get(v->next.single));
+	wf_store(c->nlanes, wf_get(v->next.lanes));
+	wf_put(v->next.lanes, 0u);
+}
+
 /* Begins the group at the head of tx: how many lanes, from which on, and what is cut where, which later weights do not move. */
 static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
+	if (wf_unlikely(wf_get(v->next.lanes)) && wf_get(c->req[first].seq) >= wf_get(v->next.from)) wf_take_lanes(c, v);
 	uint32_t n = 0, lanes = wf_get(c->nlanes), rotor = wf_get(v->rotor), sum = 0;
 	uint64_t bytes = 0;
 	for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next), n++) bytes += wf_get(c->req[slot].e[0].size);
@@ -152,7 +160,7 @@ static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
 
 static int wf_verbs_send(struct wf_comm* c, struct wf_lane* l) {
 	(void)l;
-	return wf_get(c->kind) == WF_KIND_SEND ? wf_verbs_data(c, wf_verbs_of(c)) : wf_verbs_reads(c, wf_verbs_of(c));
+	return wf_get(c->kind) == WF_KIND_SEND ? wf_verbs_data(c, wf_verbs_of(c)) : wf_verbs_reads(c, wf_verbs_of(c)) < 0 ? -1 : 0;
 }
 
 static WF_COLD int wf_verbs_wrong(uint32_t lane, uint64_t seq, const char* where, uint64_t want, uint64_t got) {
@@ -319,14 +327,13 @@ static const struct wf_lane_ops wf_verbs_ops = {
 	.send = wf_verbs_send, .progress = wf_verbs_progress, .flush = wf_verbs_flush, .land = wf_verbs_land,
 };
 
-/* The first lanes, or more of them. A group that is begun keeps its lanes, which their number chose: no more until it is over. */
-int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan, uint32_t lanes) {
+/* The first lanes, or more of them. A sender's further ones wait for their first group, and no message is posted the short way
+ * meanwhile; when they cannot be had nothing of what is in use has changed. */
+int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	uint32_t first = wf_get(c->nlanes), single = plan->width > 1 ? plan->stripe_min : WF_SIZE_MAX;
+	uint32_t first = wf_get(c->nlanes), lanes = plan->next.lanes, single = plan->next.width > 1 ? plan->stripe_min : WF_SIZE_MAX;
 	if (first && wf_get(c->state) != WF_COMM_OPEN) return ECANCELED;
-	if (first && wf_get(v->shares)) return EAGAIN;
 	if (!first) *v = *plan;
-	if (plan->spare < v->spare) v->spare = plan->spare;
 	if (plan->ar_threshold && plan->ar_threshold < single) single = plan->ar_threshold;
 	for (uint32_t i = 0; i < lanes; i++) {
 		struct wf_qp* q = &v->qp[i];
@@ -334,15 +341,15 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan, uint32_t lan
 		if (i < first) continue;
 		*q = plan->qp[i];
 		q->id = (uint64_t)i << 54;
-		v->cq[q->device] = plan->cq[q->device];
 		memset(&c->lanes[i], 0, sizeof c->lanes[i]);
 		wf_put(c->lanes[i].index, i);
 		int rc = wf_refill(q);
 		if (rc) return rc;
 	}
-	wf_put(v->single, single), wf_put(v->width, plan->width);
+	memcpy(v, plan, offsetof(struct wf_verbs, width));
+	v->next.single = single, v->single = 0;
 	wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
-	wf_store(c->nlanes, lanes);
+	if (!first || wf_get(c->kind) == WF_KIND_RECV || (wf_get(c->tx_head) == wf_get(c->tx_tail) && wf_get(c->head_seq) >= v->next.from)) wf_take_lanes(c, v);
 	return 0;
 }
 

@@ -24,10 +24,12 @@ _Static_assert(sizeof(((struct wf_fault*)0)->where) == 8, "size of struct wf_fau
 _Static_assert(offsetof(struct wf_fault, call) == 48, "offset of struct wf_fault.call");
 _Static_assert(sizeof(((struct wf_fault*)0)->call) == 8, "size of struct wf_fault.call");
 
-_Static_assert(sizeof(struct wf_upcalls) == 8, "size of struct wf_upcalls");
+_Static_assert(sizeof(struct wf_upcalls) == 16, "size of struct wf_upcalls");
 _Static_assert(_Alignof(struct wf_upcalls) == 8, "alignment of struct wf_upcalls");
 _Static_assert(offsetof(struct wf_upcalls, fault) == 0, "offset of struct wf_upcalls.fault");
 _Static_assert(sizeof(((struct wf_upcalls*)0)->fault) == 8, "size of struct wf_upcalls.fault");
+_Static_assert(offsetof(struct wf_upcalls, wants) == 8, "offset of struct wf_upcalls.wants");
+_Static_assert(sizeof(((struct wf_upcalls*)0)->wants) == 8, "size of struct wf_upcalls.wants");
 
 _Static_assert(sizeof(struct wf_lane_ops) == 32, "size of struct wf_lane_ops");
 _Static_assert(_Alignof(struct wf_lane_ops) == 8, "alignment of struct wf_lane_ops");

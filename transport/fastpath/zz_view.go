@@ -106,6 +106,7 @@ type wfUpcalls struct {
 	// 0. PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it
 	// answers the returned code.
 	fault uintptr
+	wants uintptr // A flush waits for queue pairs that the comm does not have yet. Waits for nothing.
 }
 
 // wfLaneOps is struct wf_lane_ops: What a lane can do. A const table of the provider's package. Each
@@ -115,7 +116,7 @@ type wfLaneOps struct {
 	send     uintptr // start or continue posted sends, piecewise
 	progress uintptr // complete what can be completed, take CTS in
 	flush    uintptr // push the CTS of [cts_out, next_seq); 0: drained, > 0: some left
-	land     uintptr // iflush; NULL: nothing to do, ever
+	land     uintptr // iflush; > 0: it waits for queue pairs; NULL: nothing to do, ever
 }
 
 // wfCtsLine is struct wf_cts_line: One line of the CTS ring, in the sender's memory. A line is trusted
@@ -149,12 +150,13 @@ type wfReq struct {
 	state uint32 // enum wf_req_state
 	n     uint32 // entries
 	// tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over
-	left  uint32
-	seq   uint64 // number of its group
-	line  uint32 // line counter of its group
-	entry uint32 // sends: index in its group, or WF_AHEAD; verbs receives: shares of the message
-	// tcp sends: bytes handed to streams; verbs receives: shares that came; verbs flushes: devices read
-	cursor   uint32
+	left uint32
+	seq  uint64 // number of its group
+	line uint32 // line counter of its group
+	// sends: index in its group, or WF_AHEAD; verbs receives: shares of the message; verbs flushes: devices
+	// to read on, a bit each
+	entry    uint32
+	cursor   uint32 // tcp sends: bytes handed to streams; verbs receives: shares that came
 	frames   uint32 // tcp: frames begun and not finished; verbs: shares or reads that are not complete
 	round    uint32 // the comm's round in which it was last tested
 	next     uint32 // next free slot; verbs sends: next send of the group
@@ -309,8 +311,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfFault{}.got)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfFault{}.where)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfFault{}.call)-48]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfUpcalls{})-8]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfUpcalls{})-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfUpcalls{}.fault)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfUpcalls{}.wants)-8]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLaneOps{})-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.send)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLaneOps{}.progress)-8]

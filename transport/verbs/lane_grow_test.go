@@ -1,15 +1,14 @@
 package verbs
 
 import (
-	"errors"
 	"testing"
 
 	"weft/transport/fastpath"
 	"weft/transport/hostcalls"
 )
 
-// A comm takes further lanes while it is open: not while a message is half
-// posted, and with all of its bytes in place.
+// A comm takes further lanes while it is open, in the middle of a message too, and
+// uses them from the group on that it is told.
 func TestLaneGrows(t *testing.T) {
 	p := laneProvider(t)
 	const size = 1 << 20
@@ -23,7 +22,7 @@ func TestLaneGrows(t *testing.T) {
 		if err := fastpath.AttachVerbs(s.comm, &s.plan); err != nil {
 			t.Fatal(err)
 		}
-		if err := fastpath.ExtendVerbs(s.comm, &full[i]); err == nil {
+		if _, err := fastpath.ExtendVerbs(s.comm, &full[i], 0); err == nil {
 			t.Error("a comm that is not open takes lanes")
 		}
 		for j, q := range s.qps {
@@ -34,72 +33,74 @@ func TestLaneGrows(t *testing.T) {
 		}
 	}
 	tx.handle, rx.handle = tx.comm.Open(), rx.comm.Open()
-	if err := fastpath.ExtendVerbs(rx.comm, &full[1]); err != nil {
-		t.Fatal(err)
-	}
-	for i := range size {
-		tx.mem[i] = byte(i * 7)
-	}
-	in, code := hostcalls.Irecv(rx.handle, rx.buf(0, size, 1))
-	if code != 0 {
-		t.Fatal(code)
-	}
-	hostcalls.Test(in)                                          // its CTS is out
-	out, code := hostcalls.Isend(tx.handle, tx.buf(0, size, 1)) // more requests than the queue holds
-	if code != 0 || out == 0 {
-		t.Fatal(out, code)
-	}
-	if err := fastpath.ExtendVerbs(tx.comm, &full[0]); !errors.Is(err, fastpath.ErrBusy) {
-		t.Errorf("in the middle of a message: %v", err)
-	}
-	finish := func(reqs ...uintptr) {
-		for range 1_000_000 {
-			left := 0
-			for i, r := range reqs {
-				if r == 0 {
-					continue
-				}
-				done, _, code := hostcalls.Test(r)
-				if code != 0 {
-					t.Fatal(code)
-				}
-				if left++; done {
-					reqs[i] = 0
-				}
-			}
-			if left == 0 {
-				return
+	message := func(n int, between func()) {
+		t.Helper()
+		for i := range size {
+			tx.mem[i] = byte(i * n)
+		}
+		in, code := hostcalls.Irecv(rx.handle, rx.buf(0, size, int32(n)))
+		if code != 0 {
+			t.Fatal(code)
+		}
+		hostcalls.Test(in)                                          // its CTS is out
+		out, code := hostcalls.Isend(tx.handle, tx.buf(0, size, int32(n))) // more requests than the queue holds
+		if code != 0 || out == 0 {
+			t.Fatal(out, code)
+		}
+		between()
+		ends(t, in, out)
+		for i := range size {
+			if rx.mem[i] != byte(i*n) {
+				t.Fatalf("byte %d is %d", i, rx.mem[i])
 			}
 		}
-		t.Fatal("it does not end")
 	}
-	finish(in, out)
-	for i := range size {
-		if rx.mem[i] != byte(i*7) {
-			t.Fatalf("byte %d is %d", i, rx.mem[i])
+	message(3, func() {})
+	keys, err := fastpath.ExtendVerbs(rx.comm, &full[1], 0)
+	if err != nil || keys != 2 {
+		t.Fatalf("the keys are in the CTS from group %d on, %v", keys, err)
+	}
+	message(5, func() {
+		if _, err := fastpath.ExtendVerbs(tx.comm, &full[0], 4); err != nil {
+			t.Fatal(err)
 		}
+	})
+	message(7, func() {})
+	if n := len(tx.comm.LaneStates(nil)); n != 1 {
+		t.Errorf("%d lanes before the group from which on they may be used", n)
 	}
-	if err := fastpath.ExtendVerbs(tx.comm, &full[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := fastpath.ExtendVerbs(tx.comm, &full[0]); err == nil {
-		t.Error("it takes the same lanes twice")
-	}
-	for i := range size {
-		tx.mem[i] = byte(i * 11)
-	}
-	in, _ = hostcalls.Irecv(rx.handle, rx.buf(0, size, 2))
-	hostcalls.Test(in)
-	out, _ = hostcalls.Isend(tx.handle, tx.buf(0, size, 2))
-	finish(in, out)
-	for i := range size {
-		if rx.mem[i] != byte(i*11) {
-			t.Fatalf("byte %d is %d", i, rx.mem[i])
-		}
-	}
-	for i, l := range tx.comm.LaneStates(nil) {
+	message(11, func() {})
+	lanes := tx.comm.LaneStates(nil)
+	for i, l := range lanes {
 		if i > 0 && l.Posted == 0 {
 			t.Errorf("lane %d of the new ones carried nothing", i)
 		}
 	}
+	if _, err := fastpath.ExtendVerbs(tx.comm, &full[0], 0); err == nil || len(lanes) != 4 {
+		t.Errorf("%d lanes, and it takes the same twice", len(lanes))
+	}
+}
+
+// ends drives requests to their end.
+func ends(t *testing.T, reqs ...uintptr) {
+	t.Helper()
+	for range 1_000_000 {
+		left := 0
+		for i, r := range reqs {
+			if r == 0 {
+				continue
+			}
+			done, _, code := hostcalls.Test(r)
+			if code != 0 {
+				t.Fatal(code)
+			}
+			if left++; done {
+				reqs[i] = 0
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+	t.Fatal("it does not end")
 }

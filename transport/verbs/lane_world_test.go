@@ -84,7 +84,7 @@ func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 					t.Fatal(err)
 				}
 				s.flushes = append(s.flushes, q)
-				s.plan.Flush = append(s.plan.Flush, fastpath.VerbsFlush{QP: q.Pointer(), CQ: s.cqs[d].Pointer(), Depth: q.SendDepth})
+				s.plan.Flush = append(s.plan.Flush, fastpath.VerbsFlush{Needed: true, QP: q.Pointer(), CQ: s.cqs[d].Pointer(), Depth: q.SendDepth})
 			}
 		}
 		s.mr = must(fastpath.RegisterMR(m))

@@ -62,7 +62,7 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 	if (k->told) wf_comm_fail(other, wf_get(other->gen), CODE_CLOSED);
 	return CODE_CLOSED;
 }
-static const struct wf_upcalls upcalls = {fault};
+static const struct wf_upcalls upcalls = {.fault = fault};
 
 /* What both ends know of a group. */
 static void plan(struct conn* k, uint64_t seq, struct group* g) {

@@ -19,7 +19,7 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 	fprintf(stderr, "fault: comm %lu kind %u errno %d %s: %s seq %lu want %lu got %lu\n", cookie, f->kind, f->err, f->call ? f->call : "", f->where, f->seq, f->want, f->got);
 	return 6;
 }
-static const struct wf_upcalls upcalls = {fault};
+static const struct wf_upcalls upcalls = {.fault = fault};
 
 static int role, ctl, plain[2]; /* plain[0]: this process sends first on it */
 static void *out, *in, *mem_mr;

@@ -10,7 +10,7 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 	protocol_faults += f->kind == WF_FAULT_PROTOCOL;
 	return cookie ? 6 : 3;
 }
-static const struct wf_upcalls upcalls = {fault};
+static const struct wf_upcalls upcalls = {.fault = fault};
 
 /* A hostile peer: frames that are nearly right. Nothing outside the receives is written, and the comm ends. */
 static void garbage(uint64_t seed) {

@@ -70,8 +70,8 @@ static void connect_qp(struct ibv_qp* q, const struct ibv_qp* peer, const union 
 static void make_end(struct end* x, struct actor* a, int e, const struct config* c) {
 	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)a->mr);
 	struct wf_verbs* p = &x->plan;
-	*p = (struct wf_verbs){.devices = PAIRS, .flush_depth = 2, .flush_always = 1, .width = c->width, .stripe_min = c->stripe_min, .ar_threshold = c->above,
-		.spare = 256 - WF_BATCH};
+	*p = (struct wf_verbs){.devices = PAIRS, .flush_depth = 2, .flush_always = 1, .stripe_min = c->stripe_min, .ar_threshold = c->above,
+		.next = {.lanes = c->lanes, .width = c->width}, .spare = 256 - WF_BATCH};
 	for (int d = 0; d < PAIRS; d++) {
 		x->cq[d] = ibv_create_cq(ports[e][d].ctx, 32 * (64 + 256) + 8, NULL, NULL, 0);
 		x->shared[d] = ibv_reg_mr(ports[e][d].pd, a->c->ring, offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring), ACCESS);
@@ -83,7 +83,7 @@ static void make_end(struct end* x, struct actor* a, int e, const struct config*
 		x->flush[d] = make_qp(&ports[e][d], x->cq[d], 2, 1, 0);
 		connect_qp(x->flush[d], x->flush[d], &ports[e][d].gid);
 		p->flush[d] = (uint64_t)(uintptr_t)x->flush[d];
-		p->flushes++;
+		p->flushes |= 1u << d;
 	}
 	wf_put(mr->kind, WF_MEM_HOST);
 	for (uint32_t l = 0; l < c->lanes; l++) {
@@ -106,7 +106,7 @@ static void lanes(int i) {
 		struct end *x = &ends[i][e], *peer = &ends[i][!e];
 		x->plan.peer = (uint64_t)(uintptr_t)actors[!e]->c->ring;
 		for (int d = 0; d < PAIRS; d++) x->plan.peer_key[d] = peer->shared[d]->rkey;
-		CHECK(!wf_verbs_attach(actors[e]->c, &x->plan, configs[i].lanes), "attach");
+		CHECK(!wf_verbs_attach(actors[e]->c, &x->plan), "attach");
 		for (uint32_t l = 0; l < configs[i].lanes; l++) connect_qp(x->qp[l], peer->qp[l], &ports[!e][l % PAIRS].gid);
 	}
 	conns[i].told = 1;
