@@ -87,7 +87,7 @@ func (v *verbsCarrier) connectLanes(ctx context.Context, from int, lanes []*verb
 		path := verbs.Path{GID: pair.gid, SL: v.sl, TC: v.tc,
 			Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: t.MTU, GID: verbsGID(t.GID)}}
 		if t.ECE != (wire.ECE{}) {
-			path.ECE = (*verbs.ECE)(&t.ECE)
+			path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.kind == fastpath.Recv
 		}
 		if err := q.Connect(ctx, path); err != nil {
 			return &pairError{pair, fmt.Errorf("lane %d of %d: %w", from+i, len(v.pairAt), err)}

@@ -138,27 +138,42 @@ func TestSlotsAreBounded(t *testing.T) {
 	}
 }
 
-// The ends agree on what both vendors' enhancements have in common.
+// The ends agree on what both vendors' enhancements have in common, and a line
+// says why there are none.
 func TestSimECE(t *testing.T) {
 	for _, c := range []struct {
 		from, to, enable string
 		want             wire.ECE
+		says             string // the listening side, once
 	}{
-		{"=simA", "=simB", "1", wire.ECE{Vendor: 0x15b3, Options: 4}},
-		{"=simA", "=simB", "0", wire.ECE{}},
-		{"=simC", "=simD", "1", wire.ECE{}},
+		{"=simA", "=simB", "1", wire.ECE{Vendor: 0x15b3, Options: 4}, ""},
+		{"=simA", "=simB", "0", wire.ECE{}, ""},
+		{"=simC", "=simD", "1", wire.ECE{}, ""}, // nothing is offered
+		{"=simX", "=simY", "1", wire.ECE{}, "connections of simY do without ECE: ibv_set_ece answers operation not supported"},
+		{"=simA", "=simF", "1", wire.ECE{}, "simF declines a peer's ECE of vendor 0x15b3, options 0xc"},
+		{"=simF", "=simA", "1", wire.ECE{}, "simA declines a peer's ECE of vendor 0x14e4, options 0x1"},
 	} {
-		a, b := startSim(t, c.from, map[string]string{"NCCL_IB_ECE_ENABLE": c.enable}), startSim(t, c.to, nil)
-		s, r := pair(t, a, b)
-		for _, c2 := range []*Comm{s, r} {
-			v, is := c2.carrier.(*verbsCarrier)
-			if !is || v.ece != c.want {
-				t.Errorf("%v: %+v, want %v: %q", c, v, c.want, a.log.Lines())
+		env := map[string]string{"NCCL_IB_ECE_ENABLE": c.enable, "NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_LAZY": "off"}
+		a, b := startSim(t, c.from, env), startSim(t, c.to, nil)
+		for range 2 {
+			s, r := pair(t, a, b)
+			for _, c2 := range []*Comm{s, r} {
+				v, is := c2.carrier.(*verbsCarrier)
+				if !is || v.ece != c.want {
+					t.Errorf("%v: %+v, want %v: %q", c, v, c.want, a.log.Lines())
+				}
 			}
+			move(t, s, r, 10_000)
+			s.Close()
+			r.Close()
 		}
-		move(t, s, r, 10_000)
-		s.Close()
-		r.Close()
+		said := a.log.Count("INFO", "connections of "+c.from[1:]+" do without ECE: ibv_query_ece answers operation not supported")
+		if (said == 1) != (c.from == "=simC") || said > 1 {
+			t.Errorf("%v: %d lines: %q", c, said, a.log.Lines())
+		}
+		if c.says != "" && b.log.Count("INFO", c.says) != 1 {
+			t.Errorf("%v: %q", c, b.log.Lines())
+		}
 	}
 }
 

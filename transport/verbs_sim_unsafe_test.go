@@ -28,7 +28,8 @@ const simDirect = "/devices/pci0000:85/0000:85:00.0"
 //	simG --- 10.9.4.0/24 --- simM        simX --- 10.9.5.0/24 --- simY
 //	                                     simZ -----/
 //
-// simA and simB have the same vendor's enhancements, simC and simD none; simG
+// simA, simB and simX have the same vendor's enhancements, simF another's, the
+// others none; simG
 // takes no DMA-BUF, simM takes them on a path of their own too; simX, simY and
 // simZ are of mlx5, all but simZ with out-of-order receives.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
@@ -40,10 +41,10 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simE", GIDs: []string{"10.9.3.1/24"}, MaxQP: simQPs},
 		{Name: "simG", GIDs: []string{"10.9.4.1/24"}, MaxQP: simQPs, DMABuf: new(bool)},
 		{Name: "simM", GIDs: []string{"10.9.4.2/24"}, MaxQP: simQPs, MLX5: true, DataDirect: simDirect},
-		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs},
+		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs, ECEVendor: 0x14e4, ECEOptions: 1},
 		{Name: "simI", Link: "infiniband", MaxQP: simQPs},
 		{Name: "simJ", Link: "infiniband", MaxQP: simQPs},
-		{Name: "simX", GIDs: []string{"10.9.5.1/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
+		{Name: "simX", GIDs: []string{"10.9.5.1/24"}, MaxQP: simQPs, MLX5: true, OOO: 512, ECEVendor: 0x15b3, ECEOptions: 8},
 		{Name: "simY", GIDs: []string{"10.9.5.2/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 		{Name: "simZ", GIDs: []string{"10.9.5.3/24"}, MaxQP: simQPs, MLX5: true},
 	}}

@@ -23,6 +23,8 @@ type adapter struct {
 	dmabuf  Feature // registering DMA-BUFs
 	relaxed Feature // relaxed ordering
 
+	plainly, declines sync.Once // what is said of ece
+
 	direct   string  // PCI path of its data-direct function; "": none
 	directly Feature // registering DMA-BUFs through that
 	indirect sync.Once

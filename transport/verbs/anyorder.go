@@ -1,6 +1,9 @@
 package verbs
 
 import (
+	"cmp"
+	"fmt"
+
 	"weft/internal/knob"
 	"weft/transport/rdma"
 )
@@ -40,4 +43,13 @@ func (d *Device) AnyOrder(receives int) error {
 		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", a.anyOrder, receives).On(d.Name).Try(withoutAnyOrder)
 	}
 	return nil
+}
+
+// describeOrder is the part of a device's line about out-of-order receives,
+// where the user asks for them.
+func (a *adapter) describeOrder() string {
+	if a.p.knobs.Int(knob.IBOOORQ) == 0 {
+		return ""
+	}
+	return "; out-of-order receives: " + cmp.Or(a.inOrder, fmt.Sprintf("at most %d a queue pair", a.anyOrder))
 }

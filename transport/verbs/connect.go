@@ -66,6 +66,8 @@ type Path struct {
 	SL   uint8
 	TC   uint8 // the sender's holds for both ends
 	ECE  *ECE  // what both ends agreed on, set before RTR; nil: none
+
+	Offered bool // ECE is the peer's offer, and may be declined
 }
 
 // Class is the service level and traffic class of what a side sends, from the
@@ -104,7 +106,7 @@ func (q *QP) Connect(ctx context.Context, path Path) error {
 		return err.With(peer)
 	}
 	if path.ECE != nil {
-		if err := q.setECE(*path.ECE); err != nil {
+		if err := q.setECE(*path.ECE, path.Offered); err != nil {
 			return err.With(peer)
 		}
 	}

@@ -256,8 +256,8 @@ func (d *Device) describe() string {
 		pci += " and " + filepath.Base(d.PCIPath) + " (data-direct)"
 	}
 	_, gpu := d.GPUMemory()
-	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d queue pairs; GID %v: %s; memory %v: %s",
-		d.Index, d.NIC, d.portNum, d.link(), d.SpeedMbps, d.PathMTU(), pci, rail, d.Firmware, d.MaxComms, d.GIDs()[0], d.gidWhy, d.Pointers, gpu)
+	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d queue pairs; GID %v: %s; memory %v: %s%s",
+		d.Index, d.NIC, d.portNum, d.link(), d.SpeedMbps, d.PathMTU(), pci, rail, d.Firmware, d.MaxComms, d.GIDs()[0], d.gidWhy, d.Pointers, gpu, d.adapter.describeOrder())
 }
 
 // nothing explains an empty list.

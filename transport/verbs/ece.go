@@ -18,7 +18,8 @@ type ECE struct {
 }
 
 // QueryECE answers the queue pair's options; false where there are none:
-// NCCL_IB_ECE_ENABLE=0, or library or device do not know them.
+// NCCL_IB_ECE_ENABLE=0, library or device do not know them, or the peer's were
+// declined.
 func (q *QP) QueryECE() (ECE, bool, error) {
 	if !q.ece() {
 		return ECE{}, false, nil
@@ -30,25 +31,43 @@ func (q *QP) QueryECE() (ECE, bool, error) {
 	case errno == 0:
 		return e, true, nil
 	case unsupported(errno):
-		return ECE{}, false, nil
+		return ECE{}, q.ece(), nil
 	}
 	return ECE{}, false, fail("ibv_query_ece", q.dev.Name, errno, "queue pair %d", q.Number)
 }
 
+// ece reports whether the queue pair may have options; a card that knows none
+// says so once.
 func (q *QP) ece() bool {
-	_, refused := q.pd.a.ece.refused()
-	return !refused && q.dev.provider.knobs.Int(knob.IBECE) != 0
+	a := q.pd.a
+	if q.dev.provider.knobs.Int(knob.IBECE) == 0 || q.declined.Load() {
+		return false
+	}
+	why, refused := a.ece.refused()
+	if refused {
+		a.plainly.Do(func() { a.p.log.Info(rdma.Net, "connections of %s do without ECE: %s", a.name, why) })
+	}
+	return !refused
 }
 
 // setECE takes over what both ends know. An end that does not know it connects
-// without: the options only ever add to the standard.
-func (q *QP) setECE(e ECE) *rdma.Error {
+// without: the options only ever add to the standard. So does the end that is
+// offered another vendor's, which it declines: the peer hears that nothing is left.
+func (q *QP) setECE(e ECE, offered bool) *rdma.Error {
 	if !q.ece() {
 		return nil
 	}
+	a := q.pd.a
 	errno := q.call(func(lib *calls) syscall.Errno { return lib.setECE(q.raw, e) })
-	q.pd.a.ece.learn("ibv_set_ece", errno)
-	if errno == 0 || unsupported(errno) {
+	a.ece.learn("ibv_set_ece", errno)
+	switch {
+	case errno == 0 || unsupported(errno):
+		return nil
+	case errno == syscall.EINVAL && offered:
+		q.declined.Store(true)
+		a.declines.Do(func() {
+			a.p.log.Info(rdma.Net, "%s declines a peer's ECE of vendor %#x, options %#x", a.name, e.Vendor, e.Options)
+		})
 		return nil
 	}
 	return fail("ibv_set_ece", q.dev.Name, errno, "queue pair %d, vendor %#x, options %#x", q.Number, e.Vendor, e.Options)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"weft/internal/knob"
@@ -51,6 +52,8 @@ type QP struct {
 	pd     *PD
 	raw    object
 	access Access
+
+	declined atomic.Bool // the peer's ECE
 
 	life struct {
 		sync.Mutex
