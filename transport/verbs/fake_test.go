@@ -48,8 +48,9 @@ type fakeCard struct {
 
 type fakePort struct {
 	portAttr
-	speed uint64
-	gids  []gidEntry
+	unreadable bool
+	speed      uint64
+	gids       []gidEntry
 }
 
 const allMaxWR = 1024
@@ -174,7 +175,11 @@ func (f *fakeLib) table() *calls {
 		queryPort: func(context object, port uint8) (portAttr, syscall.Errno) {
 			f.enter("query_port")
 			defer f.mu.Unlock()
-			return f.card(context).ports[port-1].portAttr, 0
+			p := &f.card(context).ports[port-1]
+			if p.unreadable {
+				return portAttr{}, syscall.EIO
+			}
+			return p.portAttr, 0
 		},
 		queryPortSpeed: func(context object, port uint8) (uint64, syscall.Errno) {
 			f.enter("query_port_speed")

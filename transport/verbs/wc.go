@@ -17,6 +17,13 @@ type Completion struct {
 	Work   string // what the request was: "data write", "CTS", ...
 }
 
+// Of enum ibv_wc_status; see retryExceeded too.
+const (
+	wcLocalQPOp       = 2
+	wcFlushed         = 5
+	wcResponseTimeout = 20
+)
+
 // wcMeaning says what a status means and its likely causes, most likely first.
 var wcMeaning = [...]struct {
 	name   string
@@ -25,7 +32,7 @@ var wcMeaning = [...]struct {
 }{
 	0:  {name: "SUCCESS"},
 	1:  {"LOC_LEN_ERR", rdma.Internal, []string{"a request longer than the port's largest message, or a receive shorter than what came"}},
-	2:  {"LOC_QP_OP_ERR", rdma.Internal, []string{"a request that this queue pair cannot do"}},
+	2:  {"LOC_QP_OP_ERR", rdma.Internal, []string{"a request that this queue pair cannot do", "with Soft-RoCE: no route to the peer from the network device behind this port"}},
 	3:  {"LOC_EEC_OP_ERR", rdma.Internal, nil},
 	4:  {"LOC_PROT_ERR", rdma.Host, []string{"memory that is not registered, or was deregistered while in use", "GPU memory whose mapping was revoked"}},
 	5:  {"WR_FLUSH_ERR", rdma.Network, []string{"the queue pair had already failed: the first error on it says why", "the port went down", "a path MTU above what the port carries"}},
@@ -67,10 +74,18 @@ func (c Completion) Explain() *rdma.Error {
 		d := c.QP.dev
 		dev = d.Name
 		text += fmt.Sprintf(" in state %v", c.QP.State())
-		if attr, errno := d.provider.lib.queryPort(d.adapter.context, d.portNum); errno == 0 {
-			text += fmt.Sprintf(", port %d %s", d.portNum, portStateName(attr.state))
-		} else {
+		attr, errno := d.provider.lib.queryPort(d.adapter.context, d.portNum)
+		switch {
+		case errno != 0:
 			text += fmt.Sprintf(", port %d cannot be queried (%v)", d.portNum, errno)
+			cause, causes = rdma.Host, append([]string{"the device is gone or was reset"}, causes...)
+		case attr.state != portActive:
+			text += fmt.Sprintf(", port %d %s", d.portNum, portStateName(attr.state))
+			if c.ofPath() {
+				cause, causes = rdma.Network, append([]string{"this port's link: cable, switch port, or the network device behind it"}, causes...)
+			}
+		default:
+			text += fmt.Sprintf(", port %d active", d.portNum)
 		}
 	}
 	e := rdma.Errorf(cause, "completion", "%s", text).On(dev)
@@ -78,6 +93,15 @@ func (c Completion) Explain() *rdma.Error {
 		e.Try("likely, in this order: %s", strings.Join(causes, "; "))
 	}
 	return e
+}
+
+// ofPath reports a status that requests end with on a port whose link is down.
+func (c Completion) ofPath() bool {
+	switch c.Status {
+	case wcLocalQPOp, wcFlushed, retryExceeded, wcResponseTimeout:
+		return true
+	}
+	return false
 }
 
 func portStateName(state int32) string {

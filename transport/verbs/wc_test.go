@@ -25,6 +25,7 @@ func TestCompletionsAreExplained(t *testing.T) {
 		{Completion{Status: 4, QPN: 7}, rdma.Host, []string{"a request ended LOC_PROT_ERR (4), vendor code 0x0, queue pair 7; likely", "not registered"}, "PFC"},
 		{Completion{Status: 10, QPN: 7}, rdma.Peer, []string{"REM_ACCESS_ERR", "deregistered"}, ""},
 		{Completion{Status: 5, QPN: 7}, rdma.Network, []string{"WR_FLUSH_ERR", "path MTU"}, ""},
+		{Completion{Status: 2, QPN: q.Number, QP: q}, rdma.Internal, []string{"LOC_QP_OP_ERR", "port 1 active; likely, in this order: a request that this queue pair cannot do"}, "cable"},
 		{Completion{Status: 99, QPN: 7}, rdma.Host, []string{"status 99 (99)"}, "likely"},
 	} {
 		e := c.c.Explain()
@@ -35,6 +36,27 @@ func TestCompletionsAreExplained(t *testing.T) {
 			if !strings.Contains(e.Error(), p) {
 				t.Errorf("%q lacks %q", e, p)
 			}
+		}
+	}
+	// A port whose link is down says more than the statuses that follow from it, and nothing about the others.
+	port := &f.cards[0].ports[0]
+	for _, c := range []struct {
+		status uint32
+		state  int32
+		cause  rdma.Cause
+		want   string
+	}{
+		{2, 1, rdma.Network, "port 1 down; likely, in this order: this port's link: cable, switch port, or the network device behind it; a request that"},
+		{12, 1, rdma.Network, "port 1 down; likely, in this order: this port's link"},
+		{5, 2, rdma.Network, "port 1 initialising; likely, in this order: this port's link"},
+		{10, 1, rdma.Peer, "port 1 down; likely, in this order: the peer deregistered"},
+		{2, -1, rdma.Host, "port 1 cannot be queried (input/output error); likely, in this order: the device is gone or was reset"},
+	} {
+		f.mu.Lock()
+		port.state, port.unreadable = c.state, c.state < 0
+		f.mu.Unlock()
+		if e := (Completion{Status: c.status, QPN: q.Number, QP: q}).Explain(); e.Cause != c.cause || !strings.Contains(e.Error(), c.want) {
+			t.Errorf("%d in state %d: %v: %v", c.status, c.state, e.Cause, e)
 		}
 	}
 	q.Close()
