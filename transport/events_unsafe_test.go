@@ -50,6 +50,45 @@ func TestFatalEvents(t *testing.T) {
 	}
 }
 
+// A card that reported a fatal error carries no new connection until it works
+// again, on whichever side it is; what does instead is said with the reason.
+func TestFatalCardCarriesNothingNew(t *testing.T) {
+	const fatal = "the card reported a fatal error"
+	for _, c := range []struct {
+		name, here, there string
+		broken            string
+		carries, says     string
+	}{
+		{"connecting side", "=simA,simC", "=simB,simD", "simA", "simC", "left out: simA: " + fatal},
+		{"listening side", "=simA,simC", "=simB,simD", "simB", "simC", "left out: simA to its device 0 (direct): the peer refuses: simB: " + fatal},
+		{"no other", "=simA", "=simB", "simA", "TCP", "goes over TCP, not by RDMA: simA: " + fatal},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := startSim(t, c.here, nil), startSim(t, c.there, nil)
+			carrier := func() string {
+				s, r := pair(t, a, b)
+				defer r.Close()
+				defer s.Close()
+				move(t, s, r, 1000)
+				if v, ok := s.carrier.(*verbsCarrier); ok {
+					return v.pairOf(0).local.Name
+				}
+				return "TCP"
+			}
+			eventually(t, "another carrier", func() bool { // a card that works at once is in use again after a second
+				command(t, "event "+c.broken+" DEVICE_FATAL")
+				eventually(t, "the event", func() bool { return a.Devices()[0].Verbs.Down()+b.Devices()[0].Verbs.Down() != "" })
+				return carrier() == c.carries
+			})
+			if a.log.Count("INFO", c.says) == 0 {
+				t.Errorf("%q", a.log.Lines())
+			}
+			eventually(t, "the card's return", func() bool { return carrier() == "simA" })
+			noneLeft(t)
+		})
+	}
+}
+
 func TestEventsMayBeMutedByKnob(t *testing.T) {
 	a, _, s, r := simPair(t, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": "0"})
 	command(t, "event simA DEVICE_FATAL")

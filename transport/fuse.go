@@ -149,6 +149,19 @@ func (d *Device) indices() (all []uint16) {
 	return all
 }
 
+// outOfUse says which of d's own ports cannot be used at the moment, and why.
+func (d *Device) outOfUse() (all []string) {
+	for _, p := range d.parts() {
+		if p.Verbs == nil {
+			continue
+		}
+		if why := p.Verbs.Down(); why != "" {
+			all = append(all, p.Verbs.Name+": "+why)
+		}
+	}
+	return all
+}
+
 // link is what a device's connections travel on.
 func (d *Device) link() string {
 	switch {

@@ -22,7 +22,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 	if k.dev.Verbs == nil {
 		return nil, nil
 	}
-	var tried []string
+	tried := k.dev.outOfUse()
 	bad := map[[2]uint16]bool{}
 	fails := func(p *verbsPair, err error) {
 		bad[p.key()] = true

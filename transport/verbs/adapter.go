@@ -36,6 +36,7 @@ type adapter struct {
 	watch   *watcher
 	events  subscribers
 	owners  owners
+	outage  *outage
 }
 
 // openAdapter opens a device of the list. Its descriptors are closed in a
@@ -49,7 +50,7 @@ func (p *Provider) openAdapter(e *deviceEntry) (*adapter, error) {
 	if errno != 0 {
 		return nil, fail("ibv_open_device", e.name, errno, "")
 	}
-	a := &adapter{p: p, name: e.name, sysfs: sysfs, context: context}
+	a := &adapter{p: p, name: e.name, sysfs: sysfs, context: context, outage: newOutage()}
 	for _, fd := range []int{cmdFD, asyncFD} {
 		if fd < 0 {
 			continue
@@ -85,6 +86,7 @@ func (a *adapter) expect() {
 // close is for an adapter on which nothing is left.
 func (a *adapter) close() {
 	a.stopWatching()
+	a.outage.close()
 	for _, fd := range a.fds {
 		fastpath.UntrackFD(fd)
 	}

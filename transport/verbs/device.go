@@ -55,6 +55,9 @@ func (d *Device) GIDs() []GID {
 
 // Down says why the port cannot be used at the moment, "" while it can.
 func (d *Device) Down() string {
+	if why := d.adapter.outage.why(); why != "" {
+		return why
+	}
 	d.now.Lock()
 	defer d.now.Unlock()
 	return d.now.down

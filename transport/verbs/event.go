@@ -110,7 +110,7 @@ func (a *adapter) handle(raw asyncEvent) {
 			e.Err = a.fatal(raw.kind, fmt.Sprintf("completion queue of %d entries", e.CQ.Depth))
 		}
 	case EventDeviceFatal:
-		e.Err = a.fatal(raw.kind, "all of the device")
+		e.Err = a.fatal(raw.kind, "all of the device, which new connections leave out until it works again")
 	case EventPortErr, EventPortActive, EventLIDChange, EventPkeyChange, EventSMChange, EventClientReregister, EventGIDChange, EventSpeedChange:
 		e.Device = a.p.portOf(a, raw.port)
 	}
@@ -123,6 +123,13 @@ func (a *adapter) handle(raw asyncEvent) {
 	if e.Err != nil && a.p.knobs.Int(knob.IBAsyncEvents) == 0 {
 		rdma.Say(a.p.log, e.Err)
 		e.Err = nil
+	}
+	switch { // before a subscriber ends connections, which the host may make anew at once
+	case e.Err != nil && raw.kind == EventDeviceFatal:
+		rdma.Say(a.p.log, e.Err) // whether or not there is a connection that it ends
+		a.fails()
+	case raw.kind == EventPortActive:
+		a.stirs()
 	}
 	a.tell(e)
 }
@@ -142,26 +149,35 @@ func (p *Provider) portOf(a *adapter, port int) *Device {
 	return nil
 }
 
+const linkDown = "the link is down"
+
+func (d *Device) setDown(why string) {
+	d.now.Lock()
+	defer d.now.Unlock()
+	d.now.down = why
+}
+
 // observe keeps what an event says about a port, for those who choose paths.
 func (d *Device) observe(kind EventKind) {
 	log := d.provider.log
-	d.now.Lock()
 	switch kind {
 	case EventPortErr:
-		d.now.down = "the link is down"
-	case EventPortActive:
-		d.now.down = ""
-	}
-	d.now.Unlock()
-	switch kind {
-	case EventPortErr:
+		d.setDown(linkDown)
 		log.Warn("%s port %d: the link went down; connections on it stall until it is back or they time out", d.NIC, d.portNum)
+		return
+	case EventPortActive:
+		d.setDown("")
+	}
+	log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
+	switch kind {
 	case EventPortActive, EventGIDChange, EventLIDChange:
-		log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
-		if err := d.RefreshGIDs(); err != nil {
-			log.Info(rdma.Net, "%s port %d keeps GID %v: %v", d.NIC, d.portNum, d.GIDs()[0], err)
-		}
-	default:
-		log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
+		d.renew()
+	}
+}
+
+// renew reads the port's addresses again, and keeps the old ones where that fails.
+func (d *Device) renew() {
+	if err := d.RefreshGIDs(); err != nil {
+		d.provider.log.Info(rdma.Net, "%s port %d keeps GID %v: %v", d.NIC, d.portNum, d.GIDs()[0], err)
 	}
 }

@@ -158,6 +158,73 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
+// A card that reported a fatal error is out of use, and says so, until a queue
+// pair can be made on it; its events are one moment to try that.
+func TestFatalCardIsOutOfUse(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	b := newBench(t, f, nil)
+	came := make(chan Event, 16)
+	b.d.Subscribe(func(e Event) {
+		if e.Kind == EventDeviceFatal && !strings.Contains(b.d.Down(), "the card reported a fatal error") {
+			t.Errorf("a subscriber sees %q", b.d.Down())
+		}
+		came <- e
+	})
+	broken := func(errno syscall.Errno) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.onCreate = func(want qpCap) (qpCap, syscall.Errno) { return want, errno }
+	}
+	tell := func(e asyncEvent) { f.send(t, e); receive(t, came) }
+	down := func(part string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !strings.Contains(b.d.Down(), part) || part == "" && b.d.Down() != ""; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("down: %q, want %q; %q", b.d.Down(), part, b.log.Lines())
+			}
+		}
+	}
+	for round := 1; round <= 2; round++ {
+		broken(syscall.EIO)
+		tell(asyncEvent{kind: EventDeviceFatal})
+		tell(asyncEvent{kind: EventDeviceFatal}) // again
+		tell(asyncEvent{kind: EventPortActive, port: 1})
+		down("and does not work again yet: ibv_create_qp on a: ")
+		f.mu.Lock()
+		f.cards[0].ports[0].state = 1
+		f.mu.Unlock()
+		broken(0)
+		tell(asyncEvent{kind: EventPortActive, port: 1}) // or a second passes
+		down(linkDown)
+		f.mu.Lock()
+		f.cards[0].ports[0].state = portActive
+		f.mu.Unlock()
+		tell(asyncEvent{kind: EventPortActive, port: 1})
+		down("")
+		if n, warned := b.log.Count("INFO NET a works again"), b.log.Count("WARN asynchronous event on a: device fatal error"); n != round || warned != 2*round {
+			t.Errorf("round %d: %d times, %d warnings: %q", round, n, warned, b.log.Lines())
+		}
+	}
+	broken(syscall.EIO)
+	tell(asyncEvent{kind: EventDeviceFatal})
+	f.mu.Lock()
+	f.onCreate = nil
+	f.mu.Unlock()
+	b.end() // also in an outage
+}
+
+func TestMutedCardStaysInUse(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	b := newBench(t, f, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": "0"})
+	came := make(chan Event, 1)
+	b.d.Subscribe(func(e Event) { came <- e })
+	f.send(t, asyncEvent{kind: EventDeviceFatal})
+	if receive(t, came); b.d.Down() != "" {
+		t.Error(b.d.Down())
+	}
+	b.end()
+}
+
 func TestSubscribersFromManyGoroutines(t *testing.T) {
 	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
 	b := newBench(t, f, nil)
