@@ -84,12 +84,10 @@ const piece = 256 << 10
 func Run(g Group, o Options, sink Sink) (err error) {
 	r := &rank{o: o, g: g, sink: sink}
 	defer func() {
-		if err != nil {
-			var other *AbortError
-			if !errors.As(err, &other) {
-				err = fmt.Errorf("rank %d: %w", g.Rank(), err)
-			}
-			g.Abort(errors.Unwrap(err))
+		var other *AbortError
+		if err != nil && !errors.As(err, &other) { // else the others know
+			g.Abort(err)
+			err = fmt.Errorf("rank %d: %w", g.Rank(), err)
 		}
 	}()
 	if err := r.agree(); err != nil {

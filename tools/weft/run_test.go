@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"weft/internal/build"
@@ -158,6 +162,33 @@ func TestRunFusedDevice(t *testing.T) {
 	} {
 		if status, _, errOut := tool(t, ours(t), strings.Fields(c.args)...); status != 1 || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: status %d, %q; want %q", c.args, status, errOut, c.want)
+		}
+	}
+}
+
+// A rank that cannot go on ends the others' runs, which say who it was and why.
+func TestRunJoinedFailure(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status [2]int
+	var errOut [2]bytes.Buffer
+	var wg sync.WaitGroup
+	for rank, device := range []string{"none", ""} {
+		args := []string{"--host", h, "--plugin", good(t), "--join", addr, "--nranks", "2", "--token", "t", "--rank", strconv.Itoa(rank), "--device", device, "--sizes", "4"}
+		wg.Go(func() { status[rank] = runTo(args, io.Discard, &errOut[rank]) })
+	}
+	wg.Wait()
+	for rank, want := range []string{`rank 0: no device "none"`, `rank 0 failed: no device "none"`} {
+		if status[rank] != 1 || !strings.Contains(errOut[rank].String(), want) {
+			t.Errorf("rank %d: status %d, %s", rank, status[rank], errOut[rank].String())
 		}
 	}
 }
