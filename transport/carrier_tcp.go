@@ -3,6 +3,8 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +22,7 @@ type tcpCarrier struct {
 	fp     *fastpath.Comm
 	conns  []*conn // until open
 	facts  tcp.Facts
+	ways   []string // addresses that the streams run between, each once
 
 	mu  sync.Mutex
 	fds []int // of the streams, until close; protected by mu
@@ -53,6 +56,9 @@ func (t *tcpCarrier) open(c *Comm) error {
 func (t *tcpCarrier) attach() error {
 	t.facts = tcp.ReadFacts(t.conns[0].fd)
 	for _, k := range t.conns {
+		if way := fmt.Sprintf("%s to %s", hostOf(k.LocalAddr()), hostOf(k.RemoteAddr())); !slices.Contains(t.ways, way) {
+			t.ways = append(t.ways, way)
+		}
 		fd, err := t.ctx.handover(k)
 		if err != nil {
 			return fmt.Errorf("taking over a socket: %w", err)
@@ -78,8 +84,18 @@ func (x *Context) handover(k *conn) (int, error) {
 }
 
 func (t *tcpCarrier) describe(via string) string {
-	return fmt.Sprintf("tcp%s, %d stream%s, MTU %d, MSS %d, TOS %d", via,
-		len(t.fds), plural(len(t.fds)), t.dev.TCP.MTU, t.facts.MSS, t.facts.TOS)
+	ways := ""
+	if len(t.ways) > 1 { // else the peer's name says it
+		ways = fmt.Sprintf(" (%s)", few(t.ways, 4, ", "))
+	}
+	return fmt.Sprintf("tcp%s, %d stream%s%s, MTU %d, MSS %d, TOS %d", via,
+		len(t.fds), plural(len(t.fds)), ways, t.dev.MTU, t.facts.MSS, t.facts.TOS)
+}
+
+// hostOf is an address without its port.
+func hostOf(a net.Addr) string {
+	host, _, _ := net.SplitHostPort(a.String())
+	return host
 }
 
 // Sockets copy: a request that has ended for the host touches no memory of its.

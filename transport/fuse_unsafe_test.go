@@ -191,6 +191,9 @@ func TestFusedTCP(t *testing.T) {
 		if len(tc.fds) != c.streams || len(remotes) != min(c.theirs, c.streams) {
 			t.Errorf("%+v: %d streams to %v", c, len(tc.fds), remotes)
 		}
+		if n := min(c.theirs, c.streams); a.log.Count("INFO", " over tcp", "127.0.0.4, ", "to 127.0.0.5") != bit(n > 1) {
+			t.Errorf("%+v: %q", c, a.log.Lines())
+		}
 		move(t, s, r, 4<<20)
 		s.Close()
 		r.Close()

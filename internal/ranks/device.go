@@ -38,7 +38,10 @@ func (r *rank) device() (dev int, err error) {
 	if dev, err = r.n.MakeVDevice(members); host.NoSlot(err) {
 		return 0, fmt.Errorf("%s cannot make one device of several: makeVDevice came with v9", host.FamilyNet.Symbol(r.n.Version))
 	}
-	return dev, err
+	if err != nil {
+		return 0, fmt.Errorf("one device of %s: %w; the log (-v) says why", r.o.Device, err)
+	}
+	return dev, nil
 }
 
 // pick is the device of that name or number; the first, if there is no name.

@@ -156,7 +156,7 @@ func TestRunFusedDevice(t *testing.T) {
 		t.Errorf("status %d\n%s%s", status, out, errOut)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"--device sim0+sim0", "sim0 twice in one device"},
+		{"--device sim0+sim0", "one device of sim0+sim0: net.makeVDevice: ncclInvalidUsage"},
 		{"--device sim0+sim7", `no device "sim7"; the plugin has 2: sim0 sim1`},
 		{"--device sim0+sim1 --abi 8", "ncclNetPlugin_v8 cannot make one device of several"},
 	} {
