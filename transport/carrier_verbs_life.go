@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"weft/transport/fastpath"
@@ -168,15 +169,24 @@ func (v *verbsCarrier) unqueue(p *verbsPort) (err error) {
 }
 
 // drain takes in what has arrived.
-func (v *verbsCarrier) drain() {
+func (v *verbsCarrier) drain() { v.drained() }
+
+// drained also tells of a flush that failed: the host, whose call would have met
+// that, finds nothing of it any more. nil: none.
+func (v *verbsCarrier) drained() *fault {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if v.dead {
-		return
+		return nil
 	}
-	if err := v.fp.Drain(); err != nil {
+	read, err := v.fp.Drain()
+	if err != nil {
 		v.ctx.opts.Log.Info(rdma.Net, "%v", err)
 	}
+	if read == nil {
+		return nil
+	}
+	return &fault{kind: faultCompletion, errno: syscall.Errno(read.Status), lane: read.Lane, want: read.Work, got: uint64(read.Vendor), where: "completion"}
 }
 
 // left ends what waits for a peer that has closed. What it sent has arrived, and
@@ -185,7 +195,10 @@ func (v *verbsCarrier) left(c *Comm) {
 	go func() {
 		defer rescue(v.ctx.opts.Log, "close", nobody)
 		for look := 0; !c.over(); look++ {
-			v.drain()
+			if f := v.drained(); f != nil {
+				v.fp.Fail(c.fault(f))
+				return
+			}
 			if s := v.fp.Snapshot(); s.Incomplete > 0 || (c.kind == fastpath.Send && s.Unsent > 0 && look > 0) { // a receiver's are flushes
 				c.lost(rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).
 					On(v.dev.Name).With(v.peer).Try("its process closed first; look at its log"))

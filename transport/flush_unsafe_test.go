@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -116,6 +117,22 @@ func TestSimFlushAfterThePeerClosed(t *testing.T) {
 	time.Sleep(2 * watchEvery)
 	v.loops.Unlock()
 	if code := until(t, "the flush ends", x); code != 0 {
+		t.Errorf("code %d: %q", code, b.log.Lines())
+	}
+	noneLeft(t, r)
+}
+
+// A flush that fails once the peer has closed ends the comm, also where the host does not look.
+func TestSimFlushFailsAfterThePeerClosed(t *testing.T) {
+	_, b, s, r := simPair(t, map[string]string{"WEFT_FLUSH": "always"})
+	to := register(t, r, buffer(t, 4096), 4096)
+	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
+	eventually(t, "a queue pair for flushes", func() bool { return loopsOf(r) == 1 })
+	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", r.carrier.(*verbsCarrier).ports[0].flush.Number))
+	x := begun(t, r, to)
+	s.Close()
+	eventually(t, "the flush's end", func() bool { return b.log.Count("WARN", "a flush read ended LOC_PROT_ERR") == 1 })
+	if code := until(t, "the flush ends", x); code != codeHost {
 		t.Errorf("code %d: %q", code, b.log.Lines())
 	}
 	noneLeft(t, r)

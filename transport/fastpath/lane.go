@@ -172,14 +172,25 @@ func ReceivesDue(c *Comm, lane int) int { return int(C.wf_verbs_due(c.c, C.uint3
 // DetachVerbs takes the lanes off a closed comm, once none of its queue pairs lives.
 func DetachVerbs(c *Comm) { C.wf_verbs_detach(c.c) }
 
-// Drain takes in what has arrived, so that requests which are complete are reported so, whatever the caller does next.
-func (c *Comm) Drain() error {
+// FailedRead is a flush that failed.
+type FailedRead struct {
+	Lane           uint32 // as in a fault
+	Status, Vendor uint32 // of the completion
+	Work           uint64 // its wr_id
+}
+
+// Drain takes in what has arrived, so that requests which are complete are reported so, whatever the caller does next. What
+// failed is not reported, for the caller knows why lanes do; but read is a flush that did, nil if none.
+func (c *Comm) Drain() (read *FailedRead, err error) {
 	if err := c.Hold(); err != nil {
-		return err
+		return nil, err
 	}
 	defer c.Release()
-	C.wf_verbs_drain(c.c)
-	return nil
+	var f C.struct_wf_fault
+	if C.wf_verbs_drain(c.c, &f) != 0 {
+		read = &FailedRead{Lane: uint32(f.lane), Status: uint32(f.err), Vendor: uint32(f.got), Work: uint64(f.want)}
+	}
+	return read, nil
 }
 
 // LaneStates reads the lanes' counters, at any time, into dst.

@@ -13,7 +13,7 @@ int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan);
 int wf_verbs_flush_by(struct wf_comm* comm, uint32_t device, uint64_t qp, uint32_t depth);
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
 uint32_t wf_verbs_due(struct wf_comm* comm, uint32_t lane);                  /* after it is closed: receives that are not posted */
-void wf_verbs_drain(struct wf_comm* comm);                                   /* gate held: takes in what the CQs have */
+int wf_verbs_drain(struct wf_comm* comm, struct wf_fault* read);             /* gate held: takes in what the CQs have; 1: a flush failed */
 
 /* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share, PART does not. */
 enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5 };

@@ -270,8 +270,9 @@ static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, stru
 		for (struct ibv_wc *w = wc, *end = wc + got; w < end; w++) {
 			uint32_t lane = (uint32_t)(w->wr_id >> 54) % WF_LANES, due;
 			if (wf_unlikely(w->status != IBV_WC_SUCCESS)) {
-				if (!failed || (bad.status == IBV_WC_WR_FLUSH_ERR && w->status != IBV_WC_WR_FLUSH_ERR)) bad = *w;
-				polls += polls < WF_POLLS, failed = 1; /* the cause may be behind */
+				uint32_t rank = 1 + (w->status != IBV_WC_WR_FLUSH_ERR) + 2 * (w->wr_id >> 60 == WF_WR_READ); /* see wf_verbs_drain */
+				if (rank > failed) bad = *w, failed = rank;
+				polls += polls < WF_POLLS; /* the cause may be behind */
 			} else if (w->wr_id >> 60 != WF_WR_RECV) {
 				wf_completed(c, v, w->wr_id);
 			} else {
@@ -357,13 +358,13 @@ void wf_verbs_detach(struct wf_comm* c) { wf_store(c->nlanes, 0u); }
 
 uint32_t wf_verbs_due(struct wf_comm* c, uint32_t lane) { return wf_get(wf_verbs_of(c)->qp[lane].due); }
 
-/* On whatever thread: faults of what is found are not news to who asks. */
-void wf_verbs_drain(struct wf_comm* c) {
+/* On whatever thread. Faults of what is found are not news to who asks, but that a flush's read failed: 1, and it is in *read. */
+int wf_verbs_drain(struct wf_comm* c, struct wf_fault* read) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_thread *self = wf_self, scratch = {.used = 1};
-	if (!wf_get(c->nlanes)) return;
 	wf_self = &scratch;
-	for (uint32_t d = 0; d < wf_get(v->devices); d++)
-		if (wf_get(v->cq[d])) wf_poll_now(c, v, d, 1u << 16);
+	for (uint32_t d = 0; wf_get(c->nlanes) && d < wf_get(v->devices); d++)
+		if (wf_get(v->cq[d]) && wf_poll_now(c, v, d, 1u << 16) < 0 && scratch.fault.want >> 60 == WF_WR_READ) *read = scratch.fault;
 	wf_self = self;
+	return read->kind != 0;
 }

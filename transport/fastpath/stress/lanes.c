@@ -175,7 +175,7 @@ static void* killer(void* seed) {
 		usleep(draw(&s) % 3000);
 		wf_comm_fail(conns[i].tx.c, wf_get(conns[i].tx.c->gen), CODE_CLOSED), wf_comm_fail(conns[i].rx.c, wf_get(conns[i].rx.c->gen), CODE_CLOSED);
 		hold(conns[i].rx.c);
-		wf_verbs_drain(conns[i].rx.c);
+		wf_verbs_drain(conns[i].rx.c, &(struct wf_fault){0});
 		wf_hold_end(conns[i].rx.c);
 		stop_end(&conns[i].tx), stop_end(&conns[i].rx);
 	}
