@@ -52,9 +52,6 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 	if err != nil {
 		return w, err
 	}
-	if err := os.MkdirAll(filepath.Join(w.State(), "sys", simDirect), 0o700); err != nil { // simverbs makes only devices' own functions
-		return w, err
-	}
 	env, err := w.Env(dist, "")
 	if err != nil {
 		return w, err

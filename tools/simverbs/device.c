@@ -31,12 +31,12 @@ void sv_device_folder(const struct devconf* d) {
   char dir[256], folder[512], link[512];
   ibdev_path(d, dir, sizeof dir);
   file(dir, "node_type", "1: CA");
+  if (d->data_direct[0]) snprintf(folder, sizeof folder, "%s/sys%s", sv_conf.dir, d->data_direct), file(folder, "class", "0x020700");
   if (!d->pci[0]) return;
   if (d->pci[0] == '/') snprintf(folder, sizeof folder, "%s%s", sv_conf.dir, d->pci);
   else snprintf(folder, sizeof folder, "%s/sys/devices/pci%.7s/%s", sv_conf.dir, d->pci, d->pci);
   file(folder, "class", "0x020700");
-  file(folder, "vendor", "0x15b3");
-  file(folder, "device", "0x1021");
+  file(folder, "vendor", "0x15b3"), file(folder, "device", "0x1021");
   file(folder, "numa_node", "-1");
   file(folder, "max_link_speed", "32.0 GT/s PCIe");
   file(folder, "max_link_width", "16");

@@ -258,9 +258,13 @@ func (d *Device) describe() string {
 	if d.direct {
 		pci += " and " + filepath.Base(d.PCIPath) + " (data-direct)"
 	}
+	name := d.NIC
+	if d.direct {
+		name = d.Name + ", " + name
+	}
 	_, gpu := d.GPUMemory()
 	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d queue pairs; GID %v: %s; memory %v: %s%s",
-		d.Index, d.NIC, d.portNum, d.link(), d.SpeedMbps, d.PathMTU(), pci, rail, d.Firmware, d.MaxComms, d.GIDs()[0], d.gidWhy, d.Pointers, gpu, d.adapter.describeOrder())
+		d.Index, name, d.portNum, d.link(), d.SpeedMbps, d.PathMTU(), pci, rail, d.Firmware, d.MaxComms, d.GIDs()[0], d.gidWhy, d.Pointers, gpu, d.adapter.describeOrder())
 }
 
 // nothing explains an empty list.

@@ -50,6 +50,7 @@ func TestDataDirectDevices(t *testing.T) {
 		says   string
 	}{
 		{"by default", "", nil, []string{direct}, "PCI 0000:3b:00.0 and 0000:85:00.0 (data-direct)"},
+		{"by its name", "1", nil, []string{direct}, "device 0 is mlx5_0_dma, mlx5_0 port 1: RoCE"},
 		{"that only", "1", nil, []string{direct}, "DMA-BUFs can be registered on the data-direct path 0000:85:00.0"},
 		{"both", "2", nil, []string{plain, direct}, "[0]mlx5_0:1/RoCE [1]mlx5_0:1_dma/RoCE"},
 		{"off", "0", func(c *calls) {
@@ -236,9 +237,6 @@ func TestSimDataDirect(t *testing.T) {
 		{Name: "sim", PCI: "0000:84:00.0", GIDs: []string{"10.9.4.1/24"}, MLX5: true, DataDirect: directPath},
 	}}
 	defer w.Remove()
-	if err := os.MkdirAll(filepath.Join(w.State(), "sys", directPath), 0o700); err != nil { // of the world's sysfs simverbs makes only devices' own functions
-		t.Fatal(err)
-	}
 	env, err := w.Env(dist, "")
 	if err != nil {
 		t.Fatal(err)
