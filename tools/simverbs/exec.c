@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 65536, RETRY_LOOK = 1000000 /* ns between looks at a path that is silent */ };
+enum { CHUNK = 65536, RETRY_LOOK = 1000000 /* ns between looks at a path that is silent */, CATCH_UP = 100000000, AT_ONCE = 5000 };
 
 static int fail(struct op* o, int status) {
   o->status = (uint8_t)status;
@@ -37,23 +37,23 @@ static int not_ready(struct vqp* q, struct op* o, uint32_t timer) {
   return wait_until(q, sv_now() + us[timer & 31] * 1000u);
 }
 
-/* A link's bucket: what passes at once is 256 KiB, or what comes while an engine oversleeps. */
-static void pay(uint64_t* paid, uint64_t rate, uint64_t cost, uint64_t now) {
-  uint64_t burst = 262144 * 1000000000u / rate, old = get(*paid), floor = now - (burst > BURST_NS ? burst : BURST_NS), next;
-  do next = (old > floor ? old : floor) + cost * 1000000000u / rate;
-  while (!__atomic_compare_exchange_n(paid, &old, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static void occupy(uint64_t* busy, uint64_t start, uint64_t ns) {
+  uint64_t old = get(*busy);
+  while (!__atomic_compare_exchange_n(busy, &old, later(old, start) + ns, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
 }
 
-/* The bytes that may pass now; 0: none until *when. */
-static uint32_t tokens(struct port* from, struct port* to, uint32_t want, uint64_t now, uint64_t* when) {
+/* The bytes that have passed by now, or nearly (AT_ONCE); 0: none until *when. Links carry a request from when it is due and
+ * they are free, however late (up to CATCH_UP) an engine looks; what they did not carry while they idled is lost. */
+static uint32_t passed(struct port* from, struct port* to, uint32_t want, uint64_t due, uint64_t now, uint64_t* when) {
   uint64_t out = get(from->rate), in = get(to->rate), sent = out ? get(from->tx) : 0, taken = in ? get(to->rx) : 0;
   if (!out && !in) return want;
-  *when = sent > taken ? sent : taken;
-  if (*when > now) return 0;
-  if (want > CHUNK) want = CHUNK;
-  if (out) pay(&from->tx, out, want < 64 ? 64 : want, now);
-  if (in) pay(&to->rx, in, want < 64 ? 64 : want, now);
-  return want;
+  uint32_t n = want < CHUNK ? want : CHUNK, cost = n < 64 ? 64 : n;
+  uint64_t tx = out ? cost * 1000000000ull / out : 0, rx = in ? cost * 1000000000ull / in : 0;
+  uint64_t start = later(later(sent, taken), later(due, now - CATCH_UP));
+  if ((*when = start + later(tx, rx)) > now + AT_ONCE) return 0;
+  occupy(&from->tx, start, tx), occupy(&to->rx, start, rx);
+  return n;
 }
 
 /* The responder refuses: both queue pairs stop; its owner gets an event and, if it had taken one, a receive with status. */
@@ -182,7 +182,7 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
   }
   for (;;) {
     uint64_t when = 0;
-    uint32_t n = now ? tokens(q->from, q->to, o->len - o->done, now, &when) : o->len - o->done;
+    uint32_t n = now ? passed(q->from, q->to, o->len - o->done, o->due, now, &when) : o->len - o->done;
     if (!n && o->len != o->done) return wait_until(q, when);
     int atom = o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || o->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     int rc = atom ? atomic(q, p, o) : send ? scatter(q, p, o, o->done, n) : move(q, p, o, o->done, n);

@@ -18,7 +18,7 @@
 #undef ibv_query_port
 
 enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_PROC = 512, MAX_QP = 1 << 15, MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
-enum { MAX_SGE = 16, MAX_INLINE = 1024, BURST_NS = 2000000 };
+enum { MAX_SGE = 16, MAX_INLINE = 1024 };
 #define HEAP_BYTES ((uint64_t)4 << 30)
 
 /* ---- The arena. Words that several processes write are touched through __atomic_* only. ---- */
@@ -28,7 +28,7 @@ struct gid { union ibv_gid raw; uint32_t type, prefix, used; };
 struct port { /* of a device of the configuration; index device * MAX_PORT + port - 1 */
   uint32_t down, hole;          /* hole: 1 what it sends is lost, 2 what it receives */
   uint64_t delay, rate;         /* ns one way; bytes/s or 0 */
-  uint64_t tx, rx;              /* when the bucket has been paid for, ns */
+  uint64_t tx, rx;              /* until when it is busy, ns */
   struct gid gids[MAX_GID];
 };
 
