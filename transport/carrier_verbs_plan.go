@@ -99,7 +99,7 @@ func (v *verbsCarrier) connectLanes(ctx context.Context, from int, lanes []*verb
 // plan is how the executor uses lanes, of which theirs are the peer's ends.
 func (v *verbsCarrier) plan(lanes []*verbs.QP, theirs []wire.QPEnd) *fastpath.VerbsPlan {
 	t := v.tuning
-	p := &fastpath.VerbsPlan{Width: min(t.width, len(lanes)), StripeMin: t.stripeMin, ARThreshold: t.ar, Peer: v.theirs.shared, PeerKeys: v.theirs.keys, FlushAlways: v.always}
+	p := &fastpath.VerbsPlan{Width: min(t.width, len(lanes)), Measured: v.measures(), StripeMin: t.stripeMin, ARThreshold: t.ar, Peer: v.theirs.shared, PeerKeys: v.theirs.keys, FlushAlways: v.always}
 	for _, port := range v.ports {
 		for len(p.Keys) <= port.slot {
 			p.Keys = append(p.Keys, fastpath.Keys{})

@@ -8,11 +8,13 @@ import (
 	"weft/transport/fastpath"
 )
 
-// How a message that several lanes share is cut (WEFT_STRIPING). The executor
-// cuts by the lanes' weights when a group begins and counts for each lane the
-// bytes that are complete and the time in which it had some to move; here the
-// weights come from. They begin with the speeds of the lanes' ports. Then, with
-// measured, the sending side's watch compares what the lanes did:
+// How lanes share messages (WEFT_STRIPING). The executor cuts a large one by the
+// lanes' weights when it begins, and gives each lane as many of the small ones.
+// It counts for each lane the bytes that are complete and the time in which it
+// had some to move: of all that is cut, and of one in about 48 of the others,
+// with what that waited for. Here the weights come from. They begin with the
+// speeds of the lanes' ports. Then, with measured, the sending side's watch
+// compares what the lanes did:
 //
 //   - A lane's rate is its bytes over its busy time, so an idle lane loses
 //     nothing, and a small share tells as much as a large one: a lane that was
@@ -25,7 +27,7 @@ const (
 	stripeStep  = 2.0
 	stripeLeast = 1.0 / 64
 	stripePull  = 0.01
-	stripeSeen  = time.Millisecond // busy time that says something
+	stripeSeen  = 100 * time.Microsecond // busy time that says something
 )
 
 // striping is how a comm's lanes share its messages. Only the watch uses it once
@@ -125,9 +127,14 @@ func (v *verbsCarrier) striping() string {
 	return "measured"
 }
 
+// measures reports whether v's lanes share by what they are seen to do.
+func (v *verbsCarrier) measures() bool {
+	return v.kind == fastpath.Send && v.tuning.width > 1 && v.striping() == "measured"
+}
+
 // stripe is the watch's turn for v, which carries c.
 func (v *verbsCarrier) stripe(c *Comm) {
-	if v.kind != fastpath.Send || v.tuning.width < 2 || v.striping() != "measured" {
+	if !v.measures() {
 		return
 	}
 	if w := v.stripes.turn(c.fp.LaneRates(nil), v.speeds()); w != nil {

@@ -7,7 +7,7 @@ var ownRows = map[ID]Spec{
 	StripeMin: {Name: "WEFT_STRIPE_MIN", Type: Number, Default: 65536, Min: 0, Max: 1 << 30,
 		Doc: "A group of at most so many bytes travels on one queue pair, whatever `NCCL_IB_SPLIT_DATA_ON_QPS` says: on several it costs more than it gains. 0: every group is split, as net_ib does."},
 	Striping: {Name: "WEFT_STRIPING", Type: Choice, Choices: []string{"even", "speed", "measured"},
-		Doc: "The shares that the queue pairs get of a message that several of them carry, always multiples of 128 bytes: `even`; by the `speed` that both ends' ports promise; `measured` and unset: so at first, then as each has been seen to complete, looked at every fortieth of `WEFT_TIMEOUT`, so that a slow or degraded port does not set the pace."},
+		Doc: "The shares that the queue pairs get of a message that several of them carry, always multiples of 128 bytes, and how many of the messages that are too small for that: `even`; by the `speed` that both ends' ports promise; `measured` and unset: so at first, then as each has been seen to complete, looked at every fortieth of `WEFT_TIMEOUT`, so that a slow or degraded port does not set the pace."},
 	Lazy: {Name: "WEFT_LAZY", Type: Choice, Choices: []string{"off", "background", "demand"},
 		Doc: "When an RDMA connection gets the queue pairs that `NCCL_IB_QPS_PER_CONNECTION` asks for beyond one for each pair of ports: `off`: before connect ends; `background` and unset: soon after, while no other connect is under way; `demand`: once more than `WEFT_STRIPE_MIN` bytes have passed on it. Those that cannot be made are said and done without. The connecting side's setting holds."},
 	Timeout: {Name: "WEFT_TIMEOUT", Type: Seconds, Default: 10, Min: 1, Max: 3600,

@@ -27,6 +27,7 @@
 #define WF_SLOTS 512       /* request slots of a comm: those that receives leave free are for flushes */
 #define WF_GROUP 8         /* receives that one irecv may group */
 #define WF_LANES 32        /* lanes of a comm */
+#define WF_ORDER 128       /* places in the order in which lanes take messages */
 #define WF_DEVICES 8       /* devices of a comm */
 #define WF_STREAMS 64      /* streams of a comm, over all its lanes */
 #define WF_STREAM_BYTES 192 /* provider memory of one stream */
@@ -181,9 +182,9 @@ struct wf_lane {
 	uint64_t pad1;
 };
 
-/* What a lane does with groups that several lanes share. */
+/* What a lane does with groups that several lanes share, and with messages of its own whose time is taken. */
 struct wf_gauge {
-	uint64_t bytes;  /* of such groups, known to be complete; written by: owner */
+	uint64_t bytes;  /* of those, known to be complete; written by: owner */
 	uint64_t busy;   /* nanoseconds in which it had some of them to move; written by: owner */
 	uint32_t weight; /* its part of a group, beside the other lanes' weights; taken when a group begins. written by: core, at any time */
 	uint32_t pad[3];
@@ -255,7 +256,11 @@ struct wf_comm {
 
 	struct wf_lane lanes[WF_LANES];
 	struct wf_gauge gauge[WF_LANES];
-	uint64_t pad6[80];
+	/* The lanes in turn, for messages that one lane carries: each as often as its weight says. A lane plus WF_LANES: and the
+	 * time is taken. written by: core, at any time */
+	uint32_t order[WF_ORDER];
+	uint32_t places;      /* of them, in use */
+	uint32_t pad6[31];
 
 	/* second page on: what Free gives back to the system */
 	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order; receive side: the stashed message */

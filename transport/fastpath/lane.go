@@ -22,7 +22,7 @@ type VerbsLane struct {
 	SendDepth, RecvDepth, Inline int     // as made
 	RecvPosted                   int     // receives that an earlier comm's lane of the same number has left posted
 	MaxMessage                   uint32  // bytes of one work request; 0: no limit
-	Weight                       uint32  // its part of a group that several lanes share, to begin with; 0: 1
+	Weight                       uint32  // its part of what the lanes carry, to begin with; 0: 1
 }
 
 // VerbsFlush is how data that came by a device is flushed: through a queue pair that is connected to itself, on the completion
@@ -37,6 +37,7 @@ type VerbsFlush struct {
 type VerbsPlan struct {
 	Lanes       []VerbsLane
 	Width       int    // lanes that one group uses
+	Measured    bool   // LaneRates are wanted of messages too that one lane carries
 	StripeMin   uint32 // a group of at most as many bytes uses one
 	ARThreshold uint32 // data above goes without immediate, which follows alone; 0: never
 	Keys        []Keys // of Shared, per local device; some may have no lane
@@ -160,9 +161,11 @@ func attach(c *Comm, p *VerbsPlan, first int, from uint64) error {
 	default:
 		return fmt.Errorf("fastpath: attach %d lanes to %v: ibv_post_recv: %w", len(p.Lanes), c, rc)
 	}
-	for i := first; i < len(p.Lanes); i++ {
-		atomic.StoreUint32(&c.view.gauge[i].weight, max(p.Lanes[i].Weight, 1))
+	weights := make([]uint32, len(p.Lanes))
+	for i := range weights {
+		weights[i] = max(p.Lanes[i].Weight, 1)
 	}
+	c.weigh(weights, p.Measured)
 	return nil
 }
 
@@ -207,8 +210,8 @@ func (c *Comm) LaneStates(dst []LaneState) []LaneState {
 // MaxWeight is the largest weight of a lane.
 const MaxWeight = 1<<16 - 1
 
-// SetWeights says what part of a group each lane takes, where several share it: its weight beside theirs. It may be called at
-// any time; groups that have begun stay as they are.
+// SetWeights says what part of a group each lane takes, where several share it, and how many of the others: its weight beside
+// theirs. It may be called at any time; groups that have begun stay as they are. LaneRates are measured from then on.
 func (c *Comm) SetWeights(weights []uint32) error {
 	if n := atomic.LoadUint32(&c.view.nlanes); uint32(len(weights)) != n {
 		return fmt.Errorf("fastpath: set %d weights of %v: it has %d lanes", len(weights), c, n)
@@ -218,14 +221,12 @@ func (c *Comm) SetWeights(weights []uint32) error {
 			return fmt.Errorf("fastpath: set weight %d of lane %d of %v: 1 to %d are legal", w, i, c, MaxWeight)
 		}
 	}
-	for i, w := range weights {
-		atomic.StoreUint32(&c.view.gauge[i].weight, w)
-	}
+	c.weigh(weights, true)
 	return nil
 }
 
-// LaneRate is what a lane has done with groups that several lanes share: bytes that are complete, and how long it had such
-// bytes to move. Both only grow. What is not complete is in neither.
+// LaneRate is what a lane has done with groups that several lanes share, and with some of the messages that it carries alone:
+// bytes that are complete, and how long it had such bytes to move. Both only grow. What is not complete is in neither.
 type LaneRate struct {
 	Bytes uint64
 	Busy  time.Duration

@@ -36,7 +36,7 @@ struct wf_qp {
 	uint32_t due;    /* receives to post again */
 	uint32_t silent; /* requests posted since the last signaled one */
 	uint32_t mark;   /* request whose completion ends the measure at hand */
-	uint64_t sent;   /* bytes posted of groups of several shares; */
+	uint64_t sent;   /* bytes posted whose time is taken; */
 	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
 	uint64_t goal;   /* of these, complete with the mark */
 	uint64_t since;  /* when the measure began */
@@ -68,13 +68,15 @@ struct wf_verbs {
 
 	/* written by: owner */
 	uint32_t width;              /* lanes of a group that several share */
-	uint32_t rotor;              /* first lane of the next group */
+	uint32_t rotor;              /* first lane of the next group of several shares */
+	uint32_t turn;               /* place in the order of the next group of one */
 	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
 	uint32_t reads[WF_DEVICES];  /* of those, reads */
 	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
 	/* the group at the head of tx; shares 0: not begun */
 	uint32_t shares, lane, n, plain;
-	uint32_t todo; /* a bit per share that is not wholly posted */
+	uint32_t todo;  /* a bit per share that is not wholly posted */
+	uint32_t timed; /* 1: its lanes take the time */
 	struct wf_part part[WF_LANES];
 	struct wf_qp qp[WF_LANES];
 };

@@ -26,19 +26,18 @@ static WF_COLD void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v) {
 /* Begins the group at the head of tx: how many lanes, from which on, and what is cut where, which later weights do not move. */
 static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
 	if (wf_unlikely(wf_get(v->next.lanes)) && wf_get(c->req[first].seq) >= wf_get(v->next.from)) wf_take_lanes(c, v);
-	uint32_t n = 0, lanes = wf_get(c->nlanes), rotor = wf_get(v->rotor), sum = 0;
+	uint32_t n = 0, lanes = wf_get(c->nlanes), lane = wf_get(v->rotor), turn = wf_get(v->turn), place = wf_load(c->order[turn]), sum = 0;
 	uint64_t bytes = 0;
 	for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next), n++) bytes += wf_get(c->req[slot].e[0].size);
-	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), most = wf_get(v->qp[rotor].most), above = wf_get(v->ar_threshold);
-	wf_put(v->shares, shares), wf_put(v->lane, rotor), wf_put(v->n, n);
-	wf_put(v->rotor, (rotor + shares) % lanes);
-	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= most && (!above || bytes <= above)));
+	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), above = wf_get(v->ar_threshold);
+	if (shares > 1) wf_put(v->rotor, (lane + shares) % lanes);
+	else lane = place % WF_LANES % lanes, wf_put(v->turn, turn + 1 < wf_load(c->places) ? turn + 1 : 0);
+	wf_put(v->shares, shares), wf_put(v->lane, lane), wf_put(v->n, n), wf_put(v->timed, (uint32_t)(shares > 1 || place >= WF_LANES));
+	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= wf_get(v->qp[lane].most) && (!above || bytes <= above)));
 	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
 	wf_put(c->req[first].frames, shares);
-	for (uint32_t i = 0; i < shares; i++) {
+	for (uint32_t i = 0; i < shares; sum += wf_load(c->gauge[(lane + i++) % lanes].weight))
 		wf_put(v->part[i].entry, 0u), wf_put(v->part[i].offset, 0u), wf_put(v->part[i].cut, sum);
-		sum += wf_load(c->gauge[(rotor + i) % lanes].weight);
-	}
 	for (uint32_t i = 1; i < shares; i++) wf_put(v->part[i].cut, (uint32_t)(((uint64_t)wf_get(v->part[i].cut) << 16) / (sum ? sum : 1)));
 }
 
@@ -72,7 +71,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 		wr->wr.rdma.remote_addr = wf_get(c->ring[line + entry].addr) + from;
 		wr->wr.rdma.rkey = wf_get(c->ring[line + entry].rkey[wf_get(q->peer_device)]);
 		wf_put(v->part[share].entry, entry), wf_put(v->part[share].offset, offset + len);
-		if (wf_get(v->shares) > 1) wf_put(q->sent, wf_get(q->sent) + len);
+		if (wf_get(v->timed)) wf_put(q->sent, wf_get(q->sent) + len);
 		int last = wf_get(v->plain) || (share && entry == n - 1 && len == left && (!above || (n == 1 && len <= above)));
 		if (last) wf_imm(v, wr, seq, share, WF_IMM_DATA);
 		return last;
@@ -88,14 +87,16 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	return 1;
 }
 
-/* Posts what its lane has room for of a share of the group at the head of tx. 1: all of it, 0: more follows, -1: fault. */
+/* Posts what its lane has room for of a share of the group at the head of tx. 1: all of it, 0: more follows, -1: fault. A
+ * message whose time is taken waits for those before it, whose bytes nobody counted: they are taken to be like it. */
 static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint32_t share) {
 	struct ibv_send_wr wr[WF_BATCH];
 	struct ibv_sge sge[WF_BATCH];
 	uint32_t lane = (wf_get(v->lane) + share) % wf_get(c->nlanes), room, n;
 	struct wf_lane* l = &c->lanes[lane];
 	struct wf_qp* q = &v->qp[lane];
-	int ends = 0, idle = wf_get(v->shares) > 1 && wf_get(q->sent) == wf_get(q->base);
+	uint64_t base = wf_get(q->base), like = 1 + (wf_get(v->shares) == 1 ? wf_get(l->posted) - wf_get(l->completed) : 0);
+	int ends = 0, idle = wf_get(v->timed) && wf_get(q->sent) == base;
 	if (idle) wf_put(q->since, wf_clock());
 	while (!ends && (room = wf_room(l, q))) {
 		for (n = 0; n < room && n < WF_BATCH && !ends; n++) {
@@ -103,7 +104,7 @@ static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint3
 			wf_number(v, l, q, &wr[n], ends ? WF_WR_DATA : WF_WR_PART, first, ends || n + 1 == room || n + 1 == WF_BATCH);
 		}
 		if (wf_post(l, q, wr, n) < 0) return -1;
-		if (idle) wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent)), idle = 0;
+		if (idle) wf_put(q->sent, base + (wf_get(q->sent) - base) * like), wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent)), idle = 0;
 	}
 	return ends;
 }
@@ -127,7 +128,8 @@ static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct w
 
 /* Most messages: alone in their group, and one request. 0: the next is none of those, or the queue is full; 1: posted; -1: fault. */
 static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head) {
-	uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]), lane = wf_get(v->rotor), next = lane + 1;
+	uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]), turn = wf_get(v->turn), lane = wf_load(c->order[turn]);
+	if (wf_unlikely(lane >= wf_get(c->nlanes))) return 0; /* its time is to be taken, or it is not there yet */
 	struct wf_req* r = &c->req[slot];
 	struct wf_qp* q = &v->qp[lane];
 	struct wf_lane* l = &c->lanes[lane];
@@ -142,7 +144,7 @@ static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head
 	wr.send_flags = size <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST ? IBV_SEND_INLINE : 0;
 	wr.wr.rdma.remote_addr = wf_get(line->addr), wr.wr.rdma.rkey = wf_get(line->rkey[wf_get(q->peer_device)]);
 	wf_put(r->frames, 1u);
-	wf_put(v->rotor, next < wf_get(c->nlanes) ? next : 0);
+	wf_put(v->turn, turn + 1 < wf_load(c->places) ? turn + 1 : 0);
 	wf_put(c->tx_head, head + 1);
 	wf_number(v, l, q, &wr, WF_WR_DATA, slot, 1);
 	return wf_post(l, q, &wr, 1) < 0 ? -1 : 1;

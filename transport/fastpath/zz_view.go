@@ -16,6 +16,7 @@ const (
 	wfSlots       = 512        // request slots of a comm: those that receives leave free are for flushes
 	wfGroup       = 8          // receives that one irecv may group
 	wfLanes       = 32         // lanes of a comm
+	wfOrder       = 128        // places in the order in which lanes take messages
 	wfDevices     = 8          // devices of a comm
 	wfStreams     = 64         // streams of a comm, over all its lanes
 	wfStreamBytes = 192        // provider memory of one stream
@@ -185,10 +186,11 @@ type wfLane struct {
 	pad1      uint64
 }
 
-// wfGauge is struct wf_gauge: What a lane does with groups that several lanes share.
+// wfGauge is struct wf_gauge: What a lane does with groups that several lanes share, and with messages
+// of its own whose time is taken.
 type wfGauge struct {
 	_     structs.HostLayout
-	bytes uint64 // of such groups, known to be complete; written by: owner
+	bytes uint64 // of those, known to be complete; written by: owner
 	busy  uint64 // nanoseconds in which it had some of them to move; written by: owner
 	// its part of a group, beside the other lanes' weights; taken when a group begins. written by: core, at
 	// any time
@@ -251,11 +253,15 @@ type wfComm struct {
 	pad5        [6]uint64
 	lanes       [32]wfLane
 	gauge       [32]wfGauge
-	pad6        [80]uint64
-	tx          [256]uint32 // second page on: what Free gives back to the system
-	group       [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
-	match       [8]uint32   // send side: slots matched in the head group
-	pad7        [8]uint32
+	// The lanes in turn, for messages that one lane carries: each as often as its weight says. A lane plus
+	// WF_LANES: and the time is taken. written by: core, at any time
+	order  [128]uint32
+	places uint32 // of them, in use
+	pad6   [31]uint32
+	tx     [256]uint32 // second page on: what Free gives back to the system
+	group  [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
+	match  [8]uint32   // send side: slots matched in the head group
+	pad7   [8]uint32
 	// ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive
 	// side, written by the peer: trust nothing), refused groups at seq mod 256, tags in rkey (tcp receive
 	// side). out: what is written into the peer's ring. sink: where flushes read to.
@@ -422,7 +428,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3456]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-3456]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3968]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3972]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tx)-4096]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-5120]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-6144]

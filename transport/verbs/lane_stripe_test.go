@@ -68,14 +68,6 @@ func TestLaneWeights(t *testing.T) {
 			}
 		}
 	}
-	tx.pass(t, rx, 4096)
-	before := bytesOf(tx)
-	tx.pass(t, rx, 4000)
-	for i, now := range bytesOf(tx) {
-		if now != before[i] {
-			t.Errorf("a message that one lane carries counts on lane %d", i)
-		}
-	}
 	for _, l := range tx.comm.LaneRates(nil) {
 		if l.Busy <= 0 {
 			t.Errorf("%+v", l)
@@ -84,6 +76,56 @@ func TestLaneWeights(t *testing.T) {
 	for _, bad := range [][]uint32{{1, 1, 1}, {1, 1, 1, 0}, {1, 1, 1, fastpath.MaxWeight + 1}} {
 		if tx.comm.SetWeights(bad) == nil {
 			t.Errorf("weights %v are taken", bad)
+		}
+	}
+}
+
+// Messages that one lane carries take the lanes in turn, each as often as its
+// weight says, whether they are one request or several; one of each lane and
+// round tells of its speed, and only where that is asked for.
+func TestLaneTurns(t *testing.T) {
+	tx, rx := laneConnected(t, laneProvider(t), laneConfig{lanes: 4, width: 4, stripeMin: 4096, depth: 16, above: 2000})
+	rand.New(rand.NewSource(1)).Read(tx.mem)
+	for _, c := range []struct {
+		weights []uint32
+		want    []uint32 // of a round
+	}{
+		{nil, []uint32{24, 24, 24, 24}}, // as it begins
+		{[]uint32{1, 1, 1, 1}, []uint32{24, 24, 24, 24}},
+		{[]uint32{8, 4, 2, 2}, []uint32{48, 24, 12, 12}},
+		{[]uint32{fastpath.MaxWeight, 1, 1, 1}, []uint32{96, 1, 1, 1}},
+		{[]uint32{1000, 1, 999, 40_000}, []uint32{2, 1, 2, 91}},
+	} {
+		if c.weights != nil {
+			if err := tx.comm.SetWeights(c.weights); err != nil {
+				t.Fatal(err)
+			}
+		}
+		round := 0
+		for _, n := range c.want {
+			round += int(n)
+		}
+		before, carried := tx.comm.LaneStates(nil), bytesOf(tx)
+		for i := range 3 * round {
+			size := 1000
+			if i >= round {
+				size = 3000 // two requests: its end is one of its own
+			}
+			tx.pass(t, rx, size)
+		}
+		for i, now := range tx.comm.LaneStates(nil) {
+			if got := now.Posted - before[i].Posted; got != 5*c.want[i] {
+				t.Errorf("weights %v: lane %d has taken %d requests, want %d", c.weights, i, got, 5*c.want[i])
+			}
+		}
+		told := uint64(0)
+		if c.weights != nil {
+			told = 1000 + 2*3000
+		}
+		for i, now := range bytesOf(tx) {
+			if got := now - carried[i]; got != told {
+				t.Errorf("weights %v: lane %d tells of %d bytes, want %d", c.weights, i, got, told)
+			}
 		}
 	}
 }
@@ -113,7 +155,7 @@ func TestLaneWeightsChange(t *testing.T) {
 		}
 	})
 	for i := range 1500 {
-		tx.pass(t, rx, 1001+i*97)
+		tx.pass(t, rx, 1+i*97)
 	}
 	close(stop)
 	ended.Wait()

@@ -230,6 +230,8 @@ static void* service(void* seed) {
 		struct wf_mr* mr = wf_mr_at(next_mr);
 		void* h = register_memory(&s, sizeof s, next_mr);
 		for (int l = 0; l < WF_LANES; l++) wf_store(c->gauge[l].weight, (uint32_t)(draw(&s) % 65536)); /* shares are cut anew all the time */
+		for (int p = 0; p < WF_ORDER; p++) wf_store(c->order[p], (uint32_t)(draw(&s) % (2 * WF_LANES)));
+		wf_store(c->places, (uint32_t)(draw(&s) % WF_ORDER + 1));
 		hold(c);
 		CHECK(!wf_comm_uses(c, (uint64_t)(uintptr_t)h), "used?");
 		if (draw(&s) % 8 == 0) usleep(200);

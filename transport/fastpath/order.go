@@ -1,0 +1,49 @@
+package fastpath
+
+import "sync/atomic"
+
+// turns are the lanes in the order in which they take messages that one of them carries: each as often as its weight
+// says, but at least once, and spread evenly. timed lanes have the time of their first message taken.
+func turns(weights []uint32, timed bool) []uint32 {
+	sum, total := 0, 0
+	for _, w := range weights {
+		sum += int(w)
+	}
+	times := make([]int, len(weights))
+	for i, w := range weights {
+		times[i] = max(1, (int(w)*(wfOrder-wfLanes)+sum/2)/sum) // rounding up adds one a lane at most
+		total += times[i]
+	}
+	order, due, seen := make([]uint32, 0, wfOrder), make([]int, len(weights)), make([]bool, len(weights))
+	for range total {
+		for i := range due {
+			due[i] += times[i]
+		}
+		next := 0
+		for i := range due {
+			if due[i] > due[next] {
+				next = i
+			}
+		}
+		due[next] -= total
+		place := uint32(next)
+		if timed && len(weights) > 1 && !seen[next] {
+			place += wfLanes
+		}
+		seen[next], order = true, append(order, place)
+	}
+	return order
+}
+
+// weigh gives the lanes their weights, whether the owner has taken the last of them over or not. Wherever the owner stands
+// meanwhile, it finds a lane there.
+func (c *Comm) weigh(weights []uint32, timed bool) {
+	for i, w := range weights {
+		atomic.StoreUint32(&c.view.gauge[i].weight, w)
+	}
+	order := turns(weights, timed)
+	for i, place := range order {
+		atomic.StoreUint32(&c.view.order[i], place)
+	}
+	atomic.StoreUint32(&c.view.places, uint32(len(order)))
+}
