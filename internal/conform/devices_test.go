@@ -3,6 +3,7 @@ package conform
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,20 +148,29 @@ func TestDevicesAsEveryReleaseSeesThem(t *testing.T) {
 // code anything, and connect and accept leave the handles for it NULL.
 func TestDeviceNetworkingIsDeclined(t *testing.T) {
 	_, last := host.FamilyNet.Versions()
+	rdma := simulated(t, simverbs.Device{Name: "sim0", GIDs: []string{"10.101.0.1/24"}})
 	for v := 7; v <= last; v++ {
-		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
-			t.Parallel()
-			n := bound(t, v, "NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME==lo")
-			if n.Slots["getDeviceMr"] || n.Slots["irecvConsumed"] {
-				t.Errorf("slots %v", n.Slots)
-			}
-			handle := host.Args{"devcomm", 0xdead}
-			connection(t, n, handle, handle, func(slot string, r *host.Reply) {
-				if !r.Has("devcomm") || r.Ptr("devcomm") != 0 {
-					t.Fatalf("%s gives the device handle %q", slot, r.Str("devcomm"))
+		for over, env := range map[string][]string{"tcp": {"NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME==lo"}, "sim0": rdma} {
+			t.Run(fmt.Sprintf("v%d over %s", v, over), func(t *testing.T) {
+				t.Parallel()
+				n, h := loaded(t, v, env...)
+				if err := n.Init(); err != nil {
+					t.Fatal(err)
+				}
+				if n.Slots["getDeviceMr"] || n.Slots["irecvConsumed"] {
+					t.Errorf("slots %v", n.Slots)
+				}
+				handle := host.Args{"devcomm", 0xdead}
+				connection(t, n, handle, handle, func(slot string, r *host.Reply) {
+					if !r.Has("devcomm") || r.Ptr("devcomm") != 0 {
+						t.Fatalf("%s gives the device handle %q", slot, r.Str("devcomm"))
+					}
+				})
+				if !slices.ContainsFunc(h.Logs(), func(l host.LogLine) bool { return strings.Contains(l.Text, " over "+over) }) {
+					t.Errorf("no connection over %s", over)
 				}
 			})
-		})
+		}
 	}
 }
 

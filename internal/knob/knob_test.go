@@ -2,9 +2,11 @@ package knob
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,84 @@ func TestLines(t *testing.T) {
 	}
 	if v.Origin(SocketRcvBuf) != FromDefault || v.Int(SocketMagic) != -1 {
 		t.Error("origin or bits are wrong")
+	}
+}
+
+// ncclDefaults is what NCCL 2.30.7 takes for its variables where none is set; "" is no value.
+var ncclDefaults = map[string]string{
+	"SOCKET_IFNAME": "", "SOCKET_FAMILY": "", "COMM_ID": "", "SOCKET_NTHREADS": "-2", "NSOCKS_PERTHREAD": "-2", "SOCKET_INLINE": "128",
+	"SOCKET_MIN_TASKSIZE": "65536", "SOCKET_RETRY_CNT": "34", "SOCKET_RETRY_SLEEP_MSEC": "100", "SOCKET_POLL_TIMEOUT_MSEC": "0",
+	"SOCKET_RCVBUF": "-1", "SOCKET_SNDBUF": "-1", "SOCKET_MAGIC": "0x564ab9f2fc4b9d6c", "SOCKET_TOS_CONFIG": "-1",
+	"IB_DISABLE": "0", "IB_HCA": "", "IBVERBS_LIB": "", "IB_GID_INDEX": "-1", "IB_ROUTABLE_FLID_GID_INDEX": "1", "IB_ROCE_VERSION_NUM": "2",
+	"IB_ADDR_FAMILY": "AF_INET", "IB_ADDR_RANGE": "", "IB_SUBNET_AWARE_ROUTING": "0", "IB_SUBNET_PREFIX_LEN": "24", "IB_TIMEOUT": "20",
+	"IB_RETRY_CNT": "7", "IB_PKEY": "0", "IB_SL": "-1", "IB_TC": "-1", "IB_FIFO_TC": "-1", "IB_USE_INLINE": "0", "IB_QPS_PER_CONNECTION": "1",
+	"IB_SPLIT_DATA_ON_QPS": "0", "IB_ADAPTIVE_ROUTING": "-2", "IB_AR_THRESHOLD": "-2", "IB_OOO_RQ": "0",
+	"IB_RECEIVER_SIDE_MATCHING_SCHEME": "-2", "IB_PREPOST_RECEIVE_WORK_REQUESTS": "-2", "IB_ECE_ENABLE": "1", "IB_PCI_RELAXED_ORDERING": "2",
+	"IB_DATA_DIRECT": "1", "IB_MERGE_VFS": "1", "IB_MERGE_NICS": "1", "IB_DEVICE_PCI_ORDER": "1", "IB_WARN_RAIL_LOCAL": "0",
+	"IB_QUERY_PORT_SPEED": "1", "IB_RETURN_ASYNC_EVENTS": "1", "IB_MQP_RETRY_ALL": "0", "IB_MQP_RETRY_CNT": "34",
+	"IB_MQP_RETRY_SLEEP_MSEC": "100", "GDR_FLUSH_DISABLE": "0", "IB_RESILIENCY_PORT_FAILOVER": "0",
+	"IB_RESILIENCY_PORT_FAILOVER_MAX_ATTEMPTS": "1", "IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY": "10", "IB_RESILIENCY_PORT_RECOVERY": "0",
+	"IB_RESILIENCY_PORT_RECOVERY_START_DELAY": "200", "IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_INTERVAL": "500",
+	"IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_SIZE": "5", "IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE": "5",
+	"IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_TIMEOUT": "4000", "IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT": "5000", "IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX": "5",
+}
+
+// Every variable of NCCL's networks is a row, with NCCL's default unless the row
+// says why not; the text about NCCL begins with its default where that is a number.
+func TestDefaultsAreNCCLs(t *testing.T) {
+	otherwise := map[string]string{
+		"NCCL_IB_USE_INLINE":   "1",
+		"NCCL_IB_AR_THRESHOLD": "8192", // what -2 stands for
+	}
+	rest := maps.Clone(ncclDefaults)
+	for _, s := range All() {
+		theirs, ok := ncclDefaults[strings.TrimPrefix(s.Name, "NCCL_")]
+		delete(rest, strings.TrimPrefix(s.Name, "NCCL_"))
+		if s.Theirs == "" {
+			continue
+		}
+		ours := theirs
+		if o, differs := otherwise[s.Name]; differs {
+			ours = o
+		}
+		got := s.defaultText()
+		if s.Type == Text || s.Type == Choice { // unset; what that stands for is in the text
+			got, ours = "", ""
+		}
+		if !ok || got != ours {
+			t.Errorf("%s: %q here, %q there (listed %v)", s.Name, s.defaultText(), theirs, ok)
+		}
+		if begins := strings.TrimRight(strings.Fields(s.Theirs)[0], ".,;:"); theirs != "" && begins != theirs && s.Name != "NCCL_SOCKET_TOS_CONFIG" {
+			t.Errorf("%s: %q does not begin with %q", s.Name, s.Theirs, theirs)
+		}
+	}
+	for name := range rest {
+		t.Errorf("NCCL_%s is no row", name)
+	}
+}
+
+// Each number is taken at both ends of its range, and one beyond is a warning and the default.
+func TestRanges(t *testing.T) {
+	for id, s := range All() {
+		if s.Type != Number && s.Type != Seconds {
+			continue
+		}
+		legal := append([]int64{s.Min, s.Max}, s.Special...)
+		for n, ok := range map[int64]bool{s.Min: true, s.Max: true, s.Min - 1: slices.Contains(legal, s.Min-1), s.Max + 1: false} {
+			v := Parse(map[string]string{s.Name: strconv.FormatInt(n, 10)})
+			want, lines := n, 0
+			if !ok {
+				want, lines = s.Default, 1
+			}
+			if v.Int(ID(id)) != want || len(v.Problems()) != lines {
+				t.Errorf("%s=%d: %d, %q", s.Name, n, v.Int(ID(id)), v.Problems())
+			}
+		}
+		for _, n := range s.Special {
+			if v := Parse(map[string]string{s.Name: strconv.FormatInt(n, 10)}); v.Int(ID(id)) != n || v.Problems() != nil {
+				t.Errorf("%s=%d: %d, %q", s.Name, n, v.Int(ID(id)), v.Problems())
+			}
+		}
 	}
 }
 
