@@ -326,6 +326,27 @@ func TestSimDataDirectDevice(t *testing.T) {
 	r.Close()
 }
 
+// A type that is none is refused, whatever carries the connection.
+func TestMemoryOfNoKind(t *testing.T) {
+	a, b := startSim(t, "=simA", nil), startSim(t, "=simI", nil)
+	mem := export(t, 4096, false)
+	defer unix.Close(mem.fd)
+	for _, peer := range []*process{startSim(t, "=simB", nil), b} { // by RDMA, by TCP
+		s, r := pair(t, a, peer)
+		for _, kind := range []rdma.MemKind{0, 8, 9, -1} {
+			_, err := s.RegMr(addrOf(mem.data), 4096, kind)
+			_, err2 := s.RegMrDmaBuf(addrOf(mem.data), 4096, 0, mem.fd, kind)
+			for _, err := range []error{err, err2} {
+				if rdma.CauseOf(err) != rdma.Misuse || !strings.Contains(err.Error(), fmt.Sprintf("type %d is no kind", kind)) {
+					t.Errorf("%v: %v", overVerbs(s), err)
+				}
+			}
+		}
+		s.Close()
+		r.Close()
+	}
+}
+
 // The descriptor of a buffer that is refused is not kept.
 func TestSimDMABufThatIsRefused(t *testing.T) {
 	_, _, s, r := simPair(t, nil)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 
 	"weft/transport/fastpath"
@@ -41,7 +42,7 @@ func (c *Comm) RegMr(addr uintptr, size uint64, kind rdma.MemKind) (uintptr, err
 	if kind == rdma.MemHost {
 		m.cpu = addr
 	}
-	if err := c.takes(m.op, kind); err != nil {
+	if err := cmp.Or(c.known(m.op, kind), c.takes(m.op, kind)); err != nil {
 		return 0, err
 	}
 	if c.dev.Verbs != nil && size > 0 {
@@ -57,7 +58,10 @@ func (c *Comm) RegMr(addr uintptr, size uint64, kind rdma.MemKind) (uintptr, err
 // descriptor at once.
 func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error) {
 	m := &memory{op: "regMrDmaBuf", addr: addr, base: addr, size: size, kind: kind}
-	var err error
+	err := c.known(m.op, kind)
+	if err != nil {
+		return 0, err
+	}
 	if _, tcp := c.carrier.(*tcpCarrier); tcp {
 		if m.mapped, m.cpu, err = mapBuffer(fd, verbs.DMABufOffset(addr, offset), size); err != nil {
 			return 0, rdma.Errorf(rdma.Host, m.op, "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
@@ -75,6 +79,14 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 		}
 	}
 	return c.register(m)
+}
+
+// known refuses a type that is none.
+func (c *Comm) known(op string, kind rdma.MemKind) error {
+	if kind == 0 || kind&^(rdma.MemHost|rdma.MemCUDA|rdma.MemDMABUF) != 0 {
+		return rdma.Errorf(rdma.Misuse, op, "type %d is no kind of memory", kind).On(c.dev.Name).With(c.peer)
+	}
+	return nil
 }
 
 // takes refuses memory that the device, or what carries the comm, cannot use.
