@@ -34,9 +34,12 @@ func (v *verbsCarrier) tune() tuning {
 	if v.kind == fastpath.Recv {
 		mine = hints.Recv
 	}
+	lanes, busy := len(v.pairAt), hints.Busy(mine)
 	switch split, set := k.Int(knob.IBSplitDataOnQPs), k.Origin(knob.IBSplitDataOnQPs) == knob.FromEnvironment; {
-	case split != 0, !set && mine.Alone():
-		t.width = len(v.pairAt)
+	case split != 0:
+		t.width = lanes
+	case !set && busy > 0: // what the connections that are used at a time leave one another
+		t.width = max(t.width, (lanes+busy-1)/busy)
 	}
 	if hints.Small() {
 		t.inline = smallInline

@@ -11,7 +11,7 @@ import (
 // The knobs decide; where they leave it open, NCCL's hints do.
 func TestTuning(t *testing.T) {
 	alone := rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 1}
-	many := rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 2}
+	two, three := rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 2}, rdma.CommAttr{MaxConcurrentPeers: 3, MaxFlowsPerPeer: 1}
 	unknown := rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: -1, MaxFlowsPerPeer: -1}, Proto: math.MaxUint32}
 	for _, c := range []struct {
 		name  string
@@ -23,11 +23,13 @@ func TestTuning(t *testing.T) {
 	}{
 		{"nothing known", "=simA", nil, rdma.Attr{}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
 		{"hints that say nothing", "=simA", nil, unknown, fastpath.Send, tuning{64, 2, 65536, 0, false}},
-		{"one connection at a time takes all lanes", "=simA", nil, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 4, 65536, 0, false}},
+		{"one connection at a time takes all lanes", "=simA", nil, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 6, 65536, 0, false}},
 		{"the other direction's hints", "=simA", nil, rdma.Attr{Recv: alone}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
-		{"several connections share the ports", "=simA", nil, rdma.Attr{Send: many}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"two connections share the lanes", "=simA", nil, rdma.Attr{Send: two}, fastpath.Send, tuning{64, 3, 65536, 0, false}},
+		{"three do", "=simA", nil, rdma.Attr{Send: three}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
+		{"a ring with one channel", "=simA", nil, rdma.Attr{Recv: rdma.CommAttr{MaxFlowsPerPeer: 1}, Algo: rdma.AlgoRing}, fastpath.Recv, tuning{64, 6, 65536, 0, false}},
 		{"the knob, not the hints", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "0"}, rdma.Attr{Send: alone}, fastpath.Send, tuning{64, 2, 65536, 0, false}},
-		{"split", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "1", "WEFT_STRIPE_MIN": "5"}, rdma.Attr{}, fastpath.Send, tuning{64, 4, 5, 0, false}},
+		{"split", "=simA", map[string]string{"NCCL_IB_SPLIT_DATA_ON_QPS": "1", "WEFT_STRIPE_MIN": "5"}, rdma.Attr{}, fastpath.Send, tuning{64, 6, 5, 0, false}},
 		{"small messages only", "=simA", nil, rdma.Attr{Proto: rdma.ProtoLL | rdma.ProtoLL128}, fastpath.Send, tuning{256, 2, math.MaxUint32, 0, false}},
 		{"small messages, and a knob", "=simA", map[string]string{"WEFT_STRIPE_MIN": "5"}, rdma.Attr{Proto: rdma.ProtoLL}, fastpath.Send, tuning{256, 2, 5, 0, false}},
 		{"all protocols", "=simA", nil, rdma.Attr{Proto: 7}, fastpath.Recv, tuning{64, 2, 65536, 0, false}},
@@ -41,7 +43,7 @@ func TestTuning(t *testing.T) {
 			p := startSim(t, c.from, c.env)
 			p.ctx.SetAttr(c.hints)
 			local := p.Devices()[0].Verbs
-			v := &verbsCarrier{ctx: p.ctx, kind: c.kind, pairs: []verbsPair{{local: local}, {local: local}}, pairAt: []int{0, 1, 0, 1}}
+			v := &verbsCarrier{ctx: p.ctx, kind: c.kind, pairs: []verbsPair{{local: local}, {local: local}}, pairAt: []int{0, 1, 0, 1, 0, 1}}
 			if got := v.tune(); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}

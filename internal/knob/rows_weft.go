@@ -5,7 +5,7 @@ var ownRows = map[ID]Spec{
 	Flush: {Name: "WEFT_FLUSH", Type: Choice, Choices: []string{"auto", "always", "never"},
 		Doc: "Whether iflush reads back what an RDMA receive brought, so that the GPU sees it. `auto` and unset: for GPU memory, unless `NCCL_GDR_FLUSH_DISABLE` is set; `always`: for host memory too; `never`: the platform orders writes to GPU memory by itself."},
 	StripeMin: {Name: "WEFT_STRIPE_MIN", Type: Number, Default: 65536, Min: 0, Max: 1 << 30,
-		Doc: "A group of at most so many bytes travels on one queue pair, whatever `NCCL_IB_SPLIT_DATA_ON_QPS` says: on several it costs more than it gains. 0: every group is split, as net_ib does."},
+		Doc: "A group of at most so many bytes travels on one queue pair, whatever `NCCL_IB_SPLIT_DATA_ON_QPS` says: on several it costs more than it gains. 0: every group is split, as net_ib does. Unset, and NCCL says that only LL and LL128 come (setNetAttr): no group is split."},
 	Striping: {Name: "WEFT_STRIPING", Type: Choice, Choices: []string{"even", "speed", "measured"},
 		Doc: "The shares that the queue pairs get of a message that several of them carry, always multiples of 128 bytes, and how many of the messages that are too small for that: `even`; by the `speed` that both ends' ports promise; `measured` and unset: so at first, then as each has been seen to complete, looked at every fortieth of `WEFT_TIMEOUT`, so that a slow or degraded port does not set the pace."},
 	Lazy: {Name: "WEFT_LAZY", Type: Choice, Choices: []string{"off", "background", "demand"},
