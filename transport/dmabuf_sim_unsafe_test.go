@@ -297,6 +297,9 @@ func TestSimDataDirectDevice(t *testing.T) {
 	if fmt.Sprint(names) != "[simA simM simM_dma]" {
 		t.Fatalf("%v: %q", names, a.log.Lines())
 	}
+	if _, err := a.Fuse([]int{1, 2}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "simM and simM_dma are one port") {
+		t.Errorf("both views of a port fused: %v", err)
+	}
 	if d := a.fusedWith(t, 0, 2); !d.Flush {
 		t.Error("a fused device forgets that a member asks for flushes")
 	}

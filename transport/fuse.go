@@ -33,7 +33,13 @@ func (c *Core) Fuse(members []int) (*Device, error) {
 		case slices.Contains(members[:i], n):
 			return nil, refuse("%s twice in one device", c.cfg.Devices[n].Name)
 		}
-		parts = append(parts, c.cfg.Devices[n])
+		d := c.cfg.Devices[n]
+		for _, o := range parts {
+			if d.Verbs != nil && o.Verbs != nil && d.Verbs.SamePort(o.Verbs) {
+				return nil, refuse("%s and %s are one port, which is no faster twice", o.Name, d.Name)
+			}
+		}
+		parts = append(parts, d)
 	}
 	for _, d := range parts[1:] {
 		if a, b := parts[0].link(), d.link(); a != b {

@@ -54,6 +54,9 @@ func (d *Device) views(both bool) []*Device {
 	return []*Device{t}
 }
 
+// SamePort reports whether two devices stand for one port.
+func (d *Device) SamePort(o *Device) bool { return d.now == o.now }
+
 // registerDirect registers a DMA-BUF through the data-direct function. Where that
 // fails the card's own path may do, and what failed is said once.
 func (a *adapter) registerDirect(pd *PD, b *Buffer, s span, access Access) (keys memoryKeys, how string, ok bool) {
