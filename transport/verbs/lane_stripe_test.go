@@ -181,13 +181,10 @@ func TestLaneFullQueue(t *testing.T) {
 	}
 }
 
-// With adaptive routing what is above the threshold, and every group, ends in a
-// request of its own; so no completion is seen before its data, in whatever
-// order a queue pair's writes are placed.
+// With adaptive routing what is above the threshold ends in a request of its own.
 func TestLaneAdaptive(t *testing.T) {
 	c := laneConfig{lanes: 4, width: 2, stripeMin: 1 << 16, depth: 64, inline: 64, above: 8192, size: 4 << 20}
 	tx, rx := laneConnected(t, laneProvider(t), c)
-	rand.New(rand.NewSource(1)).Read(tx.mem)
 	posted := func() (n uint32) {
 		for _, l := range tx.comm.LaneStates(nil) {
 			n += l.Posted
@@ -201,42 +198,6 @@ func TestLaneAdaptive(t *testing.T) {
 		before := posted()
 		if tx.pass(t, rx, x.size); posted()-before != x.want {
 			t.Errorf("%d bytes: %d requests, want %d", x.size, posted()-before, x.want)
-		}
-	}
-	for _, d := range []string{"simA", "simB"} {
-		command(t, "reorder %s on", d)
-		defer command(t, "reorder %s off", d)
-	}
-	for round := range 60 {
-		n, size := 1+round%8, 5000+round*4001
-		var bufs []hostcalls.Buf
-		room := (4 << 20) / 8
-		for i := range n {
-			bufs = append(bufs, rx.buf(i*room, size, int32(i)))
-			clear(rx.mem[i*room : i*room+size])
-		}
-		r, rc := hostcalls.Irecv(rx.handle, bufs...)
-		if rc != 0 || r == 0 {
-			t.Fatal(r, rc)
-		}
-		all := []uintptr{r}
-		for i := range n {
-			s, rc := hostcalls.Send(t, tx.handle, tx.buf(i*room, size, int32(i)))
-			if rc != 0 {
-				t.Fatal(rc, hostcalls.LastFault())
-			}
-			all = append(all, s)
-		}
-		if _, rc := hostcalls.Finish(t, r); rc != 0 { // looked at before the sends' end is known
-			t.Fatal(rc, hostcalls.LastFault())
-		}
-		for i := range n {
-			if at := i * room; !bytes.Equal(tx.mem[at:at+size], rx.mem[at:at+size]) {
-				t.Fatalf("round %d: message %d of %d is complete before its %d bytes are there", round, i, n, size)
-			}
-		}
-		if _, rc := hostcalls.Finish(t, all[1:]...); rc != 0 {
-			t.Fatal(rc, hostcalls.LastFault())
 		}
 	}
 }
