@@ -2,6 +2,7 @@ package transport
 
 import (
 	"slices"
+	"sync"
 
 	"weft/transport/rdma"
 	"weft/transport/tcp"
@@ -17,6 +18,7 @@ type Device struct {
 
 	members []*Device // that it is made of; nil: only itself
 	ports   ports     // that carry its comms
+	slow    sync.Once // saying that TCP carries one
 }
 
 // Devices makes the host's list: the RDMA devices if there are any, else the

@@ -73,8 +73,20 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 	if err := k.core.mayUseTCP(k.dev, endName(peer, w.conn), why); err != nil {
 		return nil, err
 	}
-	k.ctx.opts.Log.Info(rdma.Net, "%s -> %s goes over TCP, not by RDMA: %s", k.dev.Name, endName(peer, w.conn), why)
+	k.sayTCP(fmt.Sprintf("%s -> %s goes over TCP, not by RDMA: %s", k.dev.Name, endName(peer, w.conn), why))
 	return nil, nil
+}
+
+// sayTCP tells why an RDMA device's connection is a slow one: the first of the
+// device aloud, for few look for what still works.
+func (k *connector) sayTCP(line string) {
+	first := false
+	k.dev.slow.Do(func() { first = true })
+	if first {
+		k.ctx.opts.Log.Warn("%s; so for further ones, which INFO lines tell", line)
+		return
+	}
+	k.ctx.opts.Log.Info(rdma.Net, "%s", line)
 }
 
 // streamError is a failure of the stream that offers travel on, after which

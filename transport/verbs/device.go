@@ -104,6 +104,7 @@ func (p *Provider) discover() error {
 	}
 	defer p.lib.freeDeviceList(list)
 	var passed []string // why each device or port is not used
+	filtered := false   // NCCL_IB_HCA is a reason
 	for i := range entries {
 		e := &entries[i]
 		if e.transport != transportIB {
@@ -121,6 +122,7 @@ func (p *Provider) discover() error {
 			d, why := p.port(a, port, filter, links)
 			if d == nil {
 				passed = append(passed, fmt.Sprintf("%s:%d (%s)", e.name, port, why))
+				filtered = filtered || why == leftOut
 				continue
 			}
 			if used++; used > 1 {
@@ -135,6 +137,9 @@ func (p *Provider) discover() error {
 		p.adapters = append(p.adapters, a)
 	}
 	if len(p.devices) == 0 {
+		if wanted := len(filter.entries) > 0 && !filter.exclude; wanted && filtered {
+			p.log.Warn("NCCL_IB_HCA=%s names no RDMA port that can be used here: %s", p.knobs.Text(knob.IBHCA), strings.Join(cut(passed), ", "))
+		}
 		return p.nothing(passed)
 	}
 	p.arrange()
@@ -146,6 +151,8 @@ func (p *Provider) discover() error {
 	}
 	return nil
 }
+
+const leftOut = "NCCL_IB_HCA leaves it out"
 
 // port describes one port, or says why it is not used.
 func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) (*Device, string) {
@@ -162,7 +169,7 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 	}
 	rail, plane, ok := filter.takes(a.name, int(port))
 	if !ok {
-		return nil, "NCCL_IB_HCA leaves it out"
+		return nil, leftOut
 	}
 	gids, why, err := p.chooseGID(a, port, &attr, links)
 	if err != nil {
@@ -237,7 +244,7 @@ func (p *Provider) announce(passed []string) {
 	if len(passed) > 0 {
 		without = "; not " + strings.Join(cut(passed), ", ")
 	}
-	p.log.Info(rdma.Init, "RDMA through %s on %s%s", p.library, strings.Join(names, " "), without)
+	p.log.Info(rdma.Init, "RDMA through %s on %s%s", p.library, strings.Join(cut(names), " "), without)
 	for _, d := range p.devices {
 		p.log.Info(rdma.Init, "%s", d.describe())
 	}

@@ -127,6 +127,7 @@ func TestNoDevicesIsOneSentence(t *testing.T) {
 		env   map[string]string
 		want  string
 	}{
+		{"excluded", []fakeCard{roce("a", "10.0.0.1", 1)}, map[string]string{"NCCL_IB_HCA": "^a"}, "a:1 (NCCL_IB_HCA leaves it out)"},
 		{"none", nil, nil, "a test's library shows no RDMA device"},
 		{"disabled", []fakeCard{roce("a", "10.0.0.1", 1)}, map[string]string{"NCCL_IB_DISABLE": "1"}, "NCCL_IB_DISABLE=1"},
 		{"left out", []fakeCard{roce("a", "10.0.0.1", 1)}, map[string]string{"NCCL_IB_HCA": "=b"}, "a:1 (NCCL_IB_HCA leaves it out)"},
@@ -137,6 +138,10 @@ func TestNoDevicesIsOneSentence(t *testing.T) {
 		_, log, err := f.start(t, h, c.env)
 		if !IsNone(err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q; %q", c.name, err, c.want, log.Lines())
+		}
+		warned := log.Count("WARN NCCL_IB_HCA==b names no RDMA port that can be used here: a:1 (NCCL_IB_HCA leaves it out)")
+		if asked := c.name == "left out"; asked != (warned == 1) { // whoever asks for devices wants to hear that there are none
+			t.Errorf("%s: %q", c.name, log.Lines())
 		}
 		if left := f.left(); left != nil {
 			t.Errorf("%s: left %v", c.name, left)

@@ -35,7 +35,7 @@ var wcMeaning = [...]struct {
 	2:  {"LOC_QP_OP_ERR", rdma.Internal, []string{"a request that this queue pair cannot do", "with Soft-RoCE: no route to the peer from the network device behind this port"}},
 	3:  {"LOC_EEC_OP_ERR", rdma.Internal, nil},
 	4:  {"LOC_PROT_ERR", rdma.Host, []string{"memory that is not registered, or was deregistered while in use", "GPU memory whose mapping was revoked"}},
-	5:  {"WR_FLUSH_ERR", rdma.Network, []string{"the queue pair had already failed: the first error on it says why", "the port went down", "a path MTU above what the port carries"}},
+	5:  {"WR_FLUSH_ERR", rdma.Network, []string{"the queue pair had already failed: the first error on it says why", "the port was down for a moment", "a path MTU above what the port carries"}},
 	6:  {"MW_BIND_ERR", rdma.Internal, nil},
 	7:  {"BAD_RESP_ERR", rdma.Network, []string{"an answer that does not fit the request: a faulty NIC, firmware or switch"}},
 	8:  {"LOC_ACCESS_ERR", rdma.Internal, []string{"the peer wrote where this side gave no right to"}},
