@@ -36,7 +36,7 @@ type process struct {
 		devs    []deviceStrings  // protected
 		found   int              // protected; how many of devs the host did not make
 		strings map[string]*byte // protected; C's copies
-		anew    bool             // protected; an init has succeeded since devices were counted or fused
+		anew    bool             // protected; the host has begun anew since devices were counted or fused
 	}
 }
 
@@ -112,9 +112,6 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	if e, err := p.current("init"); err == nil {
-		p.state.Lock()
-		defer p.state.Unlock()
-		p.state.anew = true
 		return e, nil
 	}
 	debug, _ := p.host.Getenv("NCCL_DEBUG")

@@ -57,9 +57,11 @@ func (p *process) describe(d *transport.Device) deviceStrings {
 	return s
 }
 
-// startOver forgets fused devices when a host counts devices anew after an init:
-// NCCL asks once after it has loaded the library, which it believes new even if
-// it never went away. Devices that are in use stay.
+// startOver forgets fused devices when a host counts devices anew: NCCL asks
+// once after it has loaded the library, which it believes new even if it never
+// went away, and again when it has fused. It has loaded it when an init finds no
+// communicator of its own, or calls a table whose init serves all of them. Devices
+// that are in use stay.
 func (p *process) startOver() {
 	if !p.state.anew || p.state.open == nil {
 		return

@@ -63,22 +63,41 @@ func TestMakeVDevice(t *testing.T) {
 }
 
 // NCCL that loads the library again counts devices after its init, and must not
-// take fused ones for others; one that only opens another communicator does not count.
+// take fused ones for others; one that only opens another communicator, maybe
+// between fusing and counting in another thread, goes on with them.
 func TestDevicesAreCountedAnew(t *testing.T) {
-	b := newBench(t, nil)
-	b.mustInit(12)
-	b.counted(t)
-	b.fuse(0, 1)
-	b.mustInit(12)
-	if n, err := b.fuse(1, 0); n != 3 || err != nil || b.counted(t) != 4 {
-		t.Fatalf("device %d, %v, %d devices", n, err, b.counted(t))
-	}
-	made := len(b.host.strings)
-	b.mustInit(12)
-	if n := b.counted(t); n != 2 {
-		t.Errorf("%d devices", n)
-	}
-	if n, err := b.fuse(0, 1); n != 2 || err != nil || len(b.host.strings) != made {
-		t.Errorf("device %d, %v, %d strings of %d", n, err, len(b.host.strings), made)
+	for _, table := range []int{9, 10, 11, 12} {
+		b := newBench(t, nil)
+		ctx := b.mustInit(table)
+		if n := b.counted(t); n != 2 {
+			t.Fatalf("v%d: %d devices", table, n)
+		}
+		b.fuse(0, 1)
+		if table >= tableContext {
+			second := b.mustInit(table)
+			if n := b.counted(t); n != 3 {
+				t.Errorf("v%d: %d devices, as another communicator was opened", table, n)
+			}
+			if err := b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx}); err != nil {
+				t.Fatal(err)
+			}
+			ctx = second
+		}
+		if n, err := b.fuse(1, 0); n != 3 || err != nil || b.counted(t) != 4 {
+			t.Fatalf("v%d: device %d, %v, %d devices", table, n, err, b.counted(t))
+		}
+		if table >= tableContext {
+			if err := b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		made := len(b.host.strings)
+		b.mustInit(table)
+		if n := b.counted(t); n != 2 {
+			t.Errorf("v%d: %d devices, as the library was loaded again", table, n)
+		}
+		if n, err := b.fuse(0, 1); n != 2 || err != nil || b.counted(t) != 3 || len(b.host.strings) != made {
+			t.Errorf("v%d: device %d, %v, %d strings of %d", table, n, err, len(b.host.strings), made)
+		}
 	}
 }
