@@ -42,7 +42,8 @@ type verbsCarrier struct {
 	theirs  ends
 	always  bool     // host memory is flushed too
 	ece     wire.ECE // what both ends of lane 0 agreed on
-	sl, tc  uint8
+	sl, tc  uint8    // as this side sends
+	class   class    // as the sending side does
 
 	stop   sync.Once // fence
 	fenced atomic.Bool

@@ -98,6 +98,7 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, ends, er
 	if err != nil {
 		return nil, ends{}, err
 	}
+	v.class = class{m.SL, m.TC}
 	var mine ends
 	err = v.connect(ctx, ends{m.Shared, m.Keys, m.Lanes}, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC))
 	if err == nil {

@@ -127,6 +127,7 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 		return nil, err
 	}
 	sl, tc := k.core.cfg.Verbs.Class(k.trafficClass)
+	v.class = class{sl, tc}
 	m := wire.Offer{SL: sl, TC: tc, Further: uint8(later), Shared: mine.shared, Keys: mine.keys, Lanes: mine.lanes}
 	if anyOrder {
 		m.Flags = wire.FlagAnyOrder

@@ -22,7 +22,7 @@ import (
 //	            <- gone, silent ->
 //
 // The connecting side decides: it makes one for each pair of ports that comms of
-// the session use, makes it anew when it has broken, and ends it when the last of
+// the session use, and each class of their traffic, makes it anew when it has broken, and ends it when the last of
 // them has ended. A goroutine on each side owns the queue pair.
 type probe struct {
 	watch   *watcher
@@ -116,7 +116,7 @@ func (p *probe) keep() {
 // meet is the connecting side's way to a probe that works.
 func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 	limit := p.watch.core.offerLimit()
-	sl, tc := p.watch.core.cfg.Verbs.Class(-1)
+	sl, tc := p.key.class.sl, p.key.class.tc
 	p.key.session.tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
 	var theirs wire.QPEnd
 	select {

@@ -51,10 +51,10 @@ func (s *session) serveProbe(b []byte) error {
 func (w *watcher) offered(s *session, m *wire.ProbeOffer) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := pairKey{s, m.End.Peer, m.End.Device}
+	k := pairKey{s, m.End.Peer, m.End.Device, class{m.SL, m.TC}}
 	pair := w.pairFor(k)
 	if pair == nil {
-		return errors.New("no connection runs between these ports")
+		return errors.New("no connection of that class runs between these ports")
 	}
 	if old := w.probes[k]; old != nil {
 		if old.end == nil {
@@ -75,7 +75,7 @@ func (w *watcher) pairFor(k pairKey) *verbsPair {
 			continue
 		}
 		for lane := range v.lanes {
-			if pair := v.pairOf(lane); keyOf(k.session, pair) == k {
+			if pair := v.pairOf(lane); v.keyOf(k.session, pair) == k {
 				return pair
 			}
 		}

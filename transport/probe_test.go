@@ -39,7 +39,7 @@ func TestProbeMessagesAreChecked(t *testing.T) {
 			if err := s.serve(c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
 				t.Error(err)
 			}
-			if said := string(s.out.queue); (c.m == offer && c.legal) != strings.Contains(said, "no connection runs between these ports") {
+			if said := string(s.out.queue); (c.m == offer && c.legal) != strings.Contains(said, "no connection of that class runs between these ports") {
 				t.Errorf("it says %q", said)
 			}
 			a.watch.mu.Lock()

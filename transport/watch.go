@@ -16,7 +16,7 @@ import (
 //  1. Each turn reads how far the lanes have come. One that has requests
 //     outstanding and stands still for a fifth of T makes its comm a suspect.
 //  2. The suspect's pair of ports is asked, by the probe that all comms of the
-//     session on that pair share. Its acknowledgement means patience: the
+//     session on that pair and in that class share. Its acknowledgement means patience: the
 //     transfer is slow, or the peer's process is stopped.
 //  3. None within a tenth of T: all suspects of the pair end, on both sides.
 //
@@ -36,11 +36,16 @@ type watcher struct {
 	states   []fastpath.LaneState
 }
 
-// pairKey is a pair of ports as one session uses it: indices here and there.
+// pairKey is a pair of ports as one session uses it in one class of traffic:
+// indices here and there. Classes may fare differently on the same cable.
 type pairKey struct {
 	session     *session
 	local, peer uint16
+	class       class
 }
+
+// class is what the sending side's packets ask of the network.
+type class struct{ sl, tc uint8 }
 
 // watched is a carrier as it was seen last. All is protected by watch.mu.
 type watched struct {
@@ -125,7 +130,7 @@ func (w *watcher) turn(now time.Time) bool {
 		v.stripe(x.comm)
 		still := w.still(x, now)
 		for lane := range x.lanes {
-			k, u := keyOf(s, v.pairOf(lane)), use{pair: v.pairOf(lane)}
+			k, u := v.keyOf(s, v.pairOf(lane)), use{pair: v.pairOf(lane)}
 			if u.suspect = used[k].suspect; still>>lane&1 != 0 {
 				u.suspect = x.comm
 			}
@@ -156,7 +161,10 @@ func (w *watcher) turn(now time.Time) bool {
 	return w.running
 }
 
-func keyOf(s *session, p *verbsPair) pairKey { return pairKey{s, p.localIndex, p.peerIndex} }
+// keyOf is the key of a pair of ports that v runs over.
+func (v *verbsCarrier) keyOf(s *session, p *verbsPair) pairKey {
+	return pairKey{s, p.localIndex, p.peerIndex, v.class}
+}
 
 // session is the one of an attached comm that neither side has closed or given up.
 func (x *watched) session() *session {
@@ -232,7 +240,7 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 		}
 		still := w.still(x, time.Now())
 		for lane := range x.lanes {
-			if still>>lane&1 != 0 && keyOf(p.key.session, v.pairOf(lane)) == p.key {
+			if still>>lane&1 != 0 && v.keyOf(p.key.session, v.pairOf(lane)) == p.key {
 				lost = append(lost, x.comm)
 				break
 			}

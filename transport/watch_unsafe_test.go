@@ -276,6 +276,29 @@ func TestSessionEndEndsProbes(t *testing.T) {
 	noneLeft(t, s, r)
 }
 
+// Each class of traffic is asked for in itself: what one class meets says nothing of another.
+func TestEveryClassHasItsProbe(t *testing.T) {
+	a, b := startSim(t, "=simA", nil), startSim(t, "=simB", map[string]string{"NCCL_IB_FIFO_TC": "16"})
+	s, r := pair(t, a, b)
+	a.ctx = a.NewContext(ContextOptions{ABI: 12, TrafficClass: 96})
+	s2, r2 := pair(t, a, b)
+	s3, r3 := pair(t, a, b)
+	for _, p := range []*process{a, b} { // the listening side's keys are what the offers name
+		eventually(t, "a probe for each class", func() bool {
+			classes := map[class]int{}
+			for _, x := range p.working() {
+				classes[x.key.class]++
+			}
+			return len(classes) == 2 && classes[class{0, 0}] == 1 && classes[class{0, 96}] == 1
+		})
+	}
+	for _, c := range []*Comm{s2, r2, s3, r3} {
+		c.Close()
+	}
+	eventually(t, "the end of one", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	noneLeft(t, s, r)
+}
+
 // Of a comm over several pairs of ports, each is asked for itself; comms that do without the silent one live.
 func TestSilentMemberEndsWhatUsesIt(t *testing.T) {
 	env := map[string]string{"WEFT_STRIPE_MIN": "1024"}
