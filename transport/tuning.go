@@ -14,7 +14,9 @@ const (
 )
 
 // tuning is how a comm uses its lanes: what the knobs say, else what the hints
-// suggest that NCCL gave its context (setNetAttr).
+// suggest that NCCL gave its context (setNetAttr) for this connect. Those that
+// NCCL gives later, for each operation, change faster than lanes could follow,
+// and several operations are under way at a time: they leave comms as they are.
 type tuning struct {
 	inline    int
 	width     int // lanes of one message, of those that a comm has

@@ -27,7 +27,7 @@ type Device struct {
 
 	provider *Provider
 	adapter  *adapter
-	portNum  uint8
+	portNum  uint8  // on its card, from 1
 	function string // real path of the PCI function
 	direct   bool   // it stands for its card's data-direct path to GPU memory
 	gidWhy   string // why the first GID was the best at discovery
@@ -42,9 +42,6 @@ type portState struct {
 	port portAttr // protected
 	down string   // protected; why the port cannot be used at the moment, "" while it can
 }
-
-// IBPort is the port's number on its card, from 1.
-func (d *Device) IBPort() int { return int(d.portNum) }
 
 // GIDs are the usable GIDs, best first.
 func (d *Device) GIDs() []GID {

@@ -68,13 +68,13 @@ func TestDevicesInOrderOfPCI(t *testing.T) {
 	}
 	for i, d := range p.Devices() { // all that there is to know of a device, in one line
 		pci := map[bool]string{true: "PCI 0000:", false: "without PCI address"}[d.PCIPath != ""]
-		if log.Count("INFO INIT device", fmt.Sprintf("device %d is %s port %d: ", i, d.NIC, d.IBPort()), d.link()+", ", "10000 Mb/s", "MTU 4096", pci,
+		if log.Count("INFO INIT device", fmt.Sprintf("device %d is %s port %d: ", i, d.NIC, d.portNum), d.link()+", ", "10000 Mb/s", "MTU 4096", pci,
 			"1000 queue pairs", "GID "+d.GIDs()[0].String()+": the ", "memory host|dmabuf: no NVIDIA driver is loaded, DMA-BUFs can be registered") != 1 {
 			t.Errorf("no line of device %d: %q", i, log.Lines())
 		}
 	}
 	d := p.Devices()[0]
-	if d.GUID != 0xabcd || d.SpeedMbps != 10000 || d.MTU != 4096 || d.MaxComms != 1000 || d.MaxRecvs != 8 || d.IfIndex != 2 || d.Addrs[0].String() != "10.0.1.1/24" || d.IBPort() != 1 {
+	if d.GUID != 0xabcd || d.SpeedMbps != 10000 || d.MTU != 4096 || d.MaxComms != 1000 || d.MaxRecvs != 8 || d.IfIndex != 2 || d.Addrs[0].String() != "10.0.1.1/24" || d.portNum != 1 {
 		t.Errorf("%+v", d.Device)
 	}
 	p.Close()

@@ -109,7 +109,7 @@ func seeLibrary(t *testing.T, env map[string]string) string {
 	if err == nil {
 		defer p.Close()
 	}
-	return map[bool]string{true: "the simulated", false: "another"}[err == nil && p.Library() == lib]
+	return map[bool]string{true: "the simulated", false: "another"}[err == nil && p.library == lib]
 }
 
 func seeGID(name string) func(*testing.T, map[string]string) string {

@@ -107,9 +107,6 @@ func (p *Provider) load() error {
 	return nil
 }
 
-// Library is the name under which libibverbs was found.
-func (p *Provider) Library() string { return p.library }
-
 // Devices are the usable ports in NCCL's order; at least one.
 func (p *Provider) Devices() []*Device { return p.devices }
 
