@@ -43,13 +43,9 @@ type contextSlot struct {
 	ctx        *netCtx
 }
 
-// add calls alone before anybody can use c, if there is no other context of init.
-func (t *contexts) add(c *netCtx, alone func()) uintptr {
+func (t *contexts) add(c *netCtx) uintptr {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.free) == len(t.slots) {
-		alone()
-	}
 	var i int
 	if n := len(t.free); n > 0 {
 		i, t.free = t.free[n-1], t.free[:n-1]

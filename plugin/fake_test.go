@@ -17,7 +17,8 @@ import (
 
 // fakeHost is a process with modules that can go away and a log that is kept.
 type fakeHost struct {
-	env map[string]string
+	env    map[string]string
+	thread int // that calls
 
 	mu      sync.Mutex
 	modules map[uintptr]module // protected by mu
@@ -35,6 +36,8 @@ type said struct {
 }
 
 func (h *fakeHost) Getenv(name string) (string, bool) { v, ok := h.env[name]; return v, ok }
+
+func (h *fakeHost) Thread() int { return h.thread }
 
 func (h *fakeHost) Environ() []string {
 	var all []string
@@ -99,6 +102,7 @@ type fakeEngine struct {
 	comms     map[uintptr]*fakeComm
 	listeners map[uintptr]*fakeListener
 	fused     int
+	busy      bool  // they are in use
 	err       error // what Fuse answers
 }
 
@@ -139,7 +143,12 @@ func (e *fakeEngine) Fuse(members []int) (*transport.Device, error) {
 	return d, nil
 }
 
-func (e *fakeEngine) Unfuse() bool { e.fused = 0; return true }
+func (e *fakeEngine) Unfuse() bool {
+	if !e.busy {
+		e.fused = 0
+	}
+	return !e.busy
+}
 
 func (e *fakeEngine) Listener(handle uintptr) (listener, error) {
 	if l := e.listeners[handle]; l != nil {
@@ -242,7 +251,7 @@ type bench struct {
 const nccl, other = uintptr(0xc0de), uintptr(0xbeef) // two log functions
 
 func newBench(t *testing.T, env map[string]string) *bench {
-	b := &bench{t: t, host: &fakeHost{env: env, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
+	b := &bench{t: t, host: &fakeHost{env: env, thread: 1, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
 	b.engine = &fakeEngine{comms: map[uintptr]*fakeComm{}, listeners: map[uintptr]*fakeListener{}}
 	b.process = newProcess(b.host)
 	b.devices = func(*knob.Values, rdma.Logger) ([]*tcp.Device, error) {

@@ -8,6 +8,7 @@ type host interface {
 	Log(logger uintptr, level int32, flags uint64, function string, line int, text string)
 	CString(s string) *byte
 	Files() (soft, hard uint64) // the limit of open files before Go started; 0 when unknown
+	Thread() int                // the one that calls
 }
 
 // module is a loaded object: where it lies and which file it is.

@@ -14,6 +14,8 @@ import "C"
 import (
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
 	"weft/transport/rdma"
 )
@@ -59,6 +61,9 @@ func (cHost) Log(logger uintptr, level int32, flags uint64, function string, lin
 
 // CString lives for ever: the host keeps the pointers of getProperties.
 func (cHost) CString(s string) *byte { return (*byte)(unsafe.Pointer(C.CString(s))) }
+
+// Thread is the host's own: an exported call runs on it.
+func (cHost) Thread() int { return unix.Gettid() }
 
 func (cHost) Files() (soft, hard uint64) {
 	var s, h C.uint64_t

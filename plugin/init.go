@@ -9,6 +9,7 @@ import (
 // host its context: before v11 one for all communicators of a table, from v11
 // on one per call.
 func (p *process) Init(a *abi.NetInitArgs) error {
+	p.begins()
 	table := int(a.Abi)
 	if table >= tableContext {
 		return p.initComm(a, table)
@@ -35,16 +36,8 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 		return err
 	}
 	c.net = e.Context(contextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log})
-	*a.Ctx = p.contexts.add(c, p.begins)
+	*a.Ctx = p.contexts.add(c)
 	return nil
-}
-
-// begins is for an init that follows a load of the library, as NCCL sees it: the
-// next count of devices begins anew.
-func (p *process) begins() {
-	p.state.Lock()
-	defer p.state.Unlock()
-	p.state.anew = true
 }
 
 // initTable: hosts before v11 call init once per process, and again after they
@@ -52,7 +45,6 @@ func (p *process) begins() {
 // the process does the same. The first one's log function stays in use until
 // its module is gone; a context is never taken from under its connections.
 func (p *process) initTable(a *abi.NetInitArgs, table int) error {
-	p.begins()
 	p.contexts.mu.Lock()
 	c := p.contexts.old[table]
 	p.contexts.mu.Unlock()

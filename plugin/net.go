@@ -19,8 +19,7 @@ func (p *process) Devices(a *abi.NetDevicesArgs) error {
 	}
 	p.state.Lock()
 	defer p.state.Unlock()
-	p.startOver()
-	*a.Ndev = int32(len(p.state.devs))
+	*a.Ndev = int32(p.countDevices())
 	return nil
 }
 

@@ -35,8 +35,9 @@ type process struct {
 		knobs   *knob.Values     // protected
 		devs    []deviceStrings  // protected
 		found   int              // protected; how many of devs the host did not make
+		shown   int              // protected; how many of devs it knows since it counted anew
+		begun   int              // protected; the thread of the last init, until it counts or fuses devices; 0: it has
 		strings map[string]*byte // protected; C's copies
-		anew    bool             // protected; the host has begun anew since devices were counted or fused
 	}
 }
 
@@ -54,6 +55,7 @@ type engineOptions struct {
 type deviceStrings struct {
 	*transport.Device
 	name, path *byte
+	members    []int // of one that the host made
 }
 
 func newProcess(h host) *process {
@@ -145,7 +147,7 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	for i, d := range devices {
 		devs[i] = p.describe(d)
 	}
-	p.state.open, p.state.knobs, p.state.devs, p.state.found = e, knobs, devs, len(devs)
+	p.state.open, p.state.knobs, p.state.devs, p.state.found, p.state.shown = e, knobs, devs, len(devs), len(devs)
 	return e, nil
 }
 

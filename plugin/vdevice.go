@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"slices"
+
 	"weft/abi"
 	"weft/transport"
 	"weft/transport/rdma"
@@ -32,11 +34,24 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	}
 	p.state.Lock()
 	defer p.state.Unlock()
+	if p.state.begun == p.host.Thread() {
+		p.state.begun = 0
+	}
+	for i, d := range p.state.devs[p.state.shown:] { // made before the host counted anew, and in use
+		if slices.Equal(d.members, members) {
+			p.state.shown += i + 1
+			*a.D = int32(d.Index)
+			return nil
+		}
+	}
 	d, err := e.Fuse(members)
 	if err != nil {
 		return err
 	}
-	p.state.devs, p.state.anew = append(p.state.devs, p.describe(d)), false
+	named := p.describe(d)
+	named.members = members
+	p.state.devs = append(p.state.devs, named)
+	p.state.shown = len(p.state.devs)
 	*a.D = int32(d.Index)
 	return nil
 }
@@ -57,17 +72,27 @@ func (p *process) describe(d *transport.Device) deviceStrings {
 	return s
 }
 
-// startOver forgets fused devices when a host counts devices anew: NCCL asks
-// once after it has loaded the library, which it believes new even if it never
-// went away, and again when it has fused. It has loaded it when an init finds no
-// communicator of its own, or calls a table whose init serves all of them. Devices
-// that are in use stay.
-func (p *process) startOver() {
-	if !p.state.anew || p.state.open == nil {
-		return
+// begins notes an init, which a count of devices may follow on its thread.
+func (p *process) begins() {
+	p.state.Lock()
+	defer p.state.Unlock()
+	p.state.begun = p.host.Thread()
+}
+
+// countDevices is how many devices the host is to know. NCCL counts in two
+// places. Right after an init it wants those that it has not fused itself: it has
+// loaded the library, which it believes new even if it never went away, or is
+// 2.28.3, which counts for each communicator. So fused devices are forgotten then;
+// those in use stay, and are found when they are fused again. The other count
+// comes after fusing, on a thread of its own maybe just after another's init, and
+// wants all.
+func (p *process) countDevices() int {
+	if p.state.begun == p.host.Thread() {
+		p.state.begun = 0
+		p.state.shown = p.state.found
+		if p.state.open.Unfuse() {
+			p.state.devs = p.state.devs[:p.state.found]
+		}
 	}
-	p.state.anew = false
-	if p.state.open.Unfuse() {
-		p.state.devs = p.state.devs[:p.state.found]
-	}
+	return p.state.shown
 }

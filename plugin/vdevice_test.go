@@ -62,42 +62,46 @@ func TestMakeVDevice(t *testing.T) {
 	}
 }
 
-// NCCL that loads the library again counts devices after its init, and must not
-// take fused ones for others; one that only opens another communicator, maybe
-// between fusing and counting in another thread, goes on with them.
+// A count right after an init, on its thread, is of the devices that NCCL has
+// not fused; any other is of all.
 func TestDevicesAreCountedAnew(t *testing.T) {
 	for _, table := range []int{9, 10, 11, 12} {
 		b := newBench(t, nil)
-		ctx := b.mustInit(table)
-		if n := b.counted(t); n != 2 {
-			t.Fatalf("v%d: %d devices", table, n)
-		}
-		b.fuse(0, 1)
-		if table >= tableContext {
-			second := b.mustInit(table)
-			if n := b.counted(t); n != 3 {
-				t.Errorf("v%d: %d devices, as another communicator was opened", table, n)
-			}
-			if err := b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx}); err != nil {
-				t.Fatal(err)
-			}
-			ctx = second
-		}
-		if n, err := b.fuse(1, 0); n != 3 || err != nil || b.counted(t) != 4 {
-			t.Fatalf("v%d: device %d, %v, %d devices", table, n, err, b.counted(t))
-		}
-		if table >= tableContext {
-			if err := b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx}); err != nil {
-				t.Fatal(err)
+		fused := func(want int32, members ...int32) {
+			t.Helper()
+			if n, err := b.fuse(members...); n != want || err != nil || b.counted(t) != want+1 {
+				t.Errorf("v%d: device %d, want %d, %v, %d devices", table, n, want, err, b.counted(t))
 			}
 		}
-		made := len(b.host.strings)
+		again := func(what string) {
+			t.Helper()
+			b.mustInit(table)
+			if n := b.counted(t); n != 2 {
+				t.Errorf("v%d: %d devices, as %s", table, n, what)
+			}
+		}
 		b.mustInit(table)
-		if n := b.counted(t); n != 2 {
-			t.Errorf("v%d: %d devices, as the library was loaded again", table, n)
+		b.counted(t)
+		b.fuse(0, 1)
+		b.host.thread = 2 // another communicator is opened meanwhile
+		b.mustInit(table)
+		b.host.thread = 1
+		if n := b.counted(t); n != 3 {
+			t.Errorf("v%d: %d devices, as another thread called init", table, n)
 		}
-		if n, err := b.fuse(0, 1); n != 2 || err != nil || b.counted(t) != 3 || len(b.host.strings) != made {
-			t.Errorf("v%d: device %d, %v, %d strings of %d", table, n, err, len(b.host.strings), made)
+		fused(3, 1, 0)
+		again("the library was loaded again")
+		made := len(b.host.strings)
+		fused(2, 0, 1)
+		if len(b.host.strings) != made {
+			t.Errorf("v%d: %d strings of %d", table, len(b.host.strings), made)
 		}
+		b.engine.busy = true
+		again("a communicator was opened that counts for itself")
+		fused(2, 0, 1) // it is there
+		fused(3, 1, 0)
+		again("a communicator was opened that counts for itself")
+		fused(3, 1, 0) // the one behind it is there
+		fused(4, 0, 1)
 	}
 }

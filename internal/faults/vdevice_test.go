@@ -88,6 +88,15 @@ func TestFusedDevices(t *testing.T) {
 				must(t, b.n.CloseRecv(c.recv), "closeRecv")
 			}
 			w.atRest(a, before, "after closing")
+			must(t, a.n.Finalize(), "finalize") // and NCCL loads the library again, which never went away
+			a.load(version)
+			must(t, a.n.Init(), "init")
+			if n, err := a.n.Devices(); err != nil || n != 2 {
+				t.Errorf("%d devices after a further load, %v", n, err)
+			}
+			if d, err := a.fuse(0, 1); err != nil || d != 2 {
+				t.Errorf("device %d, %v", d, err)
+			}
 		})
 	}
 }
