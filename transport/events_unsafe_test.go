@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"weft/transport/fastpath"
@@ -87,6 +88,33 @@ func TestFatalCardCarriesNothingNew(t *testing.T) {
 			noneLeft(t)
 		})
 	}
+}
+
+// A device made of several goes on with the members that work.
+func TestFatalMemberIsLeftOut(t *testing.T) {
+	a, b := startSim(t, "=simA,simC", nil), startSim(t, "=simB,simD", nil)
+	a.fusedWith(t, 0, 1)
+	b.fusedWith(t, 0, 1)
+	members := func() (names []string) {
+		s, r := pair(t, a, b)
+		defer r.Close()
+		defer s.Close()
+		move(t, s, r, 1<<20)
+		for _, p := range s.carrier.(*verbsCarrier).pairs {
+			names = append(names, p.local.Name)
+		}
+		return names
+	}
+	eventually(t, "a connection without it", func() bool {
+		command(t, "event simA DEVICE_FATAL")
+		eventually(t, "the event", func() bool { return a.Devices()[0].Verbs.Down() != "" })
+		return slices.Equal(members(), []string{"simC"})
+	})
+	if a.log.Count("INFO", "left out: simA: the card reported a fatal error") == 0 {
+		t.Errorf("%q", a.log.Lines())
+	}
+	eventually(t, "its return", func() bool { return len(members()) == 2 })
+	noneLeft(t)
 }
 
 func TestEventsMayBeMutedByKnob(t *testing.T) {
