@@ -30,16 +30,16 @@ type verbsCarrier struct {
 	fp     *fastpath.Comm
 	shared *verbs.Buffer // ring and what is written from, in the slab
 
-	pairs   []verbsPair  // distinct
-	ports   []*verbsPort // local, distinct
-	lanes   []*verbs.QP  // protected by life from the first on that comes later
-	first   int          // lanes that the comm begins with
-	pairAt  []int        // by lane: index in pairs
+	pairs   []verbsPair                  // distinct
+	pairAt  []int                        // by lane, of all that the comm is to have: index in pairs
+	ports   []*verbsPort                 // local, distinct; protected by life once the comm is open, as the next
+	lanes   []*verbsLane                 // those that the executor has, in its order
+	routes  atomic.Pointer[[]*verbsPair] // theirs
+	peerEnd ends                         // its keys protected by life once the comm is open
 	more    growing
 	loops   loops
 	tuning  tuning
 	stripes striping
-	theirs  ends
 	always  bool     // host memory is flushed too
 	ece     wire.ECE // what both ends of lane 0 agreed on
 	sl, tc  uint8    // as this side sends
@@ -50,7 +50,7 @@ type verbsCarrier struct {
 	end    sync.Once // destroy
 	life   sync.Mutex
 	dead   bool  // protected by life: destroyed
-	stuck  error // protected by life: a queue pair that could not be destroyed
+	stuck  error // protected by life: something that could not be destroyed
 }
 
 // verbsPort is what a comm has on one local port.
@@ -65,14 +65,32 @@ type verbsPort struct {
 	looped bool      // the executor has it, or gets it with the lanes. Protected by life
 }
 
+// verbsLane is a queue pair of a comm.
+type verbsLane struct {
+	qp     *verbs.QP
+	pair   *verbsPair
+	port   *verbsPort
+	mine   wire.QPEnd // this end, as the peer knows it
+	theirs wire.QPEnd
+}
+
+// lanesOver is how the lanes of a comm run over its pairs of ports: the index of
+// each one's pair.
+func lanesOver(pairs, lanes int) (at []int) {
+	for i := range lanes {
+		at = append(at, i%pairs)
+	}
+	return at
+}
+
 // openVerbs makes one side of a comm: slab, registered ring, completion queues
-// and queue pairs in INIT; lane i runs over pairs[at[i]], and the last of them
-// come later, so many. When it fails nothing is left.
-func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, later int) (*verbsCarrier, error) {
-	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, first: len(at) - later, cookie: comms.reserve()}
-	v.more.answers = make(chan *wire.FurtherAnswer, 1)
+// and the first so many of its lanes, in INIT; lane i is to run over
+// pairs[at[i]]. When it fails nothing is left.
+func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, first int) (*verbsCarrier, error) {
+	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.reserve()}
+	v.more.init()
 	v.tuning, v.always = v.tune(), x.core.flushing() == "always"
-	if err := v.make(); err != nil {
+	if err := v.make(first); err != nil {
 		v.discard()
 		return nil, err
 	}
@@ -80,32 +98,46 @@ func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs [
 	return v, nil
 }
 
-// pairOf is the pair of ports that a lane runs over.
+// pairOf is the pair of ports that a lane of the executor's runs over.
 func (v *verbsCarrier) pairOf(lane int) *verbsPair {
-	if lane < 0 || lane >= len(v.pairAt) {
+	all := *v.routes.Load()
+	if lane < 0 || lane >= len(all) {
 		lane = 0
 	}
-	return &v.pairs[v.pairAt[lane]]
+	return all[lane]
 }
 
-// portOf is what the comm has on a lane's local port.
-func (v *verbsCarrier) portOf(lane int) *verbsPort { return v.portOn(v.pairOf(lane).local) }
-
-func (v *verbsCarrier) portOn(dev *verbs.Device) *verbsPort {
-	i := slices.IndexFunc(v.ports, func(p *verbsPort) bool { return p.dev == dev })
-	if i < 0 {
-		return nil
+// routed says which pairs lanes run over that the executor is to have.
+func (v *verbsCarrier) routed(lanes []*verbsLane) {
+	var all []*verbsPair
+	for _, l := range lanes {
+		all = append(all, l.pair)
 	}
-	return v.ports[i]
+	v.routes.Store(&all)
 }
 
-// owns reports whether a queue pair or a completion queue is the carrier's.
+// portOn is what the comm has on a port, among what it has on some; nil: nothing.
+func portOn(ports []*verbsPort, dev *verbs.Device) *verbsPort {
+	for _, p := range ports {
+		if p.dev == dev {
+			return p
+		}
+	}
+	return nil
+}
+
+// owns reports whether a queue pair or a completion queue is one of the carrier's
+// that the executor has.
 func (v *verbsCarrier) owns(q *verbs.QP, cq *verbs.CQ) bool {
-	return q != nil && slices.Contains(v.queuePairs(), q) ||
-		cq != nil && slices.ContainsFunc(v.ports, func(p *verbsPort) bool { return p.cq == cq })
+	if q != nil && slices.Contains(v.queuePairs(), q) {
+		return true
+	}
+	v.life.Lock()
+	defer v.life.Unlock()
+	return cq != nil && slices.ContainsFunc(v.ports, func(p *verbsPort) bool { return p.cq == cq })
 }
 
-func (v *verbsCarrier) make() (err error) {
+func (v *verbsCarrier) make(first int) (err error) {
 	v.fp, err = fastpath.New(fastpath.Options{Kind: v.kind, Device: uint32(v.dev.Index), Cookie: v.cookie, Upcalls: upcalls()})
 	if err != nil {
 		return err
@@ -115,37 +147,47 @@ func (v *verbsCarrier) make() (err error) {
 		return err
 	}
 	v.shared.Strict = true
-	v.lanes = make([]*verbs.QP, len(v.pairAt))
-	for i := range v.pairs {
-		if v.portOn(v.pairs[i].local) != nil {
-			continue
+	for _, at := range v.pairAt[:first] {
+		l := &verbsLane{pair: &v.pairs[at]}
+		if l.port = portOn(v.ports, l.pair.local); l.port == nil {
+			l.port = &verbsPort{dev: l.pair.local, gid: l.pair.gid, slot: -1}
+			v.ports = append(v.ports, l.port)
+			if err := v.openPort(l.port); err != nil {
+				return &pairError{l.pair, err}
+			}
 		}
-		if err := v.makeOn(v.pairs[i].local, v.pairs[i].gid); err != nil {
-			return &pairError{&v.pairs[i], err}
+		v.lanes = append(v.lanes, l)
+	}
+	v.routed(v.lanes)
+	for _, p := range v.ports {
+		err := v.queues(p, v.lanes, v.pairAt[first:])
+		if err == nil && !v.ctx.core.lazy() && v.flushes(p.dev) {
+			p.looped = true
+			err = v.makeLoop(p)
+		}
+		if err != nil {
+			return &pairError{v.pairBy(p), err}
 		}
 	}
 	return nil
 }
 
-// makeOn makes what the comm has on a port.
-func (v *verbsCarrier) makeOn(dev *verbs.Device, gid verbs.GID) error {
-	slot, err := v.dev.ports.enter(dev)
-	if err != nil {
-		return fmt.Errorf("%s: %w", dev.Name, err)
+// pairBy is the first pair that begins at a port.
+func (v *verbsCarrier) pairBy(p *verbsPort) *verbsPair {
+	return &v.pairs[slices.IndexFunc(v.pairs, func(pair verbsPair) bool { return pair.local == p.dev })]
+}
+
+// openPort makes what the comm has on a port, but for queues.
+func (v *verbsCarrier) openPort(p *verbsPort) (err error) {
+	if p.slot, err = v.dev.ports.enter(p.dev); err != nil {
+		p.slot = -1
+		return fmt.Errorf("%s: %w", p.dev.Name, err)
 	}
-	p := &verbsPort{dev: dev, gid: gid, slot: slot}
-	v.ports = append(v.ports, p)
-	if p.pd, err = dev.AcquirePD(); err != nil {
+	if p.pd, err = p.dev.AcquirePD(); err != nil {
 		return err
 	}
-	if p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS); err != nil {
-		return err
-	}
-	if err := v.queues(p); err != nil || v.ctx.core.lazy() || !v.flushes(dev) {
-		return err
-	}
-	p.looped = true
-	return v.makeLoop(p)
+	p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS)
+	return err
 }
 
 // config is how every lane on a port is made.
@@ -157,58 +199,64 @@ func (v *verbsCarrier) config(p *verbsPort) verbs.QPConfig {
 	return c
 }
 
-// queues makes the queue pairs of a port. Their completion queue must hold all
-// that they can have posted, those that come later too, which is known once they
-// are made: then it may have to grow.
-func (v *verbsCarrier) queues(p *verbsPort) error {
+// queues makes the completion queue of a port and the queue pairs of those of the
+// lanes that run over it. The completion queue must hold all that queue pairs can
+// have posted, those of later lanes too, which is known once they are made: then
+// it may have to grow.
+func (v *verbsCarrier) queues(p *verbsPort, lanes []*verbsLane, later []int) (err error) {
 	c := v.config(p)
-	lane, flushes, need := c.SendDepth+c.RecvDepth, 0, 0
+	each, count, flushes := c.SendDepth+c.RecvDepth, 0, 0
+	for _, l := range lanes {
+		count += bit(l.port == p)
+	}
+	for _, at := range later {
+		count += bit(v.pairs[at].local == p.dev)
+	}
 	if v.flushes(p.dev) {
 		flushes = flushDepth
 	}
-	for i := range v.lanes {
-		if v.pairOf(i).local == p.dev {
-			need += lane
-		}
-	}
 	for {
-		var err error
-		if p.cq, err = p.pd.NewCQ(need + flushes); err != nil {
+		if p.cq, err = p.pd.NewCQ(each*count + flushes); err != nil {
 			return err
 		}
 		c := v.config(p)
-		need = 0
-		for i := range v.lanes {
-			if v.pairOf(i).local != p.dev {
+		for _, l := range lanes {
+			if l.port != p {
 				continue
 			}
-			if i < v.first {
-				if v.lanes[i], err = p.dev.NewQP(p.pd, c); err != nil {
-					return err
-				}
-				lane = v.lanes[i].SendDepth + v.lanes[i].RecvDepth
+			if l.qp, err = p.dev.NewQP(p.pd, c); err != nil {
+				return err
 			}
-			need += lane
+			each = l.qp.SendDepth + l.qp.RecvDepth
 		}
-		if need+flushes <= p.cq.Depth {
-			return nil
+		if each*count+flushes <= p.cq.Depth {
+			break
 		}
-		if err := v.unqueue(p); err != nil {
+		if err := v.unqueue(p, lanes); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // prove makes sure that every pair of ports carries packets both ways.
 func (v *verbsCarrier) prove(ctx context.Context) error {
-	for i := range v.pairs {
-		lane := slices.Index(v.pairAt, i)
-		key := v.theirs.keys[v.theirs.lanes[lane].Slot]
-		if err := v.lanes[lane].Prove(ctx, proofLimit, v.portOf(lane).cq, v.theirs.shared, key); err != nil {
-			return &pairError{&v.pairs[i], err}
+	proven := map[*verbsPair]bool{}
+	for _, l := range v.lanes {
+		if proven[l.pair] {
+			continue
+		}
+		proven[l.pair] = true
+		if err := v.proveLane(ctx, l, v.peerEnd.keys); err != nil {
+			return &pairError{l.pair, err}
 		}
 	}
 	return v.ctx.core.watch.doomed(v)
+}
+
+// proveLane asks a lane whose completion queue nobody else polls; keys are the peer's.
+func (v *verbsCarrier) proveLane(ctx context.Context, l *verbsLane, keys []uint32) error {
+	return l.qp.Prove(ctx, proofLimit, l.port.cq, v.peerEnd.shared, keys[l.theirs.Slot])
 }
 
 // discard ends a carrier that no comm has.

@@ -57,12 +57,12 @@ func (v *verbsCarrier) flushPlan(p *verbsPort) fastpath.VerbsFlush {
 // makeLoop makes a port's queue pair, connected to itself. The port has it as
 // soon as it is there, so that fences, events and the comm's end mean it too.
 func (v *verbsCarrier) makeLoop(p *verbsPort) error {
-	c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: flushDepth, RecvDepth: 1, Access: verbs.RemoteRead, Cookie: v.cookie}
 	v.life.Lock()
 	if v.dead || v.fenced.Load() {
 		v.life.Unlock()
 		return errOver
 	}
+	c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: flushDepth, RecvDepth: 1, Access: verbs.RemoteRead, Cookie: v.cookie}
 	q, err := p.dev.NewQP(p.pd, c)
 	p.flush = q
 	v.life.Unlock()

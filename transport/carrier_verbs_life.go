@@ -43,6 +43,7 @@ func (v *verbsCarrier) fence() {
 	defer v.fencing(false)
 	v.stop.Do(func() {
 		v.fenced.Store(true)
+		v.more.stop(v, errOver)
 		for _, q := range v.queuePairs() {
 			if err := q.Fence(); err != nil { // a device that is gone answers so, and touches nothing either
 				v.ctx.opts.Log.Info(rdma.Net, "%v", err)
@@ -72,13 +73,13 @@ func (v *verbsCarrier) fencing(on bool) {
 	fences.all[v] = struct{}{}
 }
 
-// queuePairs are those that live.
+// queuePairs are those that live, but for lanes that the executor does not have yet.
 func (v *verbsCarrier) queuePairs() (all []*verbs.QP) {
 	v.life.Lock()
 	defer v.life.Unlock()
-	for _, q := range v.lanes {
-		if q != nil {
-			all = append(all, q)
+	for _, l := range v.lanes {
+		if l.qp != nil {
+			all = append(all, l.qp)
 		}
 	}
 	for _, p := range v.ports {
@@ -120,12 +121,13 @@ func (v *verbsCarrier) shut(m *member, busy bool) {
 func (v *verbsCarrier) destroy() {
 	v.end.Do(func() {
 		v.ctx.core.watch.remove(v)
+		v.more.over(v)
 		v.life.Lock()
 		defer v.life.Unlock()
 		v.dead = true
 		err := v.stuck
 		for _, p := range v.ports {
-			err = errors.Join(err, v.unqueue(p))
+			err = errors.Join(err, v.unqueue(p, v.lanes))
 			if p.ring != nil {
 				err = errors.Join(err, p.ring.Release())
 			}
@@ -138,10 +140,7 @@ func (v *verbsCarrier) destroy() {
 			v.fp.Free()
 		}
 		for _, p := range v.ports {
-			if p.pd != nil {
-				err = errors.Join(err, p.pd.Release())
-			}
-			v.dev.ports.leave(p.slot)
+			err = errors.Join(err, v.leavePort(p))
 		}
 		if err != nil {
 			rdma.Say(v.ctx.opts.Log, err)
@@ -149,12 +148,24 @@ func (v *verbsCarrier) destroy() {
 	})
 }
 
-// unqueue destroys the queue pairs of a port and their completion queue.
-func (v *verbsCarrier) unqueue(p *verbsPort) (err error) {
-	for i, q := range v.lanes {
-		if q != nil && q.Device() == p.dev {
-			err = errors.Join(err, q.Close())
-			v.lanes[i] = nil
+// leavePort gives up a port whose objects are gone.
+func (v *verbsCarrier) leavePort(p *verbsPort) (err error) {
+	if p.pd != nil {
+		err = p.pd.Release()
+	}
+	if p.slot >= 0 {
+		v.dev.ports.leave(p.slot)
+	}
+	return err
+}
+
+// unqueue destroys the queue pairs of a port, of those that lanes have, and their
+// completion queue.
+func (v *verbsCarrier) unqueue(p *verbsPort, lanes []*verbsLane) (err error) {
+	for _, l := range lanes {
+		if l.port == p && l.qp != nil {
+			err = errors.Join(err, l.qp.Close())
+			l.qp = nil
 		}
 	}
 	if p.flush != nil {
@@ -245,7 +256,7 @@ func (v *verbsCarrier) met(f *fault) (q *verbs.QP, dev string) {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if lane := int(f.lane); lane < len(v.lanes) {
-		return v.lanes[lane], v.pairOf(lane).local.Name
+		return v.lanes[lane].qp, v.lanes[lane].port.dev.Name
 	}
 	for _, p := range v.ports {
 		switch {

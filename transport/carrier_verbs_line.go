@@ -13,37 +13,39 @@ import (
 func (v *verbsCarrier) describe(via string) string {
 	var routes []string
 	for i := range v.pairs {
-		p := &v.pairs[i]
-		routes = append(routes, fmt.Sprintf("%s (GIDs %v and %v, MTU %d)", p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), v.mtu(p)))
+		routes = append(routes, describePair(&v.pairs[i], v.lanes))
 	}
 	ece := "no ECE"
 	if v.ece != (wire.ECE{}) {
 		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
 	}
 	later := ""
-	if n := len(v.lanes) - v.first; n > 0 {
+	first := len(v.lanes)
+	if n := len(v.pairAt) - first; n > 0 {
 		later = fmt.Sprintf(" and %d later", n)
 	}
 	return fmt.Sprintf("%s%s, %d lane%s%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
-		v.first, plural(v.first), later, numbers(v.lanes[:v.first], v.theirs.lanes), v.tuning, v.sl, v.tc, v.lanes[0].Inline, ece)
+		first, plural(first), later, numbers(v.lanes), v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
 }
 
-// mtu is the path's: the smaller of both ports'.
-func (v *verbsCarrier) mtu(p *verbsPair) int {
-	mtu := p.local.PathMTU()
-	for i, t := range v.theirs.lanes {
-		if v.pairOf(i).key() == p.key() {
-			mtu = min(mtu, verbs.MTUBytes(t.MTU))
+// describePair names a pair of ports and the path's MTU, which is known with the
+// first of its lanes: the smaller of both ports'.
+func describePair(p *verbsPair, lanes []*verbsLane) string {
+	mtu := "later"
+	for i := range lanes {
+		if lanes[i].pair == p {
+			mtu = fmt.Sprintf("MTU %d", min(p.local.PathMTU(), verbs.MTUBytes(lanes[i].theirs.MTU)))
+			break
 		}
 	}
-	return mtu
+	return fmt.Sprintf("%s (GIDs %v and %v, %s)", p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), mtu)
 }
 
 // numbers are the queue pairs' on both sides.
-func numbers(lanes []*verbs.QP, theirs []wire.QPEnd) string {
+func numbers(lanes []*verbsLane) string {
 	var each []string
-	for i, q := range lanes {
-		each = append(each, fmt.Sprintf("%d-%d", q.Number, theirs[i].QPN))
+	for i := range lanes {
+		each = append(each, fmt.Sprintf("%d-%d", lanes[i].qp.Number, lanes[i].theirs.QPN))
 	}
 	return few(each, 8, " ")
 }

@@ -12,11 +12,10 @@ import (
 	"weft/transport/wire"
 )
 
-// ends is one side of a comm's lanes as the other must know it.
+// ends is what one side of a comm has for the other to write into.
 type ends struct {
-	shared uint64   // address of the range that the other writes into
+	shared uint64   // address of the range
 	keys   []uint32 // its keys, by slot
-	lanes  []wire.QPEnd
 }
 
 // pairError is why one pair of ports, of those that a comm was to run over,
@@ -28,97 +27,109 @@ type pairError struct {
 
 func (e *pairError) Unwrap() error { return e.error }
 
-// ends describes this side. The listening side asks for what is left of the
-// vendor's enhancements when it is connected, the other one before.
-func (v *verbsCarrier) ends() (ends, error) {
-	e := ends{shared: uint64(v.shared.Addr)}
-	for _, p := range v.ports {
-		for len(e.keys) <= p.slot {
-			e.keys = append(e.keys, 0)
+// ends describes this side.
+func (v *verbsCarrier) ends() ends { return ends{uint64(v.shared.Addr), ringKeys(v.ports)} }
+
+// ringKeys are the peer's keys on some ports, by slot.
+func ringKeys(ports []*verbsPort) (keys []uint32) {
+	for _, p := range ports {
+		for len(keys) <= p.slot {
+			keys = append(keys, 0)
 		}
-		e.keys[p.slot] = p.ring.RKey
+		keys[p.slot] = p.ring.RKey
 	}
-	var err error
-	e.lanes, err = v.describeLanes(0, v.lanes[:v.first], v.theirs.lanes)
-	return e, err
+	return keys
 }
 
-// describeLanes describes lanes from the one numbered from on; theirs are the
-// peer's ends of them, if they are known.
-func (v *verbsCarrier) describeLanes(from int, lanes []*verbs.QP, theirs []wire.QPEnd) (all []wire.QPEnd, err error) {
-	for i, q := range lanes {
-		pair := v.pairOf(from + i)
-		l := q.Local(pair.gid)
-		w := wire.QPEnd{Device: pair.localIndex, Peer: pair.peerIndex, Slot: uint8(v.portOf(from + i).slot),
-			QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: l.MTU, GID: portGID(l.GID)}
-		if answering := theirs != nil; !answering || theirs[i].ECE != (wire.ECE{}) {
-			ece, _, err := q.QueryECE()
+// describeLanes describes this side's ends of lanes. The listening side, answering,
+// asks for what is left of the vendor's enhancements when they are connected, the
+// other one before.
+func describeLanes(lanes []*verbsLane, answering bool) error {
+	for _, l := range lanes {
+		end := l.qp.Local(l.pair.gid)
+		l.mine = wire.QPEnd{Device: l.pair.localIndex, Peer: l.pair.peerIndex, Slot: uint8(l.port.slot),
+			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: end.MTU, GID: portGID(end.GID)}
+		if !answering || l.theirs.ECE != (wire.ECE{}) {
+			ece, _, err := l.qp.QueryECE()
 			if err != nil {
-				return nil, &pairError{pair, err}
+				return &pairError{l.pair, err}
 			}
-			w.ECE = wire.ECE(ece)
-		}
-		all = append(all, w)
-	}
-	return all, nil
-}
-
-// connect gives the lanes to the executor, which fills their receive queues,
-// and connects them with the peer's.
-func (v *verbsCarrier) connect(ctx context.Context, theirs ends, sl, tc uint8) error {
-	if len(theirs.lanes) != v.first || len(theirs.keys) == 0 || theirs.shared == 0 {
-		return rdma.Errorf(rdma.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
-			len(theirs.lanes), len(theirs.keys), theirs.shared, v.first).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
-	}
-	v.theirs, v.sl, v.tc, v.ece = theirs, sl, tc, theirs.lanes[0].ECE
-	if err := fastpath.AttachVerbs(v.fp, v.plan(v.lanes[:v.first], theirs.lanes)); err != nil {
-		if errno := syscall.Errno(0); errors.As(err, &errno) {
-			return verbs.PostFailed("ibv_post_recv", v.pairOf(0).local.Name, errno, nil).With(v.peer)
-		}
-		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
-	}
-	return v.connectLanes(ctx, 0, v.lanes[:v.first], theirs.lanes)
-}
-
-// connectLanes connects lanes from the one numbered from on with the peer's ends.
-func (v *verbsCarrier) connectLanes(ctx context.Context, from int, lanes []*verbs.QP, theirs []wire.QPEnd) error {
-	for i, q := range lanes {
-		t, pair := &theirs[i], v.pairOf(from+i)
-		path := verbs.Path{GID: pair.gid, SL: v.sl, TC: v.tc,
-			Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: t.MTU, GID: verbsGID(t.GID)}}
-		if t.ECE != (wire.ECE{}) {
-			path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.kind == fastpath.Recv
-		}
-		if err := q.Connect(ctx, path); err != nil {
-			return &pairError{pair, fmt.Errorf("lane %d of %d: %w", from+i, len(v.pairAt), err)}
+			l.mine.ECE = wire.ECE(ece)
 		}
 	}
 	return nil
 }
 
-// plan is how the executor uses lanes, of which theirs are the peer's ends.
-func (v *verbsCarrier) plan(lanes []*verbs.QP, theirs []wire.QPEnd) *fastpath.VerbsPlan {
+// endsOf are this side's ends of lanes that have been described.
+func endsOf(lanes []*verbsLane) (all []wire.QPEnd) {
+	for _, l := range lanes {
+		all = append(all, l.mine)
+	}
+	return all
+}
+
+// connect gives the lanes to the executor, which fills their receive queues,
+// and connects them with the peer's.
+func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, sl, tc uint8) error {
+	if len(theirs) != len(v.lanes) || len(peer.keys) == 0 || peer.shared == 0 {
+		return rdma.Errorf(rdma.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
+			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
+	}
+	for i := range v.lanes {
+		v.lanes[i].theirs = theirs[i]
+	}
+	v.peerEnd, v.sl, v.tc, v.ece = peer, sl, tc, theirs[0].ECE
+	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
+		if errno := syscall.Errno(0); errors.As(err, &errno) {
+			return verbs.PostFailed("ibv_post_recv", v.pairOf(0).local.Name, errno, nil).With(v.peer)
+		}
+		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
+	}
+	for i := range v.lanes {
+		if err := v.connectLane(ctx, v.lanes[i]); err != nil {
+			return &pairError{v.lanes[i].pair, fmt.Errorf("lane %d of %d: %w", i, len(v.pairAt), err)}
+		}
+	}
+	return nil
+}
+
+// connectLane connects a lane with the peer's end.
+func (v *verbsCarrier) connectLane(ctx context.Context, l *verbsLane) error {
+	t := &l.theirs
+	path := verbs.Path{GID: l.pair.gid, SL: v.sl, TC: v.tc,
+		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: t.MTU, GID: verbsGID(t.GID)}}
+	if t.ECE != (wire.ECE{}) {
+		path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.kind == fastpath.Recv
+	}
+	return l.qp.Connect(ctx, path)
+}
+
+// plan is how the executor uses lanes; keys are the peer's, by its slot.
+func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint32) *fastpath.VerbsPlan {
 	t := v.tuning
-	p := &fastpath.VerbsPlan{Width: min(t.width, len(lanes)), Measured: v.measures(), StripeMin: t.stripeMin, ARThreshold: t.ar, Peer: v.theirs.shared, PeerKeys: v.theirs.keys, FlushAlways: v.always}
-	for _, port := range v.ports {
+	p := &fastpath.VerbsPlan{Width: (t.width*len(lanes) + len(v.pairAt) - 1) / len(v.pairAt), Measured: v.measures(), StripeMin: t.stripeMin, ARThreshold: t.ar, Peer: v.peerEnd.shared, PeerKeys: keys, FlushAlways: v.always}
+	for _, port := range ports {
 		for len(p.Keys) <= port.slot {
 			p.Keys = append(p.Keys, fastpath.Keys{})
 		}
 		p.Keys[port.slot] = fastpath.Keys{LKey: port.ring.LKey, RKey: port.ring.RKey}
 	}
 	p.Flush = make([]fastpath.VerbsFlush, len(p.Keys))
-	for _, port := range v.ports {
+	for _, port := range ports {
 		p.Flush[port.slot] = v.flushPlan(port)
 	}
-	weights := weights(v.speeds())
-	for i, q := range lanes {
-		port := v.portOf(i)
-		l := fastpath.VerbsLane{QP: q.Pointer(), CQ: port.cq.Pointer(), Device: port.slot, PeerDevice: int(theirs[i].Slot),
-			SendDepth: q.SendDepth, Inline: q.Inline, MaxMessage: port.dev.MaxMessage(), Weight: weights[i]}
+	var over []*verbsPair
+	for _, l := range lanes {
+		over = append(over, l.pair)
+	}
+	weights := weights(v.speeds(over))
+	for i, l := range lanes {
+		to := fastpath.VerbsLane{QP: l.qp.Pointer(), CQ: l.port.cq.Pointer(), Device: l.port.slot, PeerDevice: int(l.theirs.Slot),
+			SendDepth: l.qp.SendDepth, Inline: l.qp.Inline, MaxMessage: l.port.dev.MaxMessage(), Weight: weights[i]}
 		if v.kind == fastpath.Recv {
-			l.RecvDepth = q.RecvDepth
+			to.RecvDepth = l.qp.RecvDepth
 		}
-		p.Lanes = append(p.Lanes, l)
+		p.Lanes = append(p.Lanes, to)
 	}
 	return p
 }

@@ -81,7 +81,7 @@ func (s *session) serve(b []byte) error {
 		s.mu.Unlock()
 	case wire.KindProbeOffer, wire.KindProbeAnswer, wire.KindProbeState:
 		return s.serveProbe(b)
-	case wire.KindFurther, wire.KindFurtherAnswer:
+	case wire.KindFurther, wire.KindFurtherAnswer, wire.KindJoin, wire.KindJoined:
 		return s.serveFurther(b)
 	default:
 		return fmt.Errorf("message of %s: %w", k, wire.ErrMalformed)

@@ -205,6 +205,7 @@ func TestSimFlushReadsOnEveryDevice(t *testing.T) {
 		a.fusedWith(t, 0, 1)
 		b.fusedWith(t, 0, 1)
 		s, r := pair(t, a, b)
+		grown(t, s, r, 2)
 		dst := export(t, 1<<16, false)
 		to := dst.lend(t, r, 0, 1<<16, addrOf(dst.data), 0, rdma.MemCUDA)
 		unix.Close(dst.fd)

@@ -1,6 +1,10 @@
 package transport
 
-import "weft/transport/verbs"
+import (
+	"slices"
+
+	"weft/transport/verbs"
+)
 
 // hear has fatal events of the cards end what they concern, until stop. Events
 // of ports are for those who choose paths.
@@ -36,6 +40,7 @@ func (w *watcher) fatal(e verbs.Event) {
 	for v, x := range w.carriers {
 		switch {
 		case !v.concerned(&e):
+			v.more.hit(v, &e)
 		case x.comm != nil:
 			lost = append(lost, x.comm)
 		default:
@@ -56,12 +61,7 @@ func (v *verbsCarrier) concerned(e *verbs.Event) bool {
 	if e.QP != nil || e.CQ != nil {
 		return v.owns(e.QP, e.CQ)
 	}
-	for lane := range v.lanes {
-		if v.pairOf(lane).local.NIC == e.NIC {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(*v.routes.Load(), func(p *verbsPair) bool { return p.local.NIC == e.NIC })
 }
 
 // concerned reports whether it means the probe's queue pair.

@@ -20,7 +20,7 @@ func TestFatalEvents(t *testing.T) {
 	}{
 		{"of the card", func(t *testing.T, _ *Comm) { command(t, "event simA DEVICE_FATAL") }, "device fatal error", false},
 		{"of a queue pair", func(t *testing.T, s *Comm) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*verbsCarrier).lanes[0].Number))
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*verbsCarrier).lanes[0].qp.Number))
 		}, "QP fatal error", true},
 		{"of a completion queue", func(t *testing.T, s *Comm) {
 			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*verbsCarrier).ports[0].cq}
@@ -130,11 +130,11 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	dev := a.cfg.Devices[0]
 	gid := dev.Verbs.GIDs()[0]
-	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []verbsPair{{local: dev.Verbs, gid: gid, peerGID: gid}}, []int{0}, 0)
+	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []verbsPair{{local: dev.Verbs, gid: gid, peerGID: gid}}, []int{0}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.lanes[0].Number))
+	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.lanes[0].qp.Number))
 	eventually(t, "the event", func() bool { return a.watch.doomed(v) != nil })
 	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || rdma.CauseOf(err) != rdma.Host {
 		t.Errorf("%v, %v", c, err)

@@ -152,8 +152,8 @@ func seeLanes(t *testing.T, env map[string]string) string {
 	_, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	n := len(s.carrier.(*verbsCarrier).lanes)
-	if other := len(r.carrier.(*verbsCarrier).lanes); other != n {
+	n := len(s.carrier.(*verbsCarrier).pairAt)
+	if other := len(r.carrier.(*verbsCarrier).pairAt); other != n {
 		t.Errorf("%d lanes and %d", n, other)
 	}
 	return fmt.Sprintf("%d lane%s", n, plural(n))
@@ -161,11 +161,14 @@ func seeLanes(t *testing.T, env map[string]string) string {
 
 // seeFirstLanes counts the lanes that a comm begins with.
 func seeFirstLanes(t *testing.T, env map[string]string) string {
-	_, _, s, r := simPair(t, env)
+	a, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	v := s.carrier.(*verbsCarrier)
-	return fmt.Sprintf("%d of %d lanes", v.first, len(v.lanes))
+	n := len(s.carrier.(*verbsCarrier).pairAt)
+	if a.log.Count("INFO", fmt.Sprintf("1 lane and %d later (queue", n-1)) == 1 {
+		return fmt.Sprintf("1 of %d lanes", n)
+	}
+	return fmt.Sprintf("%d of %d lanes", len(s.carrier.(*verbsCarrier).lanes), n)
 }
 
 // seeSplit counts the lanes that carry one message.

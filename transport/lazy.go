@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,33 +16,73 @@ import (
 	"weft/transport/wire"
 )
 
-// A connect makes and proves one lane for each pair of ports, which is all that
-// most messages need. The further ones that NCCL_IB_QPS_PER_CONNECTION asks for
-// come when the comm is open, all at once, over the session:
+// A connect makes and proves one lane. The further ones, more on the same ports
+// (NCCL_IB_QPS_PER_CONNECTION) and those on the other ports of fused devices, come
+// when the comm is open, all at once, over the session:
 //
-//	connecting side          listening side
-//	make    -- further -->   make, connect, hand to the executor
+//	connecting side           listening side
+//	make    -- further -->    make, connect
 //	        <-- answer ---
-//	connect, hand to the executor, which uses them from then on
+//	connect, prove -- join -> prove, hand to the executor
+//	        <-- joined ---
+//	hand to the executor, which uses them for groups from that one on whose
+//	receives have keys for every port
 //
-// The watch of the connecting side says when. Whatever fails leaves the comm
-// with the lanes that it has. A queue pair is in v.lanes as soon as it is there,
-// so fences, events and the comm's end mean it too.
+// The watch of the connecting side says when. A pair of ports for which anything
+// fails is left out; the comm goes on with the lanes that it has.
 
 // growing is what a comm's further lanes are at.
 type growing struct {
 	begun   atomic.Bool // by either side; it is tried once
+	busy    sync.Mutex  // held while they are made: the comm's end waits for that
+	now     *growth     // protected by life
 	answers chan *wire.FurtherAnswer
+	joins   chan *wire.Join
+	joined  chan *wire.Joined
+}
+
+func (g *growing) init() {
+	g.answers, g.joins, g.joined = make(chan *wire.FurtherAnswer, 1), make(chan *wire.Join, 1), make(chan *wire.Joined, 1)
 }
 
 var errOver = errors.New("the connection ended meanwhile")
+
+// stop has the making of further lanes end soon.
+func (g *growing) stop(v *verbsCarrier, why error) {
+	v.life.Lock()
+	defer v.life.Unlock()
+	if g.now != nil {
+		g.now.cancel(why)
+	}
+}
+
+// over ends it for good, before v is destroyed.
+func (g *growing) over(v *verbsCarrier) {
+	v.life.Lock()
+	v.dead = true
+	v.life.Unlock()
+	g.stop(v, errOver)
+	g.busy.Lock()
+	defer g.busy.Unlock()
+}
+
+// hit ends it for a fatal event that means what is being made.
+func (g *growing) hit(v *verbsCarrier, e *verbs.Event) {
+	means := e.QP != nil && e.QP.Cookie == v.cookie
+	for i := range v.pairs {
+		means = means || e.QP == nil && e.CQ == nil && v.pairs[i].local.NIC == e.NIC
+	}
+	if means {
+		g.stop(v, e.Err)
+	}
+}
 
 // lazy reports whether further lanes come later.
 func (c *Core) lazy() bool { return c.cfg.Knobs.Text(knob.Lazy) != "off" }
 
 // ripe reports once that it is time for the further lanes of v, which carries c.
 func (v *verbsCarrier) ripe(c *Comm) bool {
-	if v.first == len(v.lanes) || v.more.begun.Load() {
+	if v.more.begun.Load() || len(v.lanes) == len(v.pairAt) {
 		return false
 	}
 	onDemand := v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand"
@@ -57,14 +99,44 @@ func (v *verbsCarrier) growLater(s *session, c *Comm) {
 		m := c.member
 		c.mu.Unlock()
 		s.core.quiet(s.life)
-		err := v.offerFurther(m)
-		switch {
-		case err == nil:
-			v.ctx.opts.Log.Info(rdma.Net, "%v has %d lanes now", c, len(v.lanes))
-		case !c.over() && s.life.Err() == nil:
-			v.ctx.opts.Log.Info(rdma.Net, "%v goes on with %d of %d lanes: %v", c, v.first, len(v.lanes), err)
+		g, err := v.grow(m)
+		if err != nil {
+			return // the comm is over
 		}
+		defer g.end()
+		g.say(c, len(v.lanes), v.offerFurther(g))
 	})
+}
+
+// say tells what has come of it; before there were so many lanes.
+func (g *growth) say(c *Comm, before int, err error) {
+	v, log := g.v, g.v.ctx.opts.Log
+	if err != nil {
+		g.lost = append(g.lost, err.Error())
+	}
+	switch {
+	case c.over() || g.m.session.life.Err() != nil:
+	case len(g.lost) > 0:
+		log.Info(rdma.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
+	case v.kind == fastpath.Send:
+		log.Info(rdma.Net, "%v has %d lanes now%s (queue pairs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
+	}
+}
+
+// newRoutes names the pairs of ports that have come with the lanes from one on.
+func (v *verbsCarrier) newRoutes(from int) string {
+	known := map[*verbsPair]bool{}
+	var all []string
+	for i, l := range v.lanes {
+		if i >= from && !known[l.pair] {
+			all = append(all, describePair(l.pair, v.lanes))
+		}
+		known[l.pair] = true
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", on " + few(all, 4, ", ") + " too"
 }
 
 // quiet waits until no connection is being set up, but not for long: those that
@@ -79,152 +151,108 @@ func (c *Core) quiet(ctx context.Context) {
 }
 
 // offerFurther has the peer make its ends.
-func (v *verbsCarrier) offerFurther(m *member) (err error) {
-	s := m.session
-	ctx, cancel := context.WithTimeout(s.life, s.core.timeout)
-	defer cancel()
-	lanes, err := v.makeFurther(ctx)
-	defer func() {
-		if err != nil {
-			v.dropFurther()
+func (v *verbsCarrier) offerFurther(g *growth) error {
+	m, s := g.m, g.m.session
+	g.plan()
+	if err := g.each(func(p *verbsPair, lanes []*verbsLane) error {
+		if err := g.makePair(p, lanes); err != nil {
+			return err
 		}
-	}()
+		return describeLanes(lanes, false)
+	}); err != nil {
+		return err
+	}
+	s.tell(&wire.Further{Header: m.header(), Keys: g.ringKeys(), Lanes: endsOf(g.lanes)})
+	answer, err := await(g, v.more.answers)
 	if err != nil {
 		return err
 	}
-	mine, err := v.describeLanes(v.first, lanes, nil)
-	if err != nil {
-		return err
-	}
-	s.tell(&wire.Further{Header: m.header(), Lanes: mine})
-	var answer *wire.FurtherAnswer
-	select {
-	case answer = <-v.more.answers:
-	case <-m.over:
-		return errOver
-	case <-ctx.Done():
-		return fmt.Errorf("no answer from the peer: %w", context.Cause(ctx))
-	}
-	if answer.Reason != "" {
+	if len(answer.Lanes) == 0 {
 		return fmt.Errorf("the peer refuses: %s", answer.Reason)
 	}
-	if err := v.fits(answer.Lanes); err != nil {
+	ready := wire.Join{Header: m.header()}
+	if err = g.learn(answer.Keys, answer.Lanes, "the peer refuses: "+answer.Reason); err == nil {
+		err = g.each(func(p *verbsPair, lanes []*verbsLane) error {
+			if err := g.connectPair(lanes); err != nil {
+				return err
+			}
+			return g.provePair(p, lanes)
+		})
+	}
+	if err == nil {
+		ready.Pairs = g.pairs()
+	}
+	s.tell(&ready) // even if none is left: the peer waits
+	if err != nil {
 		return err
 	}
-	if err := v.connectLanes(ctx, v.first, lanes, answer.Lanes); err != nil {
+	joined, err := await(g, v.more.joined)
+	if err != nil {
 		return err
 	}
-	return v.useFurther(answer.Lanes)
-}
-
-// acceptFurther is the listening side's part.
-func (v *verbsCarrier) acceptFurther(ctx context.Context, theirs []wire.QPEnd) (mine []wire.QPEnd, err error) {
-	if err := v.fits(theirs); err != nil {
-		return nil, err
+	if err := g.keep(joined.Pairs, fmt.Errorf("the peer leaves it out: %s", joined.Reason)); err != nil {
+		return err
 	}
-	if !v.more.begun.CompareAndSwap(false, true) {
-		return nil, errors.New("they have been offered before")
-	}
-	lanes, err := v.makeFurther(ctx)
-	defer func() {
-		if err != nil {
-			v.dropFurther()
-		}
-	}()
-	if err != nil {
-		return nil, err
-	}
-	if err := v.connectLanes(ctx, v.first, lanes, theirs); err != nil {
-		return nil, err
-	}
-	if mine, err = v.describeLanes(v.first, lanes, theirs); err != nil {
-		return nil, err
-	}
-	return mine, v.useFurther(theirs)
-}
-
-// fits checks the peer's ends of the further lanes: they are all, and run as the
-// first ones do.
-func (v *verbsCarrier) fits(theirs []wire.QPEnd) error {
-	if want := len(v.lanes) - v.first; len(theirs) != want || want == 0 {
-		return fmt.Errorf("%d further lanes for %d: %w", len(theirs), want, wire.ErrMalformed)
-	}
-	for i := range theirs {
-		e, known, p := &theirs[i], &v.theirs.lanes[i%v.first], v.pairOf(v.first+i)
-		gid := verbsGID(e.GID)
-		if e.Device != p.peerIndex || e.Peer != p.localIndex || e.Slot != known.Slot || gid.Addr != p.peerGID.Addr || gid.Type != p.peerGID.Type {
-			return fmt.Errorf("lane %d runs from device %d (slot %d, GID %v) to %d: %w", v.first+i, e.Device, e.Slot, gid.Addr, e.Peer, wire.ErrMalformed)
-		}
-	}
-	return nil
-}
-
-// makeFurther makes the queue pairs of the further lanes, in INIT.
-func (v *verbsCarrier) makeFurther(ctx context.Context) ([]*verbs.QP, error) {
-	leave, err := v.ctx.core.growing.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var lanes []*verbs.QP
-	for i := v.first; i < len(v.lanes); i++ {
-		q, err := v.makeLane(i)
-		if err != nil {
-			return nil, &pairError{v.pairOf(i), err}
-		}
-		lanes = append(lanes, q)
-	}
-	return lanes, nil
-}
-
-// makeLane makes one, unless the comm has been fenced or is over: nothing would
-// end the lane then.
-func (v *verbsCarrier) makeLane(i int) (*verbs.QP, error) {
-	v.life.Lock()
-	defer v.life.Unlock()
-	if v.dead || v.fenced.Load() {
-		return nil, errOver
-	}
-	p := v.portOf(i)
-	q, err := p.dev.NewQP(p.pd, v.config(p))
-	if err != nil {
-		return nil, err
-	}
-	v.lanes[i] = q
-	most := 0 // completions
-	for j, q := range v.lanes {
-		if q != nil && v.portOf(j) == p {
-			most += q.SendDepth + q.RecvDepth
-		}
-	}
-	if v.flushes(p.dev) {
-		most += flushDepth
-	}
-	if most > p.cq.Depth {
-		return nil, fmt.Errorf("%s: a completion queue of %d cannot hold %d", p.dev.Name, p.cq.Depth, most)
-	}
-	return q, nil
-}
-
-// useFurther hands connected lanes to the executor.
-func (v *verbsCarrier) useFurther(theirs []wire.QPEnd) error {
-	v.life.Lock()
-	defer v.life.Unlock()
-	if v.dead || v.fenced.Load() {
-		return errOver
-	}
-	_, err := fastpath.ExtendVerbs(v.fp, v.plan(v.lanes, append(v.theirs.lanes[:v.first:v.first], theirs...)), 0)
+	_, err = g.join(joined.From)
 	return err
 }
 
-// dropFurther ends the further lanes, which the executor does not have.
-func (v *verbsCarrier) dropFurther() {
-	v.life.Lock()
-	defer v.life.Unlock()
-	for i := v.first; i < len(v.lanes); i++ {
-		if q := v.lanes[i]; q != nil {
-			v.stuck = errors.Join(v.stuck, q.Close())
-			v.lanes[i] = nil
+// acceptFurther is the listening side's part.
+func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) error {
+	m, s := g.m, g.m.session
+	answer := wire.FurtherAnswer{Header: m.header()}
+	refuse := func(err error) error {
+		answer.Reason = reasonOf(err)
+		s.tell(&answer)
+		return err
+	}
+	if !v.more.begun.CompareAndSwap(false, true) {
+		return refuse(errors.New("they have been offered before"))
+	}
+	g.plan()
+	if err := g.learn(offer.Keys, offer.Lanes, "not offered"); err != nil {
+		return refuse(err)
+	}
+	if err := g.each(func(p *verbsPair, lanes []*verbsLane) error {
+		if err := g.makePair(p, lanes); err != nil {
+			return err
 		}
+		if err := g.connectPair(lanes); err != nil {
+			return err
+		}
+		return describeLanes(lanes, true)
+	}); err != nil {
+		return refuse(err)
+	}
+	answer.Reason, answer.Keys, answer.Lanes = strings.Join(g.lost, "; "), g.ringKeys(), endsOf(g.lanes)
+	s.tell(&answer)
+	ready, err := await(g, v.more.joins)
+	if err != nil {
+		return err
+	}
+	joined := wire.Joined{Header: m.header()}
+	if err = g.keep(ready.Pairs, errors.New("the connecting side leaves it out")); err == nil {
+		err = g.each(g.provePair)
+	}
+	if err == nil {
+		joined.Pairs = g.pairs()
+		joined.From, err = g.join(0)
+	}
+	if joined.Reason = strings.Join(g.lost, "; "); err != nil {
+		joined.Pairs, joined.From, joined.Reason = 0, 0, reasonOf(err)
+	}
+	s.tell(&joined)
+	return err
+}
+
+// await waits for the peer's next message about a growth.
+func await[M any](g *growth, from chan *M) (*M, error) {
+	select {
+	case x := <-from:
+		return x, nil
+	case <-g.m.over:
+		return nil, errOver
+	case <-g.ctx.Done():
+		return nil, fmt.Errorf("no answer from the peer: %w", context.Cause(g.ctx))
 	}
 }

@@ -2,12 +2,10 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/wire"
 )
 
@@ -18,10 +16,11 @@ const furtherWaiting = 256
 // serveFurther acts on a message about further lanes. It waits for nothing.
 func (s *session) serveFurther(b []byte) error {
 	k := wire.KindOf(b)
-	if (k == wire.KindFurther) == s.active {
+	if (k == wire.KindFurther || k == wire.KindJoin) == s.active {
 		return fmt.Errorf("%s from the wrong side: %w", k, wire.ErrMalformed)
 	}
-	if k == wire.KindFurther {
+	switch k {
+	case wire.KindFurther:
 		m, err := wire.ParseFurther(b)
 		if err != nil {
 			return err
@@ -29,19 +28,40 @@ func (s *session) serveFurther(b []byte) error {
 		if n := s.growth.followed.add(s.core.cfg.Log, func() { s.acceptFurther(&m) }); n > furtherWaiting {
 			return fmt.Errorf("%d offers of further lanes at once: %w", n, wire.ErrMalformed)
 		}
-		return nil
-	}
-	m, err := wire.ParseFurtherAnswer(b)
-	if err != nil {
-		return err
-	}
-	if v := furtherOf(s.comm(m.Comm), fastpath.Send); v != nil {
-		select {
-		case v.more.answers <- &m:
-		default: // it answers twice
+	case wire.KindJoin:
+		m, err := wire.ParseJoin(b)
+		if err != nil {
+			return err
+		}
+		if v := furtherOf(s.comm(m.Comm), fastpath.Recv); v != nil {
+			hand(v.more.joins, &m)
+		}
+	case wire.KindFurtherAnswer:
+		m, err := wire.ParseFurtherAnswer(b)
+		if err != nil {
+			return err
+		}
+		if v := furtherOf(s.comm(m.Comm), fastpath.Send); v != nil {
+			hand(v.more.answers, &m)
+		}
+	default:
+		m, err := wire.ParseJoined(b)
+		if err != nil {
+			return err
+		}
+		if v := furtherOf(s.comm(m.Comm), fastpath.Send); v != nil {
+			hand(v.more.joined, &m)
 		}
 	}
 	return nil
+}
+
+// hand gives a message to who waits for it, or will. What a peer says twice is lost.
+func hand[M any](to chan *M, m *M) {
+	select {
+	case to <- m:
+	default:
+	}
 }
 
 // furtherOf is what carries a comm, if that may have further lanes.
@@ -54,21 +74,28 @@ func furtherOf(c *Comm, kind fastpath.Kind) *verbsCarrier {
 }
 
 // acceptFurther makes this side of further lanes and answers.
-func (s *session) acceptFurther(m *wire.Further) {
+func (s *session) acceptFurther(offer *wire.Further) {
 	ctx, cancel := context.WithTimeout(s.life, s.core.offerLimit())
-	defer cancel()
-	answer := wire.FurtherAnswer{Header: wire.Header{Comm: m.Comm}}
-	err := errors.New("no such connection over RDMA")
-	if v := furtherOf(s.awaited(ctx, m.Comm), fastpath.Recv); v != nil {
-		answer.Lanes, err = v.acceptFurther(ctx, m.Lanes)
+	c := s.awaited(ctx, offer.Comm)
+	cancel()
+	v := furtherOf(c, fastpath.Recv)
+	refuse := func(why string) {
+		s.tell(&wire.FurtherAnswer{Header: wire.Header{Comm: offer.Comm}, Reason: why})
 	}
+	if v == nil {
+		refuse("no such connection over RDMA")
+		return
+	}
+	c.mu.Lock()
+	m := c.member
+	c.mu.Unlock()
+	g, err := v.grow(m)
 	if err != nil {
-		answer.Lanes, answer.Reason = nil, reasonOf(err)
-		if s.life.Err() == nil {
-			s.core.cfg.Log.Info(rdma.Net, "%s: further lanes refused: %v", s.name, err)
-		}
+		refuse(err.Error())
+		return
 	}
-	s.tell(&answer)
+	defer g.end()
+	g.say(c, len(v.lanes), v.acceptFurther(g, offer))
 }
 
 // awaited finds a comm of the session that may still be on its way to be built

@@ -20,7 +20,7 @@ func with(env map[string]string, name, value string) map[string]string {
 }
 
 // grown waits until a comm has n lanes on both sides.
-func grown(t *testing.T, s, r *Comm, n int) {
+func grown(t testing.TB, s, r *Comm, n int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d lanes on both sides", n), func() bool { return len(posted(s)) == n && len(posted(r)) == n })
 }
@@ -44,8 +44,12 @@ func TestSimFurtherLanes(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			a, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", mode))
 			v := s.carrier.(*verbsCarrier)
-			if v.first != first {
-				t.Errorf("%d lanes at first", v.first)
+			said := "4 lanes (queue"
+			if first == 1 {
+				said = "1 lane and 3 later (queue"
+			}
+			if a.log.Count("INFO", said) != 1 || len(v.pairAt) != 4 {
+				t.Errorf("%q", a.log.Lines())
 			}
 			if mode == "demand" {
 				move(t, s, r, 4096)
@@ -145,46 +149,82 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 	noQPLeft(t, a, b)
 }
 
+// offering plays the connecting side of further lanes.
+type offering struct {
+	t    *testing.T
+	v    *verbsCarrier
+	m    *member
+	keys []uint32
+}
+
+func offerings(t *testing.T, s, r *Comm) (o *offering, end wire.QPEnd) {
+	o = &offering{t, s.carrier.(*verbsCarrier), s.member, s.carrier.(*verbsCarrier).ends().keys}
+	o.v.more.begun.Store(true)
+	return o, r.carrier.(*verbsCarrier).lanes[0].theirs
+}
+
+// heard is the peer's next message.
+func heard[M any](t *testing.T, from chan *M) *M {
+	t.Helper()
+	select {
+	case m := <-from:
+		return m
+	case <-time.After(testLimit):
+		t.Fatal("no answer")
+		return nil
+	}
+}
+
+func (o *offering) offer(lanes []wire.QPEnd) *wire.FurtherAnswer {
+	o.t.Helper()
+	o.m.session.tell(&wire.Further{Header: o.m.header(), Keys: o.keys, Lanes: lanes})
+	return heard(o.t, o.v.more.answers)
+}
+
+func (o *offering) join(pairs uint32) *wire.Joined {
+	o.t.Helper()
+	o.m.session.tell(&wire.Join{Header: o.m.header(), Pairs: pairs})
+	return heard(o.t, o.v.more.joined)
+}
+
 // What a peer must not offer is refused, and the comm goes on.
 func TestSimFurtherLanesRefused(t *testing.T) {
-	_, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", "demand"))
-	vs, vr := s.carrier.(*verbsCarrier), r.carrier.(*verbsCarrier)
-	vs.more.begun.Store(true)
-	end := vr.theirs.lanes[0]
-	good := []wire.QPEnd{end, end, end}
-	offer := func(lanes []wire.QPEnd) *wire.FurtherAnswer {
-		s.member.session.tell(&wire.Further{Header: s.member.header(), Lanes: lanes})
-		select {
-		case m := <-vs.more.answers:
-			return m
-		case <-time.After(testLimit):
-			t.Fatal("no answer")
-			return nil
-		}
-	}
-	for what, spoil := range map[string]func(e *wire.QPEnd){
-		"another device":   func(e *wire.QPEnd) { e.Device++ },
-		"another slot":     func(e *wire.QPEnd) { e.Slot++ },
-		"another GID":      func(e *wire.QPEnd) { e.GID.Addr[15]++ },
-		"another GID type": func(e *wire.QPEnd) { e.GID.Type = 0 },
+	for what, spoil := range map[string]func(o *offering, lanes []wire.QPEnd) []wire.QPEnd{
+		"another device":   func(o *offering, l []wire.QPEnd) []wire.QPEnd { l[2].Device++; return l },
+		"another slot":     func(o *offering, l []wire.QPEnd) []wire.QPEnd { o.keys = append(o.keys, 1); l[2].Slot++; return l },
+		"another GID":      func(o *offering, l []wire.QPEnd) []wire.QPEnd { l[2].GID.Addr[15]++; return l },
+		"another GID type": func(o *offering, l []wire.QPEnd) []wire.QPEnd { l[2].GID.Type = 0; return l },
+		"another key":      func(o *offering, l []wire.QPEnd) []wire.QPEnd { o.keys = []uint32{o.keys[0] + 1}; return l },
+		"two for three":    func(o *offering, l []wire.QPEnd) []wire.QPEnd { return l[:2] },
+		"four for three":   func(o *offering, l []wire.QPEnd) []wire.QPEnd { return append(l, l[0]) },
+		"nothing wrong":    nil,
 	} {
-		lanes := append([]wire.QPEnd(nil), good...)
-		spoil(&lanes[2])
-		if m := offer(lanes); m.Reason == "" {
-			t.Errorf("%s is accepted", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			_, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", "demand"))
+			o, end := offerings(t, s, r)
+			lanes := []wire.QPEnd{end, end, end}
+			if spoil != nil {
+				lanes = spoil(o, lanes)
+			}
+			m := o.offer(lanes)
+			if (m.Reason == "") != (spoil == nil) || (len(m.Lanes) == 3) != (spoil == nil) {
+				t.Errorf("%+v", m)
+			}
+			if spoil == nil {
+				if m := o.join(1 << 5); m.Pairs != 0 || m.Reason == "" {
+					t.Errorf("a pair that was not offered is joined: %+v", m)
+				}
+			}
+			if again := o.offer(lanes); again.Reason == "" {
+				t.Error("it may offer twice")
+			}
+			for _, size := range []int{10, 5000, 1 << 20} {
+				move(t, s, r, size)
+			}
+			if n := len(posted(r)); n != 1 {
+				t.Errorf("%d lanes", n)
+			}
+			noneLeft(t, s, r)
+		})
 	}
-	if m := offer(good[:2]); m.Reason == "" {
-		t.Error("two lanes for three are accepted")
-	}
-	if m := offer(good); m.Reason != "" || len(m.Lanes) != 3 {
-		t.Errorf("%+v", m)
-	}
-	if m := offer(good); m.Reason == "" {
-		t.Error("they are accepted twice")
-	}
-	for _, size := range []int{10, 5000, 1 << 20} {
-		move(t, s, r, size)
-	}
-	noneLeft(t, s, r)
 }

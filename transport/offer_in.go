@@ -60,8 +60,7 @@ func (h *handshake) last(in *inbound) error {
 		in.patience()
 		h.conn.SetDeadline(time.Now().Add(h.core.timeout))
 		var answer wire.Answer
-		var mine ends
-		if v, mine, err = h.accepts(in, &m); err != nil {
+		if v, err = h.accepts(in, &m); err != nil {
 			answer.Reason = err.Error()
 			if final := (*finalError)(nil); errors.As(err, &final) {
 				answer.Flags = wire.FlagFinal
@@ -70,11 +69,12 @@ func (h *handshake) last(in *inbound) error {
 				return final
 			}
 			if e := (*pairError)(nil); errors.As(err, &e) {
-				answer.Lane = uint8(slices.IndexFunc(m.Lanes, func(l wire.QPEnd) bool { return l.Peer == e.pair.localIndex && l.Device == e.pair.peerIndex }))
+				answer.Pair = numberOf(&m, e.pair)
 			}
 			h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: RDMA refused: %v", h.listener.dev.Name, in.peer, err)
 		} else {
-			answer.Shared, answer.Keys, answer.Lanes = mine.shared, mine.keys, mine.lanes
+			mine := v.ends()
+			answer.Shared, answer.Keys, answer.Lanes, answer.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()
 		}
 		if _, err := h.conn.Write(answer.Append(nil)); err != nil {
 			return fmt.Errorf("answering an offer: %w", err)
@@ -83,65 +83,84 @@ func (h *handshake) last(in *inbound) error {
 }
 
 // accepts makes and connects this side's lanes of an offer, and describes them.
-func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, ends, error) {
-	pairs, at, err := h.pairs(m.Lanes)
+func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
+	pairs, at, err := h.pairs(m)
 	if err != nil {
-		return nil, ends{}, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.core.offerLimit())
 	defer cancel()
 	if err := h.core.agreeOnOrder(pairs, m.Flags&wire.FlagAnyOrder != 0); err != nil {
-		return nil, ends{}, err
+		return nil, err
 	}
-	at = alternate(at, int(m.Further))
-	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at, int(m.Further))
+	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at, len(m.Lanes))
 	if err != nil {
-		return nil, ends{}, err
+		return nil, err
 	}
 	v.class = class{m.SL, m.TC}
-	var mine ends
-	err = v.connect(ctx, ends{m.Shared, m.Keys, m.Lanes}, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC))
+	err = v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC))
 	if err == nil {
-		mine, err = v.ends()
+		err = describeLanes(v.lanes, true)
 	}
 	if err != nil {
 		v.discard()
-		return nil, ends{}, err
+		return nil, err
 	}
-	v.ece = mine.lanes[0].ECE
-	return v, mine, nil
+	v.ece = v.lanes[0].mine.ECE
+	return v, nil
 }
 
-// pairs finds the ports that an offer's lanes run between, and which each lane uses.
-func (h *handshake) pairs(lanes []wire.QPEnd) (pairs []verbsPair, at []int, err error) {
-	for i := range lanes {
-		e := &lanes[i]
-		n := slices.IndexFunc(pairs, func(p verbsPair) bool { return p.localIndex == e.Peer && p.peerIndex == e.Device })
+// numberOf is how the answer to an offer names a pair of ports.
+func numberOf(m *wire.Offer, p *verbsPair) uint8 {
+	pairs, _, _ := offered(m)
+	return uint8(max(0, slices.IndexFunc(pairs, func(o wire.PortPair) bool { return o.Device == p.peerIndex && o.Peer == p.localIndex })))
+}
+
+// offered lists the pairs of ports of an offer, those of its lanes first, and which
+// of them each lane of the comm is to run over.
+func offered(m *wire.Offer) (pairs []wire.PortPair, at []int, err error) {
+	find := func(device, peer uint16) int {
+		return slices.IndexFunc(pairs, func(p wire.PortPair) bool { return p.Device == device && p.Peer == peer })
+	}
+	for i := range m.Lanes {
+		e := &m.Lanes[i]
+		n := find(e.Device, e.Peer)
 		if n < 0 {
-			p, err := h.pair(e)
-			if err != nil {
-				return nil, nil, &pairError{&verbsPair{localIndex: e.Peer, peerIndex: e.Device}, err}
-			}
-			n, pairs = len(pairs), append(pairs, p)
+			n, pairs = len(pairs), append(pairs, wire.PortPair{Device: e.Device, Peer: e.Peer, GID: e.GID})
 		}
-		if theirs := verbsGID(e.GID); theirs.Addr != pairs[n].peerGID.Addr || theirs.Type != pairs[n].peerGID.Type {
-			return nil, nil, fmt.Errorf("lane %d has GID %v, another one of the same ports has %v: %w", i, theirs.Addr, pairs[n].peerGID.Addr, wire.ErrMalformed)
+		if e.GID != pairs[n].GID {
+			return nil, nil, fmt.Errorf("lane %d has GID %v, another one of the same ports has %v: %w", i, e.GID.Addr, pairs[n].GID.Addr, wire.ErrMalformed)
 		}
 		at = append(at, n)
 	}
-	return pairs, at, nil
-}
-
-// alternate gives as many lanes more the pairs of the first ones, in turn.
-func alternate(at []int, more int) []int {
-	for i := range more {
-		at = append(at, at[i])
+	for _, p := range m.Later {
+		if find(p.Device, p.Peer) >= 0 {
+			return nil, nil, fmt.Errorf("device %d to %d twice: %w", p.Device, p.Peer, wire.ErrMalformed)
+		}
+		pairs = append(pairs, p)
 	}
-	return at
+	all := lanesOver(len(pairs), len(m.Lanes)+int(m.Further))
+	if m.Further > 0 && !slices.Equal(at, all[:len(at)]) {
+		return nil, nil, fmt.Errorf("%d lanes to come after %d that take %d pairs of ports in another order: %w", m.Further, len(at), len(pairs), wire.ErrMalformed)
+	}
+	return pairs, append(at, all[len(at):]...), nil
 }
 
-// pair judges the ports of one lane.
-func (h *handshake) pair(e *wire.QPEnd) (verbsPair, error) {
+// pairs judges the ports that an offer's lanes run between.
+func (h *handshake) pairs(m *wire.Offer) (pairs []verbsPair, at []int, err error) {
+	all, at, err := offered(m)
+	for i := range all {
+		p, err := h.pair(&all[i])
+		if err != nil {
+			return nil, nil, &pairError{&verbsPair{localIndex: all[i].Peer, peerIndex: all[i].Device}, err}
+		}
+		pairs = append(pairs, p)
+	}
+	return pairs, at, err
+}
+
+// pair judges two ports.
+func (h *handshake) pair(e *wire.PortPair) (verbsPair, error) {
 	local := h.core.port(e.Peer)
 	if local == nil {
 		return verbsPair{}, fmt.Errorf("this host has no RDMA device %d", e.Peer)

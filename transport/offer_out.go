@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,21 +100,16 @@ func (e *streamError) Unwrap() error { return e.error }
 // that bytes arrive. Whatever fails leaves nothing behind here; the peer discards
 // its lanes when it reads what comes next.
 func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsPair) (_ *verbsCarrier, err error) {
-	var at []int
-	for i := range pairs {
-		at = append(at, i)
-	}
-	lanes := k.core.lanes(len(pairs))
-	at = alternate(at, lanes-len(at))
-	later := 0
+	at := lanesOver(len(pairs), k.core.lanes(len(pairs)))
+	first := len(at)
 	if k.core.lazy() {
-		later = lanes - len(pairs)
+		first = 1
 	}
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
 		return nil, err
 	}
-	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, later)
+	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, first)
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +118,13 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 			v.discard()
 		}
 	}()
-	mine, err := v.ends()
-	if err != nil {
+	if err := describeLanes(v.lanes, false); err != nil {
 		return nil, err
 	}
+	mine := v.ends()
 	sl, tc := k.core.cfg.Verbs.Class(k.trafficClass)
 	v.class = class{sl, tc}
-	m := wire.Offer{SL: sl, TC: tc, Further: uint8(later), Shared: mine.shared, Keys: mine.keys, Lanes: mine.lanes}
+	m := wire.Offer{SL: sl, TC: tc, Further: uint8(len(at) - first), Shared: mine.shared, Keys: mine.keys, Lanes: endsOf(v.lanes), Later: v.later()}
 	if anyOrder {
 		m.Flags = wire.FlagAnyOrder
 	}
@@ -137,14 +133,14 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 		return nil, &streamError{err}
 	}
 	if answer.Reason != "" {
-		return nil, &pairError{v.pairOf(int(answer.Lane)), refused(answer.Reason, answer.Flags&wire.FlagFinal != 0)}
+		return nil, &pairError{&pairs[min(int(answer.Pair), len(pairs)-1)], refused(answer.Reason, answer.Flags&wire.FlagFinal != 0)}
 	}
-	if err := v.answered(answer.Lanes); err != nil {
+	if err := v.answered(answer.Lanes, answer.Later); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.core.offerLimit())
 	defer cancel()
-	if err := v.connect(ctx, ends{answer.Shared, answer.Keys, answer.Lanes}, sl, tc); err != nil {
+	if err := v.connect(ctx, ends{answer.Shared, answer.Keys}, answer.Lanes, sl, tc); err != nil {
 		return nil, err
 	}
 	if err := v.prove(ctx); err != nil {
@@ -224,21 +220,45 @@ func readFrame(c *conn) ([]byte, error) {
 	return b, err
 }
 
-// answered checks that the peer's lanes run between the ports of the route.
-func (v *verbsCarrier) answered(lanes []wire.QPEnd) error {
-	if len(lanes) != v.first {
-		return fmt.Errorf("%d lanes for %d: %w", len(lanes), v.first, wire.ErrMalformed)
+// answered checks that the peer's lanes, and those to come, run between the ports
+// of the route.
+func (v *verbsCarrier) answered(lanes []wire.QPEnd, later []wire.PortPair) error {
+	if want := len(v.later()); len(lanes) != len(v.lanes) || len(later) != want {
+		return fmt.Errorf("%d lanes and %d pairs of ports for %d and %d: %w", len(lanes), len(later), len(v.lanes), want, wire.ErrMalformed)
 	}
 	for i, e := range lanes {
-		p := v.pairOf(i)
-		if e.Device != p.peerIndex || e.Peer != p.localIndex {
-			return fmt.Errorf("lane %d of %d runs from device %d to %d, not from %d to %d: %w", i, len(lanes), e.Device, e.Peer, p.peerIndex, p.localIndex, wire.ErrMalformed)
+		if err := v.lanes[i].pair.answered(&wire.PortPair{Device: e.Device, Peer: e.Peer, GID: e.GID}); err != nil {
+			return fmt.Errorf("lane %d of %d: %w", i, len(lanes), err)
 		}
-		if p.peerGID = verbsGID(e.GID); p.gid.Reaches(p.peerGID) == verbs.Unreachable {
-			return fmt.Errorf("lane %d of %d: %v cannot be reached from %v", i, len(lanes), p.peerGID, p.gid)
+	}
+	for i := range later {
+		if err := v.pairs[len(v.pairs)-len(later)+i].answered(&later[i]); err != nil {
+			return fmt.Errorf("pair %d of those to come: %w", i, err)
 		}
 	}
 	return nil
+}
+
+// answered takes in what the peer says of its port.
+func (p *verbsPair) answered(e *wire.PortPair) error {
+	if e.Device != p.peerIndex || e.Peer != p.localIndex {
+		return fmt.Errorf("it runs from device %d to %d, not from %d to %d: %w", e.Device, e.Peer, p.peerIndex, p.localIndex, wire.ErrMalformed)
+	}
+	if p.peerGID = verbsGID(e.GID); p.gid.Reaches(p.peerGID) == verbs.Unreachable {
+		return fmt.Errorf("%v cannot be reached from %v", p.peerGID, p.gid)
+	}
+	return nil
+}
+
+// later are the pairs of ports that only further lanes run between: the last ones.
+func (v *verbsCarrier) later() (all []wire.PortPair) {
+	for i := range v.pairs {
+		p := &v.pairs[i]
+		if !slices.ContainsFunc(v.lanes, func(l *verbsLane) bool { return l.pair == p }) {
+			all = append(all, wire.PortPair{Device: p.localIndex, Peer: p.peerIndex, GID: portGID(p.gid)})
+		}
+	}
+	return all
 }
 
 // lanes is how many queue pairs a comm over so many pairs of ports gets.

@@ -74,8 +74,8 @@ func (w *watcher) pairFor(k pairKey) *verbsPair {
 		if x.session() != k.session {
 			continue
 		}
-		for lane := range v.lanes {
-			if pair := v.pairOf(lane); v.keyOf(k.session, pair) == k {
+		for _, pair := range *v.routes.Load() {
+			if v.keyOf(k.session, pair) == k {
 				return pair
 			}
 		}

@@ -104,17 +104,17 @@ func (s *striping) turn(now []fastpath.LaneRate, speeds []float64) []uint32 {
 	return weights(s.shares)
 }
 
-// speeds is how fast each lane is for what its ports promise.
-func (v *verbsCarrier) speeds() []float64 {
-	lanes := make([]int, len(v.pairs)) // of every pair of ports
-	for _, at := range v.pairAt {
-		lanes[at]++
+// speeds is how fast each lane is for what its ports promise, by the pairs that they run over.
+func (v *verbsCarrier) speeds(over []*verbsPair) []float64 {
+	lanes := map[*verbsPair]int{}
+	for _, p := range over {
+		lanes[p]++
 	}
-	speeds := make([]float64, len(v.pairAt))
-	for i, at := range v.pairAt {
+	speeds := make([]float64, len(over))
+	for i, p := range over {
 		speeds[i] = 1
-		if p := &v.pairs[at]; p.speed > 0 && v.striping() != "even" {
-			speeds[i] = float64(p.speed) / float64(lanes[at])
+		if p.speed > 0 && v.striping() != "even" {
+			speeds[i] = float64(p.speed) / float64(lanes[p])
 		}
 	}
 	return speeds
@@ -137,7 +137,7 @@ func (v *verbsCarrier) stripe(c *Comm) {
 	if !v.measures() {
 		return
 	}
-	if w := v.stripes.turn(c.fp.LaneRates(nil), v.speeds()); w != nil {
+	if w := v.stripes.turn(c.fp.LaneRates(nil), v.speeds(*v.routes.Load())); w != nil {
 		_ = c.fp.SetWeights(w) // it fails only where further lanes have come meanwhile: then the next turn does it
 	}
 }

@@ -12,6 +12,7 @@ func striped(t testing.TB, env map[string]string) (s, r *Comm) {
 	a.fusedWith(t, 0, 1)
 	b.fusedWith(t, 0, 1)
 	s, r = pair(t, a, b)
+	grown(t, s, r, 2)
 	command(t, "rate simA 0.4")
 	command(t, "rate simC 0.1")
 	t.Cleanup(func() {

@@ -19,7 +19,7 @@ const (
 // and several operations are under way at a time: they leave comms as they are.
 type tuning struct {
 	inline    int
-	width     int // lanes of one message, of those that a comm has
+	width     int // lanes of one message, once all are there
 	stripeMin uint32
 	ar        uint32 // bytes above which a message has an end of its own; 0: never
 	anyOrder  bool   // requests may arrive in any order

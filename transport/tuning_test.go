@@ -67,7 +67,7 @@ func TestSimTuning(t *testing.T) {
 	r.Close()
 	a.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
 	s, r = pair(t, a, b)
-	if n := s.carrier.(*verbsCarrier).lanes[0].Inline; n < smallInline {
+	if n := s.carrier.(*verbsCarrier).lanes[0].qp.Inline; n < smallInline {
 		t.Errorf("%d bytes inline", n)
 	}
 	if a.log.Count("INFO", "3 a message, no adaptive routing") != 1 {

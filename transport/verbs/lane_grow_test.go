@@ -42,7 +42,7 @@ func TestLaneGrows(t *testing.T) {
 		if code != 0 {
 			t.Fatal(code)
 		}
-		hostcalls.Test(in)                                          // its CTS is out
+		hostcalls.Test(in)                                                 // its CTS is out
 		out, code := hostcalls.Isend(tx.handle, tx.buf(0, size, int32(n))) // more requests than the queue holds
 		if code != 0 || out == 0 {
 			t.Fatal(out, code)

@@ -104,21 +104,32 @@ func FuzzSession(f *testing.F) {
 
 func FuzzOffer(f *testing.F) {
 	law(f, ParseOffer, func(m Offer) []byte { return m.Append(nil) },
-		Offer{Header: Header{Flags: FlagAnyOrder}, SL: 3, TC: 104, Further: 14, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end, end}})
+		Offer{Header: Header{Flags: FlagAnyOrder}, SL: 3, TC: 104, Further: 14, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end, end}},
+		Offer{Further: 2, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end}, Later: []PortPair{{Device: 3, Peer: 1, GID: end.GID}, {Peer: 4}}})
 }
 
 func FuzzAnswer(f *testing.F) {
 	law(f, ParseAnswer, func(m Answer) []byte { return m.Append(nil) },
-		Answer{Header: sample, Shared: 1 << 40, Keys: []uint32{7, 8}, Lanes: []QPEnd{end}}, Answer{Header: sample, Reason: "no room", Lane: 3})
+		Answer{Header: sample, Shared: 1 << 40, Keys: []uint32{7, 8}, Lanes: []QPEnd{end}, Later: []PortPair{{Device: 3, Peer: 1, GID: end.GID}}}, Answer{Header: sample, Reason: "no room", Pair: 3})
 }
 
 func FuzzFurther(f *testing.F) {
-	law(f, ParseFurther, func(m Further) []byte { return m.Append(nil) }, Further{Header: sample, Lanes: []QPEnd{end, end}})
+	law(f, ParseFurther, func(m Further) []byte { return m.Append(nil) }, Further{Header: sample, Keys: []uint32{7, 8}, Lanes: []QPEnd{end, end}})
 }
 
 func FuzzFurtherAnswer(f *testing.F) {
 	law(f, ParseFurtherAnswer, func(m FurtherAnswer) []byte { return m.Append(nil) },
-		FurtherAnswer{Header: sample, Lanes: []QPEnd{end}}, FurtherAnswer{Header: sample, Reason: "no room"})
+		FurtherAnswer{Header: sample, Keys: []uint32{7}, Lanes: []QPEnd{end}}, FurtherAnswer{Header: sample, Reason: "no room"},
+		FurtherAnswer{Header: sample, Reason: "one is down", Keys: []uint32{7, 9}, Lanes: []QPEnd{end}})
+}
+
+func FuzzJoin(f *testing.F) {
+	law(f, ParseJoin, func(m Join) []byte { return m.Append(nil) }, Join{Header: sample}, Join{Header: sample, Pairs: 6})
+}
+
+func FuzzJoined(f *testing.F) {
+	law(f, ParseJoined, func(m Joined) []byte { return m.Append(nil) },
+		Joined{Header: sample, Pairs: 6, From: 1 << 33}, Joined{Header: sample, Reason: "no room"}, Joined{Header: sample, Reason: "one is down", Pairs: 2, From: 1})
 }
 
 func FuzzAttach(f *testing.F) {

@@ -32,6 +32,8 @@ const (
 
 	KindFurther       Kind = 24
 	KindFurtherAnswer Kind = 25
+	KindJoin          Kind = 26
+	KindJoined        Kind = 27
 )
 
 // Header is length 2 | kind 1 | version 1 | lane 1 | hop 1 | flags 2 | epoch 4 |
@@ -157,6 +159,10 @@ func (k Kind) String() string {
 		return "further lanes"
 	case KindFurtherAnswer:
 		return "answer to further lanes"
+	case KindJoin:
+		return "join"
+	case KindJoined:
+		return "joined"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

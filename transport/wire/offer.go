@@ -33,10 +33,19 @@ type QPEnd struct {
 	ECE          ECE
 }
 
+// PortPair is two ports between which lanes may run, as the sender of a message
+// sees them: as in a QPEnd.
+type PortPair struct {
+	Device, Peer uint16
+	GID          PortGID
+}
+
 // Offer is the connecting side's proposal to carry a comm by RDMA, on the
 // comm's first stream in place of go. Shared is where the listening side
 // writes CTS, Keys its rkey by slot. Further lanes may be offered once the comm
-// is open: lane i then runs between the ports of lane i mod the number of Lanes.
+// is open, also between the Later pairs of ports, between which none of Lanes
+// runs: the comm's pairs are those of Lanes and the Later ones, as they come
+// here, and lane i of all then runs between pair i mod their number.
 type Offer struct {
 	Header
 	SL, TC  uint8
@@ -44,18 +53,20 @@ type Offer struct {
 	Shared  uint64
 	Keys    []uint32
 	Lanes   []QPEnd
+	Later   []PortPair
 }
 
-// Answer accepts an offer, with the listening side's ends of the same lanes in
-// the same order, or refuses it: then it has a reason, a lane that does not work,
-// and nothing else.
+// Answer accepts an offer, with the listening side's ends of the same lanes and
+// pairs in the same order, or refuses it: then it has a reason, the number of a
+// pair that does not work, and nothing else.
 type Answer struct {
 	Header
 	Reason string
-	Lane   uint8
+	Pair   uint8
 	Shared uint64
 	Keys   []uint32
 	Lanes  []QPEnd
+	Later  []PortPair
 }
 
 func (g PortGID) append(dst []byte) []byte { return append(append(dst, g.Addr[:]...), g.Type, g.Bits) }
@@ -92,24 +103,39 @@ func (c *cursor) qpEnd() QPEnd {
 	return e
 }
 
+func (p *PortPair) append(dst []byte) []byte {
+	return p.GID.append(le.AppendUint16(le.AppendUint16(dst, p.Device), p.Peer))
+}
+
+func (c *cursor) portPair() PortPair {
+	p := PortPair{Device: c.u16(), Peer: c.u16(), GID: c.portGID()}
+	if p.Device >= MaxDevices || p.Peer >= MaxDevices {
+		c.bad = true
+	}
+	return p
+}
+
 // appendEnds writes what offer and answer have in common.
-func appendEnds(dst []byte, shared uint64, keys []uint32, lanes []QPEnd) []byte {
+func appendEnds(dst []byte, shared uint64, keys []uint32, lanes []QPEnd, later []PortPair) []byte {
 	dst = le.AppendUint64(dst, shared)
-	keys, lanes = keys[:min(len(keys), MaxSlots)], lanes[:min(len(lanes), MaxLanes)]
-	dst = append(dst, byte(len(keys)), byte(len(lanes)))
+	keys, lanes, later = keys[:min(len(keys), MaxSlots)], lanes[:min(len(lanes), MaxLanes)], later[:min(len(later), MaxLanes)]
+	dst = append(dst, byte(len(keys)), byte(len(lanes)), byte(len(later)))
 	for _, k := range keys {
 		dst = le.AppendUint32(dst, k)
 	}
 	for i := range lanes {
 		dst = lanes[i].append(dst)
 	}
+	for i := range later {
+		dst = later[i].append(dst)
+	}
 	return dst
 }
 
-func (c *cursor) ends() (shared uint64, keys []uint32, lanes []QPEnd) {
+func (c *cursor) ends() (shared uint64, keys []uint32, lanes []QPEnd, later []PortPair) {
 	shared = c.u64()
-	n, m := int(c.u8()), int(c.u8())
-	if n > MaxSlots || m > MaxLanes {
+	n, m, l := int(c.u8()), int(c.u8()), int(c.u8())
+	if n > MaxSlots || m+l > MaxLanes {
 		c.bad = true
 	}
 	for i := 0; i < n && !c.bad; i++ {
@@ -122,14 +148,17 @@ func (c *cursor) ends() (shared uint64, keys []uint32, lanes []QPEnd) {
 		}
 		lanes = append(lanes, e)
 	}
-	return shared, keys, lanes
+	for i := 0; i < l && !c.bad; i++ {
+		later = append(later, c.portPair())
+	}
+	return shared, keys, lanes, later
 }
 
 // Append writes m.
 func (m *Offer) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = m.begin(dst, KindOffer)
-	return finish(appendEnds(append(dst, m.SL, m.TC, m.Further), m.Shared, m.Keys, m.Lanes), start)
+	return finish(appendEnds(append(dst, m.SL, m.TC, m.Further), m.Shared, m.Keys, m.Lanes, m.Later), start)
 }
 
 // ParseOffer reads an offer.
@@ -139,9 +168,9 @@ func ParseOffer(frame []byte) (Offer, error) {
 		return Offer{}, err
 	}
 	m := Offer{Header: h, SL: c.u8(), TC: c.u8(), Further: c.u8()}
-	m.Shared, m.Keys, m.Lanes = c.ends()
-	if !c.done() || m.SL > maxSL || len(m.Keys) == 0 || len(m.Lanes) == 0 || len(m.Lanes)+int(m.Further) > MaxLanes {
-		return Offer{}, malformed("offer", "%d lanes and %d later, %d keys, SL %d in %d bytes", len(m.Lanes), m.Further, len(m.Keys), m.SL, len(frame))
+	m.Shared, m.Keys, m.Lanes, m.Later = c.ends()
+	if !c.done() || m.SL > maxSL || len(m.Keys) == 0 || len(m.Lanes) == 0 || len(m.Lanes)+int(m.Further) > MaxLanes || len(m.Later) > int(m.Further) {
+		return Offer{}, malformed("offer", "%d lanes and %d later, on %d more pairs of ports, %d keys, SL %d in %d bytes", len(m.Lanes), m.Further, len(m.Later), len(m.Keys), m.SL, len(frame))
 	}
 	return m, nil
 }
@@ -149,8 +178,8 @@ func ParseOffer(frame []byte) (Offer, error) {
 // Append writes m.
 func (m *Answer) Append(dst []byte) []byte {
 	start := len(dst)
-	dst = append(appendText(m.begin(dst, KindAnswer), m.Reason, maxReason), m.Lane)
-	return finish(appendEnds(dst, m.Shared, m.Keys, m.Lanes), start)
+	dst = append(appendText(m.begin(dst, KindAnswer), m.Reason, maxReason), m.Pair)
+	return finish(appendEnds(dst, m.Shared, m.Keys, m.Lanes, m.Later), start)
 }
 
 // ParseAnswer reads an answer.
@@ -159,10 +188,10 @@ func ParseAnswer(frame []byte) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	m := Answer{Header: h, Reason: c.text(maxReason), Lane: c.u8()}
-	m.Shared, m.Keys, m.Lanes = c.ends()
+	m := Answer{Header: h, Reason: c.text(maxReason), Pair: c.u8()}
+	m.Shared, m.Keys, m.Lanes, m.Later = c.ends()
 	refusal := m.Reason != ""
-	if !c.done() || refusal != (len(m.Lanes) == 0) || refusal != (len(m.Keys) == 0) || (refusal && m.Shared != 0) || (!refusal && m.Lane != 0) || m.Lane >= MaxLanes {
+	if !c.done() || refusal != (len(m.Lanes) == 0) || refusal != (len(m.Keys) == 0) || (refusal && (m.Shared != 0 || len(m.Later) > 0)) || (!refusal && m.Pair != 0) || m.Pair >= MaxLanes {
 		return Answer{}, malformed("answer", "%d lanes, %d keys, reason %q in %d bytes", len(m.Lanes), len(m.Keys), m.Reason, len(frame))
 	}
 	return m, nil

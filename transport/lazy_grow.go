@@ -1,0 +1,332 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/transport/fastpath"
+	"weft/transport/wire"
+)
+
+// growth is one side's making of a comm's further lanes. What it makes is its
+// own until the executor has it: then it is the comm's. v.ports and v.lanes
+// change by it alone.
+type growth struct {
+	v      *verbsCarrier
+	m      *member
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ports  []*verbsPort // that the comm did not have
+	lanes  []*verbsLane // in the order in which the executor gets them
+	keys   []uint32     // of what is written into at the peer's, by its slot
+	lost   []string     // why pairs of ports were left out
+}
+
+// grow begins, unless the comm is over.
+func (v *verbsCarrier) grow(m *member) (*growth, error) {
+	g := &growth{v: v, m: m, keys: v.peerEnd.keys}
+	g.ctx, g.cancel = context.WithCancelCause(m.session.life)
+	v.more.busy.Lock()
+	v.life.Lock()
+	over := v.dead || v.fenced.Load()
+	if !over {
+		v.more.now = g
+	}
+	v.life.Unlock()
+	if over {
+		v.more.busy.Unlock()
+		return nil, errOver
+	}
+	timer := time.AfterFunc(v.ctx.core.timeout, func() { g.cancel(context.DeadlineExceeded) })
+	context.AfterFunc(g.ctx, func() { timer.Stop() })
+	return g, nil
+}
+
+// end drops what the comm did not get.
+func (g *growth) end() {
+	v := g.v
+	defer v.more.busy.Unlock()
+	g.cancel(errOver)
+	v.life.Lock()
+	v.more.now = nil
+	v.life.Unlock()
+	g.drop(slices.Clone(g.lanes))
+}
+
+// plan enters all lanes that the comm is to have and has not.
+func (g *growth) plan() {
+	for _, at := range g.v.pairAt[len(g.v.lanes):] {
+		g.lanes = append(g.lanes, &verbsLane{pair: &g.v.pairs[at]})
+	}
+}
+
+// each does a step for the lanes of each pair of ports, and leaves out the pairs
+// for which it fails. It fails when none is left.
+func (g *growth) each(step func(p *verbsPair, lanes []*verbsLane) error) error {
+	leave, err := g.v.ctx.core.growing.enter(g.ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for i := range g.v.pairs {
+		p := &g.v.pairs[i]
+		lanes := g.over(p)
+		if len(lanes) == 0 {
+			continue
+		}
+		began := time.Now()
+		err := step(p, lanes)
+		if g.ctx.Err() != nil {
+			return context.Cause(g.ctx)
+		}
+		if err != nil {
+			g.lose(p, time.Since(began), err)
+		}
+	}
+	return g.some()
+}
+
+// over are the lanes of a pair.
+func (g *growth) over(p *verbsPair) (lanes []*verbsLane) {
+	for _, l := range g.lanes {
+		if l.pair == p {
+			lanes = append(lanes, l)
+		}
+	}
+	return lanes
+}
+
+// some fails when no lane is left.
+func (g *growth) some() error {
+	if len(g.lanes) > 0 {
+		return nil
+	}
+	lost := g.lost
+	g.lost = nil // they are in the error
+	return errors.New(few(lost, 8, "; "))
+}
+
+// lose leaves a pair out.
+func (g *growth) lose(p *verbsPair, took time.Duration, why error) {
+	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.local.Name, p.peerIndex, why))
+	g.m.session.pairFailed(p, took, why)
+	g.drop(g.over(p))
+}
+
+// drop ends lanes, and ports that no other lane needs.
+func (g *growth) drop(lanes []*verbsLane) {
+	v := g.v
+	g.lanes = slices.DeleteFunc(g.lanes, func(l *verbsLane) bool { return slices.Contains(lanes, l) })
+	var stuck error
+	for _, l := range lanes {
+		if l.qp != nil {
+			stuck = errors.Join(stuck, l.qp.Close())
+		}
+	}
+	g.ports = slices.DeleteFunc(g.ports, func(p *verbsPort) bool {
+		if slices.ContainsFunc(g.lanes, func(l *verbsLane) bool { return l.pair.local == p.dev }) {
+			return false
+		}
+		v.dropLoop(p)
+		err := v.unqueue(p, nil)
+		if p.ring != nil {
+			err = errors.Join(err, p.ring.Release())
+		}
+		stuck = errors.Join(stuck, err, v.leavePort(p))
+		return true
+	})
+	v.life.Lock()
+	defer v.life.Unlock()
+	v.stuck = errors.Join(v.stuck, stuck)
+}
+
+// makePair makes the queue pairs of a pair's lanes, in INIT, and its local port
+// if that is new: with it the host's memory is registered there.
+func (g *growth) makePair(p *verbsPair, lanes []*verbsLane) error {
+	v := g.v
+	if port := portOn(slices.Concat(v.ports, g.ports), p.local); port != nil {
+		return g.addTo(port, lanes)
+	}
+	port := &verbsPort{dev: p.local, gid: p.gid, slot: -1}
+	g.ports = append(g.ports, port)
+	for _, l := range lanes {
+		l.port = port
+	}
+	var others []int // of lanes that come after these
+	for _, at := range v.pairAt {
+		if o := &v.pairs[at]; o != p && o.local == p.local {
+			others = append(others, at)
+		}
+	}
+	if err := v.openPort(port); err != nil {
+		return err
+	}
+	if err := v.queues(port, lanes, others); err != nil {
+		return err
+	}
+	if !v.flushes(port.dev) {
+		return nil
+	}
+	port.looped = true
+	return v.makeLoop(port)
+}
+
+// addTo makes lanes on a port that has a completion queue.
+func (g *growth) addTo(port *verbsPort, lanes []*verbsLane) (err error) {
+	v := g.v
+	for _, l := range lanes {
+		l.port = port
+		if l.qp, err = port.dev.NewQP(port.pd, v.config(port)); err != nil {
+			return err
+		}
+	}
+	most := bit(v.flushes(port.dev)) * flushDepth // completions
+	for _, l := range slices.Concat(v.lanes, g.lanes) {
+		if l.port == port && l.qp != nil {
+			most += l.qp.SendDepth + l.qp.RecvDepth
+		}
+	}
+	if most > port.cq.Depth {
+		return fmt.Errorf("%s: a completion queue of %d cannot hold %d", port.dev.Name, port.cq.Depth, most)
+	}
+	return nil
+}
+
+// connectPair connects a pair's lanes with the peer's ends.
+func (g *growth) connectPair(lanes []*verbsLane) error {
+	for _, l := range lanes {
+		if err := g.v.connectLane(g.ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// provePair makes sure that a pair that is new to the comm carries packets. One
+// side does: that to which its port is new, so that nobody else polls there; the
+// connecting one if it is new to both.
+func (g *growth) provePair(p *verbsPair, lanes []*verbsLane) error {
+	here, there := true, true // new
+	for _, l := range g.v.lanes {
+		if l.pair == p {
+			return nil
+		}
+		here, there = here && l.pair.localIndex != p.localIndex, there && l.pair.peerIndex != p.peerIndex
+	}
+	switch {
+	case !here && !there:
+		return errors.New("both of its ports carry the connection already, in other pairs")
+	case !here || there && g.v.kind == fastpath.Recv:
+		return nil // the other side's
+	}
+	return g.v.proveLane(g.ctx, lanes[0], g.keys)
+}
+
+// learn takes in the peer's ends, of each pair all or none: those that it has not
+// are left out. They must run as was agreed when the comm was made.
+func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
+	v := g.v
+	merged := slices.Clone(g.keys)
+	for i, k := range keys {
+		switch {
+		case i >= len(merged):
+			merged = append(merged, k)
+		case merged[i] == 0:
+			merged[i] = k
+		case k != 0 && k != merged[i]:
+			return fmt.Errorf("slot %d has another key than before: %w", i, wire.ErrMalformed)
+		}
+	}
+	waiting := slices.Clone(g.lanes)
+	for i := range theirs {
+		e := &theirs[i]
+		at := slices.IndexFunc(waiting, func(l *verbsLane) bool { return l.pair.peerIndex == e.Device && l.pair.localIndex == e.Peer })
+		if at < 0 {
+			return fmt.Errorf("%d further lanes, of which number %d runs from device %d to %d: %w", len(theirs), i, e.Device, e.Peer, wire.ErrMalformed)
+		}
+		l := waiting[at]
+		if gid := verbsGID(e.GID); gid.Addr != l.pair.peerGID.Addr || gid.Type != l.pair.peerGID.Type {
+			return fmt.Errorf("further lane %d has GID %v, not %v: %w", i, gid.Addr, l.pair.peerGID.Addr, wire.ErrMalformed)
+		}
+		for _, known := range slices.Concat(v.lanes, g.lanes) {
+			if o := &known.theirs; o.QPN != 0 && (o.Device == e.Device) != (o.Slot == e.Slot) {
+				return fmt.Errorf("further lane %d: device %d is in slot %d, device %d in %d: %w", i, e.Device, e.Slot, o.Device, o.Slot, wire.ErrMalformed)
+			}
+		}
+		l.theirs = *e
+		waiting = slices.Delete(waiting, at, at+1)
+	}
+	g.keys = merged
+	missing := uint32(0)
+	for _, l := range waiting {
+		missing |= v.pairBit(l.pair)
+	}
+	for _, l := range waiting {
+		if all := g.over(l.pair); len(all) > 0 && all[0].theirs.QPN != 0 {
+			return fmt.Errorf("some further lanes between device %d and %d are missing: %w", l.pair.peerIndex, l.pair.localIndex, wire.ErrMalformed)
+		}
+	}
+	return g.keep(g.pairs()&^missing, errors.New(why))
+}
+
+// keep leaves out what is not among pairs.
+func (g *growth) keep(pairs uint32, why error) error {
+	for i := range g.v.pairs {
+		if p := &g.v.pairs[i]; pairs&g.v.pairBit(p) == 0 && len(g.over(p)) > 0 {
+			g.lose(p, 0, why)
+		}
+	}
+	return g.some()
+}
+
+// pairBit stands for a pair in a message.
+func (v *verbsCarrier) pairBit(p *verbsPair) uint32 {
+	for i := range v.pairs {
+		if &v.pairs[i] == p {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// pairs are those of the lanes.
+func (g *growth) pairs() (all uint32) {
+	for _, l := range g.lanes {
+		all |= g.v.pairBit(l.pair)
+	}
+	return all
+}
+
+// ringKeys are the peer's keys for this side, by slot.
+func (g *growth) ringKeys() []uint32 { return ringKeys(slices.Concat(g.v.ports, g.ports)) }
+
+// join hands the lanes to the executor, for groups from one on, and answers from
+// which one on the peer may use its ends: where a port is new here, earlier
+// receives were announced without keys for it.
+func (g *growth) join(from uint64) (uint64, error) {
+	v := g.v
+	v.life.Lock()
+	defer v.life.Unlock()
+	if v.dead || v.fenced.Load() {
+		return 0, errOver
+	}
+	if g.ctx.Err() != nil {
+		return 0, context.Cause(g.ctx)
+	}
+	ports, lanes := slices.Concat(v.ports, g.ports), slices.Concat(v.lanes, g.lanes)
+	v.routed(lanes) // before the executor tells of them
+	keys, err := fastpath.ExtendVerbs(v.fp, v.plan(ports, lanes, g.keys), from)
+	if err != nil {
+		v.routed(v.lanes)
+		return 0, err
+	}
+	if len(g.ports) == 0 {
+		keys = 1
+	}
+	v.ports, v.lanes, v.peerEnd.keys = ports, lanes, g.keys
+	g.ports, g.lanes = nil, nil
+	return keys, nil
+}
