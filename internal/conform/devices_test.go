@@ -269,3 +269,39 @@ func TestTrafficClassOfEveryRelease(t *testing.T) {
 		})
 	}
 }
+
+// TestHints gives what NCCL 2.28 and later say before they connect, and while they
+// move data: connections made from then on use more of their queue pairs for a
+// message the fewer are busy at a time.
+func TestHints(t *testing.T) {
+	env := append(simulated(t, simverbs.Device{Name: "sim0", GIDs: []string{"10.101.0.1/24"}}), "NCCL_IB_QPS_PER_CONNECTION=4")
+	first := func(peers, flows int) []int { return []int{peers, 1, flows, 1, peers, 1, flows, 1} }
+	const all, ring, ll = 0xffffffff, 1 << 1, 1 << 0
+	for _, c := range []struct {
+		name            string
+		attr            []int
+		op, algo, proto uint32
+		says            string
+	}{
+		{"two ranks, one channel", first(2, 1), all, all, all, "2 a message"},
+		{"many channels", first(2, 16), all, all, all, "1 a message"},
+		{"one peer at a time", first(1, 1), 1 << 4, ring, ll, "4 a message"},
+		{"nothing", []int{-1, -1, -1, -1, -1, -1, -1, -1}, all, all, all, "1 a message"},
+		{"a ring with one channel", []int{-1, -1, 1, -1, -1, -1, 1, -1}, all, ring, all, "4 a message"},
+	} {
+		for _, version := range []int{11, 12} {
+			t.Run(fmt.Sprintf("v%d %s", version, c.name), func(t *testing.T) {
+				n, h := loaded(t, version, env...)
+				if err := n.Init(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := n.Table.Call(n.Setup, "setNetAttr", host.Args{"ctx", n.Ctx, "op", c.op, "algo", c.algo, "proto", c.proto, "attr", c.attr}); err != nil {
+					t.Fatal(err)
+				}
+				if sends, receives := joined(t, n, h); !strings.Contains(sends, c.says) || !strings.Contains(receives, c.says) {
+					t.Errorf("%s\n%s\nwant %s", sends, receives, c.says)
+				}
+			})
+		}
+	}
+}
