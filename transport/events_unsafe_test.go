@@ -117,6 +117,24 @@ func TestFatalMemberIsLeftOut(t *testing.T) {
 	noneLeft(t)
 }
 
+// A port whose link is down is left out with that reason, and used again once it is up.
+func TestPortThatIsDownIsLeftOut(t *testing.T) {
+	a, b := startSim(t, "=simA,simC", nil), startSim(t, "=simB,simD", nil)
+	for _, c := range []struct{ state, carries string }{{"down", "simC"}, {"up", "simA"}} {
+		command(t, "link simA "+c.state)
+		eventually(t, "the event", func() bool { return (a.Devices()[0].Verbs.Down() == "") == (c.state == "up") })
+		s, r := pair(t, a, b)
+		move(t, s, r, 1000)
+		if got := s.carrier.(*verbsCarrier).pairOf(0).local.Name; got != c.carries {
+			t.Errorf("link %s: over %s", c.state, got)
+		}
+		noneLeft(t, s, r)
+	}
+	if a.log.Count("INFO", "left out: simA: the link is down") != 1 {
+		t.Errorf("%q", a.log.Lines())
+	}
+}
+
 func TestEventsMayBeMutedByKnob(t *testing.T) {
 	a, _, s, r := simPair(t, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": "0"})
 	command(t, "event simA DEVICE_FATAL")
