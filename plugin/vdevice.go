@@ -37,12 +37,15 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	if p.state.begun == p.host.Thread() {
 		p.state.begun = 0
 	}
-	for i, d := range p.state.devs[p.state.shown:] { // made before the host counted anew, and in use
-		if slices.Equal(d.members, members) {
-			p.state.shown += i + 1
-			*a.D = int32(d.Index)
-			return nil
-		}
+	hidden := p.state.devs[p.state.shown:] // made before the host counted anew
+	same := slices.IndexFunc(hidden, func(d deviceStrings) bool { return slices.Equal(d.members, members) })
+	if len(hidden) > 0 && same != 0 && p.state.shown == p.state.found && e.Unfuse() { // it makes others than before
+		p.state.devs, same = p.state.devs[:p.state.found], -1
+	}
+	if same >= 0 {
+		p.state.shown += same + 1
+		*a.D = int32(hidden[same].Index)
+		return nil
 	}
 	d, err := e.Fuse(members)
 	if err != nil {
@@ -82,17 +85,12 @@ func (p *process) begins() {
 // countDevices is how many devices the host is to know. NCCL counts in two
 // places. Right after an init it wants those that it has not fused itself: it has
 // loaded the library, which it believes new even if it never went away, or is
-// 2.28.3, which counts for each communicator. So fused devices are forgotten then;
-// those in use stay, and are found when they are fused again. The other count
-// comes after fusing, on a thread of its own maybe just after another's init, and
-// wants all.
+// 2.28.3, which counts for each communicator. The fused ones hide then until they
+// are made again; 2.24 and 2.25 use them without that. The other count comes after
+// fusing, on a thread of its own maybe just after another's init, and wants all.
 func (p *process) countDevices() int {
 	if p.state.begun == p.host.Thread() {
-		p.state.begun = 0
-		p.state.shown = p.state.found
-		if p.state.open.Unfuse() {
-			p.state.devs = p.state.devs[:p.state.found]
-		}
+		p.state.begun, p.state.shown = 0, p.state.found
 	}
 	return p.state.shown
 }

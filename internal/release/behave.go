@@ -27,6 +27,13 @@ func (r *Release) Contexts() bool { return r.Code >= 22800 }
 // DevicesEachTime: devices follows every init, not only the first.
 func (r *Release) DevicesEachTime() bool { return r.Code >= 22800 && r.Code < 22807 }
 
+// Fuses: the ports of a card are made one device, once for the process's nets.
+func (r *Release) Fuses() bool { return r.Code >= 22400 }
+
+// RemembersDevices: how many devices there are, and were fused, is kept by the
+// net's name, also when its library is unloaded.
+func (r *Release) RemembersDevices() bool { return r.Code < 22700 }
+
 // FinalizesFailedInit: finalize is called with what init left, though init failed.
 func (r *Release) FinalizesFailedInit() bool { return r.Code >= 22800 && r.Code < 22907 }
 

@@ -51,6 +51,7 @@ type plugin struct {
 	net    *host.Net
 	coll   *host.Table
 	table  int
+	nics   nics
 	refs   int // comms that use it
 	inits  int // comms that an adapter of an older table counts
 	inited bool
@@ -225,6 +226,9 @@ func (c *Comm) init() error {
 		if err != nil || n <= 0 {
 			return c.drop(err)
 		}
+		if !pl.nics.known || !r.RemembersDevices() {
+			pl.nics = nics{known: true, real: n, fused: -1}
+		}
 	}
 	pl.state = enabled
 	return c.collnet(first)
@@ -280,33 +284,6 @@ func (p *Process) checkDevice(c *Comm) error {
 	}
 	if c.plug.table >= 7 && x.NetDeviceType != 0 && x.NetDeviceType != 1 {
 		return fmt.Errorf("unknown device type %d", x.NetDeviceType)
-	}
-	return nil
-}
-
-// topology reads all properties, as the search for paths does, and joins no devices.
-func (c *Comm) topology() error {
-	n, err := c.Net.Devices()
-	if err != nil {
-		return err
-	}
-	names := map[string]int{}
-	for d := range n {
-		x, err := c.Net.Props(d)
-		if err != nil {
-			return err
-		}
-		if old, dup := names[x.Name]; dup && c.plug.table >= 3 {
-			return fmt.Errorf("devices %d and %d share the name %s", old, d, x.Name)
-		}
-		names[x.Name] = d
-		if c.plug.table >= 9 && (x.NVDevs < 1 || int(x.NVDevs) != len(x.VDevs)) {
-			return fmt.Errorf("device %d: %d virtual devices: the adapter copies that many out of an uninitialised struct", d, x.NVDevs)
-		}
-		if c.P.R.Code >= 23000 && c.plug.table >= 9 && x.MaxP2pBytes-1 >= 1<<40 {
-			return fmt.Errorf("device %d: maxP2pBytes %d is not in 1 to 1 TiB", d, x.MaxP2pBytes)
-		}
-		c.Props = append(c.Props, x)
 	}
 	return nil
 }

@@ -1,0 +1,80 @@
+package release
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"weft/internal/ranks"
+	"weft/internal/simverbs"
+)
+
+// TestPortsOfACard has each release that fuses make one device of a card's two
+// ports, over two communicators and, where it unloads, over a further load: it
+// is found where the release believes it, no port is counted twice, and data
+// runs over it.
+func TestPortsOfACard(t *testing.T) {
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"2.24.3", "2.25.1", "2.26.6", "2.27.7", "2.28.3", "2.28.9", "2.30.7"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := simverbs.World{Name: fmt.Sprintf("release-%s-%d", name, os.Getpid()), Devices: []simverbs.Device{
+				{Name: "sim0", PCI: "0000:81:00.0", Ports: []simverbs.Port{{GIDs: []string{"10.1.1.1/24"}}, {GIDs: []string{"10.1.2.1/24"}}}},
+			}}
+			env, err := w.Env(dist, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Remove()
+			o := setup(t)
+			for _, kv := range env {
+				if len(kv) > 14 && kv[:14] != "LD_LIBRARY_PAT" {
+					o.Env = append(o.Env, kv)
+				}
+			}
+			o.Env = append(o.Env, "NCCL_IBVERBS_LIB="+filepath.Join(dist, "libibverbs.so.1"))
+			world(t, find(t, name), o, 2, overTwoPorts)
+		})
+	}
+}
+
+func overTwoPorts(p *Process, g ranks.Group) error {
+	for round := range uint64(2) {
+		var comms []*Comm
+		var rings []*Ring
+		for i := range uint64(2) {
+			c, err := p.Init(round*10 + i)
+			if err != nil {
+				return fmt.Errorf("round %d, communicator %d: %w", round, i, err)
+			}
+			if have := c.plug.nics; have.real != 2 || have.fused != 1 || c.Props[2].Name != "sim0+sim0:2" || !slices.Equal(c.Props[2].VDevs, []int64{0, 1}) || c.Props[1].NVDevs != 1 {
+				return fmt.Errorf("round %d, communicator %d: %d devices and %d fused, the last is %+v", round, i, have.real, have.fused, c.Props[len(c.Props)-1])
+			}
+			ring, err := c.Connect(g, 2)
+			if err != nil {
+				return err
+			}
+			if err := ring.Reduce(300_000, int(i)); err != nil {
+				return err
+			}
+			comms, rings = append(comms, c), append(rings, ring)
+		}
+		for i, c := range slices.Backward(comms) { // the one that loaded the library last: then it is unloaded
+			if err := rings[i].Close(); err != nil {
+				return err
+			}
+			if err := c.Destroy(); err != nil {
+				return err
+			}
+		}
+		if _, err := g.Gather(fmt.Sprint("round ", round), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
