@@ -64,6 +64,11 @@ func (t *tcpCarrier) attach() error {
 			return fmt.Errorf("taking over a socket: %w", err)
 		}
 		t.fds = append(t.fds, fd)
+		if len(t.conns) > 1 {
+			if err := tcp.LimitUnsent(fd); err != nil {
+				return err
+			}
+		}
 	}
 	if err := tcp.AttachStreams(t.fp, 0, t.fds); err != nil {
 		return fmt.Errorf("attaching streams: %w", err)

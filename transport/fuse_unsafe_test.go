@@ -197,6 +197,9 @@ func TestFusedTCP(t *testing.T) {
 				t.Fatal(err)
 			}
 			remotes[p.(*unix.SockaddrInet4).Addr] = true
+			if most, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil || (most == 128<<10) != (c.streams > 1) {
+				t.Errorf("%+v: a stream takes %d bytes that it cannot send yet, %v", c, most, err)
+			}
 		}
 		if len(tc.fds) != c.streams || len(remotes) != min(c.theirs, c.streams) {
 			t.Errorf("%+v: %d streams to %v", c, len(tc.fds), remotes)

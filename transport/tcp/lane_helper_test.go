@@ -46,6 +46,12 @@ func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
 		}
 		fds[0], fds[1] = append(fds[0], p[0]), append(fds[1], p[1])
 	}
+	return connectedBy(t, fds, device)
+}
+
+// connectedBy makes them over descriptors of either side.
+func connectedBy(t *testing.T, fds [2][]int, device uint32) (tx, rx *side) {
+	t.Helper()
 	sides := [2]*side{}
 	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
 		c, err := fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i)})

@@ -126,6 +126,14 @@ func setInt(fd, level, opt, value int, name string) error {
 	return nil
 }
 
+// LimitUnsent bounds what a socket takes before the kernel can send it, for one
+// of several streams: what a slow one has taken no other can carry, and the
+// message waits for it. What is on its way is not bounded by this.
+func LimitUnsent(fd int) error {
+	const bytes = 128 << 10 // a frame
+	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes, "TCP_NOTSENT_LOWAT")
+}
+
 // DeferAccept makes the kernel keep a connection from accept until its first
 // bytes are there; a client that says nothing costs the listener nothing.
 func DeferAccept(fd int, wait time.Duration) error {
