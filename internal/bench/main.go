@@ -37,6 +37,8 @@ var chapters = []chapter{
 	{"rdma", "simulated verbs: messages a second and ping-pong, a core each side", overRDMA},
 	{"conns", "connects, and what connections cost", connections},
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
+	{"striping", "simulated verbs: a device made of two, of which one is slower, beside each of them alone", striping},
+	{"tcpstriping", "the same on TCP, over shaped cables between network namespaces", tcpStriping},
 	{"lazy", "simulated verbs: connects with 16 queue pairs each, made at once or later", lazyLanes},
 }
 

@@ -19,13 +19,22 @@ type rig struct {
 
 // newRig starts two hosts and initialises the newest net table that the plugin exports. The first core drives a, the second b.
 func (c *config) newRig(plugin string, env ...string) (*rig, error) {
+	return c.newRigIn([2]string{}, plugin, env...)
+}
+
+// newRigIn starts them in network namespaces.
+func (c *config) newRigIn(ns [2]string, plugin string, env ...string) (*rig, error) {
 	r := &rig{}
 	for i, side := range []struct {
 		h **host.Host
 		n **host.Net
 	}{{&r.a, &r.na}, {&r.b, &r.nb}} {
-		h, err := host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: string(rune('a' + i)),
-			Env: append([]string{"NCCL_SOCKET_IFNAME=" + c.iface}, env...), Deadline: limit})
+		var h *host.Host
+		err := inside(ns[i], func() (err error) {
+			h, err = host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: string(rune('a' + i)),
+				Env: append([]string{"NCCL_SOCKET_IFNAME=" + c.iface}, env...), Deadline: limit})
+			return err
+		})
 		if err != nil {
 			r.close()
 			return nil, err
@@ -77,9 +86,14 @@ func (r *rig) close() {
 	}
 }
 
-// connect makes one connection from one side to the other.
+// connect makes one connection from one side to the other, on the first devices.
 func connect(from, to *host.Net, fh, th *host.Host) (send, recv host.Ptr, err error) {
-	handle, listen, err := to.Listen(0)
+	return connectOn(0, from, to, fh, th)
+}
+
+// connectOn makes one on the devices of that number.
+func connectOn(dev int, from, to *host.Net, fh, th *host.Host) (send, recv host.Ptr, err error) {
+	handle, listen, err := to.Listen(dev)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -103,7 +117,7 @@ func connect(from, to *host.Net, fh, th *host.Host) (send, recv host.Ptr, err er
 		c, err := to.AcceptPoll(listen, limit/4)
 		accepted <- end{c, err}
 	}()
-	send, err = from.ConnectPoll(0, there, limit/4)
+	send, err = from.ConnectPoll(dev, there, limit/4)
 	in := <-accepted
 	return send, in.comm, errors.Join(err, in.err, to.CloseListen(listen))
 }
