@@ -92,3 +92,49 @@ func TestSimOutOfOrderIsNotTCP(t *testing.T) {
 		t.Error("the send arrives")
 	}
 }
+
+// A fused device has out-of-order receives if every member has that carries the
+// comm, those that join later too.
+func TestSimOutOfOrderOfEveryMember(t *testing.T) {
+	on := map[string]string{"NCCL_IB_OOO_RQ": "1", "NCCL_IB_ADAPTIVE_ROUTING": "1"}
+	for _, c := range []struct{ from, to, lacks string }{{"=simX", "=simY,simZ", "simZ"}, {"=simY,simZ", "=simX", "simZ"}, {"=simX", "=simY,simV", ""}} {
+		a, b := startSim(t, c.from, on), startSim(t, c.to, on)
+		for _, p := range []*process{a, b} {
+			if len(p.Devices()) == 2 {
+				p.fusedWith(t, 0, 1)
+			}
+		}
+		l, h := b.listen(t, wire.HandleMax)
+		s, err := a.connect(h)
+		if c.lacks != "" {
+			if rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), " on "+c.lacks) || !remedied(err) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			l.Close()
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := accept(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range []*verbsCarrier{s.carrier.(*verbsCarrier), r.carrier.(*verbsCarrier)} {
+			if len(v.pairs) != 2 || !v.tuning.anyOrder {
+				t.Errorf("%d pairs, %+v", len(v.pairs), v.tuning)
+			}
+		}
+		grown(t, s, r, 2)
+		before := posted(s)
+		move(t, s, r, 1<<20)
+		for i, n := range posted(s) {
+			if n-before[i] > 2 { // its share, and on the first lane the sizes
+				t.Errorf("lane %d: %d requests", i, n-before[i])
+			}
+		}
+		l.Close()
+		s.Close()
+		r.Close()
+	}
+}

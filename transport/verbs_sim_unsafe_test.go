@@ -26,12 +26,11 @@ const simDirect = "/devices/pci0000:85/0000:85:00.0"
 //	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
 //	simF -----/                          simI --- InfiniBand --- simJ
 //	simG --- 10.9.4.0/24 --- simM        simX --- 10.9.5.0/24 --- simY
-//	                                     simZ -----/
+//	                               simZ, simV -----/
 //
 // simA, simB and simX have the same vendor's enhancements, simF another's, the
-// others none; simG
-// takes no DMA-BUF, simM takes them on a path of their own too; simX, simY and
-// simZ are of mlx5, all but simZ with out-of-order receives.
+// others none; simG takes no DMA-BUF, simM takes them on a path of their own too;
+// simX, simY, simZ and simV are of mlx5, all but simZ with out-of-order receives.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Devices: []simverbs.Device{
 		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 12},
@@ -47,6 +46,7 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simX", GIDs: []string{"10.9.5.1/24"}, MaxQP: simQPs, MLX5: true, OOO: 512, ECEVendor: 0x15b3, ECEOptions: 8},
 		{Name: "simY", GIDs: []string{"10.9.5.2/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 		{Name: "simZ", GIDs: []string{"10.9.5.3/24"}, MaxQP: simQPs, MLX5: true},
+		{Name: "simV", GIDs: []string{"10.9.5.4/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 	}}
 	dist, err := simverbs.Dist()
 	if err != nil {
