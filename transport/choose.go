@@ -16,7 +16,7 @@ type verbsPair struct {
 	localIndex, peerIndex uint16
 	peerGID               verbs.GID
 	reach                 verbs.Reach
-	speed                 int // Mb/s, of the slower one; 0: not known
+	speed, peerSpeed      int // Mb/s, of the two ports; 0: not known
 }
 
 func (p *verbsPair) key() [2]uint16 { return [2]uint16{p.localIndex, p.peerIndex} }
@@ -137,7 +137,7 @@ func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad
 	var out []verbsPair
 	for _, p := range chooseRoute(local, peer, dev.indices(), peerAsked, bad) {
 		out = append(out, verbsPair{local: c.port(p.local.index), gid: p.gid, localIndex: p.local.index,
-			peerIndex: p.peer.index, peerGID: p.peerGID, reach: p.reach, speed: p.speed()})
+			peerIndex: p.peer.index, peerGID: p.peerGID, reach: p.reach, speed: p.local.speed, peerSpeed: p.peer.speed})
 	}
 	return out
 }

@@ -104,20 +104,30 @@ func (s *striping) turn(now []fastpath.LaneRate, speeds []float64) []uint32 {
 	return weights(s.shares)
 }
 
-// speeds is how fast each lane is for what its ports promise, by the pairs that they run over.
-func (v *verbsCarrier) speeds(over []*verbsPair) []float64 {
-	lanes := map[*verbsPair]int{}
+// speeds is how fast each lane is for what the ports promise between which it
+// runs: the slower one decides, and lanes share what their ports have.
+func speeds(over []*verbsPair) []float64 {
+	here, there := map[uint16]float64{}, map[uint16]float64{} // lanes
 	for _, p := range over {
-		lanes[p]++
+		here[p.localIndex]++
+		there[p.peerIndex]++
 	}
 	speeds := make([]float64, len(over))
 	for i, p := range over {
-		speeds[i] = 1
-		if p.speed > 0 && v.striping() != "even" {
-			speeds[i] = float64(p.speed) / float64(lanes[p])
-		}
+		speeds[i] = min(float64(p.speed)/here[p.localIndex], float64(p.peerSpeed)/there[p.peerIndex])
+	}
+	if slices.Min(speeds) == 0 { // one is not known
+		return slices.Repeat([]float64{1}, len(over))
 	}
 	return speeds
+}
+
+// begin is what lanes have before anything is known of them.
+func (v *verbsCarrier) begin(over []*verbsPair) []float64 {
+	if v.striping() == "even" {
+		return slices.Repeat([]float64{1}, len(over))
+	}
+	return speeds(over)
 }
 
 func (v *verbsCarrier) striping() string {
@@ -137,7 +147,7 @@ func (v *verbsCarrier) stripe(c *Comm) {
 	if !v.measures() {
 		return
 	}
-	if w := v.stripes.turn(c.fp.LaneRates(nil), v.speeds(*v.routes.Load())); w != nil {
+	if w := v.stripes.turn(c.fp.LaneRates(nil), speeds(*v.routes.Load())); w != nil {
 		_ = c.fp.SetWeights(w) // it fails only where further lanes have come meanwhile: then the next turn does it
 	}
 }

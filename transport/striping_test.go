@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -67,6 +68,29 @@ func TestStripingDoesNotDrift(t *testing.T) {
 	for i, want := range parts(speeds) {
 		if got := s.shares[i]; got < want-0.05 || got > want+0.05 {
 			t.Errorf("%.3f", s.shares)
+		}
+	}
+}
+
+// Lanes share what their ports promise, on either side.
+func TestSpeedsOfLanes(t *testing.T) {
+	pair := func(local, speed, peer, peerSpeed int) *verbsPair {
+		return &verbsPair{localIndex: uint16(local), speed: speed, peerIndex: uint16(peer), peerSpeed: peerSpeed}
+	}
+	fast, slow := pair(0, 400, 0, 400), pair(1, 100, 1, 400)
+	for _, c := range []struct {
+		over []*verbsPair
+		want []float64
+	}{
+		{[]*verbsPair{fast}, []float64{400}},
+		{[]*verbsPair{fast, slow}, []float64{400, 100}},
+		{[]*verbsPair{fast, slow, fast, slow}, []float64{200, 50, 200, 50}},
+		{[]*verbsPair{pair(0, 100, 1, 100), pair(2, 100, 0, 100), pair(1, 100, 1, 100)}, []float64{50, 100, 50}}, // three here, two there
+		{[]*verbsPair{pair(0, 100, 1, 400), pair(2, 100, 1, 400)}, []float64{100, 100}},
+		{[]*verbsPair{fast, pair(1, 0, 1, 400)}, []float64{1, 1}},
+	} {
+		if got := speeds(c.over); !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
 		}
 	}
 }
