@@ -3,6 +3,7 @@ package verbs
 import (
 	"fmt"
 	"sync"
+	"syscall"
 
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
@@ -11,13 +12,13 @@ import (
 // adapter is one opened device of libibverbs; its ports are Devices. Memory,
 // events and the protection domain belong to it, not to a port.
 type adapter struct {
-	p       *Provider
-	name    string
-	sysfs   string
-	context object
-	asyncFD int
-	fds     []int // what a forked child must not keep
-	attr    deviceAttr
+	p     *Provider
+	name  string
+	sysfs string
+	attr  deviceAttr
+
+	life sync.RWMutex // read-locked by who asks the card something without a protection domain of it
+	opened
 
 	ece     Feature // agreeing on the vendor's enhancements
 	dmabuf  Feature // registering DMA-BUFs
@@ -39,34 +40,62 @@ type adapter struct {
 	outage  *outage
 }
 
-// openAdapter opens a device of the list. Its descriptors are closed in a
-// forked child; nothing else may be done with a context there.
-func (p *Provider) openAdapter(e *deviceEntry) (*adapter, error) {
-	sysfs := e.sysfs
-	if sysfs == "" {
-		sysfs = fmt.Sprintf("%s/class/infiniband/%s", p.host.Sysfs, e.name)
-	}
+// opened is a device as the library has opened it. What changes it holds
+// adapter.life and both domains, which are empty then.
+type opened struct {
+	context object
+	asyncFD int
+	fds     []int // what a forked child must not keep; nothing else may be done with a context there
+}
+
+// openDevice opens a device of the list.
+func (p *Provider) openDevice(e *deviceEntry) (o opened, err error) {
 	context, cmdFD, asyncFD, errno := p.lib.openDevice(e.device)
 	if errno != 0 {
-		return nil, fail("ibv_open_device", e.name, errno, "")
+		return o, fail("ibv_open_device", e.name, errno, "")
 	}
-	a := &adapter{p: p, name: e.name, sysfs: sysfs, context: context, outage: newOutage()}
+	o = opened{context: context, asyncFD: asyncFD}
 	for _, fd := range []int{cmdFD, asyncFD} {
 		if fd < 0 {
 			continue
 		}
 		if err := fastpath.TrackFD(fd); err != nil {
-			a.close()
-			return nil, rdma.Errorf(rdma.Host, "ibv_open_device", "%w", err).On(e.name)
+			p.closeDevice(e.name, o)
+			return opened{}, rdma.Errorf(rdma.Host, "ibv_open_device", "%w", err).On(e.name)
 		}
-		a.fds = append(a.fds, fd)
+		o.fds = append(o.fds, fd)
 	}
-	if a.attr, errno = p.lib.queryDevice(context); errno != 0 {
+	return o, nil
+}
+
+// closeDevice is for one on which nothing is left.
+func (p *Provider) closeDevice(name string, o opened) {
+	for _, fd := range o.fds {
+		fastpath.UntrackFD(fd)
+	}
+	if errno := p.lib.closeDevice(o.context); errno != 0 {
+		p.log.Warn("%v", fail("ibv_close_device", name, errno, ""))
+	}
+}
+
+// openAdapter opens a device of the list, for good.
+func (p *Provider) openAdapter(e *deviceEntry) (*adapter, error) {
+	sysfs := e.sysfs
+	if sysfs == "" {
+		sysfs = fmt.Sprintf("%s/class/infiniband/%s", p.host.Sysfs, e.name)
+	}
+	o, err := p.openDevice(e)
+	if err != nil {
+		return nil, err
+	}
+	a := &adapter{p: p, name: e.name, sysfs: sysfs, opened: o, outage: newOutage()}
+	attr, errno := p.lib.queryDevice(o.context)
+	if errno != 0 {
 		a.close()
 		return nil, fail("ibv_query_device", e.name, errno, "")
 	}
+	a.attr = attr
 	a.expect()
-	a.asyncFD = asyncFD
 	a.findDirect(e.device)
 	a.findAnyOrder(e.device)
 	return a, nil
@@ -83,15 +112,16 @@ func (a *adapter) expect() {
 	}
 }
 
+// queryPort asks for the state of a port.
+func (a *adapter) queryPort(port uint8) (portAttr, syscall.Errno) {
+	a.life.RLock()
+	defer a.life.RUnlock()
+	return a.p.lib.queryPort(a.context, port)
+}
+
 // close is for an adapter on which nothing is left.
 func (a *adapter) close() {
-	a.stopWatching()
 	a.outage.close()
-	for _, fd := range a.fds {
-		fastpath.UntrackFD(fd)
-	}
-	a.fds = nil
-	if errno := a.p.lib.closeDevice(a.context); errno != 0 {
-		a.p.log.Warn("%v", fail("ibv_close_device", a.name, errno, ""))
-	}
+	a.stopWatching()
+	a.p.closeDevice(a.name, a.opened)
 }

@@ -213,6 +213,50 @@ func TestFatalCardIsOutOfUse(t *testing.T) {
 	b.end() // also in an outage
 }
 
+// A driver that resets its card takes the device away and brings another: that is
+// opened once nothing is left on the old one, and heard.
+func TestCardThatIsBroughtAnewIsOpened(t *testing.T) {
+	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
+	b := newBench(t, f, nil)
+	came := make(chan Event, 16)
+	b.d.Subscribe(func(e Event) { came <- e })
+	locked := func(do func()) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		do()
+	}
+	down := func(part string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !strings.Contains(b.d.Down(), part) || part == "" && b.d.Down() != ""; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("down: %q, want %q; %q", b.d.Down(), part, b.log.Lines())
+			}
+			b.d.adapter.stirs() // or a second passes
+		}
+	}
+	locked(func() { f.gone = map[object]bool{b.d.adapter.context: true} })
+	f.send(t, asyncEvent{kind: EventDeviceFatal})
+	receive(t, came)
+	down("opening it anew: connections or registrations of before are left on it")
+	if err := errors.Join(b.cq.Close(), b.pd.Release()); err != nil {
+		t.Fatal(err)
+	}
+	locked(func() { f.cards[0].name = "another" })
+	down("opening it anew: the library lists it no more")
+	locked(func() { f.cards[0].name = "a" })
+	down("")
+	if b.log.Count("INFO NET a is opened anew") != 1 || b.log.Count("INFO NET a works again") != 1 {
+		t.Errorf("%q", b.log.Lines())
+	}
+	f.send(t, asyncEvent{kind: EventPortErr, port: 1})
+	receive(t, came)
+	down(linkDown)
+	b.p.Close()
+	if left := f.left(); left != nil {
+		t.Error(left)
+	}
+}
+
 func TestMutedCardStaysInUse(t *testing.T) {
 	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
 	b := newBench(t, f, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": "0"})

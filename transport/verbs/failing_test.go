@@ -2,7 +2,9 @@ package verbs
 
 import (
 	"errors"
+	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -149,4 +151,44 @@ func TestErrorsNameCallDeviceErrnoAndRemedy(t *testing.T) {
 			t.Errorf("%s %v: %v, %v", c.call, c.errno, err.Cause, err)
 		}
 	}
+}
+
+// failing wraps every function of a table so that the n-th call of all fails
+// once, with errno; it answers how many calls there were.
+func failing(c *calls, n int, errno syscall.Errno) (made *int, failed *string) {
+	made, failed = new(int), new(string)
+	var mu sync.Mutex
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		field := v.Field(i)
+		if field.Kind() != reflect.Func || v.Type().Field(i).Name == "ackAsyncEvent" || v.Type().Field(i).Name == "freeDeviceList" {
+			continue // these two cannot fail
+		}
+		name, plain := v.Type().Field(i).Name, reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
+		inner := reflect.ValueOf(plain.Interface())
+		last := field.Type().NumOut() - 1
+		plain.Set(reflect.MakeFunc(field.Type(), func(args []reflect.Value) []reflect.Value {
+			mu.Lock()
+			hit := *made == n
+			*made++
+			if hit {
+				*failed = name
+			}
+			mu.Unlock()
+			if !hit {
+				return inner.Call(args)
+			}
+			// A destroying call that fails has destroyed nothing; do so, to tell what was forgotten from what could not be.
+			if strings.HasPrefix(name, "destroy") || strings.HasPrefix(name, "dealloc") || strings.HasPrefix(name, "dereg") || name == "closeDevice" {
+				inner.Call(args)
+			}
+			out := make([]reflect.Value, last+1)
+			for j := range out {
+				out[j] = reflect.Zero(field.Type().Out(j))
+			}
+			out[last] = reflect.ValueOf(errno)
+			return out
+		}))
+	}
+	return made, failed
 }

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"reflect"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,6 +32,7 @@ type fakeLib struct {
 	onModify  func(qp object, attr *qpAttr) syscall.Errno
 	onReg     func(call string, access Access) syscall.Errno
 	onCreate  func(want qpCap) (qpCap, syscall.Errno)
+	gone      map[object]bool // contexts whose device was taken away
 	events    chan asyncEvent
 	eventPipe [2]*os.File
 }
@@ -176,7 +175,7 @@ func (f *fakeLib) table() *calls {
 			f.enter("query_port")
 			defer f.mu.Unlock()
 			p := &f.card(context).ports[port-1]
-			if p.unreadable {
+			if p.unreadable || f.gone[context] {
 				return portAttr{}, syscall.EIO
 			}
 			return p.portAttr, 0
@@ -214,6 +213,9 @@ func (f *fakeLib) table() *calls {
 		allocPD: func(context object) (object, syscall.Errno) {
 			f.enter("alloc_pd")
 			defer f.mu.Unlock()
+			if f.gone[context] {
+				return 0, syscall.EIO
+			}
 			return f.make("pd", context), 0
 		},
 		deallocPD: func(pd object) syscall.Errno {
@@ -241,6 +243,9 @@ func (f *fakeLib) table() *calls {
 		createCQ: func(context object, cqe int) (object, int, syscall.Errno) {
 			f.enter("create_cq")
 			defer f.mu.Unlock()
+			if f.gone[context] {
+				return 0, 0, syscall.EIO
+			}
 			return f.make("cq", context), cqe, 0
 		},
 		destroyCQ: func(cq object) syscall.Errno {
@@ -309,47 +314,7 @@ func (f *fakeLib) table() *calls {
 	return c
 }
 
-// failing wraps every function of a table so that the n-th call of all fails
-// once, with errno; it answers how many calls there were.
-func failing(c *calls, n int, errno syscall.Errno) (made *int, failed *string) {
-	made, failed = new(int), new(string)
-	var mu sync.Mutex
-	v := reflect.ValueOf(c).Elem()
-	for i := range v.NumField() {
-		field := v.Field(i)
-		if field.Kind() != reflect.Func || v.Type().Field(i).Name == "ackAsyncEvent" || v.Type().Field(i).Name == "freeDeviceList" {
-			continue // these two cannot fail
-		}
-		name, plain := v.Type().Field(i).Name, reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
-		inner := reflect.ValueOf(plain.Interface())
-		last := field.Type().NumOut() - 1
-		plain.Set(reflect.MakeFunc(field.Type(), func(args []reflect.Value) []reflect.Value {
-			mu.Lock()
-			hit := *made == n
-			*made++
-			if hit {
-				*failed = name
-			}
-			mu.Unlock()
-			if !hit {
-				return inner.Call(args)
-			}
-			// A destroying call that fails has destroyed nothing; do so, to tell what was forgotten from what could not be.
-			if strings.HasPrefix(name, "destroy") || strings.HasPrefix(name, "dealloc") || strings.HasPrefix(name, "dereg") || name == "closeDevice" {
-				inner.Call(args)
-			}
-			out := make([]reflect.Value, last+1)
-			for j := range out {
-				out[j] = reflect.Zero(field.Type().Out(j))
-			}
-			out[last] = reflect.ValueOf(errno)
-			return out
-		}))
-	}
-	return made, failed
-}
-
-// gid makes a table entry from text: "1 v2 ::ffff:10.0.0.1 eth0-index".
+// entry makes an entry of a GID table.
 func entry(index int, kind GIDType, addr string, ifIndex int) gidEntry {
 	a := netip.MustParseAddr(addr)
 	return gidEntry{port: 1, gid: a.As16(), index: index, kind: kind, ifIndex: ifIndex}

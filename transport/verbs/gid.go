@@ -221,6 +221,8 @@ func (d *Device) RefreshGIDs() error {
 	if err != nil {
 		return err
 	}
+	a.life.RLock()
+	defer a.life.RUnlock()
 	attr, errno := p.lib.queryPort(a.context, d.portNum)
 	if errno != 0 {
 		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)

@@ -3,14 +3,16 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"weft/transport/rdma"
 )
 
 // outage is a card's time from its fatal event until a queue pair can be made on
-// it again. Meanwhile its ports are down: new connections go elsewhere.
+// it, or on the device that its driver brings instead. Meanwhile its ports are down: new connections go elsewhere.
 type outage struct {
 	stir  chan struct{} // something changed: try now
 	ended chan struct{} // the adapter is being closed
@@ -26,7 +28,7 @@ type outage struct {
 // A card is tried so long after its fatal event, then after twice as long, and so on.
 const (
 	outageRest     = time.Second
-	outageRestMost = 32 * time.Second
+	outageRestMost = 8 * time.Second
 )
 
 func newOutage() *outage {
@@ -100,7 +102,7 @@ func (a *adapter) untilItWorks() {
 			t.Stop()
 		case <-t.C:
 		}
-		if took, works := o.tried(a.trial); works {
+		if took, works := o.tried(a.works); works {
 			a.p.log.Info(rdma.Net, "%s works again, %v after its fatal error: new connections may use it", a.name, took.Round(time.Second))
 			return
 		}
@@ -125,6 +127,68 @@ func (o *outage) tried(trial func() error) (took time.Duration, works bool) {
 	default:
 	}
 	return took, true
+}
+
+// works reports that a card does. A driver that resets its card takes the device
+// away, and the context with it, and brings another one that has its name: that
+// is opened in its place.
+func (a *adapter) works() error {
+	err := a.trial()
+	if !errors.Is(err, syscall.EIO) && !errors.Is(err, syscall.ENODEV) {
+		return err
+	}
+	if e := a.reopen(); e != nil {
+		return fmt.Errorf("%w; opening it anew: %w", err, e)
+	}
+	return a.trial()
+}
+
+// reopen opens the device anew, once nothing is left on the old one.
+func (a *adapter) reopen() error {
+	if err := a.change(nil); err != nil {
+		return err
+	}
+	list, entries, errno := a.p.lib.getDeviceList()
+	if errno != 0 {
+		return fail("ibv_get_device_list", a.name, errno, "")
+	}
+	defer a.p.lib.freeDeviceList(list)
+	i := slices.IndexFunc(entries, func(e deviceEntry) bool { return e.name == a.name })
+	if i < 0 {
+		return errors.New("the library lists it no more")
+	}
+	fresh, err := a.p.openDevice(&entries[i])
+	if err != nil {
+		return err
+	}
+	a.stopWatching() // before any lock that a subscriber may want
+	if err = a.change(&fresh); err == nil {
+		a.p.log.Info(rdma.Net, "%s is opened anew", a.name)
+	}
+	a.p.closeDevice(a.name, fresh) // the one that is not used, whichever that is
+	if err := a.startWatching(); err != nil {
+		rdma.Say(a.p.log, err)
+	}
+	return err
+}
+
+// change puts another opened device in place of the card's, which the caller
+// then has; nil: only if it could.
+func (a *adapter) change(o *opened) error {
+	for i := range a.domains {
+		d := &a.domains[i]
+		d.Lock()
+		defer d.Unlock()
+		if d.pd != nil {
+			return errors.New("connections or registrations of before are left on it")
+		}
+	}
+	if o != nil {
+		a.life.Lock()
+		defer a.life.Unlock()
+		a.opened, *o = *o, a.opened
+	}
+	return nil
 }
 
 // trial makes what a connection needs first, ends it, and looks at the ports anew.
@@ -162,7 +226,7 @@ func (a *adapter) trial() (err error) {
 
 // look asks what the events of a port would have said that nobody could hear.
 func (d *Device) look() error {
-	attr, errno := d.provider.lib.queryPort(d.adapter.context, d.portNum)
+	attr, errno := d.adapter.queryPort(d.portNum)
 	if errno != 0 {
 		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)
 	}

@@ -74,7 +74,7 @@ func (c Completion) Explain() *rdma.Error {
 		d := c.QP.dev
 		dev = d.Name
 		text += fmt.Sprintf(" in state %v", c.QP.State())
-		attr, errno := d.provider.lib.queryPort(d.adapter.context, d.portNum)
+		attr, errno := d.adapter.queryPort(d.portNum)
 		switch {
 		case errno != 0:
 			text += fmt.Sprintf(", port %d cannot be queried (%v)", d.portNum, errno)
