@@ -80,5 +80,5 @@ func (t tuning) String() string {
 	case t.ar == 0:
 		return fmt.Sprintf("%d a message, no adaptive routing", t.width)
 	}
-	return fmt.Sprintf("%d a message, adaptive routing above %d bytes", t.width, t.ar)
+	return fmt.Sprintf("%d a message, adaptive routing above %d byte%s", t.width, t.ar, plural(int(t.ar)))
 }

@@ -51,6 +51,19 @@ func TestTuning(t *testing.T) {
 	}
 }
 
+func TestTuningIsSaid(t *testing.T) {
+	for want, c := range map[string]tuning{
+		"1 a message, no adaptive routing":                         {width: 1},
+		"2 a message, adaptive routing above 8192 bytes":           {width: 2, ar: 8192},
+		"2 a message, adaptive routing above 1 byte":               {width: 2, ar: 1},
+		"3 a message, adaptive routing with out-of-order receives": {width: 3, anyOrder: true},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // What the tuning says is what the queue pairs and the executor have.
 func TestSimTuning(t *testing.T) {
 	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "3", "WEFT_LAZY": "off"}), startSim(t, "=simB", nil)
