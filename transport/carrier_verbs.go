@@ -45,12 +45,13 @@ type verbsCarrier struct {
 	sl, tc  uint8    // as this side sends
 	class   class    // as the sending side does
 
-	stop   sync.Once // fence
-	fenced atomic.Bool
-	end    sync.Once // destroy
-	life   sync.Mutex
-	dead   bool  // protected by life: destroyed
-	stuck  error // protected by life: something that could not be destroyed
+	stop     sync.Once // fence
+	fenced   atomic.Bool
+	forsaken atomic.Bool // it has failed only because the peer closed before
+	end      sync.Once   // destroy
+	life     sync.Mutex
+	dead     bool  // protected by life: destroyed
+	stuck    error // protected by life: something that could not be destroyed
 }
 
 // verbsPort is what a comm has on one local port.
@@ -72,6 +73,8 @@ type verbsLane struct {
 	port   *verbsPort
 	mine   wire.QPEnd // this end, as the peer knows it
 	theirs wire.QPEnd
+	again  bool // an earlier comm has had it: it is connected
+	posted int  // receives that the earlier one has left
 }
 
 // lanesOver is how the lanes of a comm run over its pairs of ports: the index of
@@ -85,12 +88,13 @@ func lanesOver(pairs, lanes int) (at []int) {
 
 // openVerbs makes one side of a comm: slab, registered ring, completion queues
 // and the first so many of its lanes, in INIT; lane i is to run over
-// pairs[at[i]]. When it fails nothing is left.
-func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, first int) (*verbsCarrier, error) {
+// pairs[at[i]]. Unless again is nil these lanes are its. When it fails nothing is
+// left, nor of again.
+func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, first int, again *kit) (*verbsCarrier, error) {
 	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.reserve()}
 	v.more.init()
-	v.tuning, v.always = v.tune(), x.core.flushing() == "always"
-	if err := v.make(first); err != nil {
+	v.tuning, v.always = x.tune(kind, pairs, len(at)), x.core.flushing() == "always"
+	if err := v.make(first, again); err != nil {
 		v.discard()
 		return nil, err
 	}
@@ -137,7 +141,12 @@ func (v *verbsCarrier) owns(q *verbs.QP, cq *verbs.CQ) bool {
 	return cq != nil && slices.ContainsFunc(v.ports, func(p *verbsPort) bool { return p.cq == cq })
 }
 
-func (v *verbsCarrier) make(first int) (err error) {
+func (v *verbsCarrier) make(first int, again *kit) (err error) {
+	if again != nil {
+		if err := v.adopt(again); err != nil {
+			return err
+		}
+	}
 	v.fp, err = fastpath.New(fastpath.Options{Kind: v.kind, Device: uint32(v.dev.Index), Cookie: v.cookie, Upcalls: upcalls()})
 	if err != nil {
 		return err
@@ -147,7 +156,12 @@ func (v *verbsCarrier) make(first int) (err error) {
 		return err
 	}
 	v.shared.Strict = true
-	for _, at := range v.pairAt[:first] {
+	for _, p := range v.ports {
+		if p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS); err != nil {
+			return err
+		}
+	}
+	for _, at := range v.pairAt[len(v.lanes):first] {
 		l := &verbsLane{pair: &v.pairs[at]}
 		if l.port = portOn(v.ports, l.pair.local); l.port == nil {
 			l.port = &verbsPort{dev: l.pair.local, gid: l.pair.gid, slot: -1}
@@ -160,6 +174,9 @@ func (v *verbsCarrier) make(first int) (err error) {
 	}
 	v.routed(v.lanes)
 	for _, p := range v.ports {
+		if p.cq != nil {
+			continue
+		}
 		err := v.queues(p, v.lanes, v.pairAt[first:])
 		if err == nil && !v.ctx.core.lazy() && v.flushes(p.dev) {
 			p.looped = true
@@ -243,7 +260,7 @@ func (v *verbsCarrier) queues(p *verbsPort, lanes []*verbsLane, later []int) (er
 func (v *verbsCarrier) prove(ctx context.Context) error {
 	proven := map[*verbsPair]bool{}
 	for _, l := range v.lanes {
-		if proven[l.pair] {
+		if proven[l.pair] || l.again { // which was settled
 			continue
 		}
 		proven[l.pair] = true

@@ -41,8 +41,8 @@ func waitForFences() {
 func (v *verbsCarrier) fence() {
 	v.fencing(true)
 	defer v.fencing(false)
+	v.fenced.Store(true)
 	v.stop.Do(func() {
-		v.fenced.Store(true)
 		v.more.stop(v, errOver)
 		for _, q := range v.queuePairs() {
 			if err := q.Fence(); err != nil { // a device that is gone answers so, and touches nothing either
@@ -53,6 +53,7 @@ func (v *verbsCarrier) fence() {
 }
 
 func (v *verbsCarrier) fenceLater() {
+	v.fenced.Store(true)
 	v.fencing(true)
 	go func() {
 		defer rescue(v.ctx.opts.Log, "fence", nobody)
@@ -93,9 +94,10 @@ func (v *verbsCarrier) queuePairs() (all []*verbs.QP) {
 func (v *verbsCarrier) streams() (streamState, bool) { return streamState{}, false }
 func (v *verbsCarrier) forget()                      {}
 
-// shut destroys everything once it may. The last acknowledgements of a transfer
-// that is over here may still have to be repeated to the peer, so the queue pairs
-// live on until it has closed too, its session has ended or time is up.
+// shut ends everything once it may, or leaves it to the pool. The last
+// acknowledgements of a transfer that is over here may still have to be repeated
+// to the peer, so the queue pairs live on until it has closed too, its session has
+// ended or time is up.
 func (v *verbsCarrier) shut(m *member, busy bool) {
 	if busy {
 		v.fence()
@@ -111,41 +113,55 @@ func (v *verbsCarrier) shut(m *member, busy bool) {
 			}
 			t.Stop()
 		}
+		parked := v.park(m)
 		m.part()
-		v.destroy()
+		if !parked {
+			v.destroy()
+		}
 		v.ctx.core.reaper.lingers(-1)
 	}()
 }
 
-// destroy ends what exists, in an order in which nothing is used after its end.
+// destroy ends what exists.
 func (v *verbsCarrier) destroy() {
 	v.end.Do(func() {
 		v.ctx.core.watch.remove(v)
 		v.more.over(v)
-		v.life.Lock()
-		defer v.life.Unlock()
-		v.dead = true
-		err := v.stuck
-		for _, p := range v.ports {
-			err = errors.Join(err, v.unqueue(p, v.lanes))
-			if p.ring != nil {
-				err = errors.Join(err, p.ring.Release())
-			}
-		}
-		if v.shared != nil {
-			v.shared.Close()
-		}
-		if v.fp != nil && err == nil { // what the device may still write to is never used again
-			fastpath.DetachVerbs(v.fp)
-			v.fp.Free()
-		}
-		for _, p := range v.ports {
-			err = errors.Join(err, v.leavePort(p))
-		}
-		if err != nil {
-			rdma.Say(v.ctx.opts.Log, err)
-		}
+		_ = v.dismantle(nil) // it is said
 	})
+}
+
+// dismantle ends what exists, in an order in which nothing is used after its
+// end, but for what k has of it.
+func (v *verbsCarrier) dismantle(k *kit) error {
+	v.life.Lock()
+	defer v.life.Unlock()
+	err := v.stuck
+	for _, p := range v.ports {
+		if k == nil {
+			err = errors.Join(err, v.unqueue(p, v.lanes))
+		}
+		if p.ring != nil {
+			err = errors.Join(err, p.ring.Release())
+		}
+	}
+	if v.shared != nil {
+		v.shared.Close()
+	}
+	if v.fp != nil && err == nil { // what the device may still write to is never used again
+		fastpath.DetachVerbs(v.fp)
+		v.fp.Free()
+	}
+	for _, p := range v.ports {
+		if k != nil {
+			p.pd = nil
+		}
+		err = errors.Join(err, v.leavePort(p))
+	}
+	if err != nil {
+		rdma.Say(v.ctx.opts.Log, err)
+	}
+	return err
 }
 
 // leavePort gives up a port whose objects are gone.
@@ -218,7 +234,7 @@ func (v *verbsCarrier) left(c *Comm) {
 			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
 				gone := rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection").On(v.dev.Name).With(v.peer)
 				c.note(gone, false)
-				v.fp.Fail(c.code(gone))
+				v.forsaken.Store(v.fp.Fail(c.code(gone)))
 				return
 			}
 			time.Sleep(watchEvery)

@@ -24,8 +24,12 @@ func (v *verbsCarrier) describe(via string) string {
 	if n := len(v.pairAt) - first; n > 0 {
 		later = fmt.Sprintf(" and %d later", n)
 	}
-	return fmt.Sprintf("%s%s, %d lane%s%s (queue pairs %s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
-		first, plural(first), later, numbers(v.lanes), v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
+	of := ""
+	if v.lanes[0].again {
+		of = " of an earlier connection"
+	}
+	return fmt.Sprintf("%s%s, %d lane%s%s (queue pairs %s%s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
+		first, plural(first), later, numbers(v.lanes), of, v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
 }
 
 // describePair names a pair of ports and the path's MTU, which is known with the

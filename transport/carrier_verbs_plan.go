@@ -43,13 +43,16 @@ func ringKeys(ports []*verbsPort) (keys []uint32) {
 
 // describeLanes describes this side's ends of lanes. The listening side, answering,
 // asks for what is left of the vendor's enhancements when they are connected, the
-// other one before.
+// other one before; lanes of an earlier comm have them.
 func describeLanes(lanes []*verbsLane, answering bool) error {
 	for _, l := range lanes {
-		end := l.qp.Local(l.pair.gid)
+		end, ece := l.qp.Local(l.pair.gid), l.mine.ECE
 		l.mine = wire.QPEnd{Device: l.pair.localIndex, Peer: l.pair.peerIndex, Slot: uint8(l.port.slot),
 			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: end.MTU, GID: portGID(end.GID)}
-		if !answering || l.theirs.ECE != (wire.ECE{}) {
+		switch {
+		case l.again:
+			l.mine.ECE = ece
+		case !answering || l.theirs.ECE != (wire.ECE{}):
 			ece, _, err := l.qp.QueryECE()
 			if err != nil {
 				return &pairError{l.pair, err}
@@ -69,14 +72,20 @@ func endsOf(lanes []*verbsLane) (all []wire.QPEnd) {
 }
 
 // connect gives the lanes to the executor, which fills their receive queues,
-// and connects them with the peer's.
+// and connects them with the peer's. Those of an earlier comm are settled first.
 func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, sl, tc uint8) error {
 	if len(theirs) != len(v.lanes) || len(peer.keys) == 0 || peer.shared == 0 {
 		return rdma.Errorf(rdma.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
 			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
 	}
-	for i := range v.lanes {
-		v.lanes[i].theirs = theirs[i]
+	for i, l := range v.lanes {
+		if l.again && l.theirs.QPN != theirs[i].QPN {
+			return fmt.Errorf("lane %d of %d: the peer means another queue pair", i, len(v.lanes))
+		}
+		l.theirs = theirs[i]
+	}
+	if err := v.settle(ctx); err != nil {
+		return err
 	}
 	v.peerEnd, v.sl, v.tc, v.ece = peer, sl, tc, theirs[0].ECE
 	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
@@ -85,9 +94,12 @@ func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPE
 		}
 		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
 	}
-	for i := range v.lanes {
-		if err := v.connectLane(ctx, v.lanes[i]); err != nil {
-			return &pairError{v.lanes[i].pair, fmt.Errorf("lane %d of %d: %w", i, len(v.pairAt), err)}
+	for i, l := range v.lanes {
+		if l.again {
+			continue
+		}
+		if err := v.connectLane(ctx, l); err != nil {
+			return &pairError{l.pair, fmt.Errorf("lane %d of %d: %w", i, len(v.pairAt), err)}
 		}
 	}
 	return nil
@@ -127,7 +139,7 @@ func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint3
 		to := fastpath.VerbsLane{QP: l.qp.Pointer(), CQ: l.port.cq.Pointer(), Device: l.port.slot, PeerDevice: int(l.theirs.Slot),
 			SendDepth: l.qp.SendDepth, Inline: l.qp.Inline, MaxMessage: l.port.dev.MaxMessage(), Weight: weights[i]}
 		if v.kind == fastpath.Recv {
-			to.RecvDepth = l.qp.RecvDepth
+			to.RecvDepth, to.RecvPosted = l.qp.RecvDepth, l.posted
 		}
 		p.Lanes = append(p.Lanes, to)
 	}

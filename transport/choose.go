@@ -42,6 +42,10 @@ func (c *choice) speed() int     { return min(c.local.speed, c.peer.speed) }
 // routesTried bounds the trials of one connect: each that fails costs the wait for a proof.
 const routesTried = 3
 
+// offersMade bounds a connect's offers: for each route, queue pairs of a closed
+// connection, and new ones.
+const offersMade = 2 * routesTried
+
 // chooseRoute picks the pairs of ports that a comm runs over, in turn: those of
 // the devices that both hosts asked for that share subnets; else the fastest
 // pair of any ports that does, of those that take the memory that the asked

@@ -74,6 +74,9 @@ func (x *Context) Close() error {
 	x.core.contexts.Lock()
 	delete(x.core.contexts.all, x)
 	x.core.contexts.Unlock()
+	if x.core.finalized() {
+		x.core.pool.empty()
+	}
 
 	x.owned.Lock()
 	x.owned.closed = true

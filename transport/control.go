@@ -188,6 +188,7 @@ func (s *session) end(why *rdma.Error) {
 	}
 	s.mu.Unlock()
 	s.core.sessions.forget(s)
+	s.core.pool.forget(func(k *kit) bool { return k.session == s })
 	s.cut(why)
 	s.conn.Close()
 	if len(left) == 0 {

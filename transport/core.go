@@ -40,6 +40,7 @@ type Core struct {
 	reaper     *reaper
 	noise      *noise
 	watch      *watcher
+	pool       *pool
 	deaf       func() // ends the subscriptions to events
 	local      localAddrs
 	files      fileLimit
@@ -88,11 +89,15 @@ func Open(cfg Config) (*Core, error) {
 	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = newNoise(cfg.Log)
 	c.watch = newWatcher(c)
+	c.pool = newPool(c)
 	c.outgoing, c.incoming, c.growing = newSlots(), newSlots(), newSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)
 	c.deaf = c.watch.hear(cfg.Verbs)
+	if cfg.Verbs != nil {
+		cfg.Verbs.Spare(c.pool.yield)
+	}
 	return c, nil
 }
 
@@ -112,6 +117,13 @@ func (c *Core) Close() {
 	c.sessions.closeAll()
 	c.rendezvous.closeAll()
 	c.deaf()
+}
+
+// finalized reports whether the host has no context.
+func (c *Core) finalized() bool {
+	c.contexts.Lock()
+	defer c.contexts.Unlock()
+	return len(c.contexts.all) == 0
 }
 
 // Devices answers the devices in NCCL's order, fused ones at the end.

@@ -6,8 +6,8 @@ import (
 	"weft/transport/verbs"
 )
 
-// hear has fatal events of the cards end what they concern, until stop. Events
-// of ports are for those who choose paths.
+// hear has fatal events of the cards end what they concern, until stop, and the
+// pool hear of all. Events of ports are for those who choose paths.
 func (w *watcher) hear(p *verbs.Provider) (stop func()) {
 	if p == nil {
 		return func() {}
@@ -20,6 +20,7 @@ func (w *watcher) hear(p *verbs.Provider) (stop func()) {
 		}
 		heard[d.NIC] = true
 		stops = append(stops, d.Subscribe(func(e verbs.Event) {
+			w.core.pool.heard(&e)
 			if e.Err != nil {
 				go w.fatal(e) // a subscriber must not block
 			}

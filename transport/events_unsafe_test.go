@@ -148,7 +148,7 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	dev := a.cfg.Devices[0]
 	gid := dev.Verbs.GIDs()[0]
-	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []verbsPair{{local: dev.Verbs, gid: gid, peerGID: gid}}, []int{0}, 1)
+	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []verbsPair{{local: dev.Verbs, gid: gid, peerGID: gid}}, []int{0}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

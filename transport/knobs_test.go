@@ -45,6 +45,7 @@ var effects = []struct {
 	{"WEFT_STRIPE_MIN", "200000", beside("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1 WEFT_LAZY=off", seeSplit), "4 of 4 lanes", "1 of 4 lanes"},
 	{"WEFT_STRIPING", "even", beside("WEFT_TIMEOUT=4", seeStriping), "the faster", "neither"},
 	{"WEFT_LAZY", "off", beside("NCCL_IB_QPS_PER_CONNECTION=4", seeFirstLanes), "1 of 4 lanes", "4 of 4 lanes"},
+	{"WEFT_POOL", "0", seePool, "an earlier connection's", "new ones"},
 	{"WEFT_TIMEOUT", "3", seeUserTimeout, "10000 ms", "3000 ms"},
 	{"WEFT_CONNECT_TIMEOUT", "1", beside("NCCL_SOCKET_RETRY_CNT=0", seeSilence), "until the peer ends it", "not longer"},
 	{"WEFT_PORT_RANGE", "20100-20199", seePort, "outside", "in 20100-20199"},
@@ -169,6 +170,23 @@ func seeFirstLanes(t *testing.T, env map[string]string) string {
 		return fmt.Sprintf("1 of %d lanes", n)
 	}
 	return fmt.Sprintf("%d of %d lanes", len(s.carrier.(*verbsCarrier).lanes), n)
+}
+
+// seePool tells which queue pairs a connection has when the one before is closed.
+func seePool(t *testing.T, env map[string]string) string {
+	a, b, end := keptPair(t, env)
+	defer end()
+	s, r := pair(t, a, b)
+	s.Close()
+	r.Close()
+	over(t, s, r)
+	s, r = pair(t, a, b)
+	defer s.Close()
+	defer r.Close()
+	if reused(t, s, r) {
+		return "an earlier connection's"
+	}
+	return "new ones"
 }
 
 // seeSplit counts the lanes that carry one message.

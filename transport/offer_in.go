@@ -54,8 +54,8 @@ func (h *handshake) last(in *inbound) error {
 		if err != nil {
 			return err
 		}
-		if offers == routesTried {
-			return fmt.Errorf("more than %d offers: %w", routesTried, wire.ErrMalformed)
+		if offers == offersMade {
+			return fmt.Errorf("more than %d offers: %w", offersMade, wire.ErrMalformed)
 		}
 		in.patience()
 		h.conn.SetDeadline(time.Now().Add(h.core.timeout))
@@ -71,7 +71,11 @@ func (h *handshake) last(in *inbound) error {
 			if e := (*pairError)(nil); errors.As(err, &e) {
 				answer.Pair = numberOf(&m, e.pair)
 			}
-			h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: RDMA refused: %v", h.listener.dev.Name, in.peer, err)
+			what := "RDMA"
+			if m.Flags&wire.FlagReuse != 0 {
+				answer.Flags, what = wire.FlagReuse, "an earlier connection's queue pairs"
+			}
+			h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
 		} else {
 			mine := v.ends()
 			answer.Shared, answer.Keys, answer.Lanes, answer.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()
@@ -93,7 +97,13 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
 	if err := h.core.agreeOnOrder(pairs, m.Flags&wire.FlagAnyOrder != 0); err != nil {
 		return nil, err
 	}
-	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at, len(m.Lanes))
+	var again *kit
+	if m.Flags&wire.FlagReuse != 0 {
+		if again, err = h.again(ctx, m, pairs, at); err != nil {
+			return nil, err
+		}
+	}
+	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at, len(m.Lanes), again)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		}
 		tries++
 		began := time.Now()
-		v, err := k.try(ctx, w, endName(peer, w.conn), pairs)
+		v, err := k.try(ctx, s, w, endName(peer, w.conn), pairs)
 		if err == nil {
 			if len(tried) > 0 {
 				k.ctx.opts.Log.Info(rdma.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
@@ -96,20 +96,34 @@ type streamError struct{ error }
 
 func (e *streamError) Unwrap() error { return e.error }
 
-// try makes this side's lanes of a route, has the peer make its own, and proves
-// that bytes arrive. Whatever fails leaves nothing behind here; the peer discards
-// its lanes when it reads what comes next.
-func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsPair) (_ *verbsCarrier, err error) {
+// try has a route carry the comm, by the lanes of a closed connection if there
+// are any, else by new ones.
+func (k *connector) try(ctx context.Context, s *session, w *won, peer string, pairs []verbsPair) (*verbsCarrier, error) {
 	at := lanesOver(len(pairs), k.core.lanes(len(pairs)))
-	first := len(at)
-	if k.core.lazy() {
-		first = 1
-	}
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
 		return nil, err
 	}
-	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, first)
+	var m wire.Offer
+	m.SL, m.TC = k.core.cfg.Verbs.Class(k.trafficClass)
+	if anyOrder {
+		m.Flags = wire.FlagAnyOrder
+	}
+	if v, err := k.tryAgain(ctx, s, w, peer, pairs, at, m); v != nil || err != nil {
+		return v, err
+	}
+	first := len(at)
+	if k.core.lazy() {
+		first = 1
+	}
+	return k.carry(ctx, w, peer, pairs, at, first, &m, nil)
+}
+
+// carry makes this side's first lanes, unless they are a kit's, has the peer make
+// its own, and proves that bytes arrive. Whatever fails leaves nothing behind here;
+// the peer discards its lanes when it reads what comes next.
+func (k *connector) carry(ctx context.Context, w *won, peer string, pairs []verbsPair, at []int, first int, m *wire.Offer, again *kit) (_ *verbsCarrier, err error) {
+	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, first, again)
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +136,9 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 		return nil, err
 	}
 	mine := v.ends()
-	sl, tc := k.core.cfg.Verbs.Class(k.trafficClass)
-	v.class = class{sl, tc}
-	m := wire.Offer{SL: sl, TC: tc, Further: uint8(len(at) - first), Shared: mine.shared, Keys: mine.keys, Lanes: endsOf(v.lanes), Later: v.later()}
-	if anyOrder {
-		m.Flags = wire.FlagAnyOrder
-	}
-	answer, err := exchangeOffer(ctx, w.conn, &m, k.core.timeout)
+	v.class = class{m.SL, m.TC}
+	m.Further, m.Shared, m.Keys, m.Lanes, m.Later = uint8(len(at)-first), mine.shared, mine.keys, endsOf(v.lanes), v.later()
+	answer, err := exchangeOffer(ctx, w.conn, m, k.core.timeout)
 	if err != nil {
 		return nil, &streamError{err}
 	}
@@ -140,7 +150,7 @@ func (k *connector) try(ctx context.Context, w *won, peer string, pairs []verbsP
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.core.offerLimit())
 	defer cancel()
-	if err := v.connect(ctx, ends{answer.Shared, answer.Keys}, answer.Lanes, sl, tc); err != nil {
+	if err := v.connect(ctx, ends{answer.Shared, answer.Keys}, answer.Lanes, m.SL, m.TC); err != nil {
 		return nil, err
 	}
 	if err := v.prove(ctx); err != nil {

@@ -95,6 +95,26 @@ func (s *session) join(id uint64) *member {
 	return m
 }
 
+// has reports whether a comm is the session's still.
+func (s *session) has(id uint64) (known bool) {
+	s.withMember(id, func(*member) { known = true })
+	return known
+}
+
+// over is why the session has ended; nil: it stands.
+func (s *session) over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// closedWell reports whether the peer has closed the comm in good order.
+func (m *member) closedWell() bool {
+	m.session.mu.Lock()
+	defer m.session.mu.Unlock()
+	return m.closed && m.failed == nil
+}
+
 // leave removes a comm.
 func (s *session) leave(m *member) {
 	s.mu.Lock()

@@ -83,6 +83,18 @@ func (ss *sessions) addPassive(s *session) {
 	ss.in[s] = struct{}{}
 }
 
+// from finds a session that another process has opened; nil: none.
+func (ss *sessions) from(process wire.ProcessID, id uint64) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for s := range ss.in {
+		if s.id == id && s.peer.Process == process {
+			return s
+		}
+	}
+	return nil
+}
+
 // forget takes s out, so that a new connect opens another.
 func (ss *sessions) forget(s *session) {
 	ss.mu.Lock()

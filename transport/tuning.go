@@ -25,18 +25,18 @@ type tuning struct {
 	anyOrder  bool   // requests may arrive in any order
 }
 
-// tune decides once, before anything of the comm is made.
-func (v *verbsCarrier) tune() tuning {
-	k, hints := v.ctx.core.cfg.Knobs, v.ctx.Attr()
-	t := tuning{inline: laneInline, width: len(v.pairs), stripeMin: uint32(k.Int(knob.StripeMin)), anyOrder: k.Int(knob.IBOOORQ) != 0}
+// tune decides once, before anything of a comm of so many lanes is made.
+func (x *Context) tune(kind fastpath.Kind, pairs []verbsPair, lanes int) tuning {
+	k, hints := x.core.cfg.Knobs, x.Attr()
+	t := tuning{inline: laneInline, width: len(pairs), stripeMin: uint32(k.Int(knob.StripeMin)), anyOrder: k.Int(knob.IBOOORQ) != 0}
 	if !t.anyOrder { // completions that come in order say all that an end of its own would
-		t.ar = v.ctx.core.adaptive(v.pairs)
+		t.ar = x.core.adaptive(pairs)
 	}
 	mine := hints.Send
-	if v.kind == fastpath.Recv {
+	if kind == fastpath.Recv {
 		mine = hints.Recv
 	}
-	lanes, busy := len(v.pairAt), hints.Busy(mine)
+	busy := hints.Busy(mine)
 	switch split, set := k.Int(knob.IBSplitDataOnQPs), k.Origin(knob.IBSplitDataOnQPs) == knob.FromEnvironment; {
 	case split != 0:
 		t.width = lanes

@@ -43,8 +43,7 @@ func TestTuning(t *testing.T) {
 			p := startSim(t, c.from, c.env)
 			p.ctx.SetAttr(c.hints)
 			local := p.Devices()[0].Verbs
-			v := &verbsCarrier{ctx: p.ctx, kind: c.kind, pairs: []verbsPair{{local: local}, {local: local}}, pairAt: []int{0, 1, 0, 1, 0, 1}}
-			if got := v.tune(); got != c.want {
+			if got := p.ctx.tune(c.kind, []verbsPair{{local: local}, {local: local}}, 6); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})

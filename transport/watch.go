@@ -75,11 +75,22 @@ func (w *watcher) add(v *verbsCarrier) {
 	}
 }
 
-// remove ends that: v's queue pairs may go.
+// remove ends that: v's queue pairs may go. With the last one the pool goes.
 func (w *watcher) remove(v *verbsCarrier) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	delete(w.carriers, v)
+	last := len(w.carriers) == 0
+	w.mu.Unlock()
+	if last {
+		w.core.pool.empty()
+	}
+}
+
+// idle reports whether there is nothing to look after.
+func (w *watcher) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.carriers) == 0
 }
 
 // carries says which comm v carries from now on, and fails if it cannot any more.

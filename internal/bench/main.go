@@ -40,6 +40,7 @@ var chapters = []chapter{
 	{"striping", "simulated verbs: a device made of two, of which one is slower, beside each of them alone", striping},
 	{"tcpstriping", "the same on TCP, over shaped cables between network namespaces", tcpStriping},
 	{"lazy", "simulated verbs: connects with 16 queue pairs each, made at once or later", lazyLanes},
+	{"reuse", "simulated verbs: connections with 16 queue pairs each, closed and connected again", reuse},
 }
 
 func main() {

@@ -74,6 +74,7 @@ const (
 	StripeMin
 	Striping
 	Lazy
+	Pool
 	Timeout
 	ConnectTimeout
 	AcceptTimeout

@@ -24,6 +24,9 @@ func (pd *PD) NewCQ(depth int) (*CQ, error) {
 			Try("use fewer queue pairs on a connection")
 	}
 	raw, got, errno := a.p.lib.createCQ(a.context, depth)
+	for a.p.spares(errno) {
+		raw, got, errno = a.p.lib.createCQ(a.context, depth)
+	}
 	if errno != 0 {
 		return nil, fail("ibv_create_cq", a.name, errno, "%d completions", depth)
 	}

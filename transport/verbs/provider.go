@@ -36,7 +36,8 @@ type Provider struct {
 	devices  []*Device
 	gdr      gdr
 
-	mlx5Tried bool // loading libmlx5
+	mlx5Tried bool        // loading libmlx5
+	spare     func() bool // gives up what nobody needs; nil: nothing
 
 	closing sync.Once
 }

@@ -80,6 +80,9 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 	}
 	want := qpCap{sendWR: a.depth(c.SendDepth), recvWR: a.depth(c.RecvDepth), inline: max(c.Inline, 0)}
 	raw, number, got, errno := a.createQP(pd, &c, want)
+	for a.p.spares(errno) {
+		raw, number, got, errno = a.createQP(pd, &c, want)
+	}
 	if errno != 0 {
 		call := "ibv_create_qp"
 		if c.AnyOrder {

@@ -105,7 +105,8 @@ func FuzzSession(f *testing.F) {
 func FuzzOffer(f *testing.F) {
 	law(f, ParseOffer, func(m Offer) []byte { return m.Append(nil) },
 		Offer{Header: Header{Flags: FlagAnyOrder}, SL: 3, TC: 104, Further: 14, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end, end}},
-		Offer{Further: 2, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end}, Later: []PortPair{{Device: 3, Peer: 1, GID: end.GID}, {Peer: 4}}})
+		Offer{Further: 2, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end}, Later: []PortPair{{Device: 3, Peer: 1, GID: end.GID}, {Peer: 4}}},
+		Offer{Header: Header{Flags: FlagReuse, Session: 7, Comm: 1 << 48}, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []QPEnd{end}})
 }
 
 func FuzzAnswer(f *testing.F) {

@@ -52,12 +52,15 @@ type Header struct {
 // FlagMore says that another frame of the same kind continues this one,
 // FlagVerbs in a go that the comm runs on the offer answered last, FlagAnyOrder
 // in an offer that its requests may arrive in any order, FlagFinal in an answer
-// that the connection must not be made in another way either.
+// that the connection must not be made in another way either, FlagReuse in an
+// offer that its lanes are those of a closed connection, named by session and
+// comm, and in an answer that this alone is refused.
 const (
 	FlagMore     = 1
 	FlagVerbs    = 2
 	FlagAnyOrder = 4
 	FlagFinal    = 8
+	FlagReuse    = 16
 )
 
 // begin appends h with a length of zero; finish writes the length.

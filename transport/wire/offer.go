@@ -45,7 +45,9 @@ type PortPair struct {
 // writes CTS, Keys its rkey by slot. Further lanes may be offered once the comm
 // is open, also between the Later pairs of ports, between which none of Lanes
 // runs: the comm's pairs are those of Lanes and the Later ones, as they come
-// here, and lane i of all then runs between pair i mod their number.
+// here, and lane i of all then runs between pair i mod their number. With
+// FlagReuse the header's session and comm name a closed connection, whose lanes
+// these are, connected still.
 type Offer struct {
 	Header
 	SL, TC  uint8
@@ -169,7 +171,8 @@ func ParseOffer(frame []byte) (Offer, error) {
 	}
 	m := Offer{Header: h, SL: c.u8(), TC: c.u8(), Further: c.u8()}
 	m.Shared, m.Keys, m.Lanes, m.Later = c.ends()
-	if !c.done() || m.SL > maxSL || len(m.Keys) == 0 || len(m.Lanes) == 0 || len(m.Lanes)+int(m.Further) > MaxLanes || len(m.Later) > int(m.Further) {
+	reuse := m.Flags&FlagReuse != 0
+	if !c.done() || m.SL > maxSL || reuse != (m.Comm != 0) || reuse != (m.Session != 0) || len(m.Keys) == 0 || len(m.Lanes) == 0 || len(m.Lanes)+int(m.Further) > MaxLanes || len(m.Later) > int(m.Further) {
 		return Offer{}, malformed("offer", "%d lanes and %d later, on %d more pairs of ports, %d keys, SL %d in %d bytes", len(m.Lanes), m.Further, len(m.Later), len(m.Keys), m.SL, len(frame))
 	}
 	return m, nil

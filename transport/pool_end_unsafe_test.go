@@ -1,0 +1,166 @@
+package transport
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"weft/transport/verbs"
+)
+
+// The pool holds WEFT_POOL closed connections; the oldest go first.
+func TestSimPoolIsBounded(t *testing.T) {
+	for most, kept := range map[string]int{"0": 0, "2": 2} {
+		a, b, end := keptPair(t, map[string]string{"WEFT_POOL": most})
+		before := objects(t)
+		var open [][2]*Comm
+		for range 3 {
+			s, r := pair(t, a, b)
+			complete(t, s, r)
+			open = append(open, [2]*Comm{s, r})
+		}
+		full := objects(t)
+		for _, c := range open {
+			c[0].Close()
+			c[1].Close()
+			over(t, c[0], c[1])
+		}
+		each := (full.QPs - before.QPs) / 3
+		eventually(t, fmt.Sprintf("%d are kept", kept), func() bool {
+			return a.parked() == kept && b.parked() == kept && objects(t).QPs == before.QPs+kept*each
+		})
+		for i := range 3 {
+			s, r := pair(t, a, b)
+			if reused(t, s, r) != (i < kept) {
+				t.Errorf("WEFT_POOL=%s: connection %d: %q", most, i, a.log.Lines())
+			}
+			open[i] = [2]*Comm{s, r}
+		}
+		for _, c := range open {
+			c[0].Close()
+			c[1].Close()
+		}
+		end()
+	}
+}
+
+// What is kept goes with whatever would have to ask for it, on both sides.
+func TestSimPoolEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(t *testing.T, a, b *process)
+		here bool // the other side goes on
+	}{
+		"age": {func(t *testing.T, a, b *process) {
+			for _, p := range []*process{a, b} {
+				p.pool.mu.Lock()
+				p.pool.kits[0].since = time.Now().Add(-poolAge)
+				p.pool.mu.Unlock()
+				p.pool.aged()
+			}
+		}, false},
+		"the session": {func(t *testing.T, a, _ *process) {
+			a.pool.kits[0].session.conn.Close()
+		}, false},
+		"the last context": {func(t *testing.T, a, b *process) { a.ctx.Close(); b.ctx.Close() }, false},
+		"the card":         {func(t *testing.T, _, _ *process) { command(t, "event simA DEVICE_FATAL") }, true},
+		"a queue pair": {func(t *testing.T, a, _ *process) {
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.pool.kits[0].lanes[0].qp.Number))
+		}, true},
+		"a completion queue": {func(t *testing.T, a, _ *process) {
+			a.pool.heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.pool.kits[0].ports[0].cq})
+		}, true},
+		"the port": {func(t *testing.T, _, _ *process) {
+			command(t, "link simA down")
+			t.Cleanup(func() { command(t, "link simA up") })
+		}, true},
+		"a GID": {func(t *testing.T, _, _ *process) {
+			command(t, "gid simA 3 10.9.99.1/24")
+			t.Cleanup(func() { command(t, "gid simA 3 none") })
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, end := leftover(t, nil)
+			c.do(t, a, b)
+			eventually(t, "it is gone", func() bool { return a.parked() == 0 && (c.here || b.parked() == 0) })
+			if c.here && b.parked() != 1 {
+				t.Error("the other side has nothing")
+			}
+			if name != "the last context" {
+				end()
+			}
+		})
+	}
+}
+
+// Nothing of an event that concerns something else.
+func TestSimPoolOutlivesOthersEvents(t *testing.T) {
+	a, b, end := leftover(t, nil)
+	s, r := pair(t, a, b)
+	command(t, "event simC DEVICE_FATAL", "link simC down", "link simC up")
+	s2, r2 := pair(t, a, b)
+	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*verbsCarrier).lanes[0].qp}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
+		a.pool.heard(&e)
+	}
+	if !reused(t, s, r) {
+		t.Error("it was gone before")
+	}
+	part(t, a, b, s, r)
+	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*verbsCarrier).lanes[0].qp}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
+		a.pool.heard(&e)
+	}
+	if a.parked() != 1 {
+		t.Error("it is gone")
+	}
+	s2.Close()
+	r2.Close()
+	end()
+}
+
+// The timer ends what has been there for long enough, and only that.
+func TestPoolAges(t *testing.T) {
+	p := newPool(start(t, nil).Core)
+	p.age = 10 * time.Millisecond
+	p.kits = []*kit{{since: time.Now()}, {since: time.Now().Add(time.Hour)}}
+	p.mu.Lock()
+	p.wake()
+	p.mu.Unlock()
+	eventually(t, "the first is gone", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.kits) == 1
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		t.Error("nothing ends the second")
+	}
+}
+
+// A card that has no queue pair left gets those of the pool.
+func TestSimPoolYields(t *testing.T) {
+	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "5", "WEFT_LAZY": "off"}), startSim(t, "=simB", nil)
+	keeper, other := pair(t, a, b)
+	complete(t, keeper, other)
+	var open [][2]*Comm
+	for range 2 {
+		s, r := pair(t, a, b)
+		complete(t, s, r)
+		open = append(open, [2]*Comm{s, r})
+	}
+	for _, c := range open {
+		part(t, a, b, c[0], c[1])
+	}
+	a.ctx = a.NewContext(ContextOptions{ABI: 12, TrafficClass: 8}) // which theirs is not
+	for range 2 {
+		s, r := pair(t, a, b)
+		if !overVerbs(s) || reused(t, s, r) {
+			t.Fatalf("%q %q", a.log.Lines(), b.log.Lines())
+		}
+		move(t, s, r, 1000)
+		defer r.Close()
+		defer s.Close()
+	}
+	if a.parked() != 0 || a.pool.yield() {
+		t.Error("it has something left")
+	}
+}

@@ -1,0 +1,178 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/transport/fastpath"
+	"weft/transport/rdma"
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// settleLimit bounds the wait for queue pairs to prove that they work still;
+// new ones take about as long.
+const settleLimit = 250 * time.Millisecond
+
+// kit is what a connection leaves to a later one: its queue pairs, which stay
+// connected, with their completion queues. Both sides know it by the connection
+// that it was made for.
+type kit struct {
+	session  *session
+	comm     uint64
+	dev      *Device // as the host asked
+	pairs    []verbsPair
+	pairAt   []int        // by lane, of all that the connection was to have
+	ports    []*verbsPort // without ring and slot, which a comm has
+	lanes    []*verbsLane
+	sl, tc   uint8
+	inline   int
+	anyOrder bool
+	ece      wire.ECE
+	since    time.Time // in the pool
+}
+
+// park leaves v's queue pairs to the pool if its comm, m to the session, was
+// closed by both sides in good order, and is then over. False: it is to be
+// destroyed.
+func (v *verbsCarrier) park(m *member) bool {
+	if v.ctx.core.pool.most == 0 || m == nil || !m.closedWell() || v.fenced.Load() {
+		return false
+	}
+	v.more.over(v) // no lane comes any more
+	claimed := false
+	v.stop.Do(func() { claimed = true }) // and nothing fences those that there are
+	if !claimed || !v.atRest() {
+		return false
+	}
+	v.end.Do(func() {
+		k := v.kit(m)
+		err := v.dismantle(k)
+		v.ctx.core.watch.remove(v)
+		if err != nil || !v.ctx.core.pool.put(k) {
+			k.destroy()
+		}
+	})
+	return true
+}
+
+// atRest reports whether nothing of v's closed comm is under way.
+func (v *verbsCarrier) atRest() bool {
+	v.life.Lock()
+	defer v.life.Unlock()
+	switch {
+	case v.stuck != nil, v.fp.Snapshot().Code != 0 && !v.forsaken.Load():
+		return false
+	case slices.ContainsFunc(v.ports, func(p *verbsPort) bool { return (p.flush != nil) != p.looped }): // one is being made
+		return false
+	}
+	return v.kind == fastpath.Recv || !v.inFlight()
+}
+
+// kit is what v leaves.
+func (v *verbsCarrier) kit(m *member) *kit {
+	k := &kit{session: m.session, comm: m.id, dev: v.dev, pairs: v.pairs, pairAt: v.pairAt, sl: v.sl, tc: v.tc,
+		inline: v.tuning.inline, anyOrder: v.tuning.anyOrder, ece: v.ece}
+	for _, p := range v.ports {
+		k.ports = append(k.ports, &verbsPort{dev: p.dev, gid: p.gid, slot: -1, pd: p.pd, cq: p.cq, flush: p.flush, looped: p.looped})
+	}
+	for i, l := range v.lanes {
+		k.lanes = append(k.lanes, &verbsLane{qp: l.qp, pair: l.pair, port: k.ports[slices.Index(v.ports, l.port)], theirs: l.theirs,
+			again: true, posted: l.qp.RecvDepth - fastpath.ReceivesDue(v.fp, i)})
+	}
+	return k
+}
+
+// suits reports whether the first lanes of a connection can be k's: of one for dev
+// whose lane i is to run over pairs[at[i]]. If it is to have more of them, k's
+// connection was to have the same ones, for which there is room.
+func (k *kit) suits(dev *Device, pairs []verbsPair, at []int, t tuning, sl, tc uint8) bool {
+	if k.dev != dev || k.sl != sl || k.tc != tc || k.inline != t.inline || k.anyOrder != t.anyOrder || len(k.lanes) > len(at) {
+		return false
+	}
+	for i, l := range k.lanes {
+		if !l.pair.same(&pairs[at[i]]) {
+			return false
+		}
+	}
+	return len(k.lanes) == len(at) || slices.EqualFunc(k.pairAt, at, func(was, is int) bool { return k.pairs[was].same(&pairs[is]) })
+}
+
+// same reports whether two pairs are the same ports with the same addresses.
+func (p *verbsPair) same(q *verbsPair) bool {
+	return p.local == q.local && p.key() == q.key() && p.gid == q.gid && p.peerGID.Addr == q.peerGID.Addr && p.peerGID.Type == q.peerGID.Type
+}
+
+// adopt gives v, which has nothing yet, what k has. When it fails k is gone.
+func (v *verbsCarrier) adopt(k *kit) error {
+	v.ports, v.lanes = k.ports, k.lanes
+	for i, l := range v.lanes {
+		l.pair, l.mine.ECE = &v.pairs[v.pairAt[i]], k.ece
+	}
+	for _, p := range v.ports {
+		slot, err := v.dev.ports.enter(p.dev)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.dev.Name, err)
+		}
+		p.slot = slot
+	}
+	return nil
+}
+
+// settle proves anew the lanes that an earlier comm has had: nothing of that is
+// left in their queues then.
+func (v *verbsCarrier) settle(ctx context.Context) error {
+	for _, p := range v.ports {
+		var on []*verbs.QP
+		for _, l := range v.lanes {
+			if l.again && l.port == p {
+				on = append(on, l.qp)
+			}
+		}
+		if len(on) == 0 {
+			continue
+		}
+		if err := verbs.Settle(ctx, settleLimit, p.cq, on); err != nil {
+			return err
+		}
+		if p.flush != nil && p.flush.State() != verbs.StateRTS {
+			return rdma.Errorf(rdma.Host, "connect", "queue pair %d for flushes is in state %v", p.flush.Number, p.flush.State()).On(p.dev.Name)
+		}
+	}
+	return nil
+}
+
+// concerned reports whether an event means k.
+func (k *kit) concerned(e *verbs.Event) bool {
+	return slices.ContainsFunc(k.ports, func(p *verbsPort) bool {
+		switch {
+		case e.QP != nil:
+			return p.flush == e.QP || slices.ContainsFunc(k.lanes, func(l *verbsLane) bool { return l.qp == e.QP })
+		case e.CQ != nil:
+			return p.cq == e.CQ
+		case e.Device != nil:
+			return p.dev == e.Device
+		}
+		return p.dev.NIC == e.NIC
+	})
+}
+
+// destroy ends what nobody will use.
+func (k *kit) destroy() {
+	var err error
+	for _, l := range k.lanes {
+		err = errors.Join(err, l.qp.Close())
+	}
+	for _, p := range k.ports {
+		if p.flush != nil {
+			err = errors.Join(err, p.flush.Close())
+		}
+		err = errors.Join(err, p.cq.Close(), p.pd.Release())
+	}
+	if err != nil {
+		rdma.Say(k.session.core.cfg.Log, err)
+	}
+}

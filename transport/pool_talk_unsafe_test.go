@@ -1,0 +1,237 @@
+package transport
+
+import (
+	"slices"
+	"testing"
+
+	"weft/transport/hostcalls"
+	"weft/transport/rdma"
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// What cannot serve again is found before it is used, and the connection has new
+// queue pairs; nothing of the old ones is left.
+func TestSimPoolWhatDoesNotServe(t *testing.T) {
+	kitOf := func(p *process) *kit { return p.pool.kits[0] }
+	broken := func(t *testing.T, q *verbs.QP) {
+		if err := q.Fence(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, spoil := range map[string]func(t *testing.T, a, b *process){
+		"the other side has none":   func(t *testing.T, _, b *process) { b.pool.empty() },
+		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, kitOf(a).lanes[1].qp) },
+		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, kitOf(b).lanes[3].qp) },
+		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, kitOf(b).ports[0].flush) },
+		"a request that fails":      func(t *testing.T, _, _ *process) { command(t, "error simA 2 RETRY_EXC_ERR") },
+		"one that fails there":      func(t *testing.T, _, _ *process) { command(t, "error simB 3 REM_OP_ERR") },
+		"a post that fails":         func(t *testing.T, _, _ *process) { command(t, "fail post_send 6 EIO") },
+		"one that fails there ":     func(t *testing.T, _, _ *process) { command(t, "fail post_send 2 EIO") },
+		"a receive that is missing": func(t *testing.T, _, b *process) { kitOf(b).lanes[2].posted-- },
+		"memory for the ring":       func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 1") },
+		"memory for the ring there": func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 2") },
+		"other queue pairs": func(t *testing.T, a, _ *process) {
+			k := kitOf(a)
+			k.lanes[0], k.lanes[1] = k.lanes[1], k.lanes[0]
+		},
+		"another comm":    func(t *testing.T, a, _ *process) { kitOf(a).comm++ },
+		"an open comm":    func(t *testing.T, a, _ *process) { kitOf(a).comm = a.watch.all()[0].comm().member.id },
+		"another session": func(t *testing.T, _, b *process) { kitOf(b).session = nil },
+		"fewer lanes": func(t *testing.T, a, _ *process) {
+			k := kitOf(a)
+			if err := k.lanes[3].qp.Close(); err != nil {
+				t.Error(err)
+			}
+			k.lanes = k.lanes[:3]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, end := leftover(t, with(lanes4, "WEFT_FLUSH", "always"))
+			before := objects(t)
+			spoil(t, a, b)
+			s, r := pair(t, a, b)
+			if !overVerbs(s) || !overVerbs(r) || reused(t, s, r) {
+				t.Fatalf("%q %q", a.log.Lines(), b.log.Lines())
+			}
+			if n := a.log.Count("INFO NET simA -> simB", "new queue pairs, not an earlier connection's"); n != 1 {
+				t.Errorf("said %d times: %q", n, a.log.Lines())
+			}
+			complete(t, s, r)
+			for _, size := range []int{1, 100_000, 1 << 20} {
+				move(t, s, r, size)
+			}
+			part(t, a, b, s, r)
+			eventually(t, "nothing is left of it", func() bool {
+				b.pool.forget(func(k *kit) bool { return k.comm != a.pool.kits[0].comm })
+				now := objects(t)
+				return now.QPs == before.QPs && now.CQs == before.CQs && now.MRs == before.MRs
+			})
+			end()
+		})
+	}
+}
+
+func (v *verbsCarrier) comm() *Comm {
+	v.ctx.core.watch.mu.Lock()
+	defer v.ctx.core.watch.mu.Unlock()
+	return v.ctx.core.watch.carriers[v].comm
+}
+
+// A path that is cut is found by the lanes' proof, and TCP takes over.
+func TestSimPoolPathIsCut(t *testing.T) {
+	a, b, end := leftover(t, nil)
+	command(t, "blackhole simB both")
+	s, r := pair(t, a, b)
+	command(t, "blackhole simB off")
+	if overVerbs(s) || a.log.Count("INFO", "no acknowledgement of a write of 0 bytes") == 0 {
+		t.Errorf("%q", a.log.Lines())
+	}
+	move(t, s, r, 100_000)
+	s.Close()
+	r.Close()
+	end()
+}
+
+// Connections that want something else do not get it.
+func TestSimPoolServesItsLike(t *testing.T) {
+	a, b, end := leftover(t, nil)
+	like := func(want bool, what string) {
+		t.Helper()
+		s, r := pair(t, a, b)
+		complete(t, s, r)
+		if got := reused(t, s, r); got != want {
+			t.Errorf("%s: %v", what, got)
+		}
+		part(t, a, b, s, r)
+		if !want {
+			a.pool.forget(func(k *kit) bool { return k.comm == s.member.id })
+			b.pool.forget(func(k *kit) bool { return k.comm == s.member.id })
+		}
+	}
+	like(true, "the same")
+	own := a.ctx
+	a.ctx = a.NewContext(ContextOptions{ABI: 12, TrafficClass: 8})
+	like(false, "another service level")
+	a.ctx.Close()
+	a.ctx = a.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
+	like(true, "another context")
+	a.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
+	like(false, "small messages")
+	a.ctx.Close()
+	a.ctx = own
+	b.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
+	s, r := pair(t, a, b) // which this side does not know before the other refuses
+	if reused(t, s, r) {
+		t.Error("small messages there")
+	}
+	s.Close()
+	r.Close()
+	end()
+}
+
+// Memory may come and go in between: a connection has what is registered when it
+// is made.
+func TestSimPoolMemoryInBetween(t *testing.T) {
+	a, b, end := leftover(t, nil)
+	s, r := pair(t, a, b)
+	src, dst := buffer(t, 50_000), buffer(t, 50_000)
+	from, to := register(t, s, src, 0).Handle, register(t, r, dst, 0).Handle
+	exchange(t, s, r, src, dst, from, to)
+	part(t, a, b, s, r)
+	other := buffer(t, 50_000)
+	s, r = pair(t, a, b)
+	if !reused(t, s, r) {
+		t.Errorf("%q", a.log.Lines())
+	}
+	exchange(t, s, r, src, dst, from, to)
+	if err := r.DeregMr(to); err != nil {
+		t.Fatal(err)
+	}
+	exchange(t, s, r, src, other, from, register(t, r, other, 0).Handle)
+	in := recv(r, hostcalls.Buf{Addr: addrOf(dst), Size: 100, Handle: to})
+	in.step()
+	if code := until(t, "a receive into what is gone", in); code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+		t.Errorf("code %d", code)
+	}
+	s.Close()
+	r.Close()
+	end()
+}
+
+// A connection of fused devices leaves the lanes of all of them.
+func TestSimPoolOfFusedDevices(t *testing.T) {
+	env := with(lanes4, "NCCL_IB_QPS_PER_CONNECTION", "2")
+	a, b := startSim(t, "=simA,simC", env), startSim(t, "=simB,simD", env)
+	keeper, other := pair(t, a, b)
+	a.fusedWith(t, 0, 1)
+	b.fusedWith(t, 0, 1)
+	s, r := pair(t, a, b)
+	complete(t, s, r)
+	for range 10 {
+		if used := lanesOf(t, s, r, 1<<20); used != 4 {
+			t.Errorf("%d lanes", used)
+		}
+		part(t, a, b, s, r)
+		s, r = pair(t, a, b)
+		if !reused(t, s, r) || len(posted(s)) != 4 || len(s.carrier.(*verbsCarrier).ports) != 2 {
+			t.Fatalf("%q", a.log.Lines())
+		}
+	}
+	part(t, a, b, s, r)
+	a.dev, b.dev = 0, 0
+	s, r = pair(t, a, b)
+	if reused(t, s, r) {
+		t.Error("one port has the lanes of two")
+	}
+	part(t, a, b, s, r)
+	a.dev, b.dev = 2, 2
+	command(t, "link simC down")
+	eventually(t, "it is heard", func() bool { return a.cfg.Devices[1].Verbs.Down() != "" })
+	s, r = pair(t, a, b)
+	command(t, "link simC up")
+	if reused(t, s, r) {
+		t.Error("the lanes of a port that is down")
+	}
+	move(t, s, r, 100_000)
+	noneLeft(t, s, r, keeper, other)
+}
+
+// Lanes that were never needed come to the connection that has the first ones
+// again.
+func TestSimPoolOfFirstLanes(t *testing.T) {
+	a, b, s, r := simPair(t, with(lanes4, "WEFT_LAZY", "demand"))
+	keeper, other := pair(t, a, b)
+	move(t, s, r, 100)
+	part(t, a, b, s, r)
+	s, r = pair(t, a, b)
+	if !reused(t, s, r) || len(posted(s)) != 1 {
+		t.Errorf("%q", a.log.Lines())
+	}
+	move(t, s, r, 100_000)
+	grown(t, s, r, 4)
+	if used := lanesOf(t, s, r, 100_000); used != 4 {
+		t.Errorf("%d lanes", used)
+	}
+	part(t, a, b, s, r)
+	s, r = pair(t, a, b)
+	if !reused(t, s, r) || len(posted(s)) != 4 || lanesOf(t, s, r, 100_000) != 4 {
+		t.Errorf("%q", a.log.Lines())
+	}
+	noneLeft(t, s, r, keeper, other)
+}
+
+// An offer that names a connection says that it does, and what of.
+func TestReuseOnTheWire(t *testing.T) {
+	end := wire.QPEnd{QPN: 17, MTU: 5}
+	for _, h := range []wire.Header{{Flags: wire.FlagReuse}, {Flags: wire.FlagReuse, Session: 1}, {Flags: wire.FlagReuse, Comm: 1}, {Session: 1}, {Comm: 1}} {
+		m := wire.Offer{Header: h, Keys: []uint32{1}, Lanes: []wire.QPEnd{end}}
+		if _, err := wire.ParseOffer(m.Append(nil)); err == nil {
+			t.Errorf("%+v", h)
+		}
+	}
+	m := wire.Offer{Header: wire.Header{Flags: wire.FlagReuse, Session: 1, Comm: 2}, Keys: []uint32{1}, Lanes: slices.Repeat([]wire.QPEnd{end}, 4)}
+	if _, err := wire.ParseOffer(m.Append(nil)); err != nil {
+		t.Error(err)
+	}
+}

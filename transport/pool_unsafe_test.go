@@ -1,0 +1,245 @@
+package transport
+
+import (
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/internal/simverbs"
+)
+
+// parked is how many closed connections a process keeps.
+func (p *process) parked() int {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	return len(p.pool.kits)
+}
+
+// objects are those of all processes of the test.
+func objects(t *testing.T) simverbs.Objects {
+	t.Helper()
+	w, err := simWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := w.Count(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// complete waits until a comm has all that comes later.
+func complete(t *testing.T, s, r *Comm) {
+	t.Helper()
+	grown(t, s, r, len(s.carrier.(*verbsCarrier).pairAt))
+	v := r.carrier.(*verbsCarrier)
+	eventually(t, "its flush queue pairs", func() bool {
+		v.life.Lock()
+		defer v.life.Unlock()
+		for _, p := range v.ports {
+			if v.flushes(p.dev) && !p.looped {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// over waits until closed comms have ended, and what they leave is kept or gone.
+func over(t *testing.T, all ...*Comm) {
+	t.Helper()
+	for _, c := range all {
+		eventually(t, "the comm ends", func() bool { return !c.member.session.has(c.member.id) })
+	}
+}
+
+// part closes both sides of a comm, which both keep from then on.
+func part(t *testing.T, a, b *process, s, r *Comm) {
+	t.Helper()
+	was, there := a.parked(), b.parked()
+	for _, c := range []*Comm{s, r} {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "both sides keep the queue pairs", func() bool { return a.parked() == was+1 && b.parked() == there+1 })
+}
+
+// reused reports whether a comm has queue pairs of an earlier one, on both sides.
+func reused(t *testing.T, s, r *Comm) bool {
+	t.Helper()
+	x, y := s.carrier.(*verbsCarrier).lanes[0].again, r.carrier.(*verbsCarrier).lanes[0].again
+	if x != y {
+		t.Errorf("%v here, %v there", x, y)
+	}
+	return x
+}
+
+// keptPair are two processes with a comm between them, without which they would
+// keep nothing; end closes it, and nothing is left.
+func keptPair(t *testing.T, env map[string]string) (a, b *process, end func()) {
+	t.Helper()
+	a, b, s, r := probedPair(t, env)
+	if env["WEFT_LAZY"] != "demand" {
+		complete(t, s, r)
+	}
+	return a, b, func() { t.Helper(); noneLeft(t, s, r) }
+}
+
+// leftover is that with queue pairs of one closed comm.
+func leftover(t *testing.T, env map[string]string) (a, b *process, end func()) {
+	t.Helper()
+	a, b, end = keptPair(t, env)
+	s, r := pair(t, a, b)
+	complete(t, s, r)
+	move(t, s, r, 100_000)
+	part(t, a, b, s, r)
+	return a, b, end
+}
+
+// A connection between the same ports has the queue pairs of the last one, again
+// and again, and none is made any more.
+func TestSimPoolServesAgain(t *testing.T) {
+	for name, env := range map[string]map[string]string{
+		"one lane":     {},
+		"four lanes":   with(lanes4, "WEFT_LAZY", "off"),
+		"more to come": with(lanes4, "WEFT_LAZY", "background"),
+		"flushed":      {"WEFT_FLUSH": "always"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, end := leftover(t, env)
+			before := objects(t)
+			command(t, "fail create_qp 1 EIO 1000", "fail modify_qp 1 EIO 1000", "fail create_cq 1 EIO 1000")
+			for i := range 100 {
+				s, r := pair(t, a, b)
+				lanes := len(s.carrier.(*verbsCarrier).pairAt)
+				if !overVerbs(s) || !reused(t, s, r) || len(posted(s)) != lanes || len(posted(r)) != lanes {
+					t.Fatalf("connection %d: %q %q", i, a.log.Lines(), b.log.Lines())
+				}
+				for _, size := range []int{1, 1 + rand.IntN(300_000), 70_000} {
+					move(t, s, r, size)
+				}
+				for range 10 * (i % 10) {
+					move(t, s, r, 100)
+				}
+				part(t, a, b, s, r)
+			}
+			command(t, "fail create_qp 1 EIO 0", "fail modify_qp 1 EIO 0", "fail create_cq 1 EIO 0")
+			if now := objects(t); now != before {
+				t.Errorf("%+v, then %+v: %q %q", before, now, a.log.Lines(), b.log.Lines())
+			}
+			if n := b.log.Count("INFO NET", "of an earlier connection"); n != 100 {
+				t.Errorf("said %d times", n)
+			}
+			end()
+		})
+	}
+}
+
+// Many at once, both directions, closed in any order.
+func TestSimPoolManyAtOnce(t *testing.T) {
+	a, b, end := keptPair(t, nil)
+	for range 5 {
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				x, y := a, b
+				if i%2 == 1 {
+					x, y = b, a
+				}
+				s, r := pair(t, x, y)
+				if !overVerbs(s) || !overVerbs(r) {
+					t.Errorf("TCP: %q %q", a.log.Lines(), b.log.Lines())
+				}
+				move(t, s, r, 100_000)
+				if rand.IntN(2) == 0 {
+					s, r = r, s
+				}
+				s.Close()
+				time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+				r.Close()
+			})
+		}
+		wg.Wait()
+	}
+	end()
+}
+
+// Whichever side closes first, and however late the other: their lanes serve
+// again, unless something was under way.
+func TestSimPoolOrdersOfClosing(t *testing.T) {
+	a, b, end := leftover(t, nil)
+	for name, close := range map[string]func(s, r *Comm){
+		"sender first":            func(s, r *Comm) { s.Close(); time.Sleep(10 * time.Millisecond); r.Close() },
+		"receiver first":          func(s, r *Comm) { r.Close(); time.Sleep(10 * time.Millisecond); s.Close() },
+		"long after the sender":   func(s, r *Comm) { s.Close(); time.Sleep(3 * watchEvery / 2); r.Close() },
+		"long after the receiver": func(s, r *Comm) { r.Close(); time.Sleep(3 * watchEvery / 2); s.Close() },
+		"at once":                 func(s, r *Comm) { go s.Close(); r.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r := pair(t, a, b)
+			if !reused(t, s, r) {
+				t.Fatalf("%q %q", a.log.Lines(), b.log.Lines())
+			}
+			move(t, s, r, 1000)
+			close(s, r)
+			eventually(t, "both keep them", func() bool { return a.parked() == 1 && b.parked() == 1 })
+		})
+	}
+	end()
+}
+
+// What did not end well is not kept.
+func TestSimPoolOnlyOfGoodEnds(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, s, r *Comm){
+		"a receive outstanding": func(t *testing.T, s, r *Comm) { awaiting(t, r, 4096); r.Close(); s.Close() },
+		"a send outstanding": func(t *testing.T, s, r *Comm) {
+			awaiting(t, r, 100)
+			out := send(s, register(t, s, buffer(t, 100), 100))
+			eventually(t, "it is posted", func() bool { out.step(); return out.req != 0 })
+			s.Close()
+			r.Close()
+		},
+		"failed here":  func(t *testing.T, s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
+		"failed there": func(t *testing.T, s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
+		"fenced":       func(t *testing.T, s, r *Comm) { s.carrier.fenceLater(); s.Close(); r.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, end := keptPair(t, with(lanes4, "WEFT_LAZY", "demand"))
+			before := objects(t)
+			s, r := pair(t, a, b)
+			move(t, s, r, 1000)
+			spoil(t, s, r)
+			over(t, s, r)
+			if a.parked()+b.parked() == 2 {
+				t.Errorf("both do")
+			}
+			s, r = pair(t, a, b)
+			if !overVerbs(s) || reused(t, s, r) {
+				t.Errorf("%q", a.log.Lines())
+			}
+			move(t, s, r, 1000)
+			s.Close()
+			r.Close()
+			eventually(t, "nothing is left of it", func() bool {
+				a.pool.empty()
+				b.pool.empty()
+				now := objects(t)
+				return now.QPs == before.QPs && now.CQs == before.CQs
+			})
+			end()
+		})
+	}
+}
+
+func (w *watcher) all() (all []*verbsCarrier) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for v := range w.carriers {
+		all = append(all, v)
+	}
+	return all
+}
