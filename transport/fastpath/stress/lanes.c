@@ -26,6 +26,7 @@ static const struct config { uint32_t lanes, width, stripe_min, depth, inline_si
 
 struct port { struct ibv_context* ctx; struct ibv_pd* pd; union ibv_gid gid; };
 static struct port ports[2][PAIRS];
+static int gradual; /* connections begin with one lane, and nothing to flush with */
 static char dir[80], control[104]; /* the simulation's folder, gone at exit, and its control socket */
 
 /* One end: what its comm's lanes are made of. */
@@ -78,7 +79,7 @@ static void make_end(struct end* x, struct actor* a, int e, const struct config*
 		x->data[d] = ibv_reg_mr(ports[e][d].pd, a->mem, MEMORY, ACCESS);
 		CHECK(x->cq[d] && x->shared[d] && x->data[d], "objects");
 		p->lkey[d] = x->shared[d]->lkey, p->cq[d] = (uint64_t)(uintptr_t)x->cq[d];
-		wf_put(mr->lkey[d], x->data[d]->lkey), wf_put(mr->rkey[d], x->data[d]->rkey);
+		wf_put(mr->lkey[d], gradual && d ? 0 : x->data[d]->lkey), wf_put(mr->rkey[d], gradual && d ? 0 : x->data[d]->rkey);
 		if (!e || !c->flush) continue;
 		x->flush[d] = make_qp(&ports[e][d], x->cq[d], 2, 1, 0);
 		connect_qp(x->flush[d], x->flush[d], &ports[e][d].gid);
@@ -106,7 +107,9 @@ static void lanes(int i) {
 		struct end *x = &ends[i][e], *peer = &ends[i][!e];
 		x->plan.peer = (uint64_t)(uintptr_t)actors[!e]->c->ring;
 		for (int d = 0; d < PAIRS; d++) x->plan.peer_key[d] = peer->shared[d]->rkey;
-		CHECK(!wf_verbs_attach(actors[e]->c, &x->plan), "attach");
+		struct wf_verbs first = x->plan;
+		if (gradual) first.next.lanes = first.next.width = first.devices = 1, first.flushes &= 1, memset(first.flush, 0, sizeof first.flush);
+		CHECK(!wf_verbs_attach(actors[e]->c, &first), "attach");
 		for (uint32_t l = 0; l < configs[i].lanes; l++) connect_qp(x->qp[l], peer->qp[l], &ports[!e][l % PAIRS].gid);
 	}
 	conns[i].told = 1;
@@ -149,7 +152,7 @@ static void command(const char* line) {
 
 static void traffic(uint64_t seed) {
 	connect_all(seed, 120, lanes);
-	run_traffic(seed, 120);
+	run_traffic(seed, 120, service);
 	close_all(detach);
 }
 
@@ -157,8 +160,50 @@ static void traffic(uint64_t seed) {
 static void reorder(uint64_t seed) {
 	connect_all(seed, 60, lanes);
 	command("reorder a0 on\n"), command("reorder a1 on\n"), command("reorder b0 on\n");
-	run_traffic(seed, 60);
+	run_traffic(seed, 60, service);
 	command("reorder a0 off\n"), command("reorder a1 off\n"), command("reorder b0 off\n");
+	close_all(detach);
+}
+
+/* The second port joins under traffic, with the lanes, and what flushes wait for comes. */
+static void* grower(void* seed) {
+	uint64_t s = (uint64_t)(uintptr_t)seed, from = 0;
+	for (int i = 0; i < CONNS; i++) {
+		usleep(draw(&s) % 500);
+		struct actor* actors[2] = {&conns[i].rx, &conns[i].tx};
+		for (int e = 0; e < 2; e++) {
+			struct wf_comm* c = actors[e]->c;
+			struct end* x = end_of(actors[e]);
+			struct wf_verbs plan = x->plan;
+			struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)actors[e]->mr);
+			for (int d = 1; d < PAIRS; d++) wf_put(mr->lkey[d], x->data[d]->lkey), wf_put(mr->rkey[d], x->data[d]->rkey);
+			memset(plan.flush, 0, sizeof plan.flush);
+			plan.next.from = from; /* of the receiver, which comes first */
+			hold(c);
+			CHECK(!wf_verbs_attach(c, &plan), "attach more");
+			from = e ? 0 : wf_get(c->cts_out);
+			wf_hold_end(c);
+		}
+		for (uint32_t d = 0; d < PAIRS; d++) {
+			struct end* x = end_of(&conns[i].rx);
+			if (!x->flush[d]) continue;
+			hold(conns[i].rx.c);
+			CHECK(!wf_verbs_flush_by(conns[i].rx.c, d, (uint64_t)(uintptr_t)x->flush[d], 2), "flush_by");
+			CHECK(wf_verbs_flush_by(conns[i].rx.c, d, (uint64_t)(uintptr_t)x->flush[d], 2) == EINVAL, "twice");
+			wf_hold_end(conns[i].rx.c);
+		}
+	}
+	return service(seed);
+}
+
+static void growth(uint64_t seed) {
+	uint32_t grown = 0;
+	gradual = 1;
+	connect_all(seed, 120, lanes);
+	gradual = 0;
+	run_traffic(seed, 120, grower);
+	for (int i = 0; i < CONNS; i++) grown += configs[i].lanes > 1 && wf_get(conns[i].tx.c->nlanes) == configs[i].lanes;
+	CHECK(grown, "no lane has joined while there was traffic");
 	close_all(detach);
 }
 
@@ -211,6 +256,6 @@ int main(int argc, char** argv) {
 	setenv("WEFT_SIMVERBS", text, 1), setenv("WEFT_SIMVERBS_CTL", control, 1);
 	open_ports();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run_all(argc, argv, (const struct scenario[]){{"traffic", traffic}, {"reorder", reorder}, {"death", death}, {"dereg", dereg}, {NULL, NULL}});
+	run_all(argc, argv, (const struct scenario[]){{"traffic", traffic}, {"reorder", reorder}, {"growth", growth}, {"death", death}, {"dereg", dereg}, {NULL, NULL}});
 	return 0;
 }

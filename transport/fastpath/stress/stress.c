@@ -23,7 +23,7 @@ static void detach(struct actor* a) {
 
 static void traffic(uint64_t seed) {
 	connect_all(seed, 120, lanes);
-	run_traffic(seed, 120);
+	run_traffic(seed, 120, service);
 	close_all(detach);
 }
 
