@@ -71,6 +71,22 @@ func TestOneMachine(t *testing.T) {
 		overRDMA(t, o, 6, device)
 		carried(t, n, device, before, 3*5*(1<<20)*4/3)
 	})
+	t.Run("weft run over two cables as one device", func(t *testing.T) {
+		noLeak(t, n)
+		var devices []string
+		var before []int64
+		for _, c := range l.Cables[:2] {
+			devices = append(devices, c.Ends[0].RDMA)
+			before = append(before, sent(t, n, c.Ends[0].RDMA))
+		}
+		o := <-start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + strings.Join(devices, ","), "NCCL_IB_ADAPTIVE_ROUTING=1", "WEFT_LAZY=off", "WEFT_FLUSH=always"},
+			dist(t, "weft"), "run", "--local", "-v", "--flush", "--nranks", "2", "--device", strings.Join(devices, "+"), "--sizes", "8,64K,4M", "--iters", "2")
+		right(t, 0, o)
+		overRDMA(t, o, 4, devices...)
+		for i, d := range devices {
+			carried(t, n, d, before[i], 4<<20)
+		}
+	})
 	t.Run("a traffic class", func(t *testing.T) { class(t, n, l.Cables[2]) })
 	t.Run("a cable that carries no RDMA", func(t *testing.T) { // while TCP finds its way: two addresses of one machine
 		noLeak(t, n)
