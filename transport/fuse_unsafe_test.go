@@ -99,49 +99,51 @@ func TestSimFused(t *testing.T) {
 		{"three and two", "=simA,simB,simC", "=simD,simF", []int{0, 1, 2}, []int{1, 0}, "simA-1 simC-0 simB-1"},
 		{"none of them", "=simA,simC", "=simE", []int{0, 1}, []int{0}, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024"}
-			a, b := startSim(t, c.here, env), startSim(t, c.there, env)
-			mine, theirs := a.fusedWith(t, c.mine...), b.fusedWith(t, c.theirs...)
-			for range simQPs / 4 {
-				s, r := pair(t, a, b)
-				var got []string
-				if v, is := s.carrier.(*verbsCarrier); is {
-					for i := range v.pairs {
-						got = append(got, v.pairs[i].local.Name+"-"+string(rune('0'+v.pairs[i].peerIndex)))
+		for _, mode := range []string{"off", "background"} {
+			t.Run(c.name+", "+mode, func(t *testing.T) {
+				env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_FLUSH": "always", "WEFT_STRIPE_MIN": "1024", "WEFT_LAZY": mode}
+				a, b := startSim(t, c.here, env), startSim(t, c.there, env)
+				mine, theirs := a.fusedWith(t, c.mine...), b.fusedWith(t, c.theirs...)
+				for range simQPs / 4 {
+					s, r := pair(t, a, b)
+					var got []string
+					if v, is := s.carrier.(*verbsCarrier); is {
+						for i := range v.pairs {
+							got = append(got, v.pairs[i].local.Name+"-"+string(rune('0'+v.pairs[i].peerIndex)))
+						}
+						if len(v.pairAt) != 2*len(v.pairs) || len(r.carrier.(*verbsCarrier).pairs) != len(v.pairs) {
+							t.Errorf("%d lanes over %d pairs", len(v.pairAt), len(v.pairs))
+						}
+						grown(t, s, r, len(v.pairAt))
 					}
-					if len(v.pairAt) != 2*len(v.pairs) || len(r.carrier.(*verbsCarrier).pairs) != len(v.pairs) {
-						t.Errorf("%d lanes over %d pairs", len(v.pairAt), len(v.pairs))
+					if strings.Join(got, " ") != c.pairs {
+						t.Fatalf("over %v, want %v: %q", got, c.pairs, a.log.Lines())
 					}
-					grown(t, s, r, len(v.pairAt))
+					before := posted(s)
+					for _, size := range []int{0, 1, 1024, 1025, 100_001, 1 << 20} {
+						move(t, s, r, size)
+					}
+					for i, n := range posted(s) {
+						if n == before[i] && c.pairs != "" {
+							t.Errorf("lane %d carries nothing", i)
+						}
+					}
+					to := register(t, r, buffer(t, 4096), 4096)
+					if req, code := hostcalls.Iflush(r.Handle(), to); code != 0 || (req != 0) != (c.pairs != "") {
+						t.Errorf("flush: request %#x, code %d", req, code)
+					} else if req != 0 && until(t, "the flush ends", &transfer{req: req}) != 0 {
+						t.Error("the flush fails")
+					}
+					s.Close()
+					r.Close()
 				}
-				if strings.Join(got, " ") != c.pairs {
-					t.Fatalf("over %v, want %v: %q", got, c.pairs, a.log.Lines())
-				}
-				before := posted(s)
-				for _, size := range []int{0, 1, 1024, 1025, 100_001, 1 << 20} {
-					move(t, s, r, size)
-				}
-				for i, n := range posted(s) {
-					if n == before[i] && c.pairs != "" {
-						t.Errorf("lane %d carries nothing", i)
+				for _, d := range []*Device{mine, theirs} {
+					if d.busy() || len(d.ports.memory) > 0 {
+						t.Errorf("%s is in use", d.Name)
 					}
 				}
-				to := register(t, r, buffer(t, 4096), 4096)
-				if req, code := hostcalls.Iflush(r.Handle(), to); code != 0 || (req != 0) != (c.pairs != "") {
-					t.Errorf("flush: request %#x, code %d", req, code)
-				} else if req != 0 && until(t, "the flush ends", &transfer{req: req}) != 0 {
-					t.Error("the flush fails")
-				}
-				s.Close()
-				r.Close()
-			}
-			for _, d := range []*Device{mine, theirs} {
-				if d.busy() || len(d.ports.memory) > 0 {
-					t.Errorf("%s is in use", d.Name)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func (g *growth) say(c *Comm, before int, err error) {
 		g.lost = append(g.lost, err.Error())
 	}
 	switch {
-	case c.over() || g.m.session.life.Err() != nil:
+	case c.over() || errors.Is(err, errOver) || g.m.session.life.Err() != nil:
 	case len(g.lost) > 0:
 		log.Info(rdma.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
 	case v.kind == fastpath.Send:
@@ -247,6 +247,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) error {
 
 // await waits for the peer's next message about a growth.
 func await[M any](g *growth, from chan *M) (*M, error) {
+	g.asked = time.Now()
 	select {
 	case x := <-from:
 		return x, nil

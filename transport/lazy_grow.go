@@ -23,11 +23,12 @@ type growth struct {
 	lanes  []*verbsLane // in the order in which the executor gets them
 	keys   []uint32     // of what is written into at the peer's, by its slot
 	lost   []string     // why pairs of ports were left out
+	asked  time.Time    // when the peer was, last
 }
 
 // grow begins, unless the comm is over.
 func (v *verbsCarrier) grow(m *member) (*growth, error) {
-	g := &growth{v: v, m: m, keys: v.peerEnd.keys}
+	g := &growth{v: v, m: m, keys: v.peerEnd.keys, asked: time.Now()}
 	g.ctx, g.cancel = context.WithCancelCause(m.session.life)
 	v.more.busy.Lock()
 	v.life.Lock()
@@ -147,6 +148,9 @@ func (g *growth) drop(lanes []*verbsLane) {
 // if that is new: with it the host's memory is registered there.
 func (g *growth) makePair(p *verbsPair, lanes []*verbsLane) error {
 	v := g.v
+	if why := p.local.Down(); why != "" {
+		return errors.New(why)
+	}
 	if port := portOn(slices.Concat(v.ports, g.ports), p.local); port != nil {
 		return g.addTo(port, lanes)
 	}
@@ -272,11 +276,11 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 	return g.keep(g.pairs()&^missing, errors.New(why))
 }
 
-// keep leaves out what is not among pairs.
+// keep leaves out what is not among pairs, as the peer answered.
 func (g *growth) keep(pairs uint32, why error) error {
 	for i := range g.v.pairs {
 		if p := &g.v.pairs[i]; pairs&g.v.pairBit(p) == 0 && len(g.over(p)) > 0 {
-			g.lose(p, 0, why)
+			g.lose(p, time.Since(g.asked), why)
 		}
 	}
 	return g.some()
