@@ -82,7 +82,7 @@ func (c *Core) lazy() bool { return c.cfg.Knobs.Text(knob.Lazy) != "off" }
 
 // ripe reports once that it is time for the further lanes of v, which carries c.
 func (v *verbsCarrier) ripe(c *Comm) bool {
-	if v.more.begun.Load() || len(v.lanes) == len(v.pairAt) {
+	if v.more.begun.Load() || len(*v.routes.Load()) == len(v.pairAt) {
 		return false
 	}
 	onDemand := v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand"

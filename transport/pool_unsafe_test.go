@@ -71,7 +71,13 @@ func part(t *testing.T, a, b *process, s, r *Comm) {
 // reused reports whether a comm has queue pairs of an earlier one, on both sides.
 func reused(t *testing.T, s, r *Comm) bool {
 	t.Helper()
-	x, y := s.carrier.(*verbsCarrier).lanes[0].again, r.carrier.(*verbsCarrier).lanes[0].again
+	again := func(c *Comm) bool {
+		v := c.carrier.(*verbsCarrier)
+		v.life.Lock() // further lanes may be joining
+		defer v.life.Unlock()
+		return v.lanes[0].again
+	}
+	x, y := again(s), again(r)
 	if x != y {
 		t.Errorf("%v here, %v there", x, y)
 	}
