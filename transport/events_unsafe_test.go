@@ -51,6 +51,20 @@ func TestFatalEvents(t *testing.T) {
 	}
 }
 
+// failCard has a card report a fatal error, and waits until one of the processes has heard it.
+func failCard(t *testing.T, name string, processes ...*process) {
+	t.Helper()
+	heard := func() (n int) {
+		for _, p := range processes {
+			n += p.log.Count("WARN", "asynchronous event on "+name, "device fatal error")
+		}
+		return n
+	}
+	before := heard()
+	command(t, "event "+name+" DEVICE_FATAL")
+	eventually(t, "the event", func() bool { return heard() > before })
+}
+
 // A card that reported a fatal error carries no new connection until it works
 // again, on whichever side it is; what does instead is said with the reason.
 func TestFatalCardCarriesNothingNew(t *testing.T) {
@@ -77,8 +91,7 @@ func TestFatalCardCarriesNothingNew(t *testing.T) {
 				return "TCP"
 			}
 			eventually(t, "another carrier", func() bool { // a card that works at once is in use again after a second
-				command(t, "event "+c.broken+" DEVICE_FATAL")
-				eventually(t, "the event", func() bool { return a.Devices()[0].Verbs.Down()+b.Devices()[0].Verbs.Down() != "" })
+				failCard(t, c.broken, a, b)
 				return carrier() == c.carries
 			})
 			if a.log.Count("", c.says) == 0 {
@@ -106,8 +119,7 @@ func TestFatalMemberIsLeftOut(t *testing.T) {
 		return names
 	}
 	eventually(t, "a connection without it", func() bool {
-		command(t, "event simA DEVICE_FATAL")
-		eventually(t, "the event", func() bool { return a.Devices()[0].Verbs.Down() != "" })
+		failCard(t, "simA", a)
 		return slices.Equal(members(), []string{"simC"})
 	})
 	if a.log.Count("INFO", "left out: simA: the card reported a fatal error") == 0 {

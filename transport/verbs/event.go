@@ -126,8 +126,8 @@ func (a *adapter) handle(raw asyncEvent) {
 	}
 	switch { // before a subscriber ends connections, which the host may make anew at once
 	case e.Err != nil && raw.kind == EventDeviceFatal:
-		rdma.Say(a.p.log, e.Err) // whether or not there is a connection that it ends
 		a.fails()
+		rdma.Say(a.p.log, e.Err) // whether or not there is a connection that it ends
 	case raw.kind == EventPortActive:
 		a.stirs()
 	}
