@@ -97,6 +97,8 @@ func TestSimFused(t *testing.T) {
 		{"one of a subnet and two", "=simA", "=simB,simF", []int{0}, []int{0, 1}, "simA-0 simA-1"},
 		{"two of a subnet and one", "=simB,simF", "=simA", []int{0, 1}, []int{0}, "simB-0 simF-0"},
 		{"three and two", "=simA,simB,simC", "=simD,simF", []int{0, 1, 2}, []int{1, 0}, "simA-1 simC-0 simB-1"},
+		{"InfiniBand", "=simI,simK", "=simJ,simL", []int{0, 1}, []int{0, 1}, "simI-0 simK-1"},
+		{"InfiniBand, two and one", "=simI,simK", "=simJ", []int{0, 1}, []int{0}, "simI-0 simK-0"},
 		{"none of them", "=simA,simC", "=simE", []int{0, 1}, []int{0}, ""},
 	} {
 		for _, mode := range []string{"off", "background"} {

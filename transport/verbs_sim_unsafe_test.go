@@ -24,7 +24,7 @@ const simDirect = "/devices/pci0000:85/0000:85:00.0"
 // simWorld is the world of this process's simulated libibverbs:
 //
 //	simA --- 10.9.1.0/24 --- simB        simC --- 10.9.2.0/24 --- simD        simE: 10.9.3.0/24
-//	simF -----/                          simI --- InfiniBand --- simJ
+//	simF -----/                          simI, simK --- InfiniBand --- simJ, simL
 //	simG --- 10.9.4.0/24 --- simM        simX --- 10.9.5.0/24 --- simY
 //	                               simZ, simV -----/
 //
@@ -43,6 +43,8 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simF", GIDs: []string{"10.9.1.6/24"}, MaxQP: simQPs, ECEVendor: 0x14e4, ECEOptions: 1},
 		{Name: "simI", Link: "infiniband", MaxQP: simQPs},
 		{Name: "simJ", Link: "infiniband", MaxQP: simQPs},
+		{Name: "simK", Link: "infiniband", MaxQP: simQPs},
+		{Name: "simL", Link: "infiniband", MaxQP: simQPs},
 		{Name: "simX", GIDs: []string{"10.9.5.1/24"}, MaxQP: simQPs, MLX5: true, OOO: 512, ECEVendor: 0x15b3, ECEOptions: 8},
 		{Name: "simY", GIDs: []string{"10.9.5.2/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 		{Name: "simZ", GIDs: []string{"10.9.5.3/24"}, MaxQP: simQPs, MLX5: true},
