@@ -142,6 +142,7 @@ func (r *rank) agree() error {
 	if err != nil {
 		return err
 	}
+	r.o.Sizes = nil // ranks of one process share the list that they were given
 	return json.Unmarshal(all[0], &r.o)
 }
 
