@@ -89,10 +89,7 @@ func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPE
 	}
 	v.peerEnd, v.sl, v.tc, v.ece = peer, sl, tc, theirs[0].ECE
 	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
-		if errno := syscall.Errno(0); errors.As(err, &errno) {
-			return verbs.PostFailed("ibv_post_recv", v.pairOf(0).local.Name, errno, nil).With(v.peer)
-		}
-		return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
+		return v.notAttached(v.lanes, err)
 	}
 	for i, l := range v.lanes {
 		if l.again {
@@ -103,6 +100,14 @@ func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPE
 		}
 	}
 	return nil
+}
+
+// notAttached is why the executor could not take lanes.
+func (v *verbsCarrier) notAttached(lanes []*verbsLane, err error) error {
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return verbs.PostFailed("ibv_post_recv", lanes[0].port.dev.Name, errno, nil).With(v.peer)
+	}
+	return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
 }
 
 // connectLane connects a lane with the peer's end.

@@ -325,7 +325,7 @@ func (g *growth) join(from uint64) (uint64, error) {
 	keys, err := fastpath.ExtendVerbs(v.fp, v.plan(ports, lanes, g.keys), from)
 	if err != nil {
 		v.routed(v.lanes)
-		return 0, err
+		return 0, v.notAttached(g.lanes, err)
 	}
 	if len(g.ports) == 0 {
 		keys = 1

@@ -2,6 +2,8 @@ package faults
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"weft/internal/host"
@@ -12,6 +14,8 @@ import (
 type bond struct {
 	w      *world
 	tx, rx *end
+	grows  bool // further lanes join in the middle of each connection
+	mark   int  // of tx, when the last one began
 }
 
 // end is one process of a bond.
@@ -28,7 +32,7 @@ const (
 
 func (w *world) bond(env ...string) *bond {
 	w.t.Helper()
-	return &bond{w, w.end(w.start("simA", 12, env...)), w.end(w.start("simB", 12, env...))}
+	return &bond{w: w, tx: w.end(w.start("simA", 12, env...)), rx: w.end(w.start("simB", 12, env...))}
 }
 
 func (w *world) end(p *peer) *end {
@@ -66,6 +70,7 @@ func (b *bond) life(limit time.Duration) (errs []step) {
 		}
 		return err != nil
 	}
+	b.mark = marked(b.tx.peer)
 	send, recv, ok := b.connect(limit, failed)
 	if ok {
 		b.use(send, recv, limit, failed)
@@ -145,7 +150,7 @@ func (b *bond) use(send, recv host.Ptr, limit time.Duration, failed func(*end, s
 		bad = failed(e, "regMrDmaBuf", err) || bad
 		mhs[e], whole = [2]host.Ptr{plain, r.Ptr("mh")}, whole && !bad
 	}
-	if whole && b.send(0, mhs, send, recv, limit, failed) && b.send(1, mhs, send, recv, limit, failed) {
+	if whole && b.send(0, mhs, send, recv, limit, failed) && b.grown() && b.send(1, mhs, send, recv, limit, failed) {
 		q, err := b.rx.n.Iflush(recv, []host.Recv{{Data: b.rx.plain, Size: 1000, MH: mhs[b.rx][0]}})
 		if !failed(b.rx, "iflush", err) && q != 0 {
 			_, err = b.rx.n.Wait(q, 1, limit)
@@ -159,6 +164,24 @@ func (b *bond) use(send, recv host.Ptr, limit time.Duration, failed func(*end, s
 			}
 		}
 	}
+}
+
+// grown waits until further lanes have joined or are given up, unless the
+// connection has none to come.
+func (b *bond) grown() bool {
+	for end := time.Now().Add(2 * time.Second); b.grows && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if slices.ContainsFunc(said(b.tx.peer, b.mark), func(l string) bool {
+			return strings.Contains(l, "lanes now") || strings.Contains(l, "goes on with") || strings.Contains(l, " over tcp")
+		}) {
+			break
+		}
+	}
+	return true
+}
+
+// without tells whether the connection goes on without some of its lanes.
+func (b *bond) without() bool {
+	return slices.ContainsFunc(said(b.tx.peer, b.mark), func(l string) bool { return strings.Contains(l, "goes on with") })
 }
 
 // send moves a few messages through one kind of memory; true: they arrived.
