@@ -3,6 +3,8 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +164,36 @@ func TestLeavingOverRDMA(t *testing.T) {
 			}
 			if by := byRDMA(rx, 0); by != 3 {
 				t.Errorf("%d of 3 comms are by RDMA: %q", by, said(rx, 0))
+			}
+		})
+	}
+}
+
+// TestLeavingWithTheCause has a process leave with the first error that it gets, as
+// hosts do: its peer hears what happened, and not that a connection has ended.
+func TestLeavingWithTheCause(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, fault, says string }{
+		{"request", "error simA/simA 3 LOC_PROT_ERR", "gave the connection up: simA: a data write ended LOC_PROT_ERR"},
+		{"card", "event simA/simA DEVICE_FATAL", "gave the connection up: simA: device fatal error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simverbs.Device{Rate: slow}, simverbs.Device{Rate: slow})
+			leaver, survivor := w.begin("leaver"), w.begin("survivor")
+			x := join(leaver, survivor, 16<<20)
+			f := traffic{size: 1 << 20, count: 1 << 20, window: 2}
+			r, s := x.receiving(f), x.sending(f)
+			w.command(leaver, c.fault)
+			if _, err := s.Wait(); err == nil || stuck(err) {
+				t.Fatalf("the one that leaves: %v", err)
+			}
+			must(t, leaver.h.Exit("exit", 1), "leaving")
+			if _, err := r.Wait(); err == nil || stuck(err) {
+				t.Fatalf("the survivor: %v", err)
+			}
+			if !slices.ContainsFunc(said(survivor, 0), func(l string) bool { return strings.Contains(l, c.says) }) {
+				t.Errorf("%q", said(survivor, 0))
 			}
 		})
 	}
