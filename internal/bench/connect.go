@@ -116,7 +116,7 @@ func newStorm(r *rig, n int64) (*crowd, error) {
 func (s *crowd) listen() error {
 	var pending []*host.Pending
 	for i := range s.n {
-		pending = append(pending, s.r.b.Go("service", "net.listen", host.Args{"ctx", s.r.nb.Ctx, "handle", s.handlesB + host.Ptr(128*i)}))
+		pending = append(pending, s.r.b.Go("service", "net.listen", host.Args{"ctx", s.r.nb.Ctx, "dev", s.r.dev, "handle", s.handlesB + host.Ptr(128*i)}))
 	}
 	var comms []byte
 	for _, p := range pending {
@@ -149,7 +149,7 @@ func (s *crowd) closeAll(h *host.Host, cmd string, array host.Ptr) error {
 // connect connects all, at most inflight at a time, and accepts them.
 func (s *crowd) connect(inflight int64) (connected, accepted *host.Reply, err error) {
 	pb := s.r.b.Go("service", "conn.accept", host.Args{"n", s.n, "listens", s.listens, "comms", s.recvs, "inflight", inflight, "limit", limit})
-	pa := s.r.a.Go("service", "conn.connect", host.Args{"ctx", s.r.na.Ctx, "n", s.n, "handles", s.handlesA, "comms", s.sends, "inflight", inflight, "limit", limit})
+	pa := s.r.a.Go("service", "conn.connect", host.Args{"ctx", s.r.na.Ctx, "dev", s.r.dev, "n", s.n, "handles", s.handlesA, "comms", s.sends, "inflight", inflight, "limit", limit})
 	connected, errA := pa.Wait()
 	accepted, errB := pb.Wait()
 	return connected, accepted, errors.Join(errA, errB)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"weft/internal/host"
 	"weft/internal/simverbs"
 )
 
@@ -16,25 +18,26 @@ var lazyCases = []struct{ name, setting string }{
 	{"on demand", "WEFT_LAZY=demand"},
 }
 
-// lazyLanes measures what queue pairs that come later spare 1,000 connections
-// where each costs: a creation or a transition takes 1 ms more than it does.
+// lazyLanes measures what queue pairs and ports that come later spare 1,000
+// connections, also where each creation and transition takes 1 ms more than it does.
 func lazyLanes(c *config) error {
 	const lanes, n = 16, 1000
-	dist := filepath.Join(c.dist, "simverbs")
-	w := simverbs.World{Name: fmt.Sprintf("bench-%d", os.Getpid()), Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.77.0.1/24"}, MaxQP: 1 << 15}}}
-	for _, cost := range []int{0, 1000} {
-		fmt.Printf("  %d queue pairs a connection, creations and transitions cost %d us more:\n", lanes, cost)
-		env, err := w.Env(dist, "", fmt.Sprintf("slow create_qp %d", cost), fmt.Sprintf("slow modify_qp %d", cost))
-		if err != nil {
-			return err
-		}
-		for _, l := range lazyCases {
-			if err := c.lazyRow(w, l.name, n, append(env, fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", lanes), l.setting)); err != nil {
-				_ = w.Remove()
-				return err
-			}
-			if err := w.Remove(); err != nil {
-				return err
+	for _, devices := range []int{1, 4} {
+		for _, cost := range []int{0, 1000} {
+			fmt.Printf("  %d queue pairs a connection, on %d device%s; creations and transitions cost %d us more:\n", lanes, devices, map[bool]string{true: "s in one"}[devices > 1], cost)
+			for _, l := range lazyCases {
+				w := simverbs.World{Name: fmt.Sprintf("bench-%d", os.Getpid())}
+				for i := range devices {
+					w.Devices = append(w.Devices, simverbs.Device{Name: fmt.Sprintf("sim%d", i), GIDs: []string{fmt.Sprintf("10.77.%d.1/24", i)}, MaxQP: 1 << 15})
+				}
+				env, err := w.Env(filepath.Join(c.dist, "simverbs"), "", fmt.Sprintf("slow create_qp %d", cost), fmt.Sprintf("slow modify_qp %d", cost))
+				if err != nil {
+					return err
+				}
+				err = c.lazyRow(w, l.name, n, append(env, fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", lanes/devices), l.setting))
+				if err = errors.Join(err, w.Remove()); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -52,6 +55,13 @@ func (c *config) lazyRow(w simverbs.World, name string, n int64, env []string) e
 	}
 	if _, err := r.b.RaiseFiles(); err != nil {
 		return err
+	}
+	if members := len(w.Devices); members > 1 {
+		for _, n := range []*host.Net{r.na, r.nb} {
+			if r.dev, err = n.MakeVDevice([]int{0, 1, 2, 3}[:members]); err != nil {
+				return err
+			}
+		}
 	}
 	single, err := r.connects(20)
 	if err != nil {

@@ -15,6 +15,7 @@ const limit = 2 * time.Minute
 type rig struct {
 	a, b   *host.Host
 	na, nb *host.Net
+	dev    int // that crowds connect on, on either side
 }
 
 // newRig starts two hosts and initialises the newest net table that the plugin exports. The first core drives a, the second b.
