@@ -28,16 +28,17 @@ type growth struct {
 
 // grow begins, unless the comm is over.
 func (v *verbsCarrier) grow(m *member) (*growth, error) {
-	g := &growth{v: v, m: m, keys: v.peerEnd.keys, asked: time.Now()}
+	g := &growth{v: v, m: m, asked: time.Now()}
 	g.ctx, g.cancel = context.WithCancelCause(m.session.life)
 	v.more.busy.Lock()
 	v.life.Lock()
 	over := v.dead || v.fenced.Load()
 	if !over {
-		v.more.now = g
+		v.more.now, g.keys = g, v.peerEnd.keys
 	}
 	v.life.Unlock()
 	if over {
+		g.cancel(errOver)
 		v.more.busy.Unlock()
 		return nil, errOver
 	}

@@ -14,8 +14,7 @@ import (
 // ports are the ports that carry the comms of one device of the host, each in a
 // slot. The host registers memory with a device and may use it on any comm of
 // it, whatever carries that: so a registration has keys for every slot in use,
-// and a slot that comes into use gets keys for all memory before its first comm
-// opens.
+// and a slot that comes into use gets keys for all memory before a comm uses it.
 type ports struct {
 	mu     sync.Mutex
 	slots  []slot               // protected by mu, as all below; the device's own ports first

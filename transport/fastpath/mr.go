@@ -77,7 +77,7 @@ func RegisterMR(m MR) (uintptr, error) {
 	return wfKindMr<<wfKindShift | uintptr(gen)<<wfGenShift | uintptr(index), nil
 }
 
-// SetKeys names a live registration to one more port, before any comm on that port is opened.
+// SetKeys names a live registration to one more port, before any comm uses that port.
 func SetKeys(handle uintptr, port int, k Keys) error {
 	if port < 0 || port >= wfDevices {
 		return fmt.Errorf("fastpath: keys of port %d, legal are 0 to %d", port, wfDevices-1)
