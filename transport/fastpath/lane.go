@@ -225,8 +225,9 @@ func (c *Comm) SetWeights(weights []uint32) error {
 	return nil
 }
 
-// LaneRate is what a lane has done with groups that several lanes share, and with some of the messages that it carries alone:
-// bytes that are complete, and how long it had such bytes to move. Both only grow. What is not complete is in neither.
+// LaneRate is what a lane has done with groups that several lanes share, and with some of the messages that it carries alone,
+// together with those before them, which count as if they were as large: bytes that are complete, and how long it had such
+// bytes to move. Both only grow. What is not complete is in neither.
 type LaneRate struct {
 	Bytes uint64
 	Busy  time.Duration

@@ -40,6 +40,8 @@ struct wf_qp {
 	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
 	uint64_t goal;   /* of these, complete with the mark */
 	uint64_t since;  /* when the measure began */
+	uint64_t each;   /* bytes of a message of one share whose time is taken. Nobody counts those of the messages ahead, nor of the
+	                  * ones posted until it was complete: they are taken to be as many. 0: several shares, or seen already */
 };
 
 /* One share of the group at the head of tx. written by: owner */

@@ -32,10 +32,10 @@ static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first
 	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), above = wf_get(v->ar_threshold);
 	if (shares > 1) wf_put(v->rotor, (lane + shares) % lanes);
 	else lane = place % WF_LANES % lanes, wf_put(v->turn, turn + 1 < wf_load(c->places) ? turn + 1 : 0);
-	wf_put(v->shares, shares), wf_put(v->lane, lane), wf_put(v->n, n), wf_put(v->timed, (uint32_t)(shares > 1 || place >= WF_LANES));
+	wf_put(v->shares, shares), wf_put(v->lane, lane), wf_put(v->n, n);
+	wf_put(v->timed, (uint32_t)(shares > 1 || (place >= WF_LANES && wf_get(v->qp[lane].sent) == wf_get(v->qp[lane].base))));
 	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= wf_get(v->qp[lane].most) && (!above || bytes <= above)));
-	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
-	wf_put(c->req[first].frames, shares);
+	wf_put(v->todo, (uint32_t)((1ull << shares) - 1)), wf_put(c->req[first].frames, shares);
 	for (uint32_t i = 0; i < shares; sum += wf_load(c->gauge[(lane + i++) % lanes].weight))
 		wf_put(v->part[i].entry, 0u), wf_put(v->part[i].offset, 0u), wf_put(v->part[i].cut, sum);
 	for (uint32_t i = 1; i < shares; i++) wf_put(v->part[i].cut, (uint32_t)(((uint64_t)wf_get(v->part[i].cut) << 16) / (sum ? sum : 1)));
@@ -87,16 +87,15 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	return 1;
 }
 
-/* Posts what its lane has room for of a share of the group at the head of tx. 1: all of it, 0: more follows, -1: fault. A
- * message whose time is taken waits for those before it, whose bytes nobody counted: they are taken to be like it. */
+/* Posts what its lane has room for of a share of the group at the head of tx. 1: all of it, 0: more follows, -1: fault. */
 static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint32_t share) {
 	struct ibv_send_wr wr[WF_BATCH];
 	struct ibv_sge sge[WF_BATCH];
 	uint32_t lane = (wf_get(v->lane) + share) % wf_get(c->nlanes), room, n;
 	struct wf_lane* l = &c->lanes[lane];
 	struct wf_qp* q = &v->qp[lane];
-	uint64_t base = wf_get(q->base), like = 1 + (wf_get(v->shares) == 1 ? wf_get(l->posted) - wf_get(l->completed) : 0);
-	int ends = 0, idle = wf_get(v->timed) && wf_get(q->sent) == base;
+	uint32_t ahead = wf_get(l->posted) - wf_get(l->completed);
+	int ends = 0, idle = wf_get(v->timed) && wf_get(q->sent) == wf_get(q->base);
 	if (idle) wf_put(q->since, wf_clock());
 	while (!ends && (room = wf_room(l, q))) {
 		for (n = 0; n < room && n < WF_BATCH && !ends; n++) {
@@ -104,7 +103,9 @@ static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint3
 			wf_number(v, l, q, &wr[n], ends ? WF_WR_DATA : WF_WR_PART, first, ends || n + 1 == room || n + 1 == WF_BATCH);
 		}
 		if (wf_post(l, q, wr, n) < 0) return -1;
-		if (idle) wf_put(q->sent, base + (wf_get(q->sent) - base) * like), wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent)), idle = 0;
+		if (!idle) continue;
+		wf_put(q->each, wf_get(v->shares) > 1 ? 0 : wf_get(q->sent) - wf_get(q->base)), wf_put(q->sent, wf_get(q->sent) + wf_get(q->each) * ahead);
+		wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent)), idle = 0;
 	}
 	return ends;
 }
@@ -202,20 +203,20 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 		if (bytes > wf_get(r->e[0].cap)) return wf_verbs_wrong(lane, seq, "message larger than its receive", wf_get(r->e[0].cap), bytes);
 		wf_put(r->e[0].size, bytes);
 	}
-	came |= 1u << share;
-	wf_put(r->cursor, came);
+	wf_put(r->cursor, came |= 1u << share);
 	if (came != (uint32_t)((1ull << shares) - 1)) return 0;
 	wf_put(r->left, 0u), wf_put(r->frames, 1u);
 	wf_arrived(c, slot);
 	return 0;
 }
 
-/* What the lane was busy with, up to its mark, is complete. */
+/* What the lane was busy with, up to its mark, is complete; what was posted since follows. */
 static void wf_sample(struct wf_gauge* g, struct wf_lane* l, struct wf_qp* q, uint32_t number) {
 	if ((number - wf_get(q->mark)) & 0x20000000) return; /* numbers have 30 bits */
 	uint64_t now = wf_clock();
 	wf_put(g->bytes, wf_get(g->bytes) + wf_get(q->goal) - wf_get(q->base));
 	wf_put(g->busy, wf_get(g->busy) + now - wf_get(q->since));
+	wf_put(q->sent, wf_get(q->sent) + wf_get(q->each) * (wf_get(l->posted) - 1 - wf_get(q->mark))), wf_put(q->each, (uint64_t)0);
 	wf_put(q->since, now), wf_put(q->base, wf_get(q->goal)), wf_put(q->mark, wf_get(l->posted) - 1), wf_put(q->goal, wf_get(q->sent));
 }
 

@@ -130,6 +130,45 @@ func TestLaneTurns(t *testing.T) {
 	}
 }
 
+// The time of a message is that of all that its lane has under way with it:
+// where many are posted before the first is seen to be complete, they all count.
+func TestLaneTimesWhatIsUnderWay(t *testing.T) {
+	const size, count = 1000, 200
+	tx, rx := laneConnected(t, laneProvider(t), laneConfig{lanes: 2, width: 2, stripeMin: 4096, depth: 256})
+	if err := tx.comm.SetWeights([]uint32{3, 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"simA", "simB"} {
+		command(t, "delay %s 50000", d)
+		defer command(t, "delay %s 0", d)
+	}
+	var all []uintptr
+	for range count {
+		r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, size, 0))
+		if rc != 0 || r == 0 {
+			t.Fatal(r, rc)
+		}
+		all = append(all, r)
+	}
+	before := tx.comm.LaneStates(nil)
+	for range count {
+		s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, size, 0))
+		if rc != 0 {
+			t.Fatal(rc, hostcalls.LastFault())
+		}
+		all = append(all, s)
+	}
+	if _, rc := hostcalls.Finish(t, all...); rc != 0 {
+		t.Fatal(rc, hostcalls.LastFault())
+	}
+	for i, now := range tx.comm.LaneStates(nil) {
+		carried := uint64(now.Posted-before[i].Posted) * size
+		if told := bytesOf(tx)[i]; told > carried || told < carried/2 {
+			t.Errorf("lane %d has carried %d bytes and tells of %d", i, carried, told)
+		}
+	}
+}
+
 // Weights that change all the time lose nothing and double nothing.
 func TestLaneWeightsChange(t *testing.T) {
 	tx, rx := laneConnected(t, laneProvider(t), laneConfig{lanes: 8, width: 8, stripeMin: 1000, depth: 3, most: 10_000})
