@@ -14,8 +14,9 @@ import (
 // stripingSizes are messages that are cut, and such that are too small for it.
 var stripingSizes = []int64{4 << 20, 64 << 10}
 
-// underWay are messages at a time: enough for a process that loses its core for a moment.
-const underWay = 32
+// underWay is how many messages of a size are there at a time: enough for a
+// process that loses its core for a moment.
+func underWay(size int64) int64 { return min(64<<20/size, 256) }
 
 // steady is how long a figure of striping is taken: a mean, not the best part of it.
 const steady = 4 * time.Second
@@ -124,7 +125,7 @@ func (r *rig) shares(name string, rates [][2]float64, set func([2]float64) error
 }
 
 // bulk connects two devices and answers what measures GB/s from one to the
-// other, for about so long if it is about so fast.
+// other, a mean over so long, in pieces of half a second where it is so fast.
 func (r *rig) bulk(dev int) (func(size int64, long time.Duration, rate float64) (float64, error), error) {
 	const span = 64 << 20
 	send, recv, err := connectOn(dev, r.na, r.nb, r.a, r.b)
@@ -140,10 +141,18 @@ func (r *rig) bulk(dev int) (func(size int64, long time.Duration, rate float64) 
 		return nil, err
 	}
 	return func(size int64, long time.Duration, rate float64) (float64, error) {
-		count := int64(rate*1e9*long.Seconds())/size + 1
-		both := host.Args{"size", size, "span", min(span, underWay*size), "window", underWay, "count", count, "limit", limit / 2}
-		_, rb, err := r.both("bw", append(host.Args{"role", "send", "comm", send, "mh", mhA, "buf", bufA}, both...),
-			"bw", append(host.Args{"role", "recv", "comm", recv, "mh", mhB, "buf", bufB}, both...))
-		return float64(size*count) / rb.Float("us") / 1e3, err
+		count := int64(rate*1e9/2)/size + 1
+		both := host.Args{"size", size, "span", min(span, underWay(size)*size), "window", underWay(size), "count", count, "limit", limit / 2}
+		bytes, us := 0.0, 0.0
+		for us < float64(long/time.Microsecond) {
+			_, rb, err := r.both("bw", append(host.Args{"role", "send", "comm", send, "mh", mhA, "buf", bufA}, both...),
+				"bw", append(host.Args{"role", "recv", "comm", recv, "mh", mhB, "buf", bufB}, both...))
+			if err != nil {
+				return 0, err
+			}
+			bytes += float64(size * count)
+			us += rb.Float("us")
+		}
+		return bytes / us / 1e3, nil
 	}, nil
 }
