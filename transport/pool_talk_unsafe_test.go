@@ -13,7 +13,6 @@ import (
 // What cannot serve again is found before it is used, and the connection has new
 // queue pairs; nothing of the old ones is left.
 func TestSimPoolWhatDoesNotServe(t *testing.T) {
-	kitOf := func(p *process) *kit { return p.pool.kits[0] }
 	broken := func(t *testing.T, q *verbs.QP) {
 		if err := q.Fence(); err != nil {
 			t.Error(err)
@@ -21,25 +20,25 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(t *testing.T, a, b *process){
 		"the other side has none":   func(t *testing.T, _, b *process) { b.pool.empty() },
-		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, kitOf(a).lanes[1].qp) },
-		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, kitOf(b).lanes[3].qp) },
-		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, kitOf(b).ports[0].flush) },
+		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, a.kept().lanes[1].qp) },
+		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, b.kept().lanes[3].qp) },
+		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, b.kept().ports[0].flush) },
 		"a request that fails":      func(t *testing.T, _, _ *process) { command(t, "error simA 2 RETRY_EXC_ERR") },
 		"one that fails there":      func(t *testing.T, _, _ *process) { command(t, "error simB 3 REM_OP_ERR") },
 		"a post that fails":         func(t *testing.T, _, _ *process) { command(t, "fail post_send 6 EIO") },
 		"one that fails there ":     func(t *testing.T, _, _ *process) { command(t, "fail post_send 2 EIO") },
-		"a receive that is missing": func(t *testing.T, _, b *process) { kitOf(b).lanes[2].posted-- },
+		"a receive that is missing": func(t *testing.T, _, b *process) { b.kept().lanes[2].posted-- },
 		"memory for the ring":       func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 1") },
 		"memory for the ring there": func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 2") },
 		"other queue pairs": func(t *testing.T, a, _ *process) {
-			k := kitOf(a)
+			k := a.kept()
 			k.lanes[0], k.lanes[1] = k.lanes[1], k.lanes[0]
 		},
-		"another comm":    func(t *testing.T, a, _ *process) { kitOf(a).comm++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { kitOf(a).comm = a.watch.all()[0].comm().member.id },
-		"another session": func(t *testing.T, _, b *process) { kitOf(b).session = nil },
+		"another comm":    func(t *testing.T, a, _ *process) { a.kept().comm++ },
+		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.watch.all()[0].comm().member.id },
+		"another session": func(t *testing.T, _, b *process) { b.kept().session = nil },
 		"fewer lanes": func(t *testing.T, a, _ *process) {
-			k := kitOf(a)
+			k := a.kept()
 			if err := k.lanes[3].qp.Close(); err != nil {
 				t.Error(err)
 			}
@@ -63,7 +62,8 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			}
 			part(t, a, b, s, r)
 			eventually(t, "nothing is left of it", func() bool {
-				b.pool.forget(func(k *kit) bool { return k.comm != a.pool.kits[0].comm })
+				it := a.kept().comm
+				b.pool.forget(func(k *kit) bool { return k.comm != it })
 				now := objects(t)
 				return now.QPs == before.QPs && now.CQs == before.CQs && now.MRs == before.MRs
 			})

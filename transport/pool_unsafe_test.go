@@ -17,6 +17,13 @@ func (p *process) parked() int {
 	return len(p.pool.kits)
 }
 
+// kept is the oldest closed connection that a process keeps.
+func (p *process) kept() *kit {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	return p.pool.kits[0]
+}
+
 // objects are those of all processes of the test.
 func objects(t *testing.T) simverbs.Objects {
 	t.Helper()
