@@ -43,6 +43,7 @@ func (w *watcher) fatal(e verbs.Event) {
 		case !v.concerned(&e):
 			v.more.hit(v, &e)
 		case x.comm != nil:
+			v.fenced.Store(true) // also of a comm that is closed here and waits for its peer: the pool does not get it
 			lost = append(lost, x.comm)
 		default:
 			x.doomed = e.Err

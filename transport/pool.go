@@ -39,18 +39,21 @@ func newPool(c *Core) *pool {
 }
 
 // put takes in what a connection leaves, unless nobody can ask for it: with the
-// last connection, its session or the last context everything goes.
-func (p *pool) put(k *kit) bool {
+// last connection, its session or the last context everything goes, and with a
+// card or port what was on it.
+func (p *pool) put(k *kit) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.most == 0 || p.core.watch.idle() || p.core.finalized() || k.session.over() != nil {
-		return false
-	}
 	k.since = time.Now()
 	p.kits = append(p.kits, k)
 	p.drop(func(*kit) bool { return len(p.kits) > p.most })
 	p.wake()
-	return true
+	p.mu.Unlock()
+	// Whatever ends these says so first and looks here then; so it is the other way
+	// round here. And without mu: they are asked with locks that those hold who make
+	// queue pairs, which may have the pool yield.
+	if p.core.watch.idle() || p.core.finalized() || k.session.over() != nil || k.down() {
+		p.forget(func(have *kit) bool { return have == k })
+	}
 }
 
 // take gives away the newest one that suits.

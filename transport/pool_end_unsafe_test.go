@@ -164,3 +164,52 @@ func TestSimPoolYields(t *testing.T) {
 		t.Error("it has something left")
 	}
 }
+
+// A connection that is closed here and not there yet when its card fails leaves
+// nothing: what the pool keeps would keep the card from being opened anew.
+func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
+	for name, event := range map[string]func(q *verbs.QP) string{
+		"the card":     func(*verbs.QP) string { return "event simA DEVICE_FATAL" },
+		"a queue pair": func(q *verbs.QP) string { return fmt.Sprintf("event simA QP_FATAL %d", q.Number) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, end := keptPair(t, nil)
+			s, r := pair(t, a, b)
+			complete(t, s, r)
+			move(t, s, r, 1000)
+			v := s.carrier.(*verbsCarrier)
+			q := v.lanes[0].qp
+			s.Close()
+			command(t, event(q))
+			eventually(t, "the event is heard", v.fenced.Load)
+			r.Close()
+			over(t, s, r)
+			if a.parked() != 0 {
+				t.Error("it is kept")
+			}
+			end()
+		})
+	}
+}
+
+// Whoever makes a queue pair while the card has none left, with locks held that
+// the watch wants, gets those of the pool even if that is being given another.
+func TestPoolYieldsWhileItIsGivenMore(t *testing.T) {
+	c := start(t, nil).Core
+	c.watch.mu.Lock()
+	put, yielded := make(chan struct{}), make(chan bool)
+	go func() { c.pool.put(&kit{session: &session{core: c}}); close(put) }()
+	eventually(t, "put asks the watch, and the pool is free", func() bool {
+		if !c.pool.mu.TryLock() {
+			return false
+		}
+		defer c.pool.mu.Unlock()
+		return len(c.pool.kits) == 1
+	})
+	go func() { yielded <- c.pool.yield() }()
+	if !<-yielded {
+		t.Error("it had nothing")
+	}
+	c.watch.mu.Unlock()
+	<-put
+}

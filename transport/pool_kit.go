@@ -49,12 +49,13 @@ func (v *verbsCarrier) park(m *member) bool {
 		return false
 	}
 	v.end.Do(func() {
+		v.ctx.core.watch.remove(v) // which reads the slab
 		k := v.kit(m)
-		err := v.dismantle(k)
-		v.ctx.core.watch.remove(v)
-		if err != nil || !v.ctx.core.pool.put(k) {
+		if v.dismantle(k) != nil {
 			k.destroy()
+			return
 		}
+		v.ctx.core.pool.put(k)
 	})
 	return true
 }
@@ -158,6 +159,11 @@ func (k *kit) concerned(e *verbs.Event) bool {
 		}
 		return p.dev.NIC == e.NIC
 	})
+}
+
+// down reports whether one of k's ports is not to be used.
+func (k *kit) down() bool {
+	return slices.ContainsFunc(k.ports, func(p *verbsPort) bool { return p.dev.Down() != "" })
 }
 
 // destroy ends what nobody will use.
