@@ -23,11 +23,11 @@ import (
 // for poolAge, and only while the process has connections over RDMA.
 type pool struct {
 	core *Core
-	most int
 	age  time.Duration
 
 	mu    sync.Mutex
-	kits  []*kit      // protected by mu, as all below; oldest first
+	most  int         // protected by mu, as all below
+	kits  []*kit      // oldest first
 	timer *time.Timer // for the oldest; nil: there was none
 }
 
@@ -36,6 +36,13 @@ const poolAge = lingerIdle
 
 func newPool(c *Core) *pool {
 	return &pool{core: c, most: int(c.cfg.Knobs.Int(knob.Pool)), age: poolAge}
+}
+
+// keeps reports whether the pool takes in anything.
+func (p *pool) keeps() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.most > 0
 }
 
 // put takes in what a connection leaves, unless nobody can ask for it: with the

@@ -59,15 +59,15 @@ func TestSimPoolEnds(t *testing.T) {
 			}
 		}, false},
 		"the session": {func(t *testing.T, a, _ *process) {
-			a.pool.kits[0].session.conn.Close()
+			a.kept().session.conn.Close()
 		}, false},
 		"the last context": {func(t *testing.T, a, b *process) { a.ctx.Close(); b.ctx.Close() }, false},
 		"the card":         {func(t *testing.T, _, _ *process) { command(t, "event simA DEVICE_FATAL") }, true},
 		"a queue pair": {func(t *testing.T, a, _ *process) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.pool.kits[0].lanes[0].qp.Number))
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().lanes[0].qp.Number))
 		}, true},
 		"a completion queue": {func(t *testing.T, a, _ *process) {
-			a.pool.heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.pool.kits[0].ports[0].cq})
+			a.pool.heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.kept().ports[0].cq})
 		}, true},
 		"the port": {func(t *testing.T, _, _ *process) {
 			command(t, "link simA down")
@@ -89,6 +89,24 @@ func TestSimPoolEnds(t *testing.T) {
 				end()
 			}
 		})
+	}
+}
+
+// With the last connection everything goes, the protection domains too: the next
+// one allocates them anew, which fails here.
+func TestSimPoolLeavesNothing(t *testing.T) {
+	a, b, end := leftover(t, nil)
+	end()
+	eventually(t, "no memory is registered", func() bool { return objects(t).MRs == 0 })
+	for nth := 1; nth <= 2; nth++ { // here and there
+		command(t, fmt.Sprintf("fail alloc_pd %d EIO", nth))
+		s, r := pair(t, a, b)
+		if overVerbs(s) {
+			t.Errorf("domain %d was there", nth)
+		}
+		s.Close()
+		r.Close()
+		over(t, s, r)
 	}
 }
 

@@ -39,7 +39,7 @@ type kit struct {
 // closed by both sides in good order, and is then over. False: it is to be
 // destroyed.
 func (v *verbsCarrier) park(m *member) bool {
-	if v.ctx.core.pool.most == 0 || m == nil || !m.closedWell() || v.fenced.Load() {
+	if !v.ctx.core.pool.keeps() || m == nil || !m.closedWell() || v.fenced.Load() {
 		return false
 	}
 	v.more.over(v) // no lane comes any more

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"weft/internal/host"
 	"weft/internal/simverbs"
 )
 
@@ -99,14 +101,29 @@ func (c *config) reuseRow(w simverbs.World, name string, n int64, env []string) 
 	if err != nil {
 		return err
 	}
+	mark, cpu := len(r.b.Logs()), r.cpu()
 	_, took, err := r.crowd(n)
 	if err != nil {
 		return err
 	}
+	cpu, had := r.cpu()-cpu, 0
+	for _, l := range r.b.Logs()[mark:] {
+		had += strings.Count(l.Text, "of an earlier connection")
+	}
 	each := func(to int64) float64 { return float64(to-before.RSS) / float64(n) / 1024 }
-	fmt.Printf("    %-24s one after the other p50 %.1f ms, %d at once %.2f s; %.1f KiB a connection, %.1f once it is closed, %d queue pairs then\n",
-		name, median(single), n, took.Seconds(), each(open.RSS), each(closed.RSS), qps)
+	fmt.Printf("    %-24s one after the other p50 %.1f ms; %d at once %.2f s (%.2f s of CPU, both sides), %d with queue pairs of closed ones; %.1f KiB a connection, %.1f once it is closed, %d queue pairs then\n",
+		name, median(single), n, took.Seconds(), cpu.Seconds(), had, each(open.RSS), each(closed.RSS), qps)
 	return nil
+}
+
+// cpu is the time that both processes have had a processor.
+func (r *rig) cpu() (all time.Duration) {
+	for _, h := range []*host.Host{r.a, r.b} {
+		if s, err := h.Stat(); err == nil {
+			all += s.User + s.System
+		}
+	}
+	return all
 }
 
 // crowd makes n connections at once, and has each move bytes.
