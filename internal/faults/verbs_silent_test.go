@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,11 +70,11 @@ func TestSilentOverRDMA(t *testing.T) {
 				w.atRest(a, simverbs.Objects{}, "the sender")
 				w.atRest(b, simverbs.Objects{}, "the receiver")
 				w.command(a, cut.mend)
-				mark := marked(a)
-				join(a, b, 16384).move(traffic{size: 4096, count: 3, window: 2})
-				if byRDMA(a, mark) != 1 {
-					t.Errorf("the next comm is not by RDMA: %q", said(a, mark))
-				}
+				settle(t, "once the port's event is heard, the next comm is by RDMA", func() (string, bool) {
+					mark := marked(a)
+					join(a, b, 16384).move(traffic{size: 4096, count: 3, window: 2})
+					return fmt.Sprintf("%q", said(a, mark)), byRDMA(a, mark) == 1
+				})
 			})
 		}
 	}
