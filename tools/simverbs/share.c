@@ -28,7 +28,7 @@ static int plain(uint64_t from, uint64_t to) {
   int yes = 0;
   FILE* f = fopen("/proc/self/maps", "re");
   while (f && !yes && fgets(line, sizeof line, f)) {
-    int n = sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name);
+    int n = strtoull(strchr(line, '-') + 1, NULL, 16) < to ? 0 : sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name);
     yes = n >= 4 && a <= from && to <= b && !inode && !strcmp(perm, "rw-p") && (n == 4 || !strcmp(name, "[heap]")) && !(a <= self && self < b);
   }
   if (f) fclose(f);
