@@ -52,7 +52,10 @@ func (p *pool) put(k *kit) {
 	p.mu.Lock()
 	k.since = time.Now()
 	p.kits = append(p.kits, k)
-	p.drop(func(*kit) bool { return len(p.kits) > p.most })
+	for len(p.kits) > p.most {
+		one := p.surplus()
+		p.drop(func(k *kit) bool { return k == one })
+	}
 	p.wake()
 	p.mu.Unlock()
 	// Whatever ends these says so first and looks here then; so it is the other way
@@ -61,6 +64,19 @@ func (p *pool) put(k *kit) {
 	if p.core.watch.idle() || p.core.finalized() || k.session.over() != nil || k.down() {
 		p.forget(func(have *kit) bool { return have == k })
 	}
+}
+
+// surplus is the one that goes first: of the session whose turn it is, that of the
+// earliest connection. In whatever order two processes hear what is closed, they
+// keep the same ones. Called with mu held.
+func (p *pool) surplus() *kit {
+	one := p.kits[0]
+	for _, k := range p.kits {
+		if k.session == one.session && k.comm < one.comm {
+			one = k
+		}
+	}
+	return one
 }
 
 // take gives away the newest one that suits.

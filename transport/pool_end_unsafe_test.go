@@ -44,6 +44,32 @@ func TestSimPoolIsBounded(t *testing.T) {
 	}
 }
 
+// Both sides keep the same ones, in whatever order they close.
+func TestSimPoolKeepsAlike(t *testing.T) {
+	a, b, end := keptPair(t, map[string]string{"WEFT_POOL": "2"})
+	var s, r [5]*Comm
+	for i := range s {
+		s[i], r[i] = pair(t, a, b)
+	}
+	for i := range s {
+		s[i].Close()
+		r[(i*3)%5].Close()
+	}
+	over(t, s[:]...)
+	over(t, r[:]...)
+	for i := range 3 {
+		s[i], r[i] = pair(t, a, b)
+		if reused(t, s[i], r[i]) != (i < 2) {
+			t.Errorf("connection %d: %q %q", i, a.log.Lines(), b.log.Lines())
+		}
+	}
+	for i := range 3 {
+		s[i].Close()
+		r[i].Close()
+	}
+	end()
+}
+
 // What is kept goes with whatever would have to ask for it, on both sides.
 func TestSimPoolEnds(t *testing.T) {
 	for name, c := range map[string]struct {
