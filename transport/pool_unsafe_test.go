@@ -72,6 +72,7 @@ func part(t *testing.T, a, b *process, s, r *Comm) {
 			t.Error(err)
 		}
 	}
+	over(t, s, r)
 	eventually(t, "both sides keep the queue pairs", func() bool { return a.parked() == was+1 && b.parked() == there+1 })
 }
 
