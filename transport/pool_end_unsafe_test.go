@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -241,6 +242,8 @@ func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
 func TestPoolYieldsWhileItIsGivenMore(t *testing.T) {
 	c := start(t, nil).Core
 	c.watch.mu.Lock()
+	answer := sync.OnceFunc(c.watch.mu.Unlock)
+	defer answer()
 	put, yielded := make(chan struct{}), make(chan bool)
 	go func() { c.pool.put(&kit{session: &session{core: c}}); close(put) }()
 	eventually(t, "put asks the watch, and the pool is free", func() bool {
@@ -254,6 +257,6 @@ func TestPoolYieldsWhileItIsGivenMore(t *testing.T) {
 	if !<-yielded {
 		t.Error("it had nothing")
 	}
-	c.watch.mu.Unlock()
+	answer()
 	<-put
 }
