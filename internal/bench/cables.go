@@ -77,7 +77,7 @@ func (c *cables) up(n int) error {
 
 // shape lets eth<i> of the first namespace carry so many GB/s.
 func (c *cables) shape(i int, gbs float64) error {
-	return run("tc", "-n", c.ns[0], "qdisc", "replace", "dev", fmt.Sprintf("eth%d", i), "root", "tbf", "rate", fmt.Sprintf("%.0fbit", gbs*8e9), "burst", "128kb", "latency", "2ms")
+	return run("tc", "-n", c.ns[0], "qdisc", "replace", "dev", fmt.Sprintf("eth%d", i), "root", "tbf", "rate", fmt.Sprintf("%.0fbit", gbs*8e9), "burst", "256kb", "latency", "20ms")
 }
 
 func (c *cables) remove() {
