@@ -14,10 +14,15 @@ func rescue(log rdma.Logger, op string, then func(error)) {
 	if r == nil {
 		return
 	}
+	then(panicked(log, op, r))
+}
+
+// panicked says what a recovered panic was.
+func panicked(log rdma.Logger, op string, r any) error {
 	err := rdma.Errorf(rdma.Internal, op, "panic: %v; %s", r, debug.Stack()).
 		Try("this is a defect of weft; please report it with this line")
 	rdma.Say(log, err)
-	then(err)
+	return err
 }
 
 // nobody is told of a panic beyond the log.

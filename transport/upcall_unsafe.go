@@ -10,7 +10,6 @@ package transport
 import "C"
 
 import (
-	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -35,9 +34,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			c := lastCore.Load()
-			err := rdma.Errorf(rdma.Internal, "fault", "panic: %v %s", r, debug.Stack())
-			rdma.Say(c.cfg.Log, err)
-			code = C.int(c.cfg.Code(err, newestABI))
+			code = C.int(c.cfg.Code(panicked(c.cfg.Log, "fault", r), newestABI))
 		}
 	}()
 	c := lastCore.Load()
@@ -55,6 +52,14 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 
 //export weftCoreWants
 func weftCoreWants(cookie C.uint64_t) {
+	defer func() {
+		if r := recover(); r != nil {
+			err := panicked(lastCore.Load().cfg.Log, "iflush", r)
+			if c, ok := comms.get(uint64(cookie)); ok { // its flush would wait for ever
+				c.fail(err)
+			}
+		}
+	}()
 	if c, ok := comms.get(uint64(cookie)); ok {
 		if v, is := c.carrier.(*verbsCarrier); is {
 			v.flushWaits(c)
