@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ var reuseCases = []struct {
 func reuse(c *config) error {
 	const lanes, n = 16, 1000
 	dist := filepath.Join(c.dist, "simverbs")
-	w := simverbs.World{Name: fmt.Sprintf("bench-%d", os.Getpid()), Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.77.0.1/24"}, MaxQP: 1 << 16}}}
+	w := connectsWorld(simverbs.Device{Name: "sim0", GIDs: []string{"10.77.0.1/24"}, MaxQP: 1 << 16})
 	env, err := w.Env(dist, "")
 	if err != nil {
 		return err
