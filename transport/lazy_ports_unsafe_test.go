@@ -128,11 +128,7 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 				t.Errorf("code %d, by %d ports", code, loopsOf(r))
 			}
 			noneLeft(t, s, r)
-			for _, p := range []*process{a, b} {
-				if d := p.Devices()[3]; d.busy() || len(d.ports.memory) > 0 {
-					t.Errorf("%s is in use", d.Name)
-				}
-			}
+			fusedIdle(t, a, b)
 		})
 	}
 }
@@ -260,7 +256,13 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 		ends[i%len(ends)](s, r)
 	}
 	noneLeft(t)
-	for _, p := range []*process{a, b} {
+	fusedIdle(t, a, b)
+}
+
+// fusedIdle fails the test where the processes' fused devices are not through with all.
+func fusedIdle(t *testing.T, all ...*process) {
+	t.Helper()
+	for _, p := range all {
 		if d := p.Devices()[3]; d.busy() || len(d.ports.memory) > 0 {
 			t.Errorf("%s is in use", d.Name)
 		}
@@ -314,22 +316,7 @@ func TestSimPortsRefused(t *testing.T) {
 			if spoil != nil {
 				lanes = spoil(o, lanes)
 			}
-			m := o.offer(lanes)
-			if (m.Reason == "") != (spoil == nil) || (len(m.Lanes) == 2) != (spoil == nil) {
-				t.Errorf("%+v", m)
-			}
-			if spoil == nil {
-				if m := o.join(1 | 1<<7); m.Pairs != 0 || m.Reason == "" {
-					t.Errorf("pairs that were not offered are joined: %+v", m)
-				}
-			}
-			for _, size := range []int{10, 5000, 1 << 20} {
-				move(t, s, r, size)
-			}
-			if n := len(posted(r)); n != 1 {
-				t.Errorf("%d lanes", n)
-			}
-			noneLeft(t, s, r)
+			o.judged(s, r, lanes, spoil == nil, 1|1<<7)
 		})
 	}
 }

@@ -187,6 +187,36 @@ func (o *offering) join(pairs uint32) *wire.Joined {
 	return heard(o.t, o.v.more.joined)
 }
 
+// judged offers lanes, which are to be taken, if they are good, or refused as a
+// whole; joins pairs of which some were not offered; and uses the comm, which goes
+// on with what it had.
+func (o *offering) judged(s, r *Comm, lanes []wire.QPEnd, good bool, pairs uint32) {
+	t := o.t
+	t.Helper()
+	want := 0
+	if good {
+		want = len(lanes)
+	}
+	if m := o.offer(lanes); (m.Reason == "") != good || len(m.Lanes) != want {
+		t.Errorf("%+v", m)
+	}
+	if good {
+		if m := o.join(pairs); m.Pairs != 0 || m.Reason == "" {
+			t.Errorf("pairs that were not offered are joined: %+v", m)
+		}
+	}
+	if again := o.offer(lanes); again.Reason == "" {
+		t.Error("it may offer twice")
+	}
+	for _, size := range []int{10, 5000, 1 << 20} {
+		move(t, s, r, size)
+	}
+	if n := len(posted(r)); n != 1 {
+		t.Errorf("%d lanes", n)
+	}
+	noneLeft(t, s, r)
+}
+
 // What a peer must not offer is refused, and the comm goes on.
 func TestSimFurtherLanesRefused(t *testing.T) {
 	for what, spoil := range map[string]func(o *offering, lanes []wire.QPEnd) []wire.QPEnd{
@@ -206,25 +236,7 @@ func TestSimFurtherLanesRefused(t *testing.T) {
 			if spoil != nil {
 				lanes = spoil(o, lanes)
 			}
-			m := o.offer(lanes)
-			if (m.Reason == "") != (spoil == nil) || (len(m.Lanes) == 3) != (spoil == nil) {
-				t.Errorf("%+v", m)
-			}
-			if spoil == nil {
-				if m := o.join(1 << 5); m.Pairs != 0 || m.Reason == "" {
-					t.Errorf("a pair that was not offered is joined: %+v", m)
-				}
-			}
-			if again := o.offer(lanes); again.Reason == "" {
-				t.Error("it may offer twice")
-			}
-			for _, size := range []int{10, 5000, 1 << 20} {
-				move(t, s, r, size)
-			}
-			if n := len(posted(r)); n != 1 {
-				t.Errorf("%d lanes", n)
-			}
-			noneLeft(t, s, r)
+			o.judged(s, r, lanes, spoil == nil, 1<<5)
 		})
 	}
 }
