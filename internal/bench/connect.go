@@ -171,16 +171,11 @@ func (s *crowd) close() error {
 }
 
 func storm(c *config, plugin string, n int64, env []string) error {
-	r, err := c.newRig(plugin, env...)
+	r, err := c.newCrowdRig(plugin, env...)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	for _, h := range []*host.Host{r.a, r.b} {
-		if _, err := h.RaiseFiles(); err != nil {
-			return err
-		}
-	}
 	before, err := r.a.Stat()
 	if err != nil {
 		return err

@@ -53,17 +53,11 @@ func lazyLanes(c *config) error {
 }
 
 func (c *config) lazyRow(w simverbs.World, name string, n int64, env []string) error {
-	r, err := c.newRig(c.library(), env...)
+	r, err := c.newCrowdRig(c.library(), env...)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	if _, err := r.a.RaiseFiles(); err != nil {
-		return err
-	}
-	if _, err := r.b.RaiseFiles(); err != nil {
-		return err
-	}
 	if members := len(w.Devices); members > 1 {
 		for _, n := range []*host.Net{r.na, r.nb} {
 			if r.dev, err = n.MakeVDevice([]int{0, 1, 2, 3}[:members]); err != nil {

@@ -47,17 +47,11 @@ func reuse(c *config) error {
 }
 
 func (c *config) reuseRow(w simverbs.World, name string, n int64, env []string) error {
-	r, err := c.newRig(c.library(), env...)
+	r, err := c.newCrowdRig(c.library(), env...)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	if _, err := r.a.RaiseFiles(); err != nil {
-		return err
-	}
-	if _, err := r.b.RaiseFiles(); err != nil {
-		return err
-	}
 	stays, err := newStorm(r, 1)
 	if err != nil {
 		return err

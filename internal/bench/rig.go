@@ -49,6 +49,21 @@ func (c *config) newRigIn(ns [2]string, plugin string, env ...string) (*rig, err
 	return r, nil
 }
 
+// newCrowdRig is one for thousands of connections, which need descriptors.
+func (c *config) newCrowdRig(plugin string, env ...string) (*rig, error) {
+	r, err := c.newRig(plugin, env...)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range []*host.Host{r.a, r.b} {
+		if _, err := h.RaiseFiles(); err != nil {
+			r.close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
 func start(h *host.Host, plugin string, cpu int) (*host.Net, error) {
 	lib, err := h.Load(plugin)
 	if err != nil {
