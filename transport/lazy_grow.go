@@ -323,15 +323,15 @@ func (g *growth) join(from uint64) (uint64, error) {
 	}
 	ports, lanes := slices.Concat(v.ports, g.ports), slices.Concat(v.lanes, g.lanes)
 	v.routed(lanes) // before the executor tells of them
-	keys, err := fastpath.ExtendVerbs(v.fp, v.plan(ports, lanes, g.keys), from)
+	keyed, err := fastpath.ExtendVerbs(v.fp, v.plan(ports, lanes, g.keys), from)
 	if err != nil {
 		v.routed(v.lanes)
 		return 0, v.notAttached(g.lanes, err)
 	}
 	if len(g.ports) == 0 {
-		keys = 1
+		keyed = 1 // every group's CTS has all keys: groups are numbered from 1
 	}
 	v.ports, v.lanes, v.peerEnd.keys = ports, lanes, g.keys
 	g.ports, g.lanes = nil, nil
-	return keys, nil
+	return keyed, nil
 }

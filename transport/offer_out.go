@@ -84,7 +84,7 @@ func (k *connector) sayTCP(line string) {
 	first := false
 	k.dev.slow.Do(func() { first = true })
 	if first {
-		k.ctx.opts.Log.Warn("%s; so for further ones, which INFO lines tell", line)
+		k.ctx.opts.Log.Warn("%s; INFO lines tell of further ones", line)
 		return
 	}
 	k.ctx.opts.Log.Info(rdma.Net, "%s", line)

@@ -22,8 +22,9 @@ import (
 //	            <- gone, silent ->
 //
 // The connecting side decides: it makes one for each pair of ports that comms of
-// the session use, and each class of their traffic, makes it anew when it has broken, and ends it when the last of
-// them has ended. A goroutine on each side owns the queue pair.
+// the session use, and each class of their traffic, makes it anew when it has
+// broken, and ends it when the last of them has ended. A goroutine on each side
+// owns the queue pair.
 type probe struct {
 	watch   *watcher
 	key     pairKey

@@ -16,8 +16,8 @@ import (
 //  1. Each turn reads how far the lanes have come. One that has requests
 //     outstanding and stands still for a fifth of T makes its comm a suspect.
 //  2. The suspect's pair of ports is asked, by the probe that all comms of the
-//     session on that pair and in that class share. Its acknowledgement means patience: the
-//     transfer is slow, or the peer's process is stopped.
+//     session on that pair and in that class share. Its acknowledgement means
+//     patience: the transfer is slow, or the peer's process is stopped.
 //  3. None within a tenth of T: all suspects of the pair end, on both sides.
 //
 // Fatal events of a card end comms without a question.

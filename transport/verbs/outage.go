@@ -12,7 +12,8 @@ import (
 )
 
 // outage is a card's time from its fatal event until a queue pair can be made on
-// it, or on the device that its driver brings instead. Meanwhile its ports are down: new connections go elsewhere.
+// it, or on the device that its driver brings instead. Meanwhile its ports are
+// down: new connections go elsewhere.
 type outage struct {
 	stir  chan struct{} // something changed: try now
 	ended chan struct{} // the adapter is being closed
