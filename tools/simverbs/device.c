@@ -9,18 +9,19 @@
 struct vctx* sv_contexts;
 static struct vdev devices[MAX_DEV]; /* never freed: programs keep pointers past ibv_free_device_list */
 
+/* All processes of a world write the same: none may see a file that another is just writing. */
 static void file(const char* dir, const char* name, const char* text) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/%s", dir, name);
+  char path[512], mine[544];
+  snprintf(path, sizeof path, "%s/%s", dir, name), snprintf(mine, sizeof mine, "%s.%d", path, getpid());
   for (char* s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
     *s = 0;
     mkdir(path, 0700);
     *s = '/';
   }
-  FILE* f = fopen(path, "we");
+  FILE* f = fopen(mine, "we");
   if (!f) return;
   fprintf(f, "%s\n", text);
-  fclose(f);
+  if (fclose(f) || rename(mine, path)) sv_log("write %s: %s", path, strerror(errno));
 }
 
 static void ibdev_path(const struct devconf* d, char* out, size_t size) {
@@ -41,8 +42,7 @@ void sv_device_folder(const struct devconf* d) {
   file(folder, "max_link_speed", "32.0 GT/s PCIe");
   file(folder, "max_link_width", "16");
   snprintf(link, sizeof link, "%s/device", dir);
-  unlink(link);
-  if (symlink(folder, link)) sv_log("link %s: %s", link, strerror(errno));
+  if (symlink(folder, link) && errno != EEXIST) sv_log("link %s: %s", link, strerror(errno));
 }
 
 PUBLIC struct ibv_device** ibv_get_device_list(int* num) {
