@@ -65,9 +65,9 @@ func noneLeft(t *testing.T, all ...*Comm) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no queue pair and no completion queue", func() bool {
+	eventually(t, "no queue pair, completion queue and registration", func() bool {
 		o, err := w.Count(os.Getpid())
-		return err == nil && o.QPs == 0 && o.CQs == 0
+		return err == nil && o.QPs == 0 && o.CQs == 0 && o.MRs == 0
 	})
 }
 
