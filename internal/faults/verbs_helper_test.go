@@ -102,6 +102,17 @@ func byRDMA(p *peer, mark int) int {
 	return n
 }
 
+// firstQP is the number of the queue pair that p's first comm over RDMA began with.
+func firstQP(p *peer) (number int) {
+	for _, l := range said(p, 0) {
+		if _, rest, ok := strings.Cut(l, "(queue pairs "); ok {
+			fmt.Sscanf(rest, "%d-", &number)
+			break
+		}
+	}
+	return number
+}
+
 // stuck tells whether an error is no answer of the library: it hangs, or died.
 func stuck(err error) bool {
 	var d *host.DeathError
