@@ -1,6 +1,8 @@
 package conform
 
 import (
+	"fmt"
+
 	"weft/internal/host"
 )
 
@@ -157,6 +159,19 @@ var connRules = []*Rule{
 			e.run(ops...)
 			for i, b := range bufs {
 				b.holds(3000, uint64(i), "message of its own connection")
+			}
+		}},
+	{ID: "conn.again", Says: "connections come and go between two processes that stay joined by another: 12 rounds, data moves on both",
+		Basis: basisProxy, Check: func(e *Env) {
+			tx, rx := e.two()
+			stays := e.join(tx, rx, 0)
+			for i := range uint64(12) {
+				l := e.join(tx, rx, 0)
+				l.move(100_000, i)
+				stays.move(1000, i)
+				for _, c := range closes {
+					e.must(l.closing(c), fmt.Sprintf("%s of connection %d", c, i+1))
+				}
 			}
 		}},
 	{ID: "connect.abandon", From: 5, Says: "a connect that is begun and given up, and a listen that nobody accepts on, disturb nothing",

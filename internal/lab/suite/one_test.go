@@ -42,7 +42,7 @@ func TestOneMachine(t *testing.T) {
 		perftest(t, l.Cables[2].Ends, n, n, "ib_write_bw", "-n", "50", "-s", "65536")
 	})
 	// Every rule starts processes, which takes seconds on an emulated CPU: those that move data, in the groups and sizes there are.
-	const rules = "conn.once,data.,size.odd,size.large,group.,order.match,recv.,flush.,oversize.refused,close.order"
+	const rules = "conn.once,conn.again,data.,size.odd,size.large,group.,order.match,recv.,flush.,oversize.refused,close.order"
 	for _, c := range []struct {
 		device string
 		abi    string
@@ -50,7 +50,7 @@ func TestOneMachine(t *testing.T) {
 		env    []string
 	}{
 		{l.Cables[0].Ends[0].RDMA, "12", rules, nil},
-		{l.Cables[1].Ends[1].RDMA, "8", "conn.once,size.odd,size.large,group.,flush.", []string{"NCCL_IB_QPS_PER_CONNECTION=4", "WEFT_LAZY=off", "WEFT_FLUSH=always"}},
+		{l.Cables[1].Ends[1].RDMA, "8", "conn.once,conn.again,size.odd,size.large,group.,flush.", []string{"NCCL_IB_QPS_PER_CONNECTION=4", "WEFT_LAZY=off", "WEFT_FLUSH=always"}},
 	} {
 		t.Run("weft conform over "+c.device, func(t *testing.T) {
 			noLeak(t, n)
@@ -59,6 +59,9 @@ func TestOneMachine(t *testing.T) {
 				dist(t, "weft"), "conform", "-v", "--abi", c.abi, "--patience", "60s", "--rule", c.rules, dist(t, "libnccl-net-weft.so"))
 			right(t, 0, o)
 			overRDMA(t, o, 16, c.device)
+			if n := strings.Count(o.out.String(), " of an earlier connection), "); n < 2 {
+				t.Errorf("%d ends have queue pairs of an earlier connection, want those of conn.again\n%s", n, o.text())
+			}
 			carried(t, n, c.device, before, 16<<20)
 		})
 	}
