@@ -80,6 +80,7 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 		t.Run(fmt.Sprintf("DMA-BUF %v", dma), func(t *testing.T) {
 			a, b := fusedThree(t, ports3)
 			s, r := pair(t, a, b)
+			growByHand(s)
 			w := &window{t: t, s: s, r: r, src: buffer(t, 16*windowSlot), dst: buffer(t, 16*windowSlot)}
 			if dma {
 				src, dst := export(t, 16*windowSlot, false), export(t, 16*windowSlot, false)
@@ -138,6 +139,7 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
 	a, b := fusedThree(t, ports3)
 	s, r := pair(t, a, b)
+	growByHand(s)
 	to := register(t, r, buffer(t, 4096), 4096)
 	from := register(t, s, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, from))

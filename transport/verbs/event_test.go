@@ -201,7 +201,10 @@ func TestFatalCardIsOutOfUse(t *testing.T) {
 		f.mu.Unlock()
 		tell(asyncEvent{kind: EventPortActive, port: 1})
 		down("")
-		if n, warned := b.log.Count("INFO NET a works again"), b.log.Count("WARN asynchronous event on a: device fatal error"); n != round || warned != 2*round {
+		again := func() int { return b.log.Count("INFO NET a works again") }
+		for end := time.Now().Add(time.Minute); again() < round && time.Now().Before(end); time.Sleep(time.Millisecond) { // it is up before it is said
+		}
+		if n, warned := again(), b.log.Count("WARN asynchronous event on a: device fatal error"); n != round || warned != 2*round {
 			t.Errorf("round %d: %d times, %d warnings: %q", round, n, warned, b.log.Lines())
 		}
 	}
