@@ -145,21 +145,21 @@ static void free_of(uint32_t p) {
     struct shcq* c = &sv_arena->cqs[i];
     if (c->ring && c->proc == p) { sv_heap_free(c->ring, (uint64_t)(c->mask + 1) * sizeof(struct cqe)); c->ring = 0; put(c->id, 0); }
   }
-  sv_arena->procs[p].pid = 0;
+  put(sv_arena->procs[p].pid, 0);
 }
 
 void sv_reap(void) {
   for (uint32_t i = 1; i < MAX_PROC; i++) {
     if (!get(sv_arena->procs[i].pid) || alive(i)) continue;
     sv_arena_lock();
-    if (sv_arena->procs[i].pid && !alive(i)) free_of(i);
+    if (get(sv_arena->procs[i].pid) && !alive(i)) free_of(i);
     sv_arena_unlock();
   }
 }
 
 static int others_live(void) {
   uint32_t i = 1;
-  while (i < MAX_PROC && !(sv_arena->procs[i].pid && alive(i))) i++;
+  while (i < MAX_PROC && !(get(sv_arena->procs[i].pid) && alive(i))) i++;
   return i < MAX_PROC;
 }
 
@@ -188,7 +188,7 @@ static int join(const char* state) {
     format_arena(size);
   }
   for (uint32_t i = 1; i < MAX_PROC && !sv_me; i++) {
-    if ((!sv_arena->procs[i].pid || !alive(i)) && !file_lock(PROC_BYTE(i), F_WRLCK, 0)) sv_me = i;
+    if ((!get(sv_arena->procs[i].pid) || !alive(i)) && !file_lock(PROC_BYTE(i), F_WRLCK, 0)) sv_me = i;
   }
   if (!sv_me) return EUSERS;
   if (get(sv_arena->lock) == sv_me) sv_arena_unlock(); /* who had our slot died with it */

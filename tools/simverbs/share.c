@@ -109,8 +109,8 @@ static uint8_t* map_peer(struct shmr* m) {
   if (maps[i].key != m->key) {
     put(maps[i].key, 0);
     if (maps[i].base) munmap(maps[i].base, maps[i].len);
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", sv_arena->procs[m->proc].pid, m->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC), of = fd < 0 ? (int)syscall(SYS_pidfd_open, sv_arena->procs[m->proc].pid, 0) : -1;
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", get(sv_arena->procs[m->proc].pid), m->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC), of = fd < 0 ? (int)syscall(SYS_pidfd_open, get(sv_arena->procs[m->proc].pid), 0) : -1;
     if (of >= 0) fd = (int)syscall(SYS_pidfd_getfd, of, m->fd, 0), close(of); /* a DMA-BUF cannot be opened by its path */
     maps[i].len = m->to - m->from;
     void* p = fd < 0 ? MAP_FAILED : mmap(NULL, maps[i].len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)m->off);
@@ -174,7 +174,7 @@ int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t
     v[n] = (struct iovec){(uint8_t*)v[n - 1].iov_base + v[n - 1].iov_len - 8, 8};
     v[n++ - 1].iov_len -= 8;
   }
-  return copied(process_vm_writev((pid_t)sv_arena->procs[m->proc].pid, v, (unsigned long)n, &r, 1, 0), len);
+  return copied(process_vm_writev((pid_t)get(sv_arena->procs[m->proc].pid), v, (unsigned long)n, &r, 1, 0), len);
 }
 
 int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
@@ -185,5 +185,5 @@ int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32
     return 0;
   }
   struct iovec r = {(void*)(uintptr_t)va, len};
-  return copied(process_vm_readv((pid_t)sv_arena->procs[m->proc].pid, iov, (unsigned long)n, &r, 1, 0), len);
+  return copied(process_vm_readv((pid_t)get(sv_arena->procs[m->proc].pid), iov, (unsigned long)n, &r, 1, 0), len);
 }
