@@ -185,10 +185,31 @@ func (p *probe) serve(ctx context.Context, e *probeEnd) error {
 			return context.Cause(ctx)
 		case <-p.wanted:
 			if err := e.ask(ctx); err != nil {
-				return err
+				return p.judge(ctx, err)
 			}
 		}
 	}
+}
+
+// judge tells what a question that failed says. On a port that is down it fails at
+// once with some cards (Soft-RoCE: LOC_QP_OP_ERR): if the port is down still when
+// an answer would be overdue, the path is as dead as one that is silent. On others
+// the probe alone has failed, and the peer must hear so before it asks by it.
+func (p *probe) judge(ctx context.Context, err error) error {
+	var u *verbs.Unanswered
+	var failed *rdma.Error
+	if errors.As(err, &u) || !errors.As(err, &failed) || p.pair.local.Down() == "" {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return err
+	case <-time.After(p.watch.limit):
+	}
+	if p.pair.local.Down() == "" {
+		return err
+	}
+	return &verbs.Unanswered{Err: failed}
 }
 
 // stands says what queue pair there is, and whether it was proven.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
+	"weft/transport/verbs"
 )
 
 // working answers the probes of p that work; nil stands for none.
@@ -224,6 +226,25 @@ func TestBrokenProbeIsMadeAnew(t *testing.T) {
 			noneLeft(t, s, r)
 		})
 	}
+}
+
+// A probe that fails at once, as Soft-RoCE's does on a port that is down, tells of
+// the path if the port stays down, and else of itself alone.
+func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
+	_, b, s, r := probedPair(t, nil)
+	x := b.working()[0]
+	failed := rdma.Errorf(rdma.Host, "probe", "a write of 0 bytes ended LOC_QP_OP_ERR")
+	var u *verbs.Unanswered
+	if err := x.judge(t.Context(), failed); errors.As(err, &u) || !errors.Is(err, failed) {
+		t.Errorf("on a port that is up: %v", err)
+	}
+	command(t, "link simB down")
+	eventually(t, "the port is down", func() bool { return x.pair.local.Down() != "" })
+	if err := x.judge(t.Context(), failed); !errors.As(err, &u) || u.Err != failed {
+		t.Errorf("on a port that is down: %v", err)
+	}
+	command(t, "link simB up")
+	noneLeft(t, s, r)
 }
 
 // Without a probe the NIC decides, and both say so.
