@@ -185,7 +185,11 @@ func TestLeavingWithTheCause(t *testing.T) {
 			f := traffic{size: 1 << 20, count: 1 << 20, window: 2}
 			r, s := x.receiving(f), x.sending(f)
 			if strings.Contains(c.fault, "%d") { // not the probe's, which may be in the making
-				c.fault = fmt.Sprintf(c.fault, firstQP(leaver))
+				number := firstQP(leaver)
+				if number == 0 {
+					t.Fatalf("no queue pair is named: %q", said(leaver, 0))
+				}
+				c.fault = fmt.Sprintf(c.fault, number)
 			}
 			w.command(leaver, c.fault)
 			if _, err := s.Wait(); err == nil || stuck(err) {
