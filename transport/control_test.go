@@ -78,6 +78,34 @@ func TestControlConnectionBreaks(t *testing.T) {
 	})
 }
 
+// A control connection that ends while it is being opened is not there for the next connect.
+func TestControlConnectionEndsAtOnce(t *testing.T) {
+	a := start(t, nil)
+	peer := wire.Hello{Build: "test", Process: wire.ProcessID{1}}
+	for range 20 {
+		k, _ := connPair(t)
+		gone := make(chan struct{})
+		s, err := a.sessions.get(t.Context(), peer.Process, func() (*session, error) {
+			s := newSession(a.Core, k, &peer, nil, true)
+			go func() {
+				defer close(gone)
+				s.end(rdma.Errorf(rdma.Peer, "test", "over"))
+			}()
+			return s, nil
+		})
+		<-gone
+		if err == nil && s.hold() {
+			t.Error("a session that is over can be held")
+		}
+		a.sessions.mu.Lock()
+		left := len(a.sessions.out)
+		a.sessions.mu.Unlock()
+		if left != 0 {
+			t.Fatalf("%d are left", left)
+		}
+	}
+}
+
 // connPair is a TCP connection, and its other end.
 func connPair(t *testing.T) (*conn, *net.TCPConn) {
 	t.Helper()

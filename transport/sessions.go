@@ -22,7 +22,7 @@ type sessions struct {
 // opening is a session of this process; s or err is valid once ready is closed.
 type opening struct {
 	ready chan struct{}
-	s     *session
+	s     *session // written with sessions.mu held: a session that ends early looks for itself
 	err   error
 }
 
@@ -58,15 +58,19 @@ func (ss *sessions) get(ctx context.Context, process wire.ProcessID, open func()
 }
 
 func (ss *sessions) lead(process wire.ProcessID, o *opening, open func() (*session, error)) (*session, error) {
-	o.s, o.err = open()
-	if o.err == nil && !o.s.hold() {
-		o.err = fmt.Errorf("the control connection ended at once")
+	s, err := open()
+	ss.mu.Lock()
+	o.s = s
+	ss.mu.Unlock()
+	if err == nil && !s.hold() {
+		err = fmt.Errorf("the control connection ended at once")
 	}
-	if o.err != nil {
+	o.err = err
+	if err != nil {
 		ss.drop(process, o)
 	}
 	close(o.ready)
-	return o.s, o.err
+	return s, err
 }
 
 func (ss *sessions) drop(process wire.ProcessID, o *opening) {
