@@ -25,6 +25,10 @@ var fences struct {
 	all map[*verbsCarrier]struct{} // protected
 }
 
+// cutting is held by who has the executor end requests under way, until fences has
+// the carrier: else another could find them ended, and memory in use still.
+var cutting sync.Mutex
+
 // waitForFences returns when the comms that have failed so far touch no memory.
 func waitForFences() {
 	fences.Lock()

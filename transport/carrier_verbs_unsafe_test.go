@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
+	"weft/transport/tcp"
+	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
@@ -238,6 +241,70 @@ func TestSimGivingUpIsTold(t *testing.T) {
 	}
 	s.Close()
 	r.Close()
+}
+
+// The listening side may have its comm already when the connecting side gives it
+// up, be it right behind its go.
+func TestSimGivingUpBehindGoIsTold(t *testing.T) {
+	a, b, s, r := simPair(t, nil)
+	l, h := b.listen(t, wire.HandleMax)
+	defer l.Close()
+	parsed, err := wire.ParseHandle(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &connector{ctx: a.ctx, core: a.Core, dev: s.dev, handle: parsed, trafficClass: -1}
+	w, err := a.race(t.Context(), &k.handle, waysFrom(k.dev, &k.handle), tcp.DataOptions(a.cfg.Knobs, -1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.conn.Close()
+	peer, wants, err := k.agree(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := k.offer(t.Context(), s.member.session, w, peer, wants.ports)
+	if err != nil || v == nil {
+		t.Fatal(v, err)
+	}
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errAbandoned)
+	if c, err := k.launch(over, s.member.session, w, "peer", v, wire.FlagVerbs); err == nil {
+		t.Fatalf("%v is there", c)
+	}
+	v.discard()
+	late, err := accept(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the listening side hears", late.over)
+	if n := b.log.Count("WARN", "gave the connection up: "+errAbandoned.Error()); n != 1 {
+		t.Errorf("%q", b.log.Lines())
+	}
+	noneLeft(t, s, r, late)
+}
+
+// Who finds a comm failed finds it among the fences too, whoever failed it first.
+func TestSimFailedCommIsFenced(t *testing.T) {
+	_, _, s, r := simPair(t, nil)
+	v := s.carrier.(*verbsCarrier)
+	v.life.Lock() // its fence takes long
+	s.mu.Lock()
+	s.because(rdma.Errorf(rdma.Host, "test", "a cause"), true)
+	s.mu.Unlock()
+	fences.Lock()
+	_, known := fences.all[v]
+	fences.Unlock()
+	v.life.Unlock()
+	if !known {
+		t.Error("a deregMr does not wait for it")
+	}
+	s.fp.Fail(testCode(&rdma.Error{Cause: rdma.Host}, 0))
+	waitForFences()
+	if state := v.lanes[0].qp.State(); state != verbs.StateErr {
+		t.Errorf("a queue pair is in state %v", state)
+	}
+	noneLeft(t, s, r)
 }
 
 func TestSimSessionEndFailsTheComm(t *testing.T) {

@@ -136,14 +136,16 @@ func (c *Comm) ends(err error, tell bool) bool {
 	return first
 }
 
-// because records the first cause, says it and has the peer told: all before a
-// call can answer its code, for the host may end the process at once. c.mu is held.
+// because records the first cause, says it, has the peer told and the fences know
+// of it: all before a call can answer its code, for the host may end the process
+// at once, or its memory. c.mu is held.
 func (c *Comm) because(err error, tell bool) {
 	c.failed = err
 	rdma.Say(c.ctx.opts.Log, err)
 	if tell {
 		c.member.tellFailed(err)
 	}
+	c.carrier.fenceLater()
 }
 
 func (c *Comm) code(err error) int32 {
@@ -201,8 +203,13 @@ func (c *Comm) Close() error {
 	c.mu.Unlock()
 
 	c.carrier.forget()
+	cutting.Lock()
 	busy := c.fp.Snapshot().Outstanding > 0
 	err := c.fp.Close()
+	if busy {
+		c.carrier.fenceLater()
+	}
+	cutting.Unlock()
 	if busy {
 		c.carrier.fence()
 	}

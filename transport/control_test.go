@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"io"
 	"net"
 	"strings"
@@ -104,6 +105,40 @@ func TestControlConnectionEndsAtOnce(t *testing.T) {
 			t.Fatalf("%d are left", left)
 		}
 	}
+}
+
+// A panic in the way of one connect must not keep the next from its own.
+func TestControlConnectionWhoseOpeningPanics(t *testing.T) {
+	a := start(t, nil)
+	open := func(what func()) (err error) {
+		defer func() { recover() }()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err = a.sessions.get(ctx, wire.ProcessID{1}, func() (*session, error) { what(); return nil, errOver })
+		return err
+	}
+	open(func() { panic("a defect") })
+	if err := open(func() {}); err != errOver {
+		t.Error(err)
+	}
+}
+
+// No control connection outlives its core.
+func TestControlConnectionOfAClosedCore(t *testing.T) {
+	b := start(t, nil)
+	for i := range 30 {
+		a := start(t, nil)
+		l, h := b.listen(t, wire.HandleMax)
+		a.ctx.Connect(a.dev, -1, h)
+		time.Sleep(time.Duration(i) * 60 * time.Microsecond)
+		a.Core.Close()
+		l.Close()
+	}
+	eventually(t, "no control connection", func() bool {
+		b.sessions.mu.Lock()
+		defer b.sessions.mu.Unlock()
+		return len(b.sessions.in) == 0
+	})
 }
 
 // connPair is a TCP connection, and its other end.

@@ -39,9 +39,13 @@ func (w *watcher) fatal(e verbs.Event) {
 	w.mu.Lock()
 	var lost []*Comm
 	for v, x := range w.carriers {
-		switch {
-		case !v.concerned(&e):
+		means := v.concerned(&e)
+		if !means {
 			v.more.hit(v, &e)
+			means = v.concerned(&e) // lanes that have joined just before that
+		}
+		switch {
+		case !means:
 		case x.comm != nil:
 			v.fenced.Store(true) // also of a comm that is closed here and waits for its peer: the pool does not get it
 			lost = append(lost, x.comm)

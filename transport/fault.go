@@ -51,7 +51,6 @@ func (c *Comm) fault(f *fault) int32 {
 		err.Remedy = "its control connection had ended as well: " + c.suspect.Err.Error() + "; " + c.suspect.Remedy
 	}
 	c.because(err, f.kind != faultPeerClosed)
-	c.carrier.fenceLater()
 	return c.code(err)
 }
 

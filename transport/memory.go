@@ -211,14 +211,16 @@ func (c *Comm) deregister(m *memory) error {
 	m.dev.ports.remove(m)
 	cut := rdma.Errorf(rdma.Misuse, "deregMr", "%d bytes at %#x were deregistered while a request used them", m.size, m.addr).
 		On(c.dev.Name).With(c.peer)
+	cutting.Lock()
 	users, err := fastpath.DeregisterMR(m.handle, c.code(cut))
 	for _, fp := range users {
 		if u, ok := comms.get(fp.Cookie()); ok {
 			u.note(cut, true)
-			u.carrier.fence()
+			u.carrier.fenceLater()
 		}
 	}
-	waitForFences() // of those that had failed before
+	cutting.Unlock()
+	waitForFences() // also of those that had failed before
 	if err != nil { // a thread may still be inside the memory: leave the mapping
 		return rdma.Errorf(rdma.Internal, "deregMr", "%w", err).On(c.dev.Name)
 	}

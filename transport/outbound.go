@@ -174,7 +174,8 @@ func (k *connector) launch(ctx context.Context, s *session, w *won, peer string,
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if err != nil {
+	if err != nil { // the peer may have its comm, and over RDMA nothing else tells it
+		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
 		s.leave(m)
 		return nil, fmt.Errorf("sending go: %w", err)
 	}

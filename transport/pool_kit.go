@@ -51,7 +51,7 @@ func (v *verbsCarrier) park(m *member) bool {
 	v.end.Do(func() {
 		v.ctx.core.watch.remove(v) // which reads the slab
 		k := v.kit(m)
-		if v.dismantle(k) != nil {
+		if v.dismantle(k) != nil || v.fenced.Load() { // a fatal event came meanwhile
 			k.destroy()
 			return
 		}

@@ -56,7 +56,7 @@ const (
 func (w *watcher) newProbe(k pairKey, pair *verbsPair) *probe {
 	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
 	p.ctx, p.cancel = context.WithCancelCause(k.session.life)
-	p.over = func(error) {}
+	p.over = p.cancel // until a round has its own: what comes before that must not be lost
 	w.probes[k] = p
 	return p
 }

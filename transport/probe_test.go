@@ -8,6 +8,33 @@ import (
 	"weft/transport/wire"
 )
 
+// An offer and its withdrawal may be read at once: nothing is left of it.
+func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
+	a, b, s, r := probedPair(t, nil)
+	x, on := a.working()[0], r.member.session
+	a.watch.mu.Lock()
+	offer := wire.ProbeOffer{Number: x.number, SL: x.key.class.sl, TC: x.key.class.tc, End: x.end.local()}
+	a.watch.mu.Unlock()
+	a.watch.remove(s.carrier.(*verbsCarrier)) // which ends its probe, and offers none
+	none := func() bool {
+		b.watch.mu.Lock()
+		defer b.watch.mu.Unlock()
+		return len(b.watch.probes) == 0
+	}
+	for range 20 {
+		eventually(t, "no probe", none)
+		offer.Number++
+		gone := wire.ProbeState{Number: offer.Number, State: wire.ProbeGone, Reason: "unused"}
+		for _, m := range [][]byte{offer.Append(nil), gone.Append(nil)} {
+			if err := on.serveProbe(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, "no probe", none)
+	noneLeft(t, s, r)
+}
+
 // What a peer says about probes is checked against what it may say.
 func TestProbeMessagesAreChecked(t *testing.T) {
 	end := wire.QPEnd{QPN: 17, MTU: 5, GID: wire.PortGID{Addr: wire.GID{0xfd, 15: 1}, Type: 2, Bits: 64}}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,9 +15,11 @@ import (
 // sessions are the control connections of this process, by direction.
 type sessions struct {
 	core *Core
-	mu   sync.Mutex
-	out  map[wire.ProcessID]*opening // opened or being opened by this process; protected by mu
-	in   map[*session]struct{}       // opened by others; protected by mu
+
+	mu     sync.Mutex
+	out    map[wire.ProcessID]*opening // opened or being opened by this process; protected by mu, as all below
+	in     map[*session]struct{}       // opened by others
+	closed bool                        // what comes now ends at once
 }
 
 // opening is a session of this process; s or err is valid once ready is closed.
@@ -58,18 +61,25 @@ func (ss *sessions) get(ctx context.Context, process wire.ProcessID, open func()
 }
 
 func (ss *sessions) lead(process wire.ProcessID, o *opening, open func() (*session, error)) (*session, error) {
+	o.err = errors.New("opening the control connection broke off") // should open panic
+	defer func() {
+		if o.err != nil {
+			ss.drop(process, o)
+		}
+		close(o.ready)
+	}()
 	s, err := open()
 	ss.mu.Lock()
 	o.s = s
+	closed := ss.closed
 	ss.mu.Unlock()
+	if err == nil && closed {
+		s.end(errClosed(s))
+	}
 	if err == nil && !s.hold() {
-		err = fmt.Errorf("the control connection ended at once")
+		err = errors.New("the control connection ended at once")
 	}
 	o.err = err
-	if err != nil {
-		ss.drop(process, o)
-	}
-	close(o.ready)
 	return s, err
 }
 
@@ -83,8 +93,12 @@ func (ss *sessions) drop(process wire.ProcessID, o *opening) {
 
 func (ss *sessions) addPassive(s *session) {
 	ss.mu.Lock()
-	defer ss.mu.Unlock()
 	ss.in[s] = struct{}{}
+	closed := ss.closed
+	ss.mu.Unlock()
+	if closed {
+		s.end(errClosed(s))
+	}
 }
 
 // from finds a session that another process has opened; nil: none.
@@ -111,6 +125,7 @@ func (ss *sessions) forget(s *session) {
 
 func (ss *sessions) closeAll() {
 	ss.mu.Lock()
+	ss.closed = true
 	var all []*session
 	for s := range ss.in {
 		all = append(all, s)
@@ -129,8 +144,12 @@ func (ss *sessions) closeAll() {
 		s.mu.Lock()
 		s.parting = true
 		s.mu.Unlock()
-		s.end(rdma.Errorf(rdma.Host, "control connection", "this process closed it").With(s.name))
+		s.end(errClosed(s))
 	}
+}
+
+func errClosed(s *session) *rdma.Error {
+	return rdma.Errorf(rdma.Host, "control connection", "this process closed it").With(s.name)
 }
 
 // openSession opens the control connection to the process behind a handle,
