@@ -35,12 +35,25 @@ type Device struct {
 	now *portState // which both views of a port share
 }
 
-// portState is what changes about a port.
+// portState is what changes about a port. An event may come while another goroutine
+// asks the card: so every question and event has a number, and what an earlier one
+// says does not replace what a later one said.
 type portState struct {
 	sync.Mutex
-	gids []GID    // protected; usable, best first, never empty
-	port portAttr // protected
-	down string   // protected; why the port cannot be used at the moment, "" while it can
+	gids   []GID    // protected, as all below; usable, best first, never empty
+	port   portAttr // asked with gids
+	down   string   // why the port cannot be used at the moment, "" while it can
+	number uint64   // of the last question or event
+	gidsOf uint64   // the one that gids are of
+	downOf uint64   // the one that down is of
+}
+
+// asks numbers a question about a port, or an event of it.
+func (d *Device) asks() uint64 {
+	d.now.Lock()
+	defer d.now.Unlock()
+	d.now.number++
+	return d.now.number
 }
 
 // GIDs are the usable GIDs, best first.

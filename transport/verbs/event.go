@@ -151,10 +151,13 @@ func (p *Provider) portOf(a *adapter, port int) *Device {
 
 const linkDown = "the link is down"
 
-func (d *Device) setDown(why string) {
+// setDown keeps what question or event n said.
+func (d *Device) setDown(why string, n uint64) {
 	d.now.Lock()
 	defer d.now.Unlock()
-	d.now.down = why
+	if n > d.now.downOf {
+		d.now.down, d.now.downOf = why, n
+	}
 }
 
 // observe keeps what an event says about a port, for those who choose paths.
@@ -162,11 +165,11 @@ func (d *Device) observe(kind EventKind) {
 	log := d.provider.log
 	switch kind {
 	case EventPortErr:
-		d.setDown(linkDown)
+		d.setDown(linkDown, d.asks())
 		log.Warn("%s port %d: the link went down; connections on it stall until it is back or they time out", d.NIC, d.portNum)
 		return
 	case EventPortActive:
-		d.setDown("")
+		d.setDown("", d.asks())
 	}
 	log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
 	switch kind {

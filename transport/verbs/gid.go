@@ -216,7 +216,7 @@ func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *portAttr, link
 // RefreshGIDs reads the port's table again and chooses anew: an address that
 // changed while the link was down is no longer the one to connect from.
 func (d *Device) RefreshGIDs() error {
-	p, a := d.provider, d.adapter
+	p, a, n := d.provider, d.adapter, d.asks()
 	links, err := p.host.Links()
 	if err != nil {
 		return err
@@ -233,10 +233,13 @@ func (d *Device) RefreshGIDs() error {
 	}
 	d.now.Lock()
 	defer d.now.Unlock()
+	if n < d.now.gidsOf {
+		return nil // another asked later
+	}
 	if len(d.now.gids) == 0 || d.now.gids[0] != gids[0] {
 		p.log.Info(rdma.Net, "%s port %d uses GID %v: %s", d.Name, d.portNum, gids[0], why)
 	}
-	d.now.gids, d.now.port = gids, attr
+	d.now.gids, d.now.port, d.now.gidsOf = gids, attr, n
 	return nil
 }
 

@@ -227,15 +227,16 @@ func (a *adapter) trial() (err error) {
 
 // look asks what the events of a port would have said that nobody could hear.
 func (d *Device) look() error {
+	n := d.asks()
 	attr, errno := d.adapter.queryPort(d.portNum)
 	if errno != 0 {
 		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)
 	}
 	if attr.state != portActive {
-		d.setDown(linkDown)
+		d.setDown(linkDown, n)
 		return nil
 	}
-	d.setDown("")
+	d.setDown("", n)
 	d.renew()
 	return nil
 }
