@@ -10,10 +10,11 @@ ROUNDS     ?= 4
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
-stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes
+stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates
 	timeout 300 $(CACHE)/stress/$*/stress $(SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/hostile $(SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/lanes $(SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/gates
 
 # stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)
 define stress_rule

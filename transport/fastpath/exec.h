@@ -107,8 +107,9 @@ static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const cha
 	struct wf_comm* c = wf_comm_lookup(h);
 	if (c && wf_handle_kind(h) == kind) {
 		if (!wf_enter(t, c)) return NULL; /* *rc is 0: try again */
-		*rc = (int)(uint32_t)wf_load(c->error);
-		if (!*rc && wf_load(c->state) == WF_COMM_OPEN) return c;
+		int same = wf_comm_lookup(h) == c; /* or the slab is another comm's by now */
+		*rc = same ? (int)(uint32_t)wf_load(c->error) : 0;
+		if (same && !*rc) return c;
 		wf_leave(t);
 		if (*rc) return NULL;
 	}
