@@ -17,8 +17,8 @@ type adapter struct {
 	sysfs string
 	attr  deviceAttr
 
-	life sync.RWMutex // read-locked by who asks the card something without a protection domain of it
-	opened
+	life   sync.RWMutex // read-locked by who asks the card something without a protection domain of it
+	opened              // zero once it is closed
 
 	ece     Feature // agreeing on the vendor's enhancements
 	dmabuf  Feature // registering DMA-BUFs
@@ -34,6 +34,7 @@ type adapter struct {
 	inOrder  string // why there are none
 
 	domains [2]domain // of the card; of its data-direct view
+	closing bool      // protected by both domains; the device goes once nothing is left on it
 	watch   *watcher
 	events  subscribers
 	owners  owners
@@ -116,12 +117,34 @@ func (a *adapter) expect() {
 func (a *adapter) queryPort(port uint8) (portAttr, syscall.Errno) {
 	a.life.RLock()
 	defer a.life.RUnlock()
+	if a.context == 0 {
+		return portAttr{}, syscall.ENODEV
+	}
 	return a.p.lib.queryPort(a.context, port)
 }
 
-// close is for an adapter on which nothing is left.
+// close ends the adapter's trials and watch, and closes the device once nothing is left on it.
 func (a *adapter) close() {
-	a.outage.close()
+	a.outage.close() // a trial may begin another watch
 	a.stopWatching()
+	a.closeIdle(true)
+}
+
+// closeIdle closes a device that is to be closed, from now on or already, unless something is left on it.
+func (a *adapter) closeIdle(closing bool) {
+	idle := true
+	for i := range a.domains {
+		d := &a.domains[i]
+		d.Lock()
+		defer d.Unlock()
+		idle = idle && d.pd == nil
+	}
+	a.closing = a.closing || closing
+	if !a.closing || !idle || a.context == 0 {
+		return
+	}
+	a.life.Lock()
+	defer a.life.Unlock()
 	a.p.closeDevice(a.name, a.opened)
+	a.opened = opened{}
 }

@@ -1,6 +1,10 @@
 package verbs
 
-import "sync"
+import (
+	"sync"
+
+	"weft/transport/rdma"
+)
 
 // PD is the protection domain of a card. Its ports, all connections on it and
 // all memory share one, so that a buffer is mapped once; devices that stand for
@@ -34,6 +38,9 @@ func (a *adapter) acquirePD(direct bool) (*PD, error) {
 	d := a.domain(direct)
 	d.Lock()
 	defer d.Unlock()
+	if a.closing {
+		return nil, rdma.Errorf(rdma.Host, "ibv_alloc_pd", "the device is being closed").On(a.name)
+	}
 	if d.pd == nil {
 		raw, errno := a.p.lib.allocPD(a.context)
 		if errno != 0 {
@@ -49,6 +56,7 @@ func (a *adapter) acquirePD(direct bool) (*PD, error) {
 // is still registered in it then is an error.
 func (pd *PD) Release() error {
 	a, d := pd.a, pd.a.domain(pd.direct)
+	defer a.closeIdle(false) // behind the domain's lock: it takes both
 	d.Lock()
 	defer d.Unlock()
 	if d.refs--; d.refs > 0 {

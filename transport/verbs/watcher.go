@@ -1,8 +1,8 @@
 package verbs
 
 import (
-	"errors"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +17,8 @@ type watcher struct {
 	file *os.File
 	fd   int
 	done chan struct{}
+
+	stopped atomic.Bool // before the descriptor is closed, which ends the wait with an error that has no name
 }
 
 // startWatching begins to read events. A library without a descriptor for
@@ -64,7 +66,7 @@ func (a *adapter) watchWith(w *watcher) error {
 		defer close(w.done)
 		defer a.rescue("watch events", a.unwatched)
 		err := conn.Read(func(uintptr) bool { return a.drain() })
-		if err != nil && !errors.Is(err, os.ErrClosed) {
+		if err != nil && !w.stopped.Load() {
 			a.p.log.Warn("%v", rdma.Errorf(rdma.Host, "watch events", "%w", err).On(a.name).
 				Try("events of this device are not seen any more; errors then show only when data fails"))
 		}
@@ -98,6 +100,7 @@ func (a *adapter) stopWatching() {
 	}
 	a.watch = nil
 	fastpath.UntrackFD(w.fd)
+	w.stopped.Store(true)
 	w.file.Close()
 	<-w.done
 }
