@@ -146,16 +146,23 @@ func DeregisterMR(handle uintptr, code int32) ([]*Comm, error) {
 	return failed, nil
 }
 
-// uses reports whether a request that is not done lies in the registration. The gate is held.
+// uses reports whether a request that is not over lies in the registration. The gate is held. A refused one is not, while a
+// stream is in the middle of its bytes.
 func (c *Comm) uses(handle uint64) bool {
 	for i := range atomic.LoadUint32(&c.view.slots) {
 		r := &c.view.req[i]
 		switch atomic.LoadUint32(&r.state) {
+		case wfReqRefused:
+			if atomic.LoadUint32(&r.left) == 0 && atomic.LoadUint32(&r.frames) == 0 {
+				continue
+			}
 		case wfReqMatched, wfReqPosted, wfReqAhead:
-			for e := range atomic.LoadUint32(&r.n) {
-				if atomic.LoadUint64(&r.e[e%wfGroup].mr) == handle {
-					return true
-				}
+		default:
+			continue
+		}
+		for e := range atomic.LoadUint32(&r.n) {
+			if atomic.LoadUint64(&r.e[e%wfGroup].mr) == handle {
+				return true
 			}
 		}
 	}

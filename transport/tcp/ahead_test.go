@@ -2,9 +2,13 @@ package tcp_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"weft/transport/fastpath"
 	"weft/transport/hostcalls"
 )
 
@@ -135,4 +139,97 @@ func TestAheadIsRefused(t *testing.T) {
 			})
 		}
 	}
+}
+
+// frame is a header as it travels.
+func frame(kind, entry byte, flags uint16, length, size uint32, tag, seq uint64) []byte {
+	b := []byte{kind, entry, 0, 0, 0, 0}
+	b = binary.LittleEndian.AppendUint16(b, flags)
+	b = binary.LittleEndian.AppendUint32(b, length)
+	b = binary.LittleEndian.AppendUint32(b, size)
+	b = binary.LittleEndian.AppendUint64(b, tag)
+	return binary.LittleEndian.AppendUint64(b, seq)
+}
+
+// A request whose group is refused in the middle of its bytes uses its memory: to deregister that memory ends the comm.
+func TestDeregisterRefusedInMidStream(t *testing.T) {
+	pair := func(t *testing.T) (tx, rx *side, fds [2]int) {
+		t.Helper()
+		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, rx = connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 122)
+		return tx, rx, p
+	}
+	write := func(t *testing.T, fd int, b []byte) {
+		t.Helper()
+		if n, err := unix.Write(fd, b); n != len(b) {
+			t.Fatalf("write: %d, %v", n, err)
+		}
+	}
+	poll := func(t *testing.T, r uintptr) {
+		t.Helper()
+		for range 8 {
+			if done, _, rc := hostcalls.Test(r); done || rc != 0 {
+				t.Fatalf("done %v, code %d", done, rc)
+			}
+		}
+	}
+	deregister := func(t *testing.T, s *side, r uintptr) {
+		t.Helper()
+		failed, err := fastpath.DeregisterMR(s.mr, 66)
+		if err != nil || len(failed) != 1 || failed[0] != s.comm {
+			t.Errorf("failed %v, %v", failed, err)
+		}
+		if done, _, rc := hostcalls.Test(r); done || rc != 66 {
+			t.Errorf("done %v, code %d", done, rc)
+		}
+	}
+	t.Run("receive", func(t *testing.T) {
+		_, rx, fds := pair(t)
+		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 16, 0), rx.buf(16, 8, 1))
+		poll(t, r) // its CTS is out
+		write(t, fds[0], append(frame(4, 255, 0, 16, 16, 0, 1), "half of "...))
+		poll(t, r)
+		if err := rx.comm.RefuseGroup(1, 55); err != nil { // the sender refused the other message
+			t.Fatal(err)
+		}
+		poll(t, r)
+		deregister(t, rx, r)
+		write(t, fds[0], []byte("sixteen."))
+		hostcalls.Test(r)
+		if !bytes.Equal(rx.mem[8:16], make([]byte, 8)) {
+			t.Errorf("%q was written into memory that is not registered any more", rx.mem[8:16])
+		}
+	})
+	t.Run("send", func(t *testing.T) {
+		tx, _, fds := pair(t)
+		for full := make([]byte, 4096); ; {
+			if _, err := unix.Write(fds[0], full); err != nil {
+				break
+			}
+		}
+		r, rc := hostcalls.Isend(tx.handle, tx.buf(0, 16, 0))
+		if r == 0 || rc != 0 {
+			t.Fatalf("isend answers %#x, %d", r, rc)
+		}
+		write(t, fds[1], frame(2, 0, 1, 0, 8, 0, 1)) // its receive takes 8
+		poll(t, r)
+		deregister(t, tx, r)
+	})
+	t.Run("no bytes yet", func(t *testing.T) {
+		_, rx, _ := pair(t)
+		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 16, 0))
+		poll(t, r)
+		if err := rx.comm.RefuseGroup(1, 55); err != nil {
+			t.Fatal(err)
+		}
+		if failed, err := fastpath.DeregisterMR(rx.mr, 66); err != nil || len(failed) != 0 {
+			t.Errorf("failed %v, %v", failed, err)
+		}
+		if done, _, rc := hostcalls.Test(r); !done || rc != 55 {
+			t.Errorf("done %v, code %d", done, rc)
+		}
+	})
 }

@@ -88,13 +88,14 @@ static inline void hold(struct wf_comm* c) {
 	while (!wf_hold_clear(c)) CHECK(now() < end, "a thread stays inside"), sched_yield();
 }
 
-/* As the core does: does a request that is not done use mr? The gate is held. */
+/* As the core does: does a request that is not over use mr? The gate is held. */
 static inline int wf_comm_uses(struct wf_comm* c, uint64_t mr) {
 	uint32_t slots = wf_get(c->outstanding) ? wf_get(c->slots) : 0;
 	for (uint32_t s = 0; s < slots; s++) {
 		struct wf_req* r = &c->req[s];
 		uint32_t state = wf_get(r->state);
-		if (state != WF_REQ_MATCHED && state != WF_REQ_POSTED && state != WF_REQ_AHEAD) continue;
+		int begun = state == WF_REQ_REFUSED && (wf_get(r->left) || wf_get(r->frames));
+		if (!begun && state != WF_REQ_MATCHED && state != WF_REQ_POSTED && state != WF_REQ_AHEAD) continue;
 		for (uint32_t i = 0; i < wf_get(r->n); i++)
 			if (wf_get(r->e[i].mr) == mr) return 1;
 	}
