@@ -19,8 +19,11 @@ static struct wf_thread wf_threads[WF_THREADS] __attribute__((aligned(64)));
 static uint32_t wf_threads_top; /* records above were never used */
 static pthread_key_t wf_thread_key;
 
+/* A destructor of the host's that runs later, on this thread, and calls in takes a record anew; the next round gives it back. One
+ * that is taken in the last of PTHREAD_DESTRUCTOR_ITERATIONS rounds stays used. */
 static void wf_thread_end(void* record) {
 	struct wf_thread* t = record;
+	wf_self = NULL; /* before another thread has it */
 	wf_leave(t);
 	wf_store(t->used, 0u);
 }
@@ -104,17 +107,14 @@ void wf_unlist(struct wf_comm* c) {
 int wf_adopt(struct wf_thread* t, struct wf_comm* c) {
 	if (wf_load(c->held) || !wf_hold_try(c)) return 0;
 	if (wf_get(c->owner)) wf_barrier(); /* without an owner nobody is inside */
-	for (int i = 0; !wf_hold_clear(c); i++) {
-		if (i == WF_ADOPT_YIELDS) {
-			wf_hold_end(c);
-			return 0;
-		}
-		sched_yield();
+	int clear, tries = WF_ADOPT_YIELDS;
+	while (!(clear = wf_hold_clear(c)) && tries--) sched_yield();
+	if (clear) {
+		int listed = wf_load(c->listed) != 0;
+		wf_unlist(c);
+		wf_put(c->owner, (uint64_t)(uintptr_t)t);
+		if (listed) wf_list(t, c);
 	}
-	int listed = wf_load(c->listed) != 0;
-	wf_unlist(c);
-	wf_put(c->owner, (uint64_t)(uintptr_t)t);
-	if (listed) wf_list(t, c);
 	wf_hold_end(c);
-	return 1;
+	return clear;
 }

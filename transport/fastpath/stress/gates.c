@@ -66,10 +66,70 @@ static void reuse(void) {
 	}
 }
 
+/* A thread that ends calls in once more, after its record was given to another thread. */
+static pthread_key_t late; /* made after the executor's: its destructor runs after that one's */
+static struct wf_comm* shared;
+static void* shared_handle;
+static struct wf_thread *first, *heir, *second;
+static uint32_t turn;
+
+static void await(uint32_t t) {
+	for (double end = now() + 30; wf_load(turn) != t; sched_yield()) CHECK(now() < end, "turn %u never comes", t);
+}
+
+static void call(void) {
+	void *d = NULL, *m = NULL, *request;
+	size_t size = 0;
+	int tag = 0;
+	CHECK(weft_irecv(shared_handle, 1, &d, &size, &tag, &m, NULL, &request) == 0, "irecv");
+}
+
+static void at_end(void* unused) {
+	(void)unused;
+	wf_store(turn, 1u);
+	await(2);
+	call();
+	second = wf_self;
+	CHECK(second && second != heir, "two threads have one record");
+	CHECK(wf_load(second->used), "a call by a thread without a record of its own");
+}
+
+static void* ends(void* unused) {
+	call();
+	first = wf_self;
+	pthread_setspecific(late, &late);
+	return unused;
+}
+
+static void* inherits(void* unused) {
+	await(1);
+	call();
+	heir = wf_self;
+	wf_store(turn, 2u);
+	await(3);
+	return unused;
+}
+
+static void record(void) {
+	pthread_t one, other;
+	CHECK(pthread_key_create(&late, at_end) == 0, "key");
+	shared = opened(WF_KIND_RECV, &shared_handle);
+	pthread_create(&one, NULL, ends, NULL);
+	pthread_create(&other, NULL, inherits, NULL);
+	pthread_join(one, NULL);
+	CHECK(heir == first, "the record was not given on");
+	CHECK(!wf_load(second->used) && wf_load(heir->used), "the record of the last call was not given back");
+	wf_store(turn, 3u);
+	pthread_join(other, NULL);
+	CHECK(!wf_load(heir->used), "the heir's record was not given back");
+	closed(shared);
+}
+
 int main(void) {
 	tcp_pair(fds);
 	alarm(60);
 	reuse();
-	printf("ok reuse\n");
+	record();
+	printf("ok reuse, record\n");
 	return 0;
 }
