@@ -94,7 +94,7 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 		t.Fatal(err)
 	}
 	p.Core, p.ctx = c, c.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { c.Close(); provider.Close() }) // else its trials of a card that fails meet what later tests plan
 	return p
 }
 
