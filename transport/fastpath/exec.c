@@ -11,9 +11,11 @@
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
 #include "exec.h"
 
+#include <errno.h>
 #include <sched.h>
 
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
+#define WF_HELD_MOST 11000000000u /* nanoseconds for which a flush waits: the core, for one second less (hold.go) */
 #define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
@@ -53,18 +55,13 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 		struct wf_comm* c = (struct wf_comm*)(uintptr_t)wf_load(t->list_head);
 		if (!c || c == first) return;
 		if (!wf_enter_own(t, c)) return; /* held, or moving to another thread: the holder needs its turn */
-		if (wf_load(c->listed) != (uint64_t)(uintptr_t)t) { /* closed meanwhile */
-			wf_leave(t);
-			continue;
-		}
-		wf_unlist(c);
-		int left = 0;
-		for (uint32_t n = 0; n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {
+		int left = 0, listed = wf_load(c->listed) == (uint64_t)(uintptr_t)t; /* or it was closed meanwhile */
+		if (listed) wf_unlist(c);
+		for (uint32_t n = 0; listed && n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {
 			int rc = wf_ops(&c->lanes[n]) ? wf_ops(&c->lanes[n])->flush(c, &c->lanes[n]) : 0;
 			left = rc < 0 ? rc : left | rc;
 		}
-		if (left > 0) wf_list(t, c);
-		if (left > 0 && !first) first = c;
+		if (left > 0) wf_list(t, c), first = first ? first : c;
 		if (left < 0) wf_leave_fault(t, c, call);
 		wf_leave(t);
 	}
@@ -109,13 +106,24 @@ leave:
 	return 0;
 }
 
+/* A flush met a held gate. 0: try again; when WF_HELD_MOST has passed, the comm ends. */
+static WF_COLD int wf_flush_waits(uint64_t h, uint64_t* end) {
+	struct wf_comm* c = wf_comm_lookup(h);
+	if (c && (uint32_t)wf_load(c->error)) return (int)(uint32_t)wf_load(c->error);
+	if (!*end) *end = wf_clock() + WF_HELD_MOST;
+	if (!c || wf_clock() < *end) return sched_yield();
+	wf_raise(WF_FAULT_INTERNAL, "a flush waited 11 s for the comm's gate: is a thread of the host stopped inside a call on it?", ETIMEDOUT, 0, 0, 0);
+	return wf_leave_fault(wf_self, c, "iflush");
+}
+
 /* With no call of the lanes for it, data is where it belongs as soon as the receive is done. No request means no flush, so a
  * gate that is held is waited for: its holder is not this thread, and quick. */
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
 	struct wf_comm* c;
+	uint64_t end = 0;
 	int rc = 0, last = n - 1;
 	while (!(c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &rc)))
-		if (rc || sched_yield()) return rc;
+		if (rc || (rc = wf_flush_waits((uint64_t)(uintptr_t)recvComm, &end))) return rc;
 	uint64_t cookie = wf_get(c->cookie), upcalls = wf_get(c->upcalls);
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	while (ops->land && last >= 0 && !sizes[last]) last--;
@@ -215,8 +223,7 @@ void wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
 	struct wf_cts_line* line = &c->ring[seq % WF_LINES];
 	uint32_t ahead = wf_get(c->lanes[0].streams); /* elsewhere the ring is the peer's */
 	for (uint32_t i = 0; i < WF_GROUP && ahead; i++) wf_put(line->rkey[i], (uint32_t)wf_get(c->req[slot].e[i].tag));
-	if (ahead) wf_put(line->n_i, wf_get(c->req[slot].n) << 16);
-	if (ahead) wf_put(line->seq, seq);
+	if (ahead) wf_put(line->n_i, wf_get(c->req[slot].n) << 16), wf_put(line->seq, seq);
 	wf_store(c->refuse_code, (uint32_t)code);
 	wf_end_group(c, &c->req[slot], WF_REQ_REFUSED);
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// holdDeadline bounds the wait for a thread that is inside a call; calls are bounded, so only a stopped thread takes long.
+// holdDeadline bounds the wait for a thread that is inside a call; calls are bounded, so only a stopped thread takes long. A
+// flush that meets the gate waits a second longer (exec.c), for it cannot answer "not yet".
 const holdDeadline = 10 * time.Second
 
 // HoldError says that a thread did not leave a call on the comm in time.
@@ -21,7 +22,7 @@ func (e *HoldError) Error() string {
 }
 
 // Hold shuts the comm's gate: from its return to Release no thread is inside isend, irecv or test on it, and new calls
-// answer "not yet".
+// answer "not yet", or wait if they are flushes.
 func (c *Comm) Hold() error { return holdAll([]*Comm{c}) }
 
 // Release opens the gate again.

@@ -1,15 +1,14 @@
 /* process.c: what concerns the whole process: forked children, exit while connections drain, the progress word. */
 #define _GNU_SOURCE
-#include "gate.h"
+#include "exec.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WF_FDS (1u << 20) /* descriptors that can be tracked */
-#define WF_DRAIN_S 2
+#define WF_DRAIN 2000000000u /* nanoseconds */
 #define WF_SYSTEM_ERROR 2 /* ncclSystemError, in every table */
 
 uint32_t weft_progress_epoch;
@@ -51,10 +50,6 @@ void wf_untrack_fd(int fd) {
 
 /* exit() must not cut connections whose last bytes are still on their way. */
 __attribute__((destructor)) static void wf_drain(void) {
-	struct timespec end, now;
-	clock_gettime(CLOCK_MONOTONIC, &end); /* by the clock: on a busy machine a nap of 1 ms takes ten */
-	for (end.tv_sec += WF_DRAIN_S; wf_load(wf_reaping) && !wf_load(wf_forked_child); nanosleep(&(struct timespec){0, 1000000}, NULL)) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec)) break;
-	}
+	uint64_t end = wf_clock() + WF_DRAIN; /* by the clock: on a busy machine a nap of 1 ms takes ten */
+	while (wf_load(wf_reaping) && !wf_load(wf_forked_child) && wf_clock() < end) nanosleep(&(struct timespec){0, 1000000}, NULL);
 }

@@ -3,6 +3,26 @@
 #include "harness.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+
+/* The clock and the yield of the C under test: from skip on, every yield takes a while, and held is what happens meanwhile. */
+static uint64_t skipped;
+static uint32_t skip, yields, let_go;
+static struct wf_comm* held;
+
+int clock_gettime(clockid_t id, struct timespec* t) {
+	int rc = (int)syscall(SYS_clock_gettime, id, t);
+	t->tv_sec += (time_t)wf_load(skipped);
+	return rc;
+}
+
+int sched_yield(void) {
+	syscall(SYS_sched_yield);
+	if (!wf_load(skip)) return 0;
+	wf_store(skipped, wf_load(skipped) + wf_load(skip));
+	if (++yields == let_go) wf_hold_end(held);
+	return 0;
+}
 
 static void nothing(void) {}
 static void (*before_entry)(void) = nothing; /* between the lookup of a comm and the entry of its gate */
@@ -73,8 +93,8 @@ static void* shared_handle;
 static struct wf_thread *first, *heir, *second;
 static uint32_t turn;
 
-static void await(uint32_t t) {
-	for (double end = now() + 30; wf_load(turn) != t; sched_yield()) CHECK(now() < end, "turn %u never comes", t);
+static void await(uint32_t t) { /* until main's alarm */
+	while (wf_load(turn) != t) usleep(100);
 }
 
 static void call(void) {
@@ -125,11 +145,67 @@ static void record(void) {
 	closed(shared);
 }
 
+static int flush(void* h, void** request) {
+	void *d = &h, *m = NULL;
+	int size = 8;
+	return weft_iflush(h, 1, &d, &size, &m, request);
+}
+
+/* A flush cannot say "not now": it waits for a holder, but not for ever. */
+static void waits(void) {
+	void *h, *request = (void*)1;
+	held = opened(WF_KIND_RECV, &h);
+	CHECK(wf_hold_try(held), "held");
+	wf_store(skip, 1u);
+	yields = 0, let_go = 10; /* as long as a holder waits for a stuck thread */
+	CHECK(flush(h, &request) == 0 && !request && yields == 10, "a flush that waited %u s", yields);
+	CHECK(!faults[WF_FAULT_INTERNAL], "a holder that is slow ended the comm");
+
+	CHECK(wf_hold_try(held), "held");
+	yields = let_go = 0;
+	CHECK(flush(h, &request) == 6 && faults[WF_FAULT_INTERNAL] == 1, "a gate that stays held");
+	CHECK(yields >= 11, "the core gives up after 10 s, the flush did after %u", yields);
+	uint32_t were = yields;
+	CHECK(flush(h, &request) == 6 && faults[WF_FAULT_INTERNAL] == 1 && yields == were, "a comm that has failed is waited for");
+	wf_store(skip, 0u);
+	wf_hold_end(held);
+	CHECK(flush(h, &request) == 6, "a comm that has failed");
+	closed(held);
+}
+
+/* The owner is stopped inside the gate, and another thread flushes. */
+static void* stopped(void* unused) {
+	struct wf_comm* c = NULL;
+	void* request;
+	for (int rc = 0; !c;) c = wf_begin("irecv", WF_KIND_RECV, shared_handle, &request, &rc);
+	wf_store(turn, 1u);
+	await(2);
+	wf_leave(wf_self);
+	return unused;
+}
+
+static void owned(void) {
+	pthread_t other;
+	void* request = (void*)1;
+	shared = opened(WF_KIND_RECV, &shared_handle);
+	wf_store(turn, 0u);
+	pthread_create(&other, NULL, stopped, NULL);
+	await(1);
+	wf_store(skip, 1u);
+	CHECK(flush(shared_handle, &request) == 6 && faults[WF_FAULT_INTERNAL] == 2, "an owner that stays inside");
+	wf_store(skip, 0u);
+	wf_store(turn, 2u);
+	pthread_join(other, NULL);
+	closed(shared);
+}
+
 int main(void) {
 	tcp_pair(fds);
 	alarm(60);
 	reuse();
 	record();
-	printf("ok reuse, record\n");
+	waits();
+	owned();
+	printf("ok reuse, record, waits, owned\n");
 	return 0;
 }
