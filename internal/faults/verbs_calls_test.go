@@ -39,9 +39,12 @@ func TestEveryVerbsCallFails(t *testing.T) {
 				}
 				b := w.bond(env...)
 				b.grows = c.lazy == "background"
-				s := &sweep{bond: b, t: t, victim: b.tx, side: side, errno: c.errno, floor: map[*end]simverbs.Objects{}}
+				s := &sweep{bond: b, t: t, victim: b.tx, side: side, errno: c.errno, cards: 1, floor: map[*end]simverbs.Objects{}}
 				if side == "simB" {
 					s.victim = b.rx
+				}
+				if c.fused {
+					s.cards = 2
 				}
 				for _, p := range []*peer{b.tx.peer, b.rx.peer} {
 					if c.fused {
@@ -98,6 +101,7 @@ type sweep struct {
 	victim *end
 	side   string
 	errno  string
+	cards  int                       // whose protection domains a life of its own ends
 	left   simverbs.Objects          // what failing calls have left so far
 	floor  map[*end]simverbs.Objects // what another connection and the pool have
 }
@@ -130,16 +134,14 @@ func (s *sweep) once(call sweptCall, n int) bool {
 		}
 	}
 	s.rest(what, call.leaves)
-	if call.ends { // a little later than what the count shows
-		for range 50 {
-			if w.count(s.victim.peer).Failed > before.Failed {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+	failed := func() bool { return w.count(s.victim.peer).Failed > before.Failed }
+	if call.ends {
+		s.ended(call, n, what, failed)
 	}
-	if w.count(s.victim.peer).Failed == before.Failed {
+	if !failed() {
 		w.command(s.victim.peer, fmt.Sprintf("fail %s 1 %s 0", call.name, s.errno))
+	}
+	if !failed() { // nor before it was told not to
 		for _, e := range errs {
 			s.t.Errorf("%s: it is not called that often, yet: %v", what, e)
 		}
@@ -149,6 +151,28 @@ func (s *sweep) once(call sweptCall, n int) bool {
 	s.judge(what, call, errs, marks)
 	s.healthy(what)
 	return true
+}
+
+// ended waits until a call that ends something has failed, or no other can come: that
+// may be a little later than what the count allows.
+func (s *sweep) ended(call sweptCall, n int, what string, failed func() bool) {
+	s.t.Helper()
+	switch alone := len(s.floor) == 0; {
+	case alone && call.leaves != simverbs.Objects{}: // what is left shows whether all were called
+		settle(s.t, fmt.Sprintf("%s: it does not fail, and more than %+v is left", what, s.left), func() (string, bool) {
+			o := s.w.count(s.victim.peer)
+			return fmt.Sprintf("%+v now", o), failed() || o.MRs <= s.left.MRs && o.CQs <= s.left.CQs && o.QPs <= s.left.QPs
+		})
+	case alone && n <= s.cards: // each card's domain goes, which no count shows
+		settle(s.t, what, func() (string, bool) { return "it is not called", failed() })
+	default: // one that comes later is not looked at
+		for range 50 {
+			if failed() {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
 }
 
 // rest waits until both sides have no more of the device than they must.
@@ -187,16 +211,10 @@ func (s *sweep) judge(what string, call sweptCall, errs []step, marks map[*end]i
 func (s *sweep) said(what string, errs []step, marks map[*end]int, explains func(line string) bool) {
 	s.t.Helper()
 	var lines []string
-	for range 200 {
+	settle(s.t, fmt.Sprintf("%s: nothing says so: %v", what, errs), func() (string, bool) {
 		lines = said(s.victim.peer, marks[s.victim])
-		if slices.ContainsFunc(lines, explains) {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if !slices.ContainsFunc(lines, explains) {
-		s.t.Errorf("%s: nothing says so: %v\n%s", what, errs, strings.Join(lines, "\n"))
-	}
+		return "but:\n" + strings.Join(lines, "\n"), slices.ContainsFunc(lines, explains)
+	})
 	for _, l := range lines {
 		if strings.Contains(l, "\n") {
 			s.t.Errorf("%s: a line is not one line: %q", what, l)
