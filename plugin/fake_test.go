@@ -177,7 +177,7 @@ func (c *fakeContext) Connect(dev int, class int32, handle []byte) (comm, error)
 
 func (c *fakeContext) SetAttr(a rdma.Attr) { c.attr = a }
 
-func (c *fakeContext) Close() error { c.closed++; return nil }
+func (c *fakeContext) Close() error { c.closed++; return c.err }
 
 func (e *fakeEngine) comm(c *fakeContext, s side) *fakeComm {
 	n := &fakeComm{context: c, side: s, handle: uintptr(0x7000 + len(e.comms))}

@@ -31,7 +31,7 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 	c.trafficClass = c.class(a.Config)
 	e, err := p.open(c.log, table)
 	if err != nil {
-		err = p.fail(c, err)
+		err = p.fail("init", c, err)
 		p.voices.drop(c.voice)
 		return err
 	}
@@ -59,7 +59,7 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 	c.log = logger{p.voices, c.voice}
 	e, err := p.open(c.log, table)
 	if err != nil {
-		err = p.fail(c, err)
+		err = p.fail("init", c, err)
 		p.voices.drop(c.voice)
 		return err
 	}
@@ -73,8 +73,11 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 
 // fail says the error at once, while the log function of the host that must
 // hear it is still known.
-func (p *process) fail(c *netCtx, err error) error {
-	err = classified("init", err)
+func (p *process) fail(call string, c *netCtx, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = classified(call, err)
 	rdma.Say(c.log, err)
 	return c.fail(err)
 }
@@ -87,5 +90,5 @@ func (p *process) Finalize(a *abi.NetFinalizeArgs) error {
 		return err
 	}
 	defer p.voices.drop(c.voice)
-	return c.fail(c.net.Close())
+	return p.fail("finalize", c, c.net.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"weft/transport/rdma"
 )
@@ -28,8 +29,9 @@ const prefix = "NET/weft : "
 // voice is one log function that a host gave to an init, as long as it can be
 // called: its module may be unloaded while this library stays.
 type voice struct {
-	call  atomic.Pointer[function]
-	table int
+	call     atomic.Pointer[function]
+	table    int
+	speaking sync.RWMutex // read: a call of the function is under way
 }
 
 type function struct {
@@ -56,10 +58,24 @@ func (v *voices) add(fn uintptr, table int) *voice {
 	return w
 }
 
+// silence bounds drop's wait. It passes in vain when the function does not
+// return: its output is stuck, or it is itself what had the host end the context.
+const silence = 2 * time.Second
+
+// drop silences w, whose module may be unloaded afterwards: it waits for the
+// calls that are under way.
 func (v *voices) drop(w *voice) {
+	w.call.Store(&function{})
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.all = slices.DeleteFunc(v.all, func(o *voice) bool { return o == w })
+	v.mu.Unlock()
+	// Never Lock: those who speak from within the function would wait for it.
+	for deadline := time.Now().Add(silence); !w.speaking.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return
+		}
+	}
+	w.speaking.Unlock()
 }
 
 // replace gives w another log function, after its own went away.
@@ -86,20 +102,34 @@ func (v *voices) function(w *voice) uintptr {
 	return f.address
 }
 
-// pick is own if it can speak, else the first that can.
-func (v *voices) pick(own *voice) (fn uintptr, table int) {
-	if fn := v.function(own); fn != 0 {
-		return fn, own.table
+// pick is own if it can speak, else the first that can. The caller ends its
+// speaking; nil: nobody can.
+func (v *voices) pick(own *voice) (w *voice, fn uintptr) {
+	if fn := v.begin(own); fn != 0 {
+		return own, fn
 	}
 	v.mu.Lock()
 	all := slices.Clone(v.all)
 	v.mu.Unlock()
 	for _, w := range all {
-		if fn := v.function(w); fn != 0 {
-			return fn, w.table
+		if fn := v.begin(w); fn != 0 {
+			return w, fn
 		}
 	}
-	return 0, 0
+	return nil, 0
+}
+
+// begin is w's function, for one call that drop waits for; 0: it cannot speak.
+func (v *voices) begin(w *voice) uintptr {
+	if w == nil {
+		return 0
+	}
+	w.speaking.RLock()
+	fn := v.function(w)
+	if fn == 0 {
+		w.speaking.RUnlock()
+	}
+	return fn
 }
 
 // logger speaks through own, or for the process when own is nil.
@@ -119,13 +149,14 @@ func (l logger) Trace(sub rdma.Subsys, format string, a ...any) {
 }
 
 func (l logger) say(level int32, sub *rdma.Subsys, format string, a ...any) {
-	fn, table := l.voices.pick(l.own)
-	if fn == 0 {
+	w, fn := l.voices.pick(l.own)
+	if w == nil {
 		return
 	}
+	defer w.speaking.RUnlock()
 	flags := flagAll // a warning shows whatever NCCL_DEBUG_SUBSYS says, as NCCL's own do
 	if sub != nil {
-		flags = flagsOf(*sub, table)
+		flags = flagsOf(*sub, w.table)
 	}
 	function, line := caller()
 	l.voices.host.Log(fn, level, flags, function, line, prefix+oneLine.Replace(fmt.Sprintf(format, a...)))

@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
 
+	"weft/abi"
 	"weft/transport/rdma"
 )
 
@@ -107,5 +110,95 @@ func TestTwoCopiesOfNCCLHearTheirOwn(t *testing.T) {
 	b.engine.contexts[1].options.Log.Warn("b")
 	if len(b.host.said) != 2 || b.host.said[0].logger != nccl || b.host.said[1].logger != other {
 		t.Errorf("said %v (contexts %#x %#x)", b.host.said, one, two)
+	}
+}
+
+// busyHost is one whose log function does something before it returns.
+type busyHost struct {
+	*fakeHost
+	inside func()
+}
+
+func (h *busyHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
+	h.fakeHost.Log(logger, level, flags, function, line, text)
+	h.inside()
+}
+
+// After a voice is dropped its module may be unloaded: nobody is inside its function, and nobody calls it again.
+func TestADroppedVoiceIsSilent(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			leave, dropped := make(chan struct{}), make(chan struct{})
+			h := &busyHost{&fakeHost{modules: map[uintptr]module{nccl: {1, "libnccl.so"}}}, func() { <-leave }}
+			v := &voices{host: h}
+			w := v.add(nccl, 12)
+			l := logger{voices: v}
+			if own {
+				l.own = w
+			}
+			go l.Warn("a line that takes long")
+			synctest.Wait()
+			go func() {
+				v.drop(w)
+				close(dropped)
+			}()
+			synctest.Wait()
+			select {
+			case <-dropped:
+				t.Errorf("own %v: dropped while a thread is inside the function", own)
+			default:
+			}
+			close(leave)
+			<-dropped
+			if l.Warn("gone"); len(h.said) != 1 {
+				t.Errorf("own %v: a dropped function was called: %v", own, h.said)
+			}
+			v.add(other, 12)
+			if l.Warn("heir"); len(h.said) != 2 || h.said[1].logger != other {
+				t.Errorf("own %v: nobody speaks for it: %v", own, h.said)
+			}
+		})
+	}
+}
+
+// A function that never returns does not keep a voice from being dropped, nor does one that has the host drop it.
+func TestAStuckFunctionDoesNotKeepItsVoice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		h := &busyHost{&fakeHost{}, func() { <-leave }}
+		v := &voices{host: h}
+		w := v.add(nccl, 12)
+		go logger{v, w}.Warn("stuck")
+		synctest.Wait()
+		v.drop(w)
+		close(leave)
+
+		w = v.add(nccl, 12)
+		v.add(other, 12)
+		depth := 0
+		h.inside = func() {
+			if depth++; depth == 1 {
+				logger{v, w}.Warn("from within")
+				v.drop(w)
+				logger{v, w}.Warn("through the other")
+			}
+		}
+		logger{v, w}.Warn("finalize, from within")
+		if n := len(h.said); depth != 3 || h.said[n-2].logger != nccl || h.said[n-1].logger != other {
+			t.Errorf("%d calls: %v", depth, h.said)
+		}
+	})
+}
+
+func TestAnErrorOfFinalizeIsHeard(t *testing.T) {
+	b := newBench(t, nil)
+	ctx := b.mustInit(12)
+	b.host.forget()
+	b.engine.contexts[0].err = errors.New("still open")
+	if code := b.done("finalize", b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx})); code != resultInternalError {
+		t.Errorf("finalize answers %d", code)
+	}
+	if len(b.host.said) != 1 || b.host.said[0].logger != nccl || len(b.host.lines(levelWarn, "finalize", "still open")) != 1 {
+		t.Errorf("said %v", b.host.said)
 	}
 }
