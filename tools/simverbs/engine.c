@@ -13,16 +13,12 @@ static struct vqp* active[MAX_QP]; /* the first sv_nactive */
 static uint32_t active_lock;
 static uint64_t engine_sleeps_until;
 
-static void wake_by(uint64_t when) {
-  if (when < get(engine_sleeps_until)) sv_kick(sv_me, 0);
-}
-
 void sv_activate(struct vqp* q) {
   sv_lock(&active_lock);
   if (!q->active) active[add(sv_nactive, 1)] = q;
   q->active = 1;
   sv_unlock(&active_lock);
-  wake_by(q->wake);
+  if (q->wake < get(engine_sleeps_until)) sv_kick(sv_me, 0);
 }
 
 static void leave(uint32_t i) {
@@ -147,9 +143,9 @@ static void* run(void* arg) {
     put(engine_sleeps_until, 0); /* while we look nobody needs to wake us, except by changing kick */
     sv_lock(&active_lock);
     next = progress();
-    sv_unlock(&active_lock);
     if (next > reap) next = reap;
-    put(engine_sleeps_until, next);
+    put(engine_sleeps_until, next); /* before anybody activates another queue */
+    sv_unlock(&active_lock);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     now = sv_now();
     uint64_t ns = next > now ? next - now : 0;
