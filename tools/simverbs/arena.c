@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAGIC 0x3153574d49535657u
+#define MAGIC 0x3253574d49535657u
 #define PROC_BYTE(i) ((off_t)1 << 40 | (off_t)(i))
 
 struct arena* sv_arena;
@@ -58,11 +58,12 @@ static int file_lock(off_t at, short type, int wait) {
   return fcntl(arena_fd, wait ? F_SETLKW : F_SETLK, &f);
 }
 
-/* Record locks say nothing about ourselves, so our own slot is alive by definition. */
-static int alive(uint32_t i) {
-  struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PROC_BYTE(i), .l_len = 1};
-  return i == sv_me || fcntl(arena_fd, F_GETLK, &f) || f.l_type != F_UNLCK;
+static int others_live(uint32_t i, uint32_t n) { /* any of n */
+  struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PROC_BYTE(i), .l_len = n};
+  return fcntl(arena_fd, F_GETLK, &f) || f.l_type != F_UNLCK;
 }
+/* Record locks say nothing about ourselves, so our own slot is alive by definition. */
+static int alive(uint32_t i) { return i == sv_me || others_live(i, 1); }
 
 /* The lock word is the holder, so that a holder that died can be replaced. What it had half done is at most one leaked
  * object. */
@@ -120,31 +121,25 @@ void sv_kick(uint32_t p, uint32_t why) {
   syscall(SYS_futex, &q->kick, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Waits until nobody copies through the object any more; a process stopped while it copies is not waited for for ever. */
-void sv_wait_ref(uint32_t* ref, uint32_t mask) {
+/* Waits until nobody copies through the object any more, but not for ever for one stopped while it copies: nobody takes the
+ * place meanwhile. */
+void sv_wait_ref(uint32_t* ref) {
   uint64_t until = sv_now() + 1000000000u;
-  for (unsigned n = 0; get(*ref) & mask; n++) {
-    if (n > 64) sched_yield();
-    if (n % 1024 == 1023 && sv_now() > until) { __atomic_fetch_and(ref, ~mask, __ATOMIC_ACQ_REL); return; }
-  }
+  for (unsigned n = 0; get(*ref) && (n % 1024 || sv_now() < until); n++) if (n > 64) sched_yield();
 }
 
+/* Who copies meanwhile finishes; queue pairs first: who then finds a region gone sees that its peer is. */
 static void free_of(uint32_t p) {
-  for (uint32_t i = 0; i < MAX_MR; i++) {
-    struct shmr* m = &sv_arena->mrs[i];
-    if (get(m->key) && m->proc == p) { put(m->ref, 0); put(m->key, 0); }
-  }
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct shqp* q = &sv_arena->qps[i];
-    if (q->proc != p) continue;
-    if (get(q->qpn)) { put(q->ref, 0); put(q->qpn, 0); }
-    sv_heap_free(q->rq.ring, (uint64_t)(q->rq.mask + 1) * q->rq.stride);
-    q->rq.ring = 0;
+    if (get(q->proc) == p) put(q->qpn, 0), put(q->proc, 0);
+    sv_rq_left(q);
   }
-  for (uint32_t i = 0; i < MAX_CQ; i++) {
-    struct shcq* c = &sv_arena->cqs[i];
-    if (c->ring && c->proc == p) { sv_heap_free(c->ring, (uint64_t)(c->mask + 1) * sizeof(struct cqe)); c->ring = 0; put(c->id, 0); }
+  for (uint32_t i = 0; i < MAX_MR; i++) {
+    struct shmr* m = &sv_arena->mrs[i];
+    if (get(m->proc) == p) __atomic_fetch_and(&m->ref, ~LIVE, __ATOMIC_ACQ_REL), put(m->proc, 0);
   }
+  for (uint32_t i = 0; i < MAX_CQ; i++) if (get(sv_arena->cqs[i].proc) == p) put(sv_arena->cqs[i].proc, 0), sv_cq_let(i);
   put(sv_arena->procs[p].pid, 0);
 }
 
@@ -155,12 +150,6 @@ void sv_reap(void) {
     if (get(sv_arena->procs[i].pid) && !alive(i)) free_of(i);
     sv_arena_unlock();
   }
-}
-
-static int others_live(void) {
-  uint32_t i = 1;
-  while (i < MAX_PROC && !(get(sv_arena->procs[i].pid) && alive(i))) i++;
-  return i < MAX_PROC;
 }
 
 static void format_arena(uint64_t size) {
@@ -183,13 +172,11 @@ static int join(const char* state) {
   if (p == MAP_FAILED) return errno;
   sv_arena = p;
   sv_me = 0;
-  if (sv_arena->magic != MAGIC || !others_live()) {
+  if (sv_arena->magic != MAGIC || !others_live(1, MAX_PROC)) {
     if (ftruncate(arena_fd, 0) || ftruncate(arena_fd, (off_t)size)) return errno;
     format_arena(size);
   }
-  for (uint32_t i = 1; i < MAX_PROC && !sv_me; i++) {
-    if ((!get(sv_arena->procs[i].pid) || !alive(i)) && !file_lock(PROC_BYTE(i), F_WRLCK, 0)) sv_me = i;
-  }
+  for (uint32_t i = 1; i < MAX_PROC && !sv_me; i++) if (!file_lock(PROC_BYTE(i), F_WRLCK, 0)) sv_me = i;
   if (!sv_me) return EUSERS;
   if (get(sv_arena->lock) == sv_me) sv_arena_unlock(); /* who had our slot died with it */
   sv_arena_lock();
@@ -218,7 +205,7 @@ int sv_attach(void) {
     if (!rc) rc = sv_engine_start();
     if (!rc) {
       attached = getpid();
-      for (int i = 0; i < sv_conf.ndev; i++) sv_device_folder(&sv_conf.dev[i]);
+      for (int i = 0; i < sv_conf.ndev; i++) sv_device_setup(i);
       sv_control_start();
     }
   }

@@ -39,13 +39,13 @@ PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_c
   sv_arena_lock();
   for (uint32_t n = 1; n < MAX_CQ && !found; n++) {
     uint32_t i = (sv_arena->next_cq + n) % MAX_CQ;
-    if (i && !sv_arena->cqs[i].id) found = i;
+    if (i && !sv_arena->cqs[i].users) found = i;
   }
   uint64_t ring = found ? sv_heap_alloc(size * sizeof(struct cqe)) : 0;
   if (ring) {
     sv_arena->next_cq = found;
     cq->s = &sv_arena->cqs[found];
-    *cq->s = (struct shcq){.id = found, .proc = sv_me, .mask = size - 1, .depth = (uint32_t)cqe, .ring = ring, .notify = chan != NULL};
+    *cq->s = (struct shcq){.users = 1, .proc = sv_me, .mask = size - 1, .depth = (uint32_t)cqe, .ring = ring, .notify = chan != NULL};
   }
   sv_arena_unlock();
   if (!ring) { free(cq); errno = ENOMEM; return NULL; }
@@ -54,6 +54,11 @@ PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_c
   if (chan) add(chan->refcnt, 1);
   put(sv_cqs[found], cq);
   return &cq->x;
+}
+
+void sv_cq_let(uint32_t slot) {
+  struct shcq* s = &sv_arena->cqs[slot];
+  if (--s->users == 0) sv_heap_free(s->ring, (uint64_t)(s->mask + 1) * sizeof(struct cqe));
 }
 
 PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
@@ -66,8 +71,8 @@ PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
   sv_settle(&c->comp_events_completed, &cq->got);
   sv_settle(&c->async_events_completed, &cq->async_got);
   sv_arena_lock();
-  sv_heap_free(cq->s->ring, (uint64_t)(cq->s->mask + 1) * sizeof(struct cqe));
-  *cq->s = (struct shcq){0};
+  put(cq->s->proc, 0);
+  sv_cq_let(cq->slot);
   sv_arena_unlock();
   if (c->channel) __atomic_fetch_sub(&c->channel->refcnt, 1, __ATOMIC_ACQ_REL);
   free(cq);
@@ -124,7 +129,7 @@ void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited) {
   do {
     if ((int32_t)(t - get(s->head)) >= (int32_t)s->depth) { /* overrun, if t is not old: the entry is lost, once and for all */
       uint32_t none = 0;
-      if (__atomic_compare_exchange_n(&s->full, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) sv_kick(s->proc, WHY_CQ);
+      if (__atomic_compare_exchange_n(&s->full, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) sv_kick(get(s->proc), WHY_CQ);
       return;
     }
   } while (!__atomic_compare_exchange_n(&s->tail, &t, t + 1, 1, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -138,12 +143,12 @@ void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited) {
   uint32_t armed = get(s->armed);
   if (!armed || (armed == 2 && !solicited && !e->status)) return;
   if (!__atomic_compare_exchange_n(&s->armed, &armed, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
-  struct vcq* own = s->proc == sv_me ? get(sv_cqs[slot]) : NULL;
+  struct vcq* own = get(s->proc) == sv_me ? get(sv_cqs[slot]) : NULL;
   if (own) {
     fire(own);
   } else {
     put(s->fired, 1);
-    sv_kick(s->proc, WHY_CQ);
+    sv_kick(get(s->proc), WHY_CQ);
   }
 }
 
@@ -158,8 +163,9 @@ static int abandoned(struct vcq* cq, struct cqe* c) {
 
 static int drain(struct vcq* cq, int n, struct ibv_wc* wc) {
   struct shcq* s = cq->s;
-  uint32_t h = s->head;
   int got = 0;
+  sv_lock(&cq->lock);
+  uint32_t h = s->head;
   while (got < n) {
     struct cqe* c = place(s, h);
     if (get(c->seq) != h + 1) {
@@ -170,28 +176,24 @@ static int drain(struct vcq* cq, int n, struct ibv_wc* wc) {
     h++, cq->stuck = 0;
     if (!(c->opcode & IBV_WC_RECV)) { /* its place in the send queue, and those before it, can be used again */
       struct shqp* q = &sv_arena->qps[c->qpn % MAX_QP];
-      if (q->qpn == c->qpn) put(q->sq_head, c->wqe + 1);
+      if (get(q->qpn) == c->qpn) put(q->sq_head, c->wqe + 1);
     }
     if (c->skip) continue;
     wc[got++] = (struct ibv_wc){.wr_id = c->wr_id, .status = (enum ibv_wc_status)c->status, .opcode = (enum ibv_wc_opcode)c->opcode,
         .byte_len = c->byte_len, .imm_data = c->imm, .qp_num = c->qpn, .src_qp = c->src, .wc_flags = c->flags};
   }
   put(s->head, h);
+  sv_unlock(&cq->lock);
   return got;
 }
 
 int sv_poll_cq(struct ibv_cq* c, int n, struct ibv_wc* wc) {
   struct vcq* cq = (struct vcq*)c;
   if (sv_fail(FN_poll_cq)) return -1;
-  sv_lock(&cq->lock);
   int got = drain(cq, n, wc);
-  sv_unlock(&cq->lock);
   if (likely(got || !get(sv_nactive))) return got;
   sv_progress_all(); /* an idle poller does what is due instead of waiting for the engine to wake */
-  sv_lock(&cq->lock);
-  got = drain(cq, n, wc);
-  sv_unlock(&cq->lock);
-  return got;
+  return drain(cq, n, wc);
 }
 
 /* Entries of a queue pair that is destroyed or reset are never seen. */

@@ -28,7 +28,7 @@ static void ibdev_path(const struct devconf* d, char* out, size_t size) {
   snprintf(out, size, "%.150s/sys/class/infiniband/%s%s%s", sv_conf.dir, d->node, d->node[0] ? "." : "", d->name);
 }
 
-void sv_device_folder(const struct devconf* d) {
+static void folder_of(const struct devconf* d) {
   char dir[256], folder[512], link[512];
   ibdev_path(d, dir, sizeof dir);
   file(dir, "node_type", "1: CA");
@@ -45,25 +45,21 @@ void sv_device_folder(const struct devconf* d) {
   if (symlink(folder, link) && errno != EEXIST) sv_log("link %s: %s", link, strerror(errno));
 }
 
+/* Once a process, when it has read the configuration: other threads' contexts use what is here. */
+void sv_device_setup(int i) {
+  struct vdev* d = &devices[i];
+  *d = (struct vdev){.conf = &sv_conf.dev[i], .index = i, .qps = d->qps, .dev = {.node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB}};
+  snprintf(d->dev.name, sizeof d->dev.name, "%s", d->conf->name);
+  snprintf(d->dev.dev_name, sizeof d->dev.dev_name, "uverbs%d", i);
+  snprintf(d->dev.dev_path, sizeof d->dev.dev_path, "%s/sys/class/infiniband_verbs/uverbs%d", sv_conf.dir, i);
+  ibdev_path(d->conf, d->dev.ibdev_path, sizeof d->dev.ibdev_path);
+  folder_of(d->conf);
+}
+
 PUBLIC struct ibv_device** ibv_get_device_list(int* num) {
-  if (num) *num = 0;
-  int e = sv_attach();
-  MAY_FAIL_WITH(get_device_list, NULL);
-  if (e) { errno = e; return NULL; }
-  struct ibv_device** list = calloc(MAX_DEV + 1, sizeof *list);
-  if (!list) return NULL;
-  int n = 0;
-  for (int i = 0; i < sv_conf.ndev; i++) {
-    struct devconf* c = &sv_conf.dev[i];
-    if (!c->visible) continue;
-    struct vdev* d = &devices[i];
-    *d = (struct vdev){.conf = c, .index = i, .qps = d->qps, .dev = {.node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB}};
-    snprintf(d->dev.name, sizeof d->dev.name, "%s", c->name);
-    snprintf(d->dev.dev_name, sizeof d->dev.dev_name, "uverbs%d", i);
-    snprintf(d->dev.dev_path, sizeof d->dev.dev_path, "%s/sys/class/infiniband_verbs/uverbs%d", sv_conf.dir, i);
-    ibdev_path(c, d->dev.ibdev_path, sizeof d->dev.ibdev_path);
-    list[n++] = &d->dev;
-  }
+  int n = 0, down = sv_attach(), e = sv_fail(FN_get_device_list);
+  struct ibv_device** list = sv_new(down ? down : e, (MAX_DEV + 1) * sizeof *list);
+  for (int i = 0; list && i < sv_conf.ndev; i++) if (sv_conf.dev[i].visible) list[n++] = &devices[i].dev;
   if (num) *num = n;
   return list;
 }
@@ -131,12 +127,11 @@ PUBLIC struct ibv_context* ibv_open_device(struct ibv_device* device) {
   c->v = (struct verbs_context){.sz = sizeof c->v, .query_port = query_port,
       .context = {.device = device, .async_fd = fds[0], .cmd_fd = -1, .num_comp_vectors = 1, .abi_compat = WEFT_VERBS_ABI_IS_EXTENDED,
           .ops = {.poll_cq = sv_poll_cq, .req_notify_cq = sv_req_notify_cq, .post_send = sv_post_send, .post_recv = sv_post_recv}}};
-  struct ibv_context* ctx = &c->v.context;
   sv_lock(&sv_objects_lock);
   c->next = sv_contexts;
   sv_contexts = c;
   sv_unlock(&sv_objects_lock);
-  return ctx;
+  return &c->v.context;
 }
 
 PUBLIC int ibv_close_device(struct ibv_context* ctx) {

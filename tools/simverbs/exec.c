@@ -61,13 +61,13 @@ static int refuse(struct vqp* q, struct op* o, struct shqp* p, int status, int r
   uint32_t s = get(p->state);
   while (s != IBV_QPS_ERR && !__atomic_compare_exchange_n(&p->state, &s, IBV_QPS_ERR, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
   if (q->has_taken) {
-    struct cqe e = {.wr_id = q->taken.wr_id, .status = (uint8_t)recv_status, .opcode = IBV_WC_RECV, .qpn = p->qpn};
+    struct cqe e = {.wr_id = q->taken.wr_id, .status = (uint8_t)recv_status, .opcode = IBV_WC_RECV, .qpn = q->s->dest};
     sv_cq_push(p->rcq, &e, 1);
     q->has_taken = 0;
   }
   sv_rq_flush(p);
   put(p->cause, (uint32_t)event + 1);
-  sv_kick(p->proc, WHY_QP);
+  sv_kick(get(p->proc), WHY_QP);
   return fail(o, status);
 }
 
@@ -106,11 +106,11 @@ static int scatter(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, ui
     uint32_t skip = off - at, n = g->length - skip < len ? g->length - skip : len;
     struct local l;
     if (!gather(q, o, off, n, 0, &l)) return IBV_WC_LOC_PROT_ERR;
-    struct shmr* m = sv_mr_hold(g->lkey, p->proc, p->pd, IBV_ACCESS_LOCAL_WRITE, g->addr, g->length);
+    struct shmr* m = sv_mr_hold(g->lkey, get(p->proc), p->pd, IBV_ACCESS_LOCAL_WRITE, g->addr, g->length);
     int e = m ? sv_put(m, g->addr + skip, l.iov, l.n, n) : EFAULT;
     if (m) sv_mr_drop(m);
     let_go(&l);
-    if (e) return IBV_WC_REM_OP_ERR;
+    if (e) return e == ESRCH ? -1 : IBV_WC_REM_OP_ERR;
     off += n;
     len -= n;
   }
@@ -119,7 +119,7 @@ static int scatter(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, ui
 
 static void received(struct vqp* q, struct shqp* p, const struct op* o) {
   int write = o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM, imm = write || o->opcode == IBV_WR_SEND_WITH_IMM;
-  struct cqe e = {.wr_id = q->taken.wr_id, .byte_len = o->len, .imm = imm ? o->imm : 0, .qpn = p->qpn, .src = q->s->qpn,
+  struct cqe e = {.wr_id = q->taken.wr_id, .byte_len = o->len, .imm = imm ? o->imm : 0, .qpn = q->s->dest, .src = q->s->qpn,
                   .opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, .flags = imm ? IBV_WC_WITH_IMM : 0};
   sv_cq_push(p->rcq, &e, o->flags & IBV_SEND_SOLICITED);
   q->has_taken = 0;
@@ -133,7 +133,7 @@ static int move(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, uint3
   if (!len) return 0;
   struct local l;
   if (!gather(q, o, off, len, read ? IBV_ACCESS_LOCAL_WRITE : 0, &l)) return IBV_WC_LOC_PROT_ERR;
-  struct shmr* m = sv_mr_hold(o->rkey, p->proc, p->pd, right, o->raddr, o->len);
+  struct shmr* m = sv_mr_hold(o->rkey, get(p->proc), p->pd, right, o->raddr, o->len);
   int rc = IBV_WC_REM_ACCESS_ERR;
   if (likely(m != NULL)) {
     rc = read ? sv_fetch(m, o->raddr + off, l.iov, l.n, len) : sv_put(m, o->raddr + off, l.iov, l.n, len);
@@ -150,7 +150,7 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
   if (!(get(p->access) & IBV_ACCESS_REMOTE_ATOMIC) || (o->raddr & 7)) return IBV_WC_REM_INV_REQ_ERR;
   if (o->len < 8) return IBV_WC_LOC_LEN_ERR;
   if (!gather(q, o, 0, 8, IBV_ACCESS_LOCAL_WRITE, &l)) return IBV_WC_LOC_PROT_ERR;
-  struct shmr* m = sv_mr_hold(o->rkey, p->proc, p->pd, IBV_ACCESS_REMOTE_ATOMIC, o->raddr, 8);
+  struct shmr* m = sv_mr_hold(o->rkey, get(p->proc), p->pd, IBV_ACCESS_REMOTE_ATOMIC, o->raddr, 8);
   int rc = m ? 0 : IBV_WC_REM_ACCESS_ERR;
   if (m) { /* atomic among the devices of this world, as IBV_ATOMIC_HCA promises */
     struct iovec v = {&old, 8}, w = {&new, 8};
@@ -159,7 +159,7 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
     new = o->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? old + o->arg[0] : old == o->arg[0] ? o->arg[1] : old;
     if (!rc) rc = sv_put(m, o->raddr, &w, 1, 8);
     sv_arena_unlock();
-    if (rc) rc = IBV_WC_REM_OP_ERR;
+    if (rc) rc = rc == ESRCH ? -1 : IBV_WC_REM_OP_ERR;
     for (size_t i = 0, at = 0; !rc && i < (size_t)l.n; at += l.iov[i++].iov_len) memcpy(l.iov[i].iov_base, (uint8_t*)&old + at, l.iov[i].iov_len);
     sv_mr_drop(m);
   }
@@ -167,9 +167,12 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
   return rc;
 }
 
+/* Went, and its memory with it, after it was found alive. */
+static int gone(const struct vqp* q, const struct shqp* p) { return get(p->qpn) != q->s->dest; }
+
 static int alive(const struct vqp* q, const struct shqp* p) {
   uint32_t s = get(p->state);
-  return get(p->qpn) == q->s->dest && get(p->dest) == q->s->qpn && get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
+  return !gone(q, p) && get(p->dest) == q->s->qpn && get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
 }
 
 static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
@@ -186,8 +189,8 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
     if (!n && o->len != o->done) return wait_until(q, when);
     int atom = o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || o->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     int rc = atom ? atomic(q, p, o) : send ? scatter(q, p, o, o->done, n) : move(q, p, o, o->done, n);
-    if (rc == -1) return sv_silent(q, o, now);
     if (rc == IBV_WC_LOC_PROT_ERR || rc == IBV_WC_LOC_LEN_ERR) return fail(o, rc);
+    if (rc < 0 || (rc && gone(q, p))) return sv_silent(q, o, now);
     if (rc == IBV_WC_REM_OP_ERR) return refuse(q, o, p, rc, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
     if (rc) return refuse(q, o, p, rc, IBV_WC_WR_FLUSH_ERR, rc == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
     o->done += n;
@@ -234,6 +237,7 @@ int sv_exec_reordered(struct vqp* q, uint64_t now) {
     swap = piece[k], piece[k] = piece[r], piece[r] = swap;
     struct op* o = piece[k].o;
     int rc = o->status ? 0 : move(q, p, o, piece[k].off, piece[k].len);
+    if (rc && rc != IBV_WC_LOC_PROT_ERR && gone(q, p)) rc = -1;
     if (rc == IBV_WC_REM_ACCESS_ERR || rc == IBV_WC_REM_INV_REQ_ERR) refuse(q, o, p, rc, 0, IBV_EVENT_QP_ACCESS_ERR);
     else if (rc) fail(o, rc < 0 ? IBV_WC_RETRY_EXC_ERR : rc);
   }

@@ -29,12 +29,14 @@ int sv_fail_slow(enum sv_function f) {
 
 void sv_hot(void) {
   uint32_t hot = 0;
+  sv_arena_lock(); /* one that looked earlier must not store later */
   for (int i = 0; i < MAX_DEV * MAX_PORT; i++) {
     struct port* p = &sv_arena->ports[i];
     hot |= p->down || p->hole || p->delay || p->rate;
   }
   for (int i = 0; i < MAX_DEV; i++) hot |= sv_arena->devs[i].reorder || get(sv_arena->devs[i].error_in) > 0;
   put(sv_arena->hot, hot);
+  sv_arena_unlock();
 }
 
 /* "sim0", "sim0:2", with "node/" before it if several nodes have one of that name. */
@@ -113,9 +115,9 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
 /* What this process has, and how many of its calls were made to fail. */
 static void tally(char* answer, size_t size) {
   uint32_t mrs = 0, cqs = 0, qps = 0;
-  for (int i = 0; i < MAX_MR; i++) mrs += get(sv_arena->mrs[i].key) && sv_arena->mrs[i].proc == sv_me;
-  for (int i = 0; i < MAX_CQ; i++) cqs += get(sv_arena->cqs[i].ring) && sv_arena->cqs[i].proc == sv_me;
-  for (int i = 0; i < MAX_QP; i++) qps += get(sv_arena->qps[i].qpn) && sv_arena->qps[i].proc == sv_me;
+  for (int i = 0; i < MAX_MR; i++) mrs += get(sv_arena->mrs[i].proc) == sv_me;
+  for (int i = 0; i < MAX_CQ; i++) cqs += get(sv_arena->cqs[i].proc) == sv_me;
+  for (int i = 0; i < MAX_QP; i++) qps += get(sv_arena->qps[i].proc) == sv_me;
   snprintf(answer, size, "ok mrs %u cqs %u qps %u failed %u\n", mrs, cqs, qps, get(failed));
 }
 

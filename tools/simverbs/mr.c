@@ -23,36 +23,32 @@ PUBLIC int ibv_dealloc_pd(struct ibv_pd* p) {
   return 0;
 }
 
-static uint32_t slot_for(void) {
-  uint32_t found = 0;
+static struct shmr* claim(void) {
+  struct shmr* s = NULL;
   sv_arena_lock();
-  for (uint32_t n = 1; n < MAX_MR && !found; n++) {
+  for (uint32_t n = 1; n < MAX_MR && !s; n++) {
     uint32_t i = (sv_arena->next_mr + n) % MAX_MR;
-    if (i && !get(sv_arena->mrs[i].key) && !get(sv_arena->mrs[i].ref)) found = i;
-  }
-  if (found) {
-    struct shmr* s = &sv_arena->mrs[found];
+    if (!i || get(sv_arena->mrs[i].proc) || get(sv_arena->mrs[i].ref)) continue;
+    s = &sv_arena->mrs[i];
     s->gen = (s->gen + 1) & 0xff;
-    s->proc = sv_me;
-    put(s->key, found << 8 | s->gen);
-    sv_arena->next_mr = found;
+    put(s->proc, sv_me);
+    put(s->key, i << 8 | s->gen);
+    sv_arena->next_mr = i;
   }
   sv_arena_unlock();
-  return found;
+  return s;
 }
 
 static struct ibv_mr* publish(struct vmr* mr, struct ibv_pd* pd, void* addr, size_t len, uint64_t iova, unsigned access) {
-  uint32_t i = slot_for();
-  if (!i) { errno = ENOMEM; return NULL; }
-  struct shmr* s = &sv_arena->mrs[i];
-  mr->slot = i;
-  mr->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = len, .handle = i, .lkey = s->key, .rkey = s->key};
+  struct shmr* s = mr->s = claim();
+  if (!s) { errno = ENOMEM; return NULL; }
+  mr->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = len, .handle = s->key >> 8, .lkey = s->key, .rkey = s->key};
   s->access = access, s->pd = ((struct vpd*)pd)->id;
   s->iova = iova, s->len = len, s->addr = (uint64_t)(uintptr_t)addr;
   s->from = (uint64_t)(uintptr_t)mr->map, s->to = s->from + mr->map_len, s->off = mr->map_off, s->fd = mr->fd;
   if (!mr->map) sv_share(mr, s);
   add(((struct vpd*)pd)->used, 1);
-  put(s->ref, LIVE);
+  add(s->ref, LIVE);
   return &mr->mr;
 }
 
@@ -104,10 +100,9 @@ PUBLIC struct ibv_mr* ibv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size
 PUBLIC int ibv_dereg_mr(struct ibv_mr* m) {
   MAY_FAIL(dereg_mr);
   struct vmr* mr = (struct vmr*)m;
-  struct shmr* s = &sv_arena->mrs[mr->slot];
-  __atomic_fetch_and(&s->ref, ~LIVE, __ATOMIC_ACQ_REL);
-  sv_wait_ref(&s->ref, ~LIVE);
-  put(s->key, 0);
+  __atomic_fetch_and(&mr->s->ref, ~LIVE, __ATOMIC_ACQ_REL);
+  sv_wait_ref(&mr->s->ref);
+  put(mr->s->proc, 0);
   if (mr->map) munmap(mr->map, mr->map_len), close(mr->fd);
   else sv_unshare(mr);
   __atomic_fetch_sub(&((struct vpd*)m->pd)->used, 1, __ATOMIC_ACQ_REL);
@@ -121,7 +116,7 @@ struct shmr* sv_mr_hold(uint32_t key, uint32_t proc, uint32_t pd, uint32_t acces
   if (i >= MAX_MR) return NULL;
   struct shmr* s = &sv_arena->mrs[i];
   uint32_t ref = add(s->ref, 1);
-  if (likely((ref & LIVE) && s->key == key && s->proc == proc && s->pd == pd && (s->access & access) == access && at >= s->iova &&
+  if (likely((ref & LIVE) && s->key == key && get(s->proc) == proc && s->pd == pd && (s->access & access) == access && at >= s->iova &&
              at - s->iova <= s->len && len <= s->len - (at - s->iova)))
     return s;
   sv_mr_drop(s);

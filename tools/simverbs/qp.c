@@ -5,31 +5,38 @@
 
 struct vqp* sv_qps[MAX_QP];
 
-static int claim(struct vqp* q, struct vdev* d) {
+/* Who is late for the last queue pair of a place may still count itself in and out of its ref. */
+static int claim(struct vqp* q, struct vdev* d, uint32_t rcq, const struct ibv_qp_cap* cap) {
   struct shqp* s = NULL;
   int room = add(d->qps, 1) < (uint32_t)d->conf->max_qp;
   sv_arena_lock();
   for (uint32_t n = 1; n < MAX_QP && !s && room; n++) {
     uint32_t i = (sv_arena->next_qp + n) % MAX_QP;
-    if (i < 16 || get(sv_arena->qps[i].qpn) || get(sv_arena->qps[i].ref) || sv_arena->qps[i].rq.ring) continue;
+    if (i < 16 || get(sv_arena->qps[i].proc) || get(sv_arena->qps[i].ref)) continue;
     s = &sv_arena->qps[i];
-    uint32_t gen = (s->gen + 1) & 0xff;
-    *s = (struct shqp){.gen = gen, .proc = sv_me, .port = (uint32_t)d->index * MAX_PORT, .qpn = (gen * MAX_QP + i) & 0xffffff};
     sv_arena->next_qp = q->slot = i;
+    sv_rq_left(s);
+    memset(&s->state, 0, sizeof *s - offsetof(struct shqp, state));
+  }
+  if (s) sv_rq_create(s, rcq, cap->max_recv_wr, cap->max_recv_sge);
+  if (s && s->rq.ring) {
+    s->gen = (s->gen + 1) & 0xff;
+    s->port = (uint32_t)d->index * MAX_PORT;
+    put(s->proc, sv_me);
+    put(s->qpn, (s->gen * MAX_QP + q->slot) & 0xffffff);
+    q->s = s;
   }
   sv_arena_unlock();
-  q->s = s;
-  if (!s) __atomic_fetch_sub(&d->qps, 1, __ATOMIC_RELAXED);
-  return s ? 0 : ENOMEM;
+  if (!q->s) __atomic_fetch_sub(&d->qps, 1, __ATOMIC_RELAXED);
+  return q->s ? 0 : ENOMEM;
 }
 
 static void release(struct vqp* q) {
   if (q->s) {
     __atomic_fetch_sub(&q->ctx->dev->qps, 1, __ATOMIC_RELAXED);
-    put(q->s->qpn, 0);
     sv_arena_lock();
-    sv_heap_free(q->s->rq.ring, (uint64_t)(q->s->rq.mask + 1) * q->s->rq.stride);
-    q->s->rq.ring = 0;
+    put(q->s->proc, 0);
+    sv_rq_left(q->s);
     sv_arena_unlock();
   }
   free(q->ring);
@@ -57,14 +64,12 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   q->ctx = ctx;
   q->stride = (uint32_t)sizeof(struct op) + room + 16;
   q->ring = calloc(size, q->stride);
-  if (!q->ring || claim(q, ctx->dev) || sv_rq_create(&q->s->rq, cap->max_recv_wr, cap->max_recv_sge)) {
+  if (!q->ring || claim(q, ctx->dev, ((struct vcq*)a->recv_cq)->slot, cap)) {
     release(q);
     errno = ENOMEM;
     return NULL;
   }
-  struct shqp* s = q->s;
-  s->pd = ((struct vpd*)pd)->id;
-  s->rcq = ((struct vcq*)a->recv_cq)->slot;
+  q->s->pd = ((struct vpd*)pd)->id;
   q->mask = size - 1;
   q->depth = cap->max_send_wr;
   q->sig_all = a->sq_sig_all != 0;
@@ -72,7 +77,7 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   q->max_sge = cap->max_send_sge = at_least(cap->max_send_sge, 1);
   q->attr.cap = *cap;
   q->x = (struct ibv_qp){.context = pd->context, .qp_context = a->qp_context, .pd = pd, .send_cq = a->send_cq,
-      .recv_cq = a->recv_cq, .handle = q->slot, .qp_num = s->qpn, .qp_type = a->qp_type};
+      .recv_cq = a->recv_cq, .handle = q->slot, .qp_num = q->s->qpn, .qp_type = a->qp_type};
   add(((struct vpd*)pd)->used, 1);
   add(((struct vcq*)a->send_cq)->used, 1);
   add(((struct vcq*)a->recv_cq)->used, 1);
@@ -89,7 +94,7 @@ PUBLIC int ibv_destroy_qp(struct ibv_qp* qp) {
   sv_deactivate(q);
   sv_settle(&qp->events_completed, &q->got);
   uint32_t qpn = __atomic_exchange_n(&q->s->qpn, 0, __ATOMIC_ACQ_REL);
-  sv_wait_ref(&q->s->ref, ~0u);
+  sv_wait_ref(&q->s->ref);
   sv_cq_clean(((struct vcq*)qp->send_cq)->slot, qpn, 1);
   sv_cq_clean(((struct vcq*)qp->recv_cq)->slot, qpn, 0);
   __atomic_fetch_sub(&((struct vpd*)qp->pd)->used, 1, __ATOMIC_ACQ_REL);

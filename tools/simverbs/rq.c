@@ -3,13 +3,19 @@
 
 #include <string.h>
 
-int sv_rq_create(struct rq* q, uint32_t depth, uint32_t max_sge) {
+void sv_rq_create(struct shqp* s, uint32_t rcq, uint32_t depth, uint32_t max_sge) {
   uint32_t size = 16, stride = 16 + 16 * (max_sge ? max_sge : 1);
   while (size < depth) size *= 2;
-  sv_arena_lock();
-  *q = (struct rq){.mask = size - 1, .depth = depth, .stride = stride, .ring = sv_heap_alloc((uint64_t)size * stride)};
-  sv_arena_unlock();
-  return q->ring ? 0 : ENOMEM;
+  s->rq = (struct rq){.mask = size - 1, .depth = depth, .stride = stride, .ring = sv_heap_alloc((uint64_t)size * stride)};
+  if (s->rq.ring) sv_arena->cqs[s->rcq = rcq].users++;
+}
+
+void sv_rq_left(struct shqp* s) {
+  uint64_t ring = s->rq.ring;
+  if (!ring || get(s->proc) || get(s->ref)) return;
+  s->rq.ring = 0;
+  sv_heap_free(ring, (uint64_t)(s->rq.mask + 1) * s->rq.stride);
+  sv_cq_let(s->rcq);
 }
 
 static struct rwqe* place(struct rq* q, uint32_t i) {
@@ -29,7 +35,7 @@ int sv_rq_take(struct rq* q, struct rwqe* out) {
 void sv_rq_flush(struct shqp* s) {
   struct rwqe w;
   while (sv_rq_take(&s->rq, &w)) {
-    struct cqe e = {.wr_id = w.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV, .qpn = s->qpn};
+    struct cqe e = {.wr_id = w.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV, .qpn = get(s->qpn)};
     sv_cq_push(s->rcq, &e, 1);
   }
 }

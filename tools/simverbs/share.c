@@ -100,6 +100,12 @@ void sv_unshare(struct vmr* mr) {
   sv_unlock(&segs_lock);
 }
 
+/* Who has a held region; 0: nobody any more, and his place among the processes may be another's. */
+static pid_t owner(struct shmr* m) {
+  uint32_t pid = get(sv_arena->procs[get(m->proc)].pid);
+  return get(m->proc) ? (pid_t)pid : 0;
+}
+
 /* Where a peer's held region, from `from` on, is in our memory; NULL: nowhere. */
 static uint8_t* map_peer(struct shmr* m) {
   uint32_t i = (uint32_t)(m - sv_arena->mrs);
@@ -109,8 +115,8 @@ static uint8_t* map_peer(struct shmr* m) {
   if (maps[i].key != m->key) {
     put(maps[i].key, 0);
     if (maps[i].base) munmap(maps[i].base, maps[i].len);
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", get(sv_arena->procs[m->proc].pid), m->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC), of = fd < 0 ? (int)syscall(SYS_pidfd_open, get(sv_arena->procs[m->proc].pid), 0) : -1;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", owner(m), m->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC), of = fd < 0 ? (int)syscall(SYS_pidfd_open, owner(m), 0) : -1;
     if (of >= 0) fd = (int)syscall(SYS_pidfd_getfd, of, m->fd, 0), close(of); /* a DMA-BUF cannot be opened by its path */
     maps[i].len = m->to - m->from;
     void* p = fd < 0 ? MAP_FAILED : mmap(NULL, maps[i].len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)m->off);
@@ -128,8 +134,7 @@ void sv_share_sweep(void) {
   sv_lock(&maps_lock);
   for (uint32_t i = 0; i < MAX_MR; i++) {
     struct shmr* s = &sv_arena->mrs[i];
-    uint32_t held = get(s->ref);
-    if (!maps[i].key || (held && get(s->key) == maps[i].key)) continue;
+    if (!maps[i].key || (get(s->ref) && get(s->key) == maps[i].key)) continue;
     put(maps[i].key, 0);
     if (maps[i].base) munmap(maps[i].base, maps[i].len);
     maps[i].base = NULL;
@@ -138,7 +143,7 @@ void sv_share_sweep(void) {
 }
 
 static uint8_t* reach(struct shmr* m, uint64_t va, uint32_t len) {
-  if (m->proc == sv_me) return (uint8_t*)(uintptr_t)va;
+  if (get(m->proc) == sv_me) return (uint8_t*)(uintptr_t)va;
   if (va < m->from || va + len > m->to) return NULL;
   uint8_t* base = map_peer(m);
   return base ? base + (va - m->from) : NULL;
@@ -174,7 +179,7 @@ int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t
     v[n] = (struct iovec){(uint8_t*)v[n - 1].iov_base + v[n - 1].iov_len - 8, 8};
     v[n++ - 1].iov_len -= 8;
   }
-  return copied(process_vm_writev((pid_t)get(sv_arena->procs[m->proc].pid), v, (unsigned long)n, &r, 1, 0), len);
+  return copied(process_vm_writev(owner(m), v, (unsigned long)n, &r, 1, 0), len);
 }
 
 int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
@@ -185,5 +190,5 @@ int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32
     return 0;
   }
   struct iovec r = {(void*)(uintptr_t)va, len};
-  return copied(process_vm_readv((pid_t)get(sv_arena->procs[m->proc].pid), iov, (unsigned long)n, &r, 1, 0), len);
+  return copied(process_vm_readv(owner(m), iov, (unsigned long)n, &r, 1, 0), len);
 }

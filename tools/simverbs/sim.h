@@ -21,7 +21,8 @@ enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_PROC = 512, MAX_QP = 1 << 1
 enum { MAX_SGE = 16, MAX_INLINE = 1024 };
 #define HEAP_BYTES ((uint64_t)4 << 30)
 
-/* ---- The arena. Words that several processes write are touched through __atomic_* only. ---- */
+/* ---- The arena. Words that several processes write are touched through __atomic_* only. Objects name their process in proc,
+ * and a place whose proc is 0 is free once its count of those who use it right now, ref or users, is 0. ---- */
 
 struct gid { union ibv_gid raw; uint32_t type, prefix, used; };
 
@@ -41,24 +42,24 @@ struct rq { uint32_t head, tail, mask, depth, stride; uint64_t ring; };
 struct rwqe { uint64_t wr_id; uint32_t nsge, len; struct ibv_sge sge[MAX_SGE]; }; /* in a ring: only as many as stride has room for */
 
 struct cqe { uint64_t wr_id; uint32_t seq, byte_len, imm, qpn, src, wqe; uint8_t status, opcode, flags, skip; uint32_t claimer; };
-struct shcq { uint32_t id, proc, mask, depth, tail, head, armed, fired, full, notify; uint64_t ring; };
+struct shcq { uint32_t users, proc, mask, depth, tail, head, armed, fired, full, notify; uint64_t ring; };
 
 struct shqp {
-  uint32_t qpn; /* 0: free */
-  uint32_t state, ref, cause, proc, port, pd, access, dest, rnr_timer, rcq, sq_head, gen; /* cause: an event to raise + 1 */
+  uint32_t qpn, ref, proc, gen; /* ref: those who execute a request at it right now */
+  uint32_t state, cause, port, pd, access, dest, rnr_timer, rcq, sq_head; /* cause: an event to raise + 1 */
   struct rq rq __attribute__((aligned(64))); /* what receivers write apart from what senders write */
 };
 
 struct shmr {
   uint32_t key, ref; /* ref: LIVE and a count of those who copy right now */
-  uint32_t access, pd, proc, seg; /* seg: 0, or names the shared part [from, to) below */
-  uint64_t iova, len, addr, from, to, off;
+  uint32_t access, pd, proc;
+  uint64_t iova, len, addr, from, to, off; /* [from, to) is shared, at off in its fd */
   int32_t fd;
   uint32_t gen;
 };
 #define LIVE 0x80000000u
 
-struct event { uint32_t seq, dev, type, arg; };
+struct event { uint32_t dev, type, arg; };
 
 struct arena {
   uint64_t magic, size;
@@ -94,8 +95,7 @@ extern struct config {
 struct vdev { struct ibv_device dev; struct devconf* conf; int index; uint32_t qps; };
 struct vctx { struct verbs_context v; struct vdev* dev; int event_fd; struct vctx* next; };
 struct vpd { struct ibv_pd pd; uint32_t id, used; };
-struct seg;
-struct vmr { struct ibv_mr mr; uint32_t slot; int fd; void* map; size_t map_len; uint64_t map_off; struct seg* seg; };
+struct vmr { struct ibv_mr mr; struct shmr* s; int fd; void* map; size_t map_len; uint64_t map_off; struct seg* seg; };
 struct vchan { struct ibv_comp_channel chan; int event_fd; };
 struct vcq {
   struct ibv_cq x;
@@ -166,7 +166,7 @@ void sv_heap_free(uint64_t at, uint64_t bytes);
 static inline void* sv_heap(uint64_t at) { return (uint8_t*)sv_arena + at; }
 void sv_kick(uint32_t proc, uint32_t why);
 void sv_reap(void);                        /* frees what dead processes left */
-void sv_wait_ref(uint32_t* ref, uint32_t mask);
+void sv_wait_ref(uint32_t* ref);
 uint64_t sv_random(void);
 int sv_thread(void* (*run)(void*), void* arg); /* detached, all signals blocked; 0 or errno */
 int sv_pipe(int fds[2]);                       /* its writer does not block; 0 or -1 */
@@ -175,7 +175,7 @@ void sv_settle(uint32_t* acknowledged, uint32_t* got); /* waits until they are e
 
 /* config.c, device.c */
 int sv_config_load(void);
-void sv_device_folder(const struct devconf* d);
+void sv_device_setup(int i);
 int sv_parse_gid(const char* text, struct gid* g);
 
 /* mr.c, share.c */
@@ -193,9 +193,11 @@ int sv_req_notify_cq(struct ibv_cq* cq, int solicited_only);
 void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited);
 void sv_cq_clean(uint32_t slot, uint32_t qpn, int sends);
 void sv_cq_scan(void);
+void sv_cq_let(uint32_t slot); /* by its owner, and by each queue pair that receives with it; the arena's lock is held */
 
 /* rq.c */
-int sv_rq_create(struct rq* q, uint32_t depth, uint32_t max_sge);
+void sv_rq_create(struct shqp* s, uint32_t rcq, uint32_t depth, uint32_t max_sge); /* no ring: full; the arena's lock is held */
+void sv_rq_left(struct shqp* s);           /* likewise: frees what is nobody's, once nobody completes receives any more */
 int sv_rq_take(struct rq* q, struct rwqe* out); /* 1, or 0: empty */
 int sv_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
 void sv_rq_flush(struct shqp* s);
