@@ -2,6 +2,7 @@
  * stays while others come. */
 #include "conform.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +36,10 @@ int child_process(const char* spec, const char* what) {
   return 0;
 }
 
-static pid_t start(const char* self, const char* spec, struct side* s, struct address* peer, int* fd) {
+static pid_t start(const char* self, const char* spec, struct side* s, struct address* peer, int* fd, int timeout) {
   int sv[2];
   char c = 0;
-  struct options o = {.timeout = 14, .retry = 3};
+  struct options o = {.timeout = timeout, .retry = 3};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv)) return -1;
   fflush(stdout);
   pid_t pid = fork();
@@ -98,13 +99,55 @@ static void test_sysfs(const char* self) {
   close_side(&s);
 }
 
+struct writer { struct side s; struct address peer; pthread_t thread; int fd, started; pid_t pid; uint32_t done; struct ibv_wc last; };
+
+/* Writes, at first with receives to complete, until it cannot. */
+static void* write_on(void* arg) {
+  struct writer* w = arg;
+  enum ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  uint64_t end = now_ms() + 10000;
+  do {
+    if (post(&w->s, opcode, w->done, 0, SIZE, &w->peer, 0, IBV_SEND_SIGNALED) || poll_one(w->s.scq, &w->last, 10000) != 1) break;
+    if (__atomic_add_fetch(&w->done, 1, __ATOMIC_RELEASE) == 16) opcode = IBV_WR_RDMA_WRITE;
+  } while (!w->last.status && now_ms() < end);
+  return NULL;
+}
+
+/* Who writes to processes that are killed meanwhile is told so, lives on, and can go on with others. */
+static void test_kills(const char* self, const char* spec) {
+  enum { WRITERS = 2 };
+  int rounds = 0, good = 1, status = 0;
+  begin("processes killed while they are written to");
+  for (uint64_t end = now_ms() + 2500; rounds < 24 && good && (now_ms() < end || rounds < 2); rounds++) {
+    struct writer w[WRITERS] = {0};
+    for (int i = 0; i < WRITERS; i++) {
+      w[i].pid = start(self, spec, &w[i].s, &w[i].peer, &w[i].fd, 12);
+      w[i].started = w[i].pid > 0 && !pthread_create(&w[i].thread, NULL, write_on, &w[i]);
+      good &= w[i].started;
+    }
+    for (int i = 0; i < WRITERS; i++) {
+      for (uint64_t wait = now_ms() + 5000; w[i].started && __atomic_load_n(&w[i].done, __ATOMIC_ACQUIRE) < 3 && now_ms() < wait;) usleep(500);
+      if (w[i].pid > 0) kill(w[i].pid, SIGKILL);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+      if (w[i].started) pthread_join(w[i].thread, NULL);
+      if (w[i].pid > 0) waitpid(w[i].pid, NULL, 0);
+      good &= w[i].last.status == IBV_WC_RETRY_EXC_ERR;
+      if (w[i].last.status != IBV_WC_RETRY_EXC_ERR) status = (int)w[i].last.status;
+      close(w[i].fd);
+      close_side(&w[i].s);
+    }
+  }
+  ok(good, "RETRY_EXC_ERR each time (status %d in round %d)", good ? (int)IBV_WC_RETRY_EXC_ERR : status, rounds);
+}
+
 void test_processes(const char* self, const char* spec) {
   struct side s;
   struct address peer;
   struct ibv_wc wc = {0};
   int fd, status;
   begin("a stopped process");
-  pid_t pid = start(self, spec, &s, &peer, &fd);
+  pid_t pid = start(self, spec, &s, &peer, &fd, 14);
   if (pid < 0) return;
   kill(pid, SIGSTOP);
   waitpid(pid, &status, WUNTRACED);
@@ -126,14 +169,17 @@ void test_processes(const char* self, const char* spec) {
   waitpid(pid, &status, 0);
   close_side(&s);
   begin("a killed process");
-  pid = start(self, spec, &s, &peer, &fd);
+  pid = start(self, spec, &s, &peer, &fd, 14);
   if (pid < 0) return;
   kill(pid, SIGKILL);
   waitpid(pid, &status, 0);
-  usleep(200000); /* its device may take a moment to notice */
-  post(&s, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(s.scq, &wc, 10000) == 1 && wc.status == IBV_WC_RETRY_EXC_ERR, "RETRY_EXC_ERR (status %d)", (int)wc.status);
+  uint64_t end = now_ms() + 10000; /* its device may take a moment to notice */
+  do {
+    good = !post(&s, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer, 0, IBV_SEND_SIGNALED) && poll_one(s.scq, &wc, 10000) == 1;
+  } while (good && !wc.status && now_ms() < end);
+  ok(good && wc.status == IBV_WC_RETRY_EXC_ERR, "RETRY_EXC_ERR (status %d)", (int)wc.status);
   close(fd);
   close_side(&s);
+  test_kills(self, spec);
   test_sysfs(self);
 }

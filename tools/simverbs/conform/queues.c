@@ -122,10 +122,41 @@ static void last_word(void) {
   unpair(&p);
 }
 
+static uint32_t listing;
+
+static void* list_on(void* arg) {
+  while (__atomic_load_n(&listing, __ATOMIC_ACQUIRE)) {
+    struct ibv_device** list = ibv_get_device_list(NULL);
+    if (list) ibv_free_device_list(list);
+  }
+  return arg;
+}
+
+/* The devices that one thread uses stay as they are while another lists them. */
+static void lists(void) {
+  struct side s;
+  pthread_t thread;
+  begin("a list of devices");
+  listing = 1;
+  if (open_side(&s, 0, &(struct options){0}) || pthread_create(&thread, NULL, list_on, NULL)) { ok(0, "a device opens"); return; }
+  struct ibv_qp_init_attr a = {.send_cq = s.scq, .recv_cq = s.rcq, .qp_type = IBV_QPT_RC,
+      .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
+  int made = 0, failed = 0;
+  for (uint64_t end = now_ms() + 1000; now_ms() < end && !failed; made++) {
+    struct ibv_qp* qp = ibv_create_qp(s.pd, &a);
+    failed = !qp || ibv_destroy_qp(qp);
+  }
+  __atomic_store_n(&listing, 0, __ATOMIC_RELEASE);
+  pthread_join(thread, NULL);
+  ok(!failed && made, "taken while queue pairs come and go (%d)", made);
+  close_side(&s);
+}
+
 void test_queues(void) {
   full();
   overrun();
   channel();
   signals();
   last_word();
+  lists();
 }
