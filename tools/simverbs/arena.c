@@ -121,14 +121,13 @@ void sv_kick(uint32_t p, uint32_t why) {
   syscall(SYS_futex, &q->kick, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Waits until nobody copies through the object any more, but not for ever for one stopped while it copies: nobody takes the
- * place meanwhile. */
+/* Waits until nobody copies through the object any more, but at most 1 s: until then nobody takes its place. */
 void sv_wait_ref(uint32_t* ref) {
   uint64_t until = sv_now() + 1000000000u;
   for (unsigned n = 0; get(*ref) && (n % 1024 || sv_now() < until); n++) if (n > 64) sched_yield();
 }
 
-/* Who copies meanwhile finishes; queue pairs first: who then finds a region gone sees that its peer is. */
+/* Others who copy meanwhile finish; queue pairs first: who then finds a region gone sees that its peer is. */
 static void free_of(uint32_t p) {
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct shqp* q = &sv_arena->qps[i];
@@ -137,7 +136,7 @@ static void free_of(uint32_t p) {
   }
   for (uint32_t i = 0; i < MAX_MR; i++) {
     struct shmr* m = &sv_arena->mrs[i];
-    if (get(m->proc) == p) __atomic_fetch_and(&m->ref, ~LIVE, __ATOMIC_ACQ_REL), put(m->proc, 0);
+    if (get(m->proc) == p) __atomic_fetch_and(&m->ref, OWN - 1, __ATOMIC_ACQ_REL), put(m->proc, 0);
   }
   for (uint32_t i = 0; i < MAX_CQ; i++) if (get(sv_arena->cqs[i].proc) == p) put(sv_arena->cqs[i].proc, 0), sv_cq_let(i);
   put(sv_arena->procs[p].pid, 0);

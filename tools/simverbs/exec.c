@@ -75,7 +75,7 @@ static int refuse(struct vqp* q, struct op* o, struct shqp* p, int status, int r
 struct local { struct iovec iov[MAX_SGE]; struct shmr* held[MAX_SGE]; int n, nheld; };
 
 static void let_go(struct local* l) {
-  for (int i = 0; i < l->nheld; i++) sv_mr_drop(l->held[i]);
+  for (int i = 0; i < l->nheld; i++) sv_mr_drop(l->held[i], sv_me);
 }
 
 static int gather(struct vqp* q, const struct op* o, uint32_t from, uint32_t len, uint32_t access, struct local* l) {
@@ -103,12 +103,12 @@ static int scatter(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, ui
   for (uint32_t i = 0, at = 0; i < q->taken.nsge && len; at += q->taken.sge[i++].length) {
     struct ibv_sge* g = &q->taken.sge[i];
     if (off >= at + g->length) continue;
-    uint32_t skip = off - at, n = g->length - skip < len ? g->length - skip : len;
+    uint32_t skip = off - at, n = g->length - skip < len ? g->length - skip : len, proc = get(p->proc);
     struct local l;
     if (!gather(q, o, off, n, 0, &l)) return IBV_WC_LOC_PROT_ERR;
-    struct shmr* m = sv_mr_hold(g->lkey, get(p->proc), p->pd, IBV_ACCESS_LOCAL_WRITE, g->addr, g->length);
+    struct shmr* m = sv_mr_hold(g->lkey, proc, p->pd, IBV_ACCESS_LOCAL_WRITE, g->addr, g->length);
     int e = m ? sv_put(m, g->addr + skip, l.iov, l.n, n) : EFAULT;
-    if (m) sv_mr_drop(m);
+    if (m) sv_mr_drop(m, proc);
     let_go(&l);
     if (e) return e == ESRCH ? -1 : IBV_WC_REM_OP_ERR;
     off += n;
@@ -128,17 +128,17 @@ static void received(struct vqp* q, struct shqp* p, const struct op* o) {
 /* WRITE and READ between the local buffers and [off, off + len) of the remote ones. */
 static int move(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, uint32_t len) {
   int read = o->opcode == IBV_WR_RDMA_READ;
-  uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+  uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE, proc = get(p->proc);
   if (!(get(p->access) & right)) return IBV_WC_REM_INV_REQ_ERR; /* as rxe answers */
   if (!len) return 0;
   struct local l;
   if (!gather(q, o, off, len, read ? IBV_ACCESS_LOCAL_WRITE : 0, &l)) return IBV_WC_LOC_PROT_ERR;
-  struct shmr* m = sv_mr_hold(o->rkey, get(p->proc), p->pd, right, o->raddr, o->len);
+  struct shmr* m = sv_mr_hold(o->rkey, proc, p->pd, right, o->raddr, o->len);
   int rc = IBV_WC_REM_ACCESS_ERR;
   if (likely(m != NULL)) {
     rc = read ? sv_fetch(m, o->raddr + off, l.iov, l.n, len) : sv_put(m, o->raddr + off, l.iov, l.n, len);
     if (rc) rc = rc == ESRCH ? -1 : IBV_WC_REM_OP_ERR;
-    sv_mr_drop(m);
+    sv_mr_drop(m, proc);
   }
   let_go(&l);
   return rc;
@@ -147,10 +147,11 @@ static int move(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, uint3
 static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
   struct local l;
   uint64_t old, new;
+  uint32_t proc = get(p->proc);
   if (!(get(p->access) & IBV_ACCESS_REMOTE_ATOMIC) || (o->raddr & 7)) return IBV_WC_REM_INV_REQ_ERR;
   if (o->len < 8) return IBV_WC_LOC_LEN_ERR;
   if (!gather(q, o, 0, 8, IBV_ACCESS_LOCAL_WRITE, &l)) return IBV_WC_LOC_PROT_ERR;
-  struct shmr* m = sv_mr_hold(o->rkey, get(p->proc), p->pd, IBV_ACCESS_REMOTE_ATOMIC, o->raddr, 8);
+  struct shmr* m = sv_mr_hold(o->rkey, proc, p->pd, IBV_ACCESS_REMOTE_ATOMIC, o->raddr, 8);
   int rc = m ? 0 : IBV_WC_REM_ACCESS_ERR;
   if (m) { /* atomic among the devices of this world, as IBV_ATOMIC_HCA promises */
     struct iovec v = {&old, 8}, w = {&new, 8};
@@ -161,7 +162,7 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
     sv_arena_unlock();
     if (rc) rc = rc == ESRCH ? -1 : IBV_WC_REM_OP_ERR;
     for (size_t i = 0, at = 0; !rc && i < (size_t)l.n; at += l.iov[i++].iov_len) memcpy(l.iov[i].iov_base, (uint8_t*)&old + at, l.iov[i].iov_len);
-    sv_mr_drop(m);
+    sv_mr_drop(m, proc);
   }
   let_go(&l);
   return rc;

@@ -115,10 +115,10 @@ struct shmr* sv_mr_hold(uint32_t key, uint32_t proc, uint32_t pd, uint32_t acces
   uint32_t i = key >> 8;
   if (i >= MAX_MR) return NULL;
   struct shmr* s = &sv_arena->mrs[i];
-  uint32_t ref = add(s->ref, 1);
+  uint32_t ref = add(s->ref, proc == sv_me ? OWN : 1);
   if (likely((ref & LIVE) && s->key == key && get(s->proc) == proc && s->pd == pd && (s->access & access) == access && at >= s->iova &&
              at - s->iova <= s->len && len <= s->len - (at - s->iova)))
     return s;
-  sv_mr_drop(s);
+  sv_mr_drop(s, proc);
   return NULL;
 }

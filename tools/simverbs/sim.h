@@ -51,13 +51,14 @@ struct shqp {
 };
 
 struct shmr {
-  uint32_t key, ref; /* ref: LIVE and a count of those who copy right now */
+  uint32_t key, ref; /* ref: LIVE and two counts of those who copy right now: in its process, by OWN, and in others, by 1 */
   uint32_t access, pd, proc;
   uint64_t iova, len, addr, from, to, off; /* [from, to) is shared, at off in its fd */
   int32_t fd;
   uint32_t gen;
 };
 #define LIVE 0x80000000u
+#define OWN 0x10000u
 
 struct event { uint32_t dev, type, arg; };
 
@@ -180,7 +181,7 @@ int sv_parse_gid(const char* text, struct gid* g);
 
 /* mr.c, share.c */
 struct shmr* sv_mr_hold(uint32_t key, uint32_t proc, uint32_t pd, uint32_t access, uint64_t at, uint32_t len);
-static inline void sv_mr_drop(struct shmr* m) { __atomic_fetch_sub(&m->ref, 1, __ATOMIC_RELEASE); }
+static inline void sv_mr_drop(struct shmr* m, uint32_t proc) { __atomic_fetch_sub(&m->ref, proc == sv_me ? OWN : 1, __ATOMIC_RELEASE); }
 void sv_share(struct vmr* mr, struct shmr* s);
 void sv_unshare(struct vmr* mr);
 int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len); /* 0 or errno; last 8 bytes last */
