@@ -61,7 +61,7 @@ static int replace(uint64_t from, uint64_t to, int fd) {
 
 void sv_share(struct vmr* mr, struct shmr* s) {
   uint64_t from = s->addr & ~(uint64_t)4095, to = (s->addr + s->len + 4095) & ~(uint64_t)4095;
-  if (!sv_conf.share) return;
+  if (!sv_conf.share || s->len >> 30) return; /* as much as that is rarely touched: making all of it present takes seconds */
   sv_lock(&segs_lock);
   struct seg* g = segs;
   while (g && (to <= g->from || g->to <= from)) g = g->next;
