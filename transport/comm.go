@@ -137,8 +137,8 @@ func (c *Comm) ends(err error, tell bool) bool {
 }
 
 // because records the first cause, says it, has the peer told and the fences know
-// of it: all before a call can answer its code, for the host may end the process
-// at once, or its memory. c.mu is held.
+// of it: all before a call can answer its code, for the host may then end the
+// process at once, or free memory. c.mu is held.
 func (c *Comm) because(err error, tell bool) {
 	c.failed = err
 	rdma.Say(c.ctx.opts.Log, err)

@@ -123,22 +123,27 @@ func TestControlConnectionWhoseOpeningPanics(t *testing.T) {
 	}
 }
 
-// No control connection outlives its core.
+// No control connection outlives its core, whichever side opened it and however late.
 func TestControlConnectionOfAClosedCore(t *testing.T) {
-	b := start(t, nil)
-	for i := range 30 {
-		a := start(t, nil)
-		l, h := b.listen(t, wire.HandleMax)
-		a.ctx.Connect(a.dev, -1, h)
-		time.Sleep(time.Duration(i) * 60 * time.Microsecond)
+	a := start(t, nil)
+	peer := wire.Hello{Build: "test", Process: wire.ProcessID{1}}
+	k, _ := connPair(t)
+	active := newSession(a.Core, k, &peer, nil, true)
+	_, err := a.sessions.get(t.Context(), peer.Process, func() (*session, error) {
 		a.Core.Close()
-		l.Close()
-	}
-	eventually(t, "no control connection", func() bool {
-		b.sessions.mu.Lock()
-		defer b.sessions.mu.Unlock()
-		return len(b.sessions.in) == 0
+		return active, nil
 	})
+	k, _ = connPair(t)
+	passive := newSession(a.Core, k, &peer, nil, false)
+	a.sessions.addPassive(passive)
+	if err == nil || active.over() == nil || passive.over() == nil {
+		t.Errorf("%v; opened by this process: %v, by another: %v", err, active.over(), passive.over())
+	}
+	a.sessions.mu.Lock()
+	defer a.sessions.mu.Unlock()
+	if n := len(a.sessions.in) + len(a.sessions.out); n != 0 {
+		t.Errorf("%d are left", n)
+	}
 }
 
 // connPair is a TCP connection, and its other end.

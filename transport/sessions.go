@@ -74,7 +74,7 @@ func (ss *sessions) lead(process wire.ProcessID, o *opening, open func() (*sessi
 	closed := ss.closed
 	ss.mu.Unlock()
 	if err == nil && closed {
-		s.end(errClosed(s))
+		s.closeDown()
 	}
 	if err == nil && !s.hold() {
 		err = errors.New("the control connection ended at once")
@@ -97,7 +97,7 @@ func (ss *sessions) addPassive(s *session) {
 	closed := ss.closed
 	ss.mu.Unlock()
 	if closed {
-		s.end(errClosed(s))
+		s.closeDown()
 	}
 }
 
@@ -141,15 +141,16 @@ func (ss *sessions) closeAll() {
 	}
 	ss.mu.Unlock()
 	for _, s := range all {
-		s.mu.Lock()
-		s.parting = true
-		s.mu.Unlock()
-		s.end(errClosed(s))
+		s.closeDown()
 	}
 }
 
-func errClosed(s *session) *rdma.Error {
-	return rdma.Errorf(rdma.Host, "control connection", "this process closed it").With(s.name)
+// closeDown ends s because its core is closed, which is no news.
+func (s *session) closeDown() {
+	s.mu.Lock()
+	s.parting = true
+	s.mu.Unlock()
+	s.end(rdma.Errorf(rdma.Host, "control connection", "this process closed it").With(s.name))
 }
 
 // openSession opens the control connection to the process behind a handle,
