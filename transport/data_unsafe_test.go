@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -209,6 +210,10 @@ func TestFaultsAreJudged(t *testing.T) {
 	}
 	sb.Size = 100
 	drive(t, "the same within", send(s, sb), in)
+	held := (&fault{kind: faultHeld, where: "iflush", want: 11}).describe("irecv", "lo", "peer")
+	if held.Cause != rdma.Host || !strings.Contains(held.Error(), "11 s") || held.Op != "iflush" || !strings.Contains(held.Remedy, "thread of the host") {
+		t.Errorf("a gate that stays held: %v (%s)", held, held.Remedy)
+	}
 	in = recv(r, register(t, r, buffer(t, 100), 100))
 	in.step()
 	s.Close()

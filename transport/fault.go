@@ -88,6 +88,9 @@ func (f *fault) describe(op, dev, peer string) *rdma.Error {
 		if strings.Contains(f.where, "CPU") {
 			e.Remedy = "set NCCL_NET_GDR_LEVEL=LOC and NCCL stages GPU memory through the host's; the line of the connection says why it is not over RDMA"
 		}
+	case faultHeld:
+		e = rdma.Errorf(rdma.Host, f.where, "another thread's call on this connection has not returned for %d s", f.want).
+			Try("a thread of the host is stopped inside it, by a debugger or a signal: look at the threads of this process")
 	default:
 		e = rdma.Errorf(rdma.Internal, op, "%s (kind %d, errno %d, expected %d, got %d)", f.where, f.kind, int(f.errno), f.want, f.got).
 			Try("this is a defect of weft; please report it with this line")

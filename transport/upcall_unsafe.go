@@ -78,6 +78,7 @@ const (
 	faultInternal   = C.WF_FAULT_INTERNAL
 	faultCompletion = C.WF_FAULT_COMPLETION
 	faultPost       = C.WF_FAULT_POST
+	faultHeld       = C.WF_FAULT_HELD
 
 	deviceFault = C.WF_LANES // plus a device's slot, in place of a lane
 )

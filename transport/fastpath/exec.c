@@ -11,11 +11,10 @@
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
 #include "exec.h"
 
-#include <errno.h>
 #include <sched.h>
 
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
-#define WF_HELD_MOST 11000000000u /* nanoseconds for which a flush waits: the core, for one second less (hold.go) */
+#define WF_HELD_MOST 11ull /* seconds for which a flush waits: the core, for one less (hold.go) */
 #define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
@@ -110,9 +109,9 @@ leave:
 static WF_COLD int wf_flush_waits(uint64_t h, uint64_t* end) {
 	struct wf_comm* c = wf_comm_lookup(h);
 	if (c && (uint32_t)wf_load(c->error)) return (int)(uint32_t)wf_load(c->error);
-	if (!*end) *end = wf_clock() + WF_HELD_MOST;
+	if (!*end) *end = wf_clock() + WF_HELD_MOST * 1000000000u;
 	if (!c || wf_clock() < *end) return sched_yield();
-	wf_raise(WF_FAULT_INTERNAL, "a flush waited 11 s for the comm's gate: is a thread of the host stopped inside a call on it?", ETIMEDOUT, 0, 0, 0);
+	wf_raise(WF_FAULT_HELD, "iflush", 0, 0, WF_HELD_MOST, 0);
 	return wf_leave_fault(wf_self, c, "iflush");
 }
 

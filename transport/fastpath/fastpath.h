@@ -89,6 +89,7 @@ enum wf_fault_kind {
 	WF_FAULT_INTERNAL = 8,    /* a defect or an exhausted table of ours */
 	WF_FAULT_COMPLETION = 9,  /* a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id */
 	WF_FAULT_POST = 10,       /* ibv_post_* failed: err = errno, where = which */
+	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
 };
 
 /* What went wrong, as the C side saw it. */

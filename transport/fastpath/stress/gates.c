@@ -35,7 +35,7 @@ static int enter_later(struct wf_thread* t, struct wf_comm* c) {
 #include "../exec.h"
 #undef wf_enter
 
-static uint32_t faults[WF_FAULT_POST + 1];
+static uint32_t faults[WF_FAULT_HELD + 1];
 
 static int fault(uint64_t cookie, const struct wf_fault* f) {
 	faults[f->kind]++;
@@ -159,14 +159,14 @@ static void waits(void) {
 	wf_store(skip, 1u);
 	yields = 0, let_go = 10; /* as long as a holder waits for a stuck thread */
 	CHECK(flush(h, &request) == 0 && !request && yields == 10, "a flush that waited %u s", yields);
-	CHECK(!faults[WF_FAULT_INTERNAL], "a holder that is slow ended the comm");
+	CHECK(!faults[WF_FAULT_HELD], "a holder that is slow ended the comm");
 
 	CHECK(wf_hold_try(held), "held");
 	yields = let_go = 0;
-	CHECK(flush(h, &request) == 6 && faults[WF_FAULT_INTERNAL] == 1, "a gate that stays held");
+	CHECK(flush(h, &request) == 6 && faults[WF_FAULT_HELD] == 1, "a gate that stays held");
 	CHECK(yields >= 11, "the core gives up after 10 s, the flush did after %u", yields);
 	uint32_t were = yields;
-	CHECK(flush(h, &request) == 6 && faults[WF_FAULT_INTERNAL] == 1 && yields == were, "a comm that has failed is waited for");
+	CHECK(flush(h, &request) == 6 && faults[WF_FAULT_HELD] == 1 && yields == were, "a comm that has failed is waited for");
 	wf_store(skip, 0u);
 	wf_hold_end(held);
 	CHECK(flush(h, &request) == 6, "a comm that has failed");
@@ -192,7 +192,7 @@ static void owned(void) {
 	pthread_create(&other, NULL, stopped, NULL);
 	await(1);
 	wf_store(skip, 1u);
-	CHECK(flush(shared_handle, &request) == 6 && faults[WF_FAULT_INTERNAL] == 2, "an owner that stays inside");
+	CHECK(flush(shared_handle, &request) == 6 && faults[WF_FAULT_HELD] == 2, "an owner that stays inside");
 	wf_store(skip, 0u);
 	wf_store(turn, 2u);
 	pthread_join(other, NULL);
