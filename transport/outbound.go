@@ -175,7 +175,7 @@ func (k *connector) launch(ctx context.Context, s *session, w *won, peer string,
 		err = context.Cause(ctx)
 	}
 	if err != nil { // the peer may have its comm, and over RDMA nothing else tells it
-		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
+		s.tellLater(&wire.Failed{Header: m.header(), Reason: err.Error()})
 		s.leave(m)
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
