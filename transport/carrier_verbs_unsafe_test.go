@@ -67,6 +67,21 @@ func TestSimCloseWithRequestsEndsThePeers(t *testing.T) {
 	noQPLeft(t, a, b)
 }
 
+// A closed comm waits for its peer, but not for one that has given its end up.
+func TestSimClosedCommWhosePeerFails(t *testing.T) {
+	_, _, s, r := simPair(t, lazyFlush)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v := s.carrier.(*verbsCarrier)
+	if len(v.queuePairs()) != 1 {
+		t.Error("it waits for nothing")
+	}
+	r.fail(rdma.Errorf(rdma.Host, "test", "for a reason of its own"))
+	eventually(t, "no queue pair", func() bool { return len(v.queuePairs()) == 0 })
+	noneLeft(t, r)
+}
+
 func TestSimSendToAClosedPeerEnds(t *testing.T) {
 	a, b, s, r := simPair(t, nil)
 	out := send(s, register(t, s, buffer(t, 4096), 4096))

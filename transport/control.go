@@ -116,6 +116,7 @@ func (s *session) onFailed(f *wire.Failed) {
 		if m.failed == nil {
 			m.failed, c = err, m.comm
 		}
+		m.end()
 	})
 	if c == nil {
 		return

@@ -59,7 +59,7 @@ type member struct {
 	closed  bool  // the peer closed it in good order
 	failed  error // it failed before it was built
 	gone    bool
-	over    chan struct{} // closed when the peer has closed it or the session has ended
+	over    chan struct{} // closed when the peer has closed it or given it up, or the session has ended
 	once    sync.Once
 }
 

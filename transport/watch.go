@@ -26,6 +26,7 @@ type watcher struct {
 	late  time.Duration // a lane that stands still for so long is suspect
 	limit time.Duration // for an acknowledgement
 	every time.Duration // a turn
+	stir  chan struct{} // the last carrier has gone: a turn now
 
 	mu       sync.Mutex
 	running  bool                       // protected by mu, as all below
@@ -60,7 +61,7 @@ type progress struct {
 }
 
 func newWatcher(c *Core) *watcher {
-	return &watcher{core: c, late: c.timeout / 5, limit: c.timeout / 10, every: c.timeout / 40,
+	return &watcher{core: c, late: c.timeout / 5, limit: c.timeout / 10, every: c.timeout / 40, stir: make(chan struct{}, 1),
 		carriers: map[*verbsCarrier]*watched{}, probes: map[pairKey]*probe{}, mute: map[pairKey]bool{}}
 }
 
@@ -75,7 +76,8 @@ func (w *watcher) add(v *verbsCarrier) {
 	}
 }
 
-// remove ends that: v's queue pairs may go. With the last one the pool goes.
+// remove ends that: v's queue pairs may go. With the last one the pool goes, and the
+// probes, whatever T is.
 func (w *watcher) remove(v *verbsCarrier) {
 	w.mu.Lock()
 	delete(w.carriers, v)
@@ -83,6 +85,10 @@ func (w *watcher) remove(v *verbsCarrier) {
 	w.mu.Unlock()
 	if last {
 		w.core.pool.empty()
+		select {
+		case w.stir <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -116,7 +122,10 @@ func (w *watcher) run() {
 		w.mu.Unlock()
 	})
 	for w.turn(time.Now()) {
-		time.Sleep(w.every)
+		select {
+		case <-time.After(w.every):
+		case <-w.stir:
+		}
 	}
 }
 

@@ -73,6 +73,14 @@ func noneLeft(t *testing.T, all ...*Comm) {
 	})
 }
 
+// Probes end with the last comm, however seldom the watch looks.
+func TestProbesEndWithTheLastComm(t *testing.T) {
+	a, b, s, r := simPair(t, lazyFlush)
+	a.watch.turn(time.Now())
+	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	noneLeft(t, s, r)
+}
+
 var (
 	codePeer    = 100 + int32(rdma.Peer)
 	codeNetwork = 100 + int32(rdma.Network)
