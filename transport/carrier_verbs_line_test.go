@@ -50,7 +50,7 @@ func TestSimCompletionIsDecoded(t *testing.T) {
 		"RNR_RETRY_EXC_ERR (13)": "the peer posted no receive in time",
 	} {
 		t.Run(status, func(t *testing.T) {
-			a, b, s, r := simPair(t, nil)
+			a, b, s, r := probedPair(t, nil)
 			in := recv(r, register(t, r, buffer(t, 4096), 4096))
 			in.step()
 			hostcalls.Test(in.req) // its CTS is out

@@ -170,7 +170,7 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 		{"post", "fail post_send 1 EIO", "ibv_post_send of a flush"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			_, b, s, r := simPair(t, map[string]string{"WEFT_FLUSH": "always", "WEFT_LAZY": "off"})
+			_, b, s, r := probedPair(t, map[string]string{"WEFT_FLUSH": "always", "WEFT_LAZY": "off"})
 			to := register(t, r, buffer(t, 4096), 4096)
 			in, out := recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096))
 			drive(t, "data", in, out)

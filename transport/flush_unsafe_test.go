@@ -74,7 +74,7 @@ func TestSimFlushQueuePairComes(t *testing.T) {
 func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 	for _, step := range []string{"fail create_qp 1 EIO", "fail modify_qp 1 EIO", "fail modify_qp 2 EIO", "fail modify_qp 3 EIO"} {
 		t.Run(step, func(t *testing.T) {
-			a, b, s, r := simPair(t, lazyFlush)
+			a, b, s, r := probedPair(t, lazyFlush)
 			v := r.carrier.(*verbsCarrier)
 			command(t, step)
 			if err := v.makeLoops(); err == nil || loopsOf(r) != 0 {
@@ -93,6 +93,7 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 			noneLeft(t, s, r)
 
 			s, r = pair(t, a, b)
+			probed(t, a, b)
 			command(t, step)
 			r.carrier.(*verbsCarrier).makeLoops()
 			to = register(t, r, buffer(t, 4096), 4096)

@@ -51,8 +51,16 @@ func (p *process) asked() bool {
 func probedPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
 	t.Helper()
 	a, b, s, r = simPair(t, env)
-	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	probed(t, a, b)
 	return a, b, s, r
+}
+
+// probed has the probe of the only pair of ports made now, before a test plans failures
+// that it would meet, and however seldom the watch looks.
+func probed(t *testing.T, a, b *process) {
+	t.Helper()
+	a.watch.turn(time.Now())
+	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
 }
 
 // noneLeft closes comms and waits until the simulated devices are as empty as before the first.
@@ -75,9 +83,7 @@ func noneLeft(t *testing.T, all ...*Comm) {
 
 // Probes end with the last comm, however seldom the watch looks.
 func TestProbesEndWithTheLastComm(t *testing.T) {
-	a, b, s, r := simPair(t, lazyFlush)
-	a.watch.turn(time.Now())
-	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	_, _, s, r := probedPair(t, lazyFlush)
 	noneLeft(t, s, r)
 }
 
