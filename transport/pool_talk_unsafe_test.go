@@ -184,6 +184,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 	if reused(t, s, r) {
 		t.Error("one port has the lanes of two")
 	}
+	complete(t, s, r)
 	part(t, a, b, s, r)
 	a.dev, b.dev = 2, 2
 	command(t, "link simC down")
