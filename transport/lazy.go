@@ -104,7 +104,9 @@ func (v *verbsCarrier) growLater(s *session, c *Comm) {
 			return // the comm is over
 		}
 		defer g.end()
-		g.say(c, len(v.lanes), v.offerFurther(g))
+		before := len(v.lanes)
+		err = v.offerFurther(g)
+		g.say(c, before, err)
 	})
 }
 
@@ -197,14 +199,14 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	return err
 }
 
-// acceptFurther is the listening side's part.
-func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) error {
+// acceptFurther is the listening side's part, but for the last message to the
+// peer, nil for none: its host may close when it has that.
+func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last frame, err error) {
 	m, s := g.m, g.m.session
 	answer := wire.FurtherAnswer{Header: m.header()}
-	refuse := func(err error) error {
+	refuse := func(err error) (frame, error) {
 		answer.Reason = reasonOf(err)
-		s.tell(&answer)
-		return err
+		return &answer, err
 	}
 	if !v.more.begun.CompareAndSwap(false, true) {
 		return refuse(errors.New("they have been offered before"))
@@ -228,7 +230,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) error {
 	s.tell(&answer)
 	ready, err := await(g, v.more.joins)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	joined := wire.Joined{Header: m.header()}
 	if err = g.keep(ready.Pairs, errors.New("the connecting side leaves it out")); err == nil {
@@ -241,8 +243,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) error {
 	if joined.Reason = strings.Join(g.lost, "; "); err != nil {
 		joined.Pairs, joined.From, joined.Reason = 0, 0, reasonOf(err)
 	}
-	s.tell(&joined)
-	return err
+	return &joined, err
 }
 
 // await waits for the peer's next message about a growth.

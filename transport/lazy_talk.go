@@ -95,7 +95,11 @@ func (s *session) acceptFurther(offer *wire.Further) {
 		return
 	}
 	defer g.end()
-	g.say(c, len(v.lanes), v.acceptFurther(g, offer))
+	last, err := v.acceptFurther(g, offer)
+	g.say(c, 0, err)
+	if last != nil {
+		s.tell(last)
+	}
 }
 
 // awaited finds a comm of the session that may still be on its way to be built

@@ -67,7 +67,7 @@ func TestSimFurtherLanes(t *testing.T) {
 			if used := lanesOf(t, s, r, 4096); used != 1 {
 				t.Errorf("a small message on %d lanes", used)
 			}
-			if n := a.log.Count("INFO", "has 4 lanes now"); n != bit(first == 1) {
+			if n := a.log.Count("INFO", "has 4 lanes now (queue pairs "); n != bit(first == 1) || a.log.Count("INFO", "(queue pairs )") != 0 {
 				t.Errorf("%q", a.log.Lines())
 			}
 			noneLeft(t, s, r)

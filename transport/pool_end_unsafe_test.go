@@ -51,6 +51,7 @@ func TestSimPoolKeepsAlike(t *testing.T) {
 	var s, r [5]*Comm
 	for i := range s {
 		s[i], r[i] = pair(t, a, b)
+		complete(t, s[i], r[i])
 	}
 	for i := range s {
 		s[i].Close()
