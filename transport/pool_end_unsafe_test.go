@@ -126,14 +126,28 @@ func TestSimPoolLeavesNothing(t *testing.T) {
 	a, b, end := leftover(t, nil)
 	end()
 	eventually(t, "no memory is registered", func() bool { return objects(t).MRs == 0 })
-	for nth := 1; nth <= 2; nth++ { // here and there
-		eventually(t, fmt.Sprintf("domain %d has gone", nth), func() bool { // a moment after what was made in it
-			command(t, fmt.Sprintf("fail alloc_pd %d EIO", nth))
-			s, r := pair(t, a, b)
-			failed := !overVerbs(s)
-			noneLeft(t, s, r)
-			return failed
+	for _, p := range []*process{a, b} {
+		eventually(t, "no domain", func() bool { // it goes a moment after what was made in it
+			command(t, "fail alloc_pd 1 EIO")
+			pd, err := p.cfg.Devices[0].Verbs.AcquirePD()
+			if err != nil {
+				return true
+			}
+			if err := pd.Release(); err != nil {
+				t.Error(err)
+			}
+			return false
 		})
+	}
+	for nth := 1; nth <= 2; nth++ { // here and there
+		command(t, fmt.Sprintf("fail alloc_pd %d EIO", nth))
+		s, r := pair(t, a, b)
+		if overVerbs(s) {
+			t.Errorf("domain %d was there", nth)
+		}
+		s.Close()
+		r.Close()
+		over(t, s, r)
 	}
 }
 

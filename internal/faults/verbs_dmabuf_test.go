@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -47,10 +46,11 @@ func TestDMABufOverRDMA(t *testing.T) {
 			a, afd := tx.exported(whole)
 			b, bfd := rx.exported(whole)
 			before := [2]int{fds(t, tx), fds(t, rx)}
-			objects := [2]simverbs.Objects{w.count(tx), w.count(rx)}
-			for k := range objects { // a probe and a queue pair for flushes may come
-				objects[k].QPs, objects[k].CQs = math.MaxInt, math.MaxInt
-			}
+			var objects [2]simverbs.Objects
+			settle(t, "a lane and a probe on both sides, and where it is received a queue pair for flushes", func() (string, bool) {
+				objects = [2]simverbs.Objects{w.count(tx), w.count(rx)}
+				return fmt.Sprintf("%+v now", objects), objects[0].QPs == 2 && objects[1].QPs == 3
+			})
 			for i, part := range []struct{ from, to, size int64 }{
 				{0, 0, whole}, {4096, 8192, 100_000}, {100, 5000, 70_000}, {whole - 1, 0, 1}, {8191, 4095, 2}, {65536 + 192, whole - 300_000, 300_000},
 			} {
