@@ -2,11 +2,11 @@
 
 dist:
 	@$(GO) run ./internal/link/weftlink -o $(DIST)
-	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/weft ./tools/weft
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/bin/weft ./tools/weft
 
 run: all ## build, then move verified data between three ranks through every table
-	@$(DIST)/weft run --local --abi old --sizes 8,64K,4M
-	@$(DIST)/weft run --local
+	@$(DIST)/bin/weft run --local --abi old --sizes 8,64K,4M
+	@$(DIST)/bin/weft run --local
 
 regen: ## write the generated files anew from headers/ and gen/rules
 	@$(GO) run ./gen

@@ -16,7 +16,7 @@ ci-regen: $(STEP)
 ci-library: $(STEP)
 	@$(STEP) "reproducible library" sh -c 'dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && git clone -q . $$dir/a && git clone -q . $$dir/other && \
 	  for d in a other; do (cd $$dir/$$d && $(GO) run ./internal/link/weftlink -o dist) || exit 1; done && \
-	  cmp $$dir/a/dist/libnccl-net-weft.so $$dir/other/dist/libnccl-net-weft.so'
+	  cmp $$dir/a/dist/lib/libnccl-net-weft.so $$dir/other/dist/lib/libnccl-net-weft.so'
 
 # No cross compiler is assumed: the packages without C must compile and vet for arm64, layout assertions included.
 ci-arm64: $(STEP)

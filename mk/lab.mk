@@ -16,7 +16,7 @@ ci-lab: dist simverbs $(STEP)
 	@LAB_DIST=$(abspath $(DIST)) LAB_REQUIRED=1 $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
 
 bench-lab: dist ## bandwidth and ping-pong over Soft-RoCE beside perftest, in the same run; needs what test-lab needs
-	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/lab-bench ./internal/lab/bench
-	@$(DIST)/weft lab --timeout 20m -- $(DIST)/lab-bench -dist $(DIST) $(ARGS)
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/bin/lab-bench ./internal/lab/bench
+	@$(DIST)/bin/weft lab --timeout 20m -- $(DIST)/bin/lab-bench -dist $(DIST) $(ARGS)
 
 .PHONY: test-lab ci-lab bench-lab

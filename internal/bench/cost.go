@@ -61,7 +61,7 @@ func sizes(c *config) error {
 	fmt.Printf("  library %.2f MB\n", float64(info.Size())/1e6)
 	var load, first []float64
 	for range c.rounds {
-		h, err := host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Env: []string{"NCCL_SOCKET_IFNAME=" + c.iface}, Deadline: limit})
+		h, err := host.Start(host.Options{Bin: c.host(), Env: []string{"NCCL_SOCKET_IFNAME=" + c.iface}, Deadline: limit})
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func main() {
 		names = append(names, ch.name)
 	}
 	only := flag.String("only", strings.Join(names, ","), "chapters to run")
-	flag.StringVar(&c.dist, "dist", "dist", "folder of "+link.Name+" and weft-host")
+	flag.StringVar(&c.dist, "dist", "dist", "folder that make filled")
 	flag.StringVar(&c.bothEnds, "both", ".cache/bench/both", "the program built from internal/bench/both")
 	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
 	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")
@@ -87,7 +87,9 @@ func (c *config) run(only []string) error {
 	return nil
 }
 
-func (c *config) library() string { return filepath.Join(c.dist, link.Name) }
+func (c *config) library() string { return link.Dist(c.dist).Library() }
+
+func (c *config) host() string { return link.Dist(c.dist).Program("weft-host") }
 
 // median of what was measured.
 func median(v []float64) float64 {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"weft/internal/host"
@@ -32,7 +31,7 @@ func (c *config) newRigIn(ns [2]string, plugin string, env ...string) (*rig, err
 	}{{&r.a, &r.na}, {&r.b, &r.nb}} {
 		var h *host.Host
 		err := inside(ns[i], func() (err error) {
-			h, err = host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: string(rune('a' + i)),
+			h, err = host.Start(host.Options{Bin: c.host(), Name: string(rune('a' + i)),
 				Env: append([]string{"NCCL_SOCKET_IFNAME=" + c.iface}, env...), Deadline: limit})
 			return err
 		})

@@ -22,8 +22,8 @@ import (
 	"weft/internal/link"
 )
 
-// DistEnv names a folder with a library and a host built otherwise (under a
-// sanitizer, say), which tests then use instead of building.
+// DistEnv names a folder (a link.Dist) with a library and a host built otherwise
+// (under a sanitizer, say), which tests then use instead of building.
 const DistEnv = "WEFT_TEST_DIST"
 
 // Self is the library path that means: the tables are in the host itself.
@@ -33,7 +33,7 @@ const Self = "self"
 // names has it inside.
 func Library() (string, error) {
 	if dir := os.Getenv(DistEnv); dir != "" {
-		path := filepath.Join(dir, link.Name)
+		path := link.Dist(dir).Library()
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return Self, nil
 		}
@@ -50,7 +50,7 @@ func Library() (string, error) {
 // Host returns the path of weft-host.
 func Host() (string, error) {
 	if dir := os.Getenv(DistEnv); dir != "" {
-		return filepath.Abs(filepath.Join(dir, "weft-host"))
+		return filepath.Abs(link.Dist(dir).Program("weft-host"))
 	}
 	return once("weft-host", func(root, out string) error { return link.Host(link.HostOptions{Root: root, Out: out}) },
 		"tools/host", "headers")

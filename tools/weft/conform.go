@@ -25,9 +25,9 @@ A finding marked "care" concerns what NCCL itself never does (a second close, a
 stale handle); it counts only with --strict.
 
 examples:
-  weft conform dist/libnccl-net-weft.so
+  weft conform dist/lib/libnccl-net-weft.so
   weft conform --abi 4,12 --rule close. --tap ./libnccl-net-other.so
-  weft conform --junit report.xml --strict dist/libnccl-net-weft.so
+  weft conform --junit report.xml --strict dist/lib/libnccl-net-weft.so
 
 flags:
 `
@@ -73,7 +73,7 @@ func conformTo(args []string, stdout, stderr io.Writer) int {
 		o.Rules = strings.Split(*rules, ",")
 	}
 	if o.Host == "" {
-		if o.Host, err = besideMe("weft-host"); err != nil {
+		if o.Host, err = ownHost(); err != nil {
 			fmt.Fprintf(stderr, "weft conform: %v\n", err)
 			return 2
 		}
@@ -188,19 +188,6 @@ func versions(list string) ([]int, error) {
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
-
-// besideMe is a program in this one's folder.
-func besideMe(name string) (string, error) {
-	me, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(filepath.Dir(me), name)
-	if !exists(path) {
-		return "", fmt.Errorf("%s is not there (build it with make, or name it with --host)", path)
-	}
-	return path, nil
-}
 
 func writeJUnit(path, lib string, all []conform.Outcome) error {
 	f, err := os.Create(path)

@@ -46,8 +46,8 @@ Exit status: CMD's, the first that is not 0 where several nodes ran it; 2 usage;
 
 examples:
   weft lab -- ibv_devinfo
-  weft lab -- dist/weft conform dist/libnccl-net-weft.so
-  weft lab --nodes 3 -- dist/weft run --sizes 8,64K
+  weft lab -- dist/bin/weft conform dist/lib/libnccl-net-weft.so
+  weft lab --nodes 3 -- dist/bin/weft run --sizes 8,64K
   weft lab --nodes 2 --cables 2 -- sh -c 'ping -c 1 ${LAB_PEER_0:-$LAB_PEER_1}'
 
 flags:

@@ -57,7 +57,7 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	f := flag.NewFlagSet("run", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {}
-	f.StringVar(&o.plugin, "plugin", "", "the `library` to run through (default: libnccl-net-weft.so beside this program)")
+	f.StringVar(&o.plugin, "plugin", "", "the `library` to run through (default: ../lib/libnccl-net-weft.so beside this program)")
 	f.StringVar(&o.host, "host", "", "the weft-host `program` (default: beside this one)")
 	f.StringVar(&o.device, "device", "", "`name` or number of the device, or several joined by + to make one of them (default: the first)")
 	f.StringVar(&o.abi, "abi", "newest", "tables: a number, a list such as 4,12, all, old (all but the newest) or newest")
@@ -121,8 +121,8 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 		return err
 	}
 	if o.plugin == "" {
-		if o.plugin, err = besideMe("libnccl-net-weft.so"); err != nil {
-			return fmt.Errorf("%w; --plugin names another library", err)
+		if o.plugin, err = ownLibrary(); err != nil {
+			return err
 		}
 	} else if strings.Contains(o.plugin, "/") || exists(o.plugin) {
 		if o.plugin, err = filepath.Abs(o.plugin); err != nil {
@@ -133,8 +133,8 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 		}
 	}
 	if o.host == "" {
-		if o.host, err = besideMe("weft-host"); err != nil {
-			return fmt.Errorf("%w; --host names another one", err)
+		if o.host, err = ownHost(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ var sizes = []int64{64 << 10, 1 << 20}
 func main() {
 	c := &config{qps: []int{1, 4}}
 	only := flag.String("only", "bw,lat", "what to measure")
-	flag.StringVar(&c.dist, "dist", "dist", "folder of the library and weft-host")
+	flag.StringVar(&c.dist, "dist", "dist", "folder that make filled")
 	flag.StringVar(&c.devices[0], "from", first("LAB_RDMA_A"), "RDMA device that sends")
 	flag.StringVar(&c.devices[1], "to", first("LAB_RDMA_B"), "RDMA device that receives")
 	flag.IntVar(&c.most, "n", 11, "rounds; medians are shown")

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -46,10 +45,10 @@ func (r *rig) open(c *config, qps int) error {
 	for i, device := range c.devices {
 		env := []string{"NCCL_IB_HCA==" + device, fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", qps), "NCCL_IB_SPLIT_DATA_ON_QPS=1", "WEFT_LAZY=off"}
 		var err error
-		if r.hosts[i], err = host.Start(host.Options{Bin: filepath.Join(c.dist, "weft-host"), Name: device, Env: env, Deadline: limit, Log: r.note}); err != nil {
+		if r.hosts[i], err = host.Start(host.Options{Bin: link.Dist(c.dist).Program("weft-host"), Name: device, Env: env, Deadline: limit, Log: r.note}); err != nil {
 			return err
 		}
-		lib, err := r.hosts[i].Load(filepath.Join(c.dist, link.Name))
+		lib, err := r.hosts[i].Load(link.Dist(c.dist).Library())
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func TestDMABuf(t *testing.T) {
 	l := boot(t, lab.Config{Kernel: kernel, Cables: 1})
 	n := l.Nodes[0]
 	must(t, n, time.Minute, "test", "-c", "/dev/udmabuf")
-	conform := []string{dist(t, "weft"), "conform", "-v", "--abi", "12", "--patience", "60s", "--rule", "mr.dmabuf,props.ptr", dist(t, "libnccl-net-weft.so")}
+	conform := []string{program(t), "conform", "-v", "--abi", "12", "--patience", "60s", "--rule", "mr.dmabuf,props.ptr", library(t)}
 	t.Run("Soft-RoCE", func(t *testing.T) {
 		noLeak(t, n)
 		o := <-start(t, n, 2*time.Minute, nil, conform...)
@@ -35,7 +35,7 @@ func TestDMABuf(t *testing.T) {
 		}
 	})
 	t.Run("simulated verbs", func(t *testing.T) {
-		env := []string{"NCCL_IBVERBS_LIB=" + dist(t, "simverbs/libibverbs.so.1"), "NCCL_IB_HCA==sim0"}
+		env := []string{"NCCL_IBVERBS_LIB=" + simulated(t, "libibverbs.so.1"), "NCCL_IB_HCA==sim0"}
 		o := <-start(t, n, 2*time.Minute, env, conform...)
 		right(t, 0, o)
 		if line := deviceLine(o.out.String(), "sim0"); !strings.Contains(line, "memory host|dmabuf: ") {

@@ -22,7 +22,7 @@ func TestOneMachine(t *testing.T) {
 		a, b := c.Ends[0], c.Ends[1]
 		t.Run(fmt.Sprintf("verbs conformance on cable %d", c.Number), func(t *testing.T) {
 			noLeak(t, n)
-			o := <-start(t, n, 3*time.Minute, nil, dist(t, "simverbs/conform"), "--ends", a.RDMA+":1,"+b.RDMA+":1")
+			o := <-start(t, n, 3*time.Minute, nil, simulated(t, "conform"), "--ends", a.RDMA+":1,"+b.RDMA+":1")
 			judge(t, o)
 		})
 	}
@@ -56,7 +56,7 @@ func TestOneMachine(t *testing.T) {
 			noLeak(t, n)
 			before := sent(t, n, c.device)
 			o := <-start(t, n, 4*time.Minute, append(c.env, "NCCL_IB_HCA=="+c.device),
-				dist(t, "weft"), "conform", "-v", "--abi", c.abi, "--patience", "60s", "--rule", c.rules, dist(t, "libnccl-net-weft.so"))
+				program(t), "conform", "-v", "--abi", c.abi, "--patience", "60s", "--rule", c.rules, library(t))
 			right(t, 0, o)
 			overRDMA(t, o, 16, c.device)
 			if n := strings.Count(o.out.String(), " of an earlier connection), "); n < 2 {
@@ -69,7 +69,7 @@ func TestOneMachine(t *testing.T) {
 		noLeak(t, n)
 		device := l.Cables[2].Ends[0].RDMA
 		before := sent(t, n, device)
-		o := <-start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + device}, dist(t, "weft"), "run", "--local", "-v", "--flush", "--sizes", "8,64K,1M", "--iters", "4")
+		o := <-start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + device}, program(t), "run", "--local", "-v", "--flush", "--sizes", "8,64K,1M", "--iters", "4")
 		right(t, 0, o)
 		overRDMA(t, o, 6, device)
 		carried(t, n, device, before, 3*5*(1<<20)*4/3)
@@ -83,7 +83,7 @@ func TestOneMachine(t *testing.T) {
 			before = append(before, sent(t, n, c.Ends[0].RDMA))
 		}
 		o := <-start(t, n, 2*time.Minute, []string{"NCCL_IB_HCA==" + strings.Join(devices, ","), "NCCL_IB_ADAPTIVE_ROUTING=1", "WEFT_LAZY=off", "WEFT_FLUSH=always"},
-			dist(t, "weft"), "run", "--local", "-v", "--flush", "--nranks", "2", "--device", strings.Join(devices, "+"), "--sizes", "8,64K,4M", "--iters", "2")
+			program(t), "run", "--local", "-v", "--flush", "--nranks", "2", "--device", strings.Join(devices, "+"), "--sizes", "8,64K,4M", "--iters", "2")
 		right(t, 0, o)
 		overRDMA(t, o, 4, devices...)
 		for i, d := range devices {
@@ -120,7 +120,7 @@ func TestOneMachine(t *testing.T) {
 // both starts a rank on each end of a cable from a machine to itself.
 func both(t *testing.T, n *lab.Node, c lab.Cable, env []string, args ...string) (ends [2]<-chan *outcome) {
 	for i, e := range c.Ends {
-		line := append([]string{dist(t, "weft"), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", "127.0.0.1:29600"}, args...)
+		line := append([]string{program(t), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", "127.0.0.1:29600"}, args...)
 		ends[i] = start(t, n, 2*time.Minute, append([]string{"NCCL_IB_HCA==" + e.RDMA, "NCCL_SOCKET_IFNAME==" + e.NIC}, env...), line...)
 	}
 	return ends

@@ -27,7 +27,7 @@ func TestThreeMachines(t *testing.T) {
 		noLeak(t, l.Nodes...)
 		all := make([]<-chan *outcome, len(l.Nodes))
 		for i, n := range l.Nodes {
-			all[i] = start(t, n, 2*time.Minute, nil, dist(t, "weft"), "run", "-v", "--sizes", "8,64K,1M", "--iters", "3")
+			all[i] = start(t, n, 2*time.Minute, nil, program(t), "run", "-v", "--sizes", "8,64K,1M", "--iters", "3")
 		}
 		for i, c := range all { // each hop must find the cable that joins its ends, whichever device was asked for
 			o := <-c
@@ -109,7 +109,7 @@ func pair(t *testing.T, l *lab.Lab, c lab.Cable, args ...string) [2]<-chan *outc
 func pairBy(t *testing.T, l *lab.Lab, c, tcp lab.Cable, env []string, args ...string) [2]<-chan *outcome {
 	var out [2]<-chan *outcome
 	for i, e := range c.Ends {
-		line := append([]string{dist(t, "weft"), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", tcp.Ends[0].Addr + ":29600"}, args...)
+		line := append([]string{program(t), "run", "-v", "--rank", fmt.Sprint(i), "--nranks", "2", "--join", tcp.Ends[0].Addr + ":29600"}, args...)
 		both := []string{"NCCL_IB_HCA==" + e.RDMA, "NCCL_SOCKET_IFNAME==" + tcp.Ends[i].NIC}
 		out[i] = start(t, l.Nodes[e.Node], 2*time.Minute, append(both, env...), line...)
 	}

@@ -15,12 +15,22 @@ import (
 
 	"weft/internal/lab"
 	"weft/internal/lab/image"
+	"weft/internal/link"
 )
 
-// dist is the folder with what was built; make test-lab names it.
-func dist(t *testing.T, name string) string {
+// program, library and what is simulated are built before; make test-lab names the folder.
+func program(t *testing.T) string { return built(t, dist().Program("weft")) }
+
+func library(t *testing.T) string { return built(t, dist().Library()) }
+
+func simulated(t *testing.T, name string) string {
+	return built(t, filepath.Join(string(dist()), "simverbs", name))
+}
+
+func dist() link.Dist { return link.Dist(os.Getenv("LAB_DIST")) }
+
+func built(t *testing.T, path string) string {
 	t.Helper()
-	path := filepath.Join(os.Getenv("LAB_DIST"), name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v (make test-lab builds it)", err)
 	}
@@ -33,7 +43,7 @@ func boot(t *testing.T, c lab.Config) *lab.Lab {
 	if os.Getenv("LAB_DIST") == "" {
 		t.Skip("boots virtual machines: make test-lab runs it")
 	}
-	c.Program, c.Note, c.Boot = dist(t, "weft"), t.Logf, 4*time.Minute
+	c.Program, c.Note, c.Boot = program(t), t.Logf, 4*time.Minute
 	l, err := tryBoot(t.Context(), c)
 	var lack *image.Missing
 	if errors.As(err, &lack) && os.Getenv("LAB_REQUIRED") == "" {

@@ -29,18 +29,21 @@ func build(out, mode string, second bool) error {
 	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
+	dist := link.Dist(out)
+	library := link.Options{Root: root, Out: dist.Library(), Log: os.Stderr}
+	host := link.HostOptions{Root: root, Out: dist.Program("weft-host"), Log: os.Stderr}
+	for _, file := range []string{library.Out, host.Out} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
 	}
-	library := link.Options{Root: root, Out: filepath.Join(out, link.Name), Log: os.Stderr}
-	host := link.HostOptions{Root: root, Out: filepath.Join(out, "weft-host"), Log: os.Stderr}
 	switch mode {
 	case "release":
 	case "asan":
 		library.Mode = link.ASan
 		host.CFlags = []string{"-fsanitize=address", "-fno-omit-frame-pointer"}
 	case "race":
-		library.Mode, library.Out = link.RaceArchive, filepath.Join(out, "libweft.a")
+		library.Mode, library.Out = link.RaceArchive, filepath.Join(dist.Libraries(), "libweft.a")
 		host.Archive = library.Out
 	default:
 		return fmt.Errorf("-mode %s: want release, asan or race", mode)
@@ -52,16 +55,16 @@ func build(out, mode string, second bool) error {
 		return err
 	}
 	if second {
-		if err := link.Second(root, filepath.Join(out, "libsecond.so"), os.Stderr); err != nil {
+		if err := link.Second(root, filepath.Join(dist.Libraries(), "libsecond.so"), os.Stderr); err != nil {
 			return err
 		}
 	}
 	if library.Mode == link.RaceArchive {
 		return nil
 	}
-	header := filepath.Join(out, "libnccl-net-weft.h") // the go command writes it; nobody is to include it
+	header := filepath.Join(dist.Libraries(), "libnccl-net-weft.h") // the go command writes it; nobody is to include it
 	if err := os.Remove(header); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	return link.Symlinks(out)
+	return link.Symlinks(dist.Libraries())
 }
