@@ -1,6 +1,15 @@
 # What .ci/run checks beside make test.
 
-CI = ci-format ci-regen ci-library ci-arm64 ci-lint test-asan test-race test-simverbs test-verbs-header ci-lab
+# install-missing(programs,packages,name): what is missing is installed where that is possible; else it is said.
+define install-missing
+lack=; for p in $1; do command -v $$p >/dev/null || lack="$$lack $$p"; done; \
+	if [ -z "$$lack" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(STEP) "$3" sh -c \
+	  'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y $2 >/dev/null'; \
+	else echo "$3: missing$$lack: install $2" >&2; fi
+endef
+
+CI = ci-format ci-regen ci-library ci-arm64 ci-lint test-asan test-race test-simverbs test-verbs-header ci-lab ci-launchers
 
 ci: $(CI)
 
@@ -24,5 +33,13 @@ ci-arm64: $(STEP)
 
 ci-lint: $(STEP)
 	@$(STEP) "lint-c" $(MAKE) --no-print-directory lint-c
+
+# weft run under the launchers themselves: none may be left out here.
+LAUNCHER_NEEDS = openmpi-bin mpich slurm-wlm munge
+LAUNCHERS = /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich /usr/bin/srun /usr/sbin/slurmctld /usr/sbin/slurmd /usr/sbin/munged
+
+ci-launchers: $(STEP)
+	@$(call install-missing,$(LAUNCHERS),$(LAUNCHER_NEEDS),packages of the launchers)
+	@LAUNCHERS_REQUIRED=1 $(STEP) -kind gotest "under the launchers" $(GOTEST) -count=1 -run 'TestOpenMPI|TestMPICH|TestSlurm' ./tools/weft
 
 .PHONY: ci $(CI)

@@ -8,11 +8,7 @@ test-lab: dist simverbs $(STEP) ## the verbs suite in virtual machines with Soft
 
 # Where everything must hold, the lab may not be left out: what is missing is installed where that is possible.
 ci-lab: dist simverbs $(STEP)
-	@lack=; for p in $(LAB_PROGRAMS); do command -v $$p >/dev/null || lack="$$lack $$p"; done; \
-	if [ -z "$$lack" ]; then :; \
-	elif [ "$$(id -u)" = 0 ]; then $(STEP) "packages of the lab" sh -c \
-	  'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y $(LAB_NEEDS) >/dev/null'; \
-	else echo "the lab lacks$$lack: install $(LAB_NEEDS)" >&2; fi
+	@$(call install-missing,$(LAB_PROGRAMS),$(LAB_NEEDS),packages of the lab)
 	@LAB_DIST=$(abspath $(DIST)) LAB_REQUIRED=1 $(STEP) -kind gotest "the lab" $(GOTEST) -count=1 ./internal/lab/suite
 
 bench-lab: dist ## bandwidth and ping-pong over Soft-RoCE beside perftest, in the same run; needs what test-lab needs

@@ -33,7 +33,7 @@ func joined(t *testing.T, n int) []ranks.Group {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			groups[i], errs[i] = ranks.Join(context.Background(), ranks.JoinOptions{Addr: addr, Rank: i, Size: n, Token: "t", Limit: 20 * time.Second})
+			groups[i], errs[i] = ranks.Join(context.Background(), ranks.JoinOptions{Addrs: []string{addr}, Rank: i, Size: n, Token: "t", Limit: 20 * time.Second})
 		}()
 	}
 	wg.Wait()
@@ -124,10 +124,10 @@ func TestJoinRefusals(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			zero := make(chan error, 1)
 			go func() {
-				_, err := ranks.Join(ctx, ranks.JoinOptions{Addr: addr, Size: 2, Token: "t", Limit: 20 * time.Second})
+				_, err := ranks.Join(ctx, ranks.JoinOptions{Addrs: []string{addr}, Size: 2, Token: "t", Limit: 20 * time.Second})
 				zero <- err
 			}()
-			c.o.Addr, c.o.Limit = addr, 20*time.Second
+			c.o.Addrs, c.o.Limit = []string{addr}, 20*time.Second
 			_, err := ranks.Join(context.Background(), c.o)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want %q, have %v", c.want, err)
@@ -145,7 +145,7 @@ func TestJoinStrangers(t *testing.T) {
 	addr := freeAddr(t)
 	done := make(chan error, 1)
 	go func() {
-		g, err := ranks.Join(context.Background(), ranks.JoinOptions{Addr: addr, Size: 2, Token: "t", Limit: 20 * time.Second})
+		g, err := ranks.Join(context.Background(), ranks.JoinOptions{Addrs: []string{addr}, Size: 2, Token: "t", Limit: 20 * time.Second})
 		if err == nil {
 			_, err = g.Gather("x", nil)
 		}
@@ -167,7 +167,7 @@ func TestJoinStrangers(t *testing.T) {
 			break
 		}
 	}
-	g, err := ranks.Join(context.Background(), ranks.JoinOptions{Addr: addr, Rank: 1, Size: 2, Token: "t", Limit: 20 * time.Second})
+	g, err := ranks.Join(context.Background(), ranks.JoinOptions{Addrs: []string{addr}, Rank: 1, Size: 2, Token: "t", Limit: 20 * time.Second})
 	if err == nil {
 		_, err = g.Gather("x", nil)
 	}

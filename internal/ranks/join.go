@@ -3,29 +3,32 @@ package ranks
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
 // JoinOptions say where the ranks of several machines meet.
 type JoinOptions struct {
-	Addr  string // host:port of rank 0
-	Rank  int
-	Size  int
-	Token string
-	Limit time.Duration                 // for all ranks to come, and for each Gather
-	Note  func(format string, a ...any) // what is being waited for
+	Addrs    []string     // host:port of rank 0, one or several to try
+	Listener net.Listener // rank 0's, if it listens already
+	By       string       // what names Addrs, such as --join
+	Rank     int
+	Size     int
+	Token    string
+	Limit    time.Duration                 // for all ranks to come, and for each Gather
+	Note     func(format string, a ...any) // what is being waited for
+	Every    time.Duration                 // how often; default Patience
 }
 
-// Join makes a rank's group over TCP: rank 0 listens at Addr, the others dial it.
+// Join makes a rank's group over TCP: rank 0 listens, the others dial its addresses.
 func Join(ctx context.Context, o JoinOptions) (Group, error) {
 	if o.Note == nil {
 		o.Note = func(string, ...any) {}
+	}
+	if o.Every == 0 {
+		o.Every = Patience
 	}
 	g := &joined{o: o, failed: make(chan struct{}), in: make([]chan []byte, o.Size), peers: make([]*wire, o.Size)}
 	for i := range g.in {
@@ -76,119 +79,6 @@ func (g *joined) Close() {
 			w.Conn.Close()
 		}
 	}
-}
-
-func (g *joined) listen(ctx context.Context) error {
-	l, err := net.Listen("tcp", g.o.Addr)
-	if errors.Is(err, syscall.EADDRNOTAVAIL) { // the others reach us by an address that is translated
-		if _, port, e := net.SplitHostPort(g.o.Addr); e == nil {
-			l, err = net.Listen("tcp", ":"+port)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("rank 0 listens for the others at %s: %w (--join names an address and port of this machine)", g.o.Addr, err)
-	}
-	defer l.Close()
-	until := time.Now().Add(g.o.Limit)
-	l.(*net.TCPListener).SetDeadline(until)
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	var mu sync.Mutex // protects peers while ranks arrive
-	came := make(chan struct{}, g.o.Size)
-	judge := func(rank, size int) string {
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case size != g.o.Size:
-			return fmt.Sprintf("rank %d says --nranks %d, rank 0 says %d", rank, size, g.o.Size)
-		case rank < 1 || rank >= size:
-			return fmt.Sprintf("there is no rank %d of %d to come", rank, size)
-		case g.peers[rank] != nil:
-			return fmt.Sprintf("rank %d is here already: two ranks have the same number", rank)
-		}
-		return ""
-	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				w := newWire(c)
-				rank, err := w.receive(g.o.Token, judge)
-				if err != nil {
-					g.o.Note("%s: %v", c.RemoteAddr(), err)
-					c.Close()
-					return
-				}
-				mu.Lock()
-				taken := g.peers[rank] != nil
-				if !taken {
-					g.peers[rank] = w
-				}
-				mu.Unlock()
-				if taken {
-					c.Close()
-					return
-				}
-				came <- struct{}{}
-			}()
-		}
-	}()
-	for n := 1; n < g.o.Size; n++ {
-		g.o.Note("waiting for %d of %d ranks at %s", g.o.Size-n, g.o.Size, l.Addr())
-		select {
-		case <-came:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Until(until)):
-			mu.Lock()
-			defer mu.Unlock()
-			var missing []string
-			for r := 1; r < g.o.Size; r++ {
-				if g.peers[r] == nil {
-					missing = append(missing, fmt.Sprint(r))
-				}
-			}
-			return fmt.Errorf("rank 0 waited %v at %s: no word from rank %s", g.o.Limit, l.Addr(), strings.Join(missing, ", "))
-		}
-	}
-	for r := 1; r < g.o.Size; r++ {
-		go g.pump(r, g.peers[r])
-	}
-	return nil
-}
-
-func (g *joined) dial(ctx context.Context) error {
-	until := time.Now().Add(g.o.Limit)
-	var last error
-	for time.Now().Before(until) && ctx.Err() == nil {
-		d := net.Dialer{Timeout: 3 * time.Second}
-		c, err := d.DialContext(ctx, "tcp", g.o.Addr)
-		if err == nil {
-			w := newWire(c)
-			if err = w.greet(g.o.Token, g.o.Rank, g.o.Size); err == nil {
-				g.peers[0] = w
-				go g.pump(0, w)
-				return nil
-			}
-			c.Close()
-			var r refusal
-			if errors.As(err, &r) {
-				return err
-			}
-		}
-		if last == nil {
-			g.o.Note("waiting for rank 0 at %s (%v)", g.o.Addr, err)
-		}
-		last = err
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-		}
-	}
-	return fmt.Errorf("rank %d waited %v for rank 0 at %s: %w", g.o.Rank, g.o.Limit, g.o.Addr, errors.Join(last, ctx.Err()))
 }
 
 // pump turns what a peer sends into frames, and its end into a failure.

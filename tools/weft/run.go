@@ -61,8 +61,11 @@ func (o *runOptions) run(out *report) error {
 	if err != nil {
 		return err
 	}
-	if o.join != "" {
+	if o.place != nil {
 		return o.runJoined(ctx, tables, out)
+	}
+	if o.alone != "" {
+		out.note("%s has started no other process: all %d ranks run here", o.alone, o.nranks)
 	}
 	for _, abi := range tables {
 		if err := o.runLocal(ctx, abi, out); err != nil {
@@ -123,7 +126,7 @@ func causes(errs []error) error {
 
 // runJoined is one rank among machines; rank 0's choice of tables counts.
 func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) error {
-	g, err := ranks.Join(ctx, ranks.JoinOptions{Addr: o.join, Rank: o.rank, Size: o.nranks, Token: o.token, Limit: o.timeout, Note: out.note})
+	g, err := o.meet(ctx, out)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"weft/headers"
 	"weft/headers/facts"
+	"weft/internal/launch"
 )
 
 const runUsage = `usage: weft run [flags]
@@ -24,8 +24,11 @@ the plugin as NCCL does, and all-reduces float32 over it; the reduction happens 
 the host, every element of every iteration is checked. With --input a file's bytes
 go around the ring instead, and every rank's checksum is compared.
 
-All ranks run here, or one of them with --rank, --nranks and --join (or RANK,
-WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them).
+All ranks run here, or one of them with --rank, --nranks and --join, or as srun,
+mpirun (Open MPI, MPICH) or torchrun has started it: what they set in the
+environment is taken, and exit status 2 if only half of it is there. MASTER_ADDR
+and MASTER_PORT name another meeting place than the launcher's. --local ignores
+it all.
 Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.
 
 examples:
@@ -34,6 +37,8 @@ examples:
   weft run --nccl 2.12.12 --input photo.jpg  the table that NCCL 2.12.12 would take
   weft run --device mlx5_0+mlx5_1            one device made of two, as NCCL merges NICs
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
+  srun -N 4 weft run                         a rank on each of four nodes
+  mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH
 
 flags:
 `
@@ -47,6 +52,8 @@ type runOptions struct {
 	bytes                int64
 	rank, nranks         int
 	join, token          string
+	place                *launch.Place // among the processes of a job; nil: every rank runs here
+	alone                string        // the launcher that started this process and no other
 	timeout              time.Duration
 	json, verbose, flush bool
 }
@@ -72,7 +79,7 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
 	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
 	f.StringVar(&o.token, "token", os.Getenv("WEFT_RUN_TOKEN"), "secret that the ranks of a --join share (WEFT_RUN_TOKEN)")
-	local := f.Bool("local", false, "run all ranks here, whatever RANK and WORLD_SIZE say")
+	local := f.Bool("local", false, "run all ranks here, whatever a launcher has set")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "limit of each step")
 	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
 	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
@@ -110,7 +117,7 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 	if o.timeout <= 0 {
 		return fmt.Errorf("--timeout %v: want a positive time", o.timeout)
 	}
-	if err := o.place(given, local); err != nil {
+	if err := o.findPlace(given, local); err != nil {
 		return err
 	}
 	if o.nranks < 2 || o.nranks > 4096 {
@@ -136,38 +143,6 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 		if o.host, err = ownHost(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// place decides between all ranks here and one among machines.
-func (o *runOptions) place(given map[string]bool, local bool) error {
-	env := os.Getenv
-	if !local && !given["rank"] && !given["join"] && env("RANK") != "" && env("WORLD_SIZE") != "" && env("MASTER_ADDR") != "" {
-		var err error
-		if o.rank, err = strconv.Atoi(env("RANK")); err != nil {
-			return fmt.Errorf("RANK=%s is no number", env("RANK"))
-		}
-		if o.nranks, err = strconv.Atoi(env("WORLD_SIZE")); err != nil {
-			return fmt.Errorf("WORLD_SIZE=%s is no number", env("WORLD_SIZE"))
-		}
-		port := env("MASTER_PORT")
-		if port == "" {
-			port = "29500"
-		}
-		o.join = net.JoinHostPort(env("MASTER_ADDR"), port)
-	}
-	if o.join == "" {
-		if o.rank >= 0 {
-			return errors.New("--rank needs --join HOST:PORT, where the ranks meet")
-		}
-		return nil
-	}
-	if _, _, err := net.SplitHostPort(o.join); err != nil {
-		return fmt.Errorf("--join %s: want host:port of rank 0", o.join)
-	}
-	if o.rank < 0 || o.rank >= o.nranks {
-		return fmt.Errorf("--join needs --rank 0 to %d: this machine's number among --nranks %d", o.nranks-1, o.nranks)
 	}
 	return nil
 }

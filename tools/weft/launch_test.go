@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/build"
+)
+
+// LAUNCHERS_REQUIRED makes a launcher that is not installed a failure (mk/ci.mk installs them).
+const launchersRequired = "LAUNCHERS_REQUIRED"
+
+// launcher is the path of an installed program; without it the test is skipped.
+func launcher(t *testing.T, name, pkg string) string {
+	t.Helper()
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin") {
+		if path := filepath.Join(dir, name); exists(path) {
+			return path
+		}
+	}
+	if os.Getenv(launchersRequired) != "" {
+		t.Fatalf("%s is missing: install %s", name, pkg)
+	}
+	t.Skipf("%s is not installed (%s)", name, pkg)
+	return ""
+}
+
+// launched runs "weft run" as a launcher starts it, and returns what all its ranks wrote.
+func launched(t *testing.T, env []string, start ...string) (status int, out string) {
+	t.Helper()
+	weft, err := build.Once("weft", func(root, out string) error {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", out, "./tools/weft")
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w\n%s", err, text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, start[0], append(start[1:], weft, "run", "--host", h, "--plugin", ours(t), "--sizes", "8,64K", "--iters", "2")...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), text.String()
+}
+
+// oneJob fails unless the ranks that were launched are one ring.
+func oneJob(t *testing.T, nranks, status int, out string) {
+	t.Helper()
+	if head := fmt.Sprintf(", %d ranks, device", nranks); status != 0 || strings.Count(out, head) != 1 {
+		t.Errorf("status %d; want 0, and %q once\n%s", status, head, out)
+	}
+}
+
+func TestOpenMPI(t *testing.T) {
+	mpirun := launcher(t, "mpirun.openmpi", "openmpi-bin")
+	env := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
+	status, out := launched(t, env, mpirun, "--oversubscribe", "-n", "4")
+	oneJob(t, 4, status, out)
+	if status, out = launched(t, env, mpirun, "--oversubscribe", "-n", "1"); status != 0 || !strings.Contains(out, "no other process: all 3 ranks run here") {
+		t.Errorf("one process: status %d\n%s", status, out)
+	}
+}
+
+func TestMPICH(t *testing.T) {
+	status, out := launched(t, nil, launcher(t, "mpirun.mpich", "mpich"), "-n", "4")
+	oneJob(t, 4, status, out)
+}
+
+// TestSlurm starts a cluster of one node: srun makes one job, a batch script and an allocation without srun are told.
+func TestSlurm(t *testing.T) {
+	srun, salloc := launcher(t, "srun", "slurm-wlm"), launcher(t, "salloc", "slurm-wlm")
+	conf := slurm(t)
+	status, out := launched(t, conf, srun, "--overcommit", "-n", "4")
+	oneJob(t, 4, status, out)
+	status, out = launched(t, conf, srun, "--overcommit", "--mpi=pmi2", "-n", "3")
+	oneJob(t, 3, status, out)
+	if status, out = launched(t, conf, salloc, "--overcommit", "-n", "3"); status != 2 || !strings.Contains(out, "say srun weft run") {
+		t.Errorf("in an allocation without srun: status %d\n%s", status, out)
+	}
+}
+
+const slurmConf = `ClusterName=weft
+SlurmctldHost=%[1]s(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=%[2]s/munge.sock
+CredType=cred/munge
+SlurmctldPort=%[3]d
+SlurmdPort=%[4]d
+StateSaveLocation=%[2]s/state
+SlurmdSpoolDir=%[2]s/spool
+SlurmctldPidFile=%[2]s/slurmctld.pid
+SlurmdPidFile=%[2]s/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+MpiDefault=none
+NodeName=%[1]s NodeAddr=127.0.0.1 State=UNKNOWN
+PartitionName=p Nodes=%[1]s Default=YES State=UP OverSubscribe=FORCE:8
+`
+
+// slurm starts munged, slurmctld and slurmd, and returns the environment of their users.
+func slurm(t *testing.T) []string {
+	t.Helper()
+	munged, ctld, d := launcher(t, "munged", "munge"), launcher(t, "slurmctld", "slurm-wlm"), launcher(t, "slurmd", "slurm-wlm")
+	if os.Getuid() != 0 {
+		t.Skip("slurmd starts jobs as root only")
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "slurm") // t.TempDir's paths are too long for munge's socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, sub := range []string{"state", "spool"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, conf := filepath.Join(dir, "munge.key"), filepath.Join(dir, "slurm.conf")
+	if err := os.WriteFile(key, bytes.Repeat([]byte("warp and weft, "), 70), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, fmt.Appendf(nil, slurmConf, name, dir, freePort(t), freePort(t)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"SLURM_CONF=" + conf}
+	daemon(t, env, munged, "--foreground", "--force", "--key-file="+key, "--socket="+dir+"/munge.sock", "--pid-file="+dir+"/munged.pid",
+		"--log-file="+dir+"/munged.log", "--seed-file="+dir+"/seed")
+	await(t, "munged's socket", func() bool { return exists(dir + "/munge.sock") })
+	daemon(t, env, ctld, "-D", "-f", conf)
+	daemon(t, env, d, "-D", "-f", conf, "-N", name)
+	sinfo := launcher(t, "sinfo", "slurm-wlm")
+	await(t, "an idle node", func() bool {
+		cmd := exec.Command(sinfo, "-h", "-o", "%t")
+		cmd.Env = append(os.Environ(), env...)
+		text, _ := cmd.Output() // until slurmctld answers
+		return strings.TrimSpace(string(text)) == "idle"
+	})
+	return env
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); !so(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// daemon runs until the test ends.
+func daemon(t *testing.T, env []string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	var text said
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			t.Logf("%s:\n%s", args[0], text.text())
+		}
+	})
+}
