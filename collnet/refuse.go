@@ -7,27 +7,24 @@ import (
 
 // Refuse is a collNet that offers no device.
 //
-// Its init succeeds and devices answers 0. That is the quiet way out in every
-// release:
+// Its init succeeds with a NULL context and devices answers 0. That is the quiet
+// way out in every release:
 //   - 2.6 to 2.12 look at init and devices once and keep their collNet pointer
 //     NULL; a failed init is the same to them, but for a line in the log.
 //   - 2.13 to 2.27 do so under a state that becomes "disabled" either way;
 //     adapters around old tables pass a failed init through a macro that logs it.
-//   - 2.28 and later init once per communicator and ask devices the first time;
-//     none disables collNet for the process, and finalize is not called.
+//   - 2.28.3 inits for the first communicator of each load, and at its end calls
+//     finalize through the communicator's collNet pointer, which is NULL without
+//     devices, unless the context is NULL too: any other context is a crash.
+//   - 2.28.7 and later finalize only a collNet that is enabled, which one
+//     without devices is not.
 //
 // The functions behind devices are never reached then. A host that calls one
 // nevertheless gets an error, never a crash.
 type Refuse struct{ abi.CollNetDefaults }
 
-// noContext is what init gives to tables that keep one: not NULL, which some
-// host may take for a failure, and no address.
-const noContext = 1
-
 func (Refuse) Init(a *abi.CollNetInitArgs) error {
-	if a.Ctx != nil {
-		*a.Ctx = noContext
-	}
+	clear0(a.Ctx)
 	return nil
 }
 

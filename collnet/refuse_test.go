@@ -9,7 +9,7 @@ import (
 )
 
 func TestInitSucceedsAndOffersNothing(t *testing.T) {
-	var ctx uintptr
+	ctx := uintptr(5)
 	ndev := int32(7)
 	var c abi.CollNet = Refuse{}
 	for _, err := range []error{
@@ -21,7 +21,7 @@ func TestInitSucceedsAndOffersNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if ndev != 0 || ctx == 0 {
+	if ndev != 0 || ctx != 0 {
 		t.Errorf("%d devices, context %d", ndev, ctx)
 	}
 	supported := int32(1)
@@ -60,7 +60,7 @@ func TestEveryFunctionIsSafe(t *testing.T) {
 				t.Errorf("%s: cause %v", name, rdma.CauseOf(err))
 			}
 			for _, p := range outs {
-				if name != "Init" && *p != 0 {
+				if *p != 0 {
 					t.Errorf("%s leaves an out parameter at %d", name, *p)
 				}
 			}
