@@ -18,7 +18,7 @@ const Name = "libnccl-net-weft.so"
 
 // Links are the names beside the library under which the releases look for a plugin. They are symbolic links:
 // a copy would be a second Go runtime in the process.
-var Links = []string{"libnccl-net.so", "libnccl-profiler-weft.so", "librccl-net-weft.so", "librccl-profiler-weft.so"}
+var Links = []string{"libnccl-net.so", "libnccl-profiler-weft.so", "librccl-net.so", "librccl-net-weft.so", "librccl-profiler-weft.so"}
 
 // Mode says for what the library is built.
 type Mode int

@@ -15,8 +15,21 @@ func (r *Release) NameFilter() bool { return r.Code >= 21100 }
 // DeviceCheck: getProperties(0) must name a device type that is known.
 func (r *Release) DeviceCheck() bool { return r.Code >= 21900 }
 
-// Unloads: dlclose comes when the comm that loaded the library was its only user.
+// Unloads: dlclose comes with the last user's end; up to 2.25 only where the comm
+// that loaded the library was its only user ever.
 func (r *Release) Unloads() bool { return r.Code >= 22200 && r.Code < 22600 || r.Code >= 22800 }
+
+// ForgetsName: unloading wipes the plugin's name, so that the next communicator
+// asks dlopen for the default name, whatever NCCL_NET_PLUGIN says.
+func (r *Release) ForgetsName() bool { return r.Code >= 22800 && r.Code < 23000 }
+
+// UnloadsOthers: the end of any communicator, also of one on NCCL's own networks,
+// unloads each plugin that none uses, those whose init failed included.
+func (r *Release) UnloadsOthers() bool { return r.Code >= 22800 && r.Code < 22807 }
+
+// TrustsCollContext: a collNet context that is not NULL is finalized through the
+// communicator's collNet, which is NULL where devices were 0.
+func (r *Release) TrustsCollContext() bool { return r.Code >= 22800 && r.Code < 22807 }
 
 // ForgetsInit: after unload and reload init is not called again.
 func (r *Release) ForgetsInit() bool { return r.Code >= 22200 && r.Code < 22400 }
@@ -38,7 +51,7 @@ func (r *Release) RemembersDevices() bool { return r.Code < 22700 }
 func (r *Release) FinalizesFailedInit() bool { return r.Code >= 22800 && r.Code < 22907 }
 
 // SharesContext: a split communicator with shared resources copies its parent's
-// context and does not call init.
+// context and does not call the net's init; its profiler's it does.
 func (r *Release) SharesContext() bool { return r.Code >= 22807 }
 
 // Attributes: setNetAttr comes before connect and accept.

@@ -45,16 +45,16 @@ const (
 
 // plugin is one external net plugin of the process.
 type plugin struct {
-	names  []string
-	state  state
-	lib    *host.Lib
-	net    *host.Net
-	coll   *host.Table
-	table  int
-	nics   nics
-	refs   int // comms that use it
-	inits  int // comms that an adapter of an older table counts
-	inited bool
+	names   []string
+	state   state
+	lib     *host.Lib // nil while it is not open
+	net     *host.Net
+	coll    *host.Table
+	table   int
+	nics    nics
+	refs    int   // comms that use it
+	inits   int   // comms that an adapter of an older table counts
+	outcome state // of its init: enabled or disabled, once it was called
 }
 
 // Start starts a process; nothing is loaded before the first communicator.
@@ -88,13 +88,16 @@ type Comm struct {
 	Net   *host.Net
 	Props []*host.Props
 	plug  *plugin
-	load  bool // it loaded the library
-	coll  host.Ptr
-	prof  host.Ptr
-	users *int // comms that share the context
+	// loaded is the plugin whose library it opened, if any.
+	loaded *plugin
+	// collCtx is what collNet's init gave.
+	collCtx host.Ptr
+	prof    host.Ptr
+	users   *int // further comms that share the context
 }
 
-// Init is what ncclCommInitRank does with plugins.
+// Init is what ncclCommInitRank does with plugins. With ErrInternal there is a
+// communicator too: one without a plugin, which can only be destroyed.
 func (p *Process) Init(id uint64) (*Comm, error) {
 	if p.nets == nil {
 		p.nets = []*plugin{}
@@ -102,14 +105,15 @@ func (p *Process) Init(id uint64) (*Comm, error) {
 			p.nets = append(p.nets, &plugin{names: names})
 		}
 	}
+	var opened *plugin
 	for _, pl := range p.nets {
-		c := &Comm{P: p, ID: id, plug: pl, users: new(int)}
 		if pl.state == ready {
 			if err := p.load(pl); err != nil {
 				return nil, err
 			}
-			c.load = pl.state == loaded
+			opened = pl
 		}
+		c := &Comm{P: p, ID: id, plug: pl, loaded: opened, users: new(int)}
 		if pl.state < loaded || pl.state == disabled || !p.named(pl) {
 			continue
 		}
@@ -128,13 +132,12 @@ func (p *Process) Init(id uint64) (*Comm, error) {
 			}
 		}
 		pl.refs++
-		*c.users = 1
 		if err := c.profile(); err != nil {
 			return nil, err
 		}
 		return c, c.topology()
 	}
-	return nil, ErrInternal
+	return &Comm{P: p, ID: id, loaded: opened, users: new(int)}, ErrInternal
 }
 
 func (p *Process) named(pl *plugin) bool {
@@ -156,7 +159,6 @@ func (p *Process) open(names []string) *host.Lib {
 
 // load opens a library and binds the newest tables that the release knows.
 func (p *Process) load(pl *plugin) error {
-	forgotten := pl.inited && p.R.ForgetsInit()
 	pl.state = disabled
 	if pl.lib = p.open(pl.names); pl.lib == nil {
 		return p.H.Err()
@@ -176,7 +178,7 @@ func (p *Process) load(pl *plugin) error {
 		break
 	}
 	if pl.net == nil {
-		return pl.lib.Unload()
+		return pl.close()
 	}
 	if p.R.BlockingConnect() {
 		pl.net.Setup = "main"
@@ -193,8 +195,8 @@ func (p *Process) load(pl *plugin) error {
 			break
 		}
 	}
-	if forgotten {
-		pl.state = enabled
+	if p.R.ForgetsInit() && pl.outcome != ready {
+		pl.state = pl.outcome
 	}
 	return nil
 }
@@ -212,7 +214,6 @@ func (c *Comm) init() error {
 		if host.Code(err) == host.HostError {
 			return err
 		}
-		pl.inited = true
 		if err != nil {
 			return c.drop(err)
 		}
@@ -230,14 +231,14 @@ func (c *Comm) init() error {
 			pl.nics = nics{known: true, real: n, fused: -1}
 		}
 	}
-	pl.state = enabled
+	pl.state, pl.outcome = enabled, enabled
 	return c.collnet(first)
 }
 
 // drop is what happens to a plugin whose init or devices failed.
 func (c *Comm) drop(cause error) error {
 	pl, r := c.plug, c.P.R
-	pl.state = disabled
+	pl.state, pl.outcome = disabled, disabled
 	c.P.Tried = append(c.P.Tried, fmt.Sprintf("%s: %v", pl.net.Name, cause))
 	if pl.table >= 11 && (cause == nil || r.FinalizesFailedInit()) {
 		if err := c.Net.Finalize(); host.Code(err) == host.HostError {
@@ -245,7 +246,7 @@ func (c *Comm) drop(cause error) error {
 		}
 	}
 	if r.BlockingConnect() {
-		return pl.lib.Unload()
+		return pl.close()
 	}
 	return nil
 }
@@ -269,8 +270,8 @@ func (c *Comm) collnet(first bool) error {
 			return fmt.Errorf("collNet has %d devices; this emulation goes no further", d.Int("n"))
 		}
 	}
-	c.coll = r.Ptr("ctx")
-	pl.coll = nil // disabled, for want of devices
+	c.collCtx = r.Ptr("ctx")
+	pl.coll = nil // disabled, for want of devices: no communicator has a collNet
 	return nil
 }
 
@@ -294,19 +295,41 @@ func (c *Comm) Split(id uint64) (*Comm, error) {
 		return c.P.Init(id)
 	}
 	child := *c
-	child.ID, child.load = id, false
+	child.ID = id
 	*c.users++
-	return &child, nil
+	return &child, child.profile()
 }
 
 // Destroy is what ncclCommDestroy does with plugins once all connections are closed.
 func (c *Comm) Destroy() error {
-	if *c.users--; *c.users > 0 {
-		return nil
+	if c.plug != nil {
+		if err := c.unprofile(); err != nil {
+			return err
+		}
+		if *c.users--; *c.users >= 0 {
+			return nil
+		}
+		if err := c.finalize(); err != nil {
+			return err
+		}
 	}
-	if err := c.unprofile(); err != nil {
-		return err
+	for _, pl := range c.P.nets {
+		if !c.unloads(pl) {
+			continue
+		}
+		if err := pl.close(); err != nil {
+			return err
+		}
+		pl.state = ready
+		if c.P.R.ForgetsName() {
+			pl.names = c.P.R.NetNames(nil)[0]
+		}
 	}
+	return nil
+}
+
+// finalize ends the communicator's use of its plugin.
+func (c *Comm) finalize() error {
 	pl, r := c.plug, c.P.R
 	pl.inits--
 	if r.Contexts() && pl.table >= 11 {
@@ -314,11 +337,30 @@ func (c *Comm) Destroy() error {
 			return err
 		}
 	}
-	pl.refs--
-	switch {
-	case r.Contexts() && pl.refs == 0, r.Unloads() && !r.Contexts() && c.load && pl.refs == 0:
-		pl.state = ready
-		return pl.lib.Unload()
+	if c.collCtx != 0 && r.TrustsCollContext() {
+		return fmt.Errorf("collNet gave context %d and has no device: %v dies, as it calls finalize(%d) through a pointer that is NULL", c.collCtx, r, c.collCtx)
+	}
+	if r.Contexts() || c.loaded == pl {
+		pl.refs--
 	}
 	return nil
+}
+
+// unloads tells whether the end of the communicator closes that plugin's library.
+func (c *Comm) unloads(pl *plugin) bool {
+	r := c.P.R
+	if pl.lib == nil || pl.refs > 0 || !r.Unloads() {
+		return false
+	}
+	if !r.Contexts() {
+		return pl == c.loaded
+	}
+	return pl == c.plug || r.UnloadsOthers()
+}
+
+// close closes the library.
+func (pl *plugin) close() error {
+	err := pl.lib.Unload()
+	pl.lib, pl.net, pl.coll = nil, nil, nil
+	return err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // full are the releases whose whole order of calls is run; the others follow by data.
-var full = []string{"2.4.8", "2.8.4", "2.12.12", "2.18.6", "2.22.3", "2.26.6", "2.28.9", "2.30.7"}
+var full = []string{"2.4.8", "2.8.4", "2.12.12", "2.18.6", "2.22.3", "2.26.6", "2.28.3", "2.28.9", "2.29.7", "2.30.7"}
 
 func releases(t *testing.T) []*Release {
 	t.Helper()
@@ -48,9 +48,9 @@ func setup(t *testing.T) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a user installs: the library, its links, and the plain names that the oldest releases want.
+	// What a user installs: the library and its links.
 	dir := t.TempDir()
-	for _, name := range append([]string{link.Name, "librccl-net.so"}, link.Links...) {
+	for _, name := range append([]string{link.Name}, link.Links...) {
 		if err := os.Symlink(lib, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package release
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -123,18 +124,69 @@ func TestNameFilter(t *testing.T) {
 func TestNoDevice(t *testing.T) {
 	o := setup(t)
 	o.Env = append(o.Env, "NCCL_SOCKET_IFNAME==nosuchinterface0")
-	for _, name := range append([]string{"2.11.4", "2.28.3", "2.29.3"}, full...) {
+	for _, name := range append([]string{"2.11.4", "2.24.3", "2.29.3"}, full...) {
 		p, err := Start(find(t, name), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := p.Init(1); !errors.Is(err, ErrInternal) {
-				t.Errorf("%v: %v, want that NCCL's own networks are used", p.R, err)
+			c, err := p.Init(1)
+			if !errors.Is(err, ErrInternal) {
+				t.Fatalf("%v: %v, want that NCCL's own networks are used", p.R, err)
+			}
+			if err := c.Destroy(); err != nil {
+				t.Errorf("%v: %v", p.R, err)
 			}
 		}
 		if err := p.Close(); err != nil {
 			t.Errorf("%v: %v", p.R, err)
+		}
+	}
+}
+
+// TestNextCommunicator ends the only communicator and starts another, with the
+// library installed under one name: releases that forget the plugin's name when
+// they unload it find only libnccl-net.so then.
+func TestNextCommunicator(t *testing.T) {
+	o := setup(t)
+	lib := filepath.Join(strings.TrimPrefix(o.Env[0], "LD_LIBRARY_PATH="), "libnccl-net-weft.so")
+	for _, c := range []struct {
+		installed string
+		releases  string
+		found     bool
+	}{
+		{"libnccl-net-weft.so", "2.22.3 2.24.3 2.26.6 2.27.7 2.30.7", true},
+		{"libnccl-net-weft.so", "2.28.3 2.28.7 2.28.9 2.29.7", false},
+		{"libnccl-net-weft.so libnccl-net.so", "2.28.3 2.28.9 2.29.7 2.30.7", true},
+	} {
+		dir := t.TempDir()
+		for _, name := range strings.Fields(c.installed) {
+			if err := os.Symlink(lib, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.Env = []string{"LD_LIBRARY_PATH=" + dir}
+		for _, name := range strings.Fields(c.releases) {
+			p, err := Start(find(t, name), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := p.Init(1)
+			if err == nil {
+				err = first.Destroy()
+			}
+			if err != nil {
+				t.Fatalf("%v: %v (tried %q)", p.R, err, p.Tried)
+			}
+			next, err := p.Init(2)
+			if found := err == nil; found != c.found || !found && !errors.Is(err, ErrInternal) {
+				t.Errorf("%v with %s: the next communicator: %v, want it found: %v (tried %q)", p.R, c.installed, err, c.found, p.Tried)
+			} else if err := next.Destroy(); err != nil {
+				t.Errorf("%v: %v", p.R, err)
+			}
+			if err := p.Close(); err != nil {
+				t.Errorf("%v: %v", p.R, err)
+			}
 		}
 	}
 }
