@@ -59,6 +59,21 @@ var collRules = []*Rule{
 				e.failf("init succeeded but devices says %d", n)
 			}
 		}},
+	{ID: "coll.context", Says: "a collNet without devices gives no context: NCCL 2.28.3 calls finalize with it through a pointer that is NULL then",
+		Basis: basisLoader, From: 11, Check: func(e *Env) {
+			_, t := e.table(host.FamilyColl)
+			r, err := t.Call("main", "init", nil)
+			e.alive(err, "init")
+			context := r.Ptr("ctx")
+			if err != nil || context == 0 {
+				return
+			}
+			r, err = t.Call("main", "devices", nil)
+			e.must(err, "devices")
+			if n := r.Int("n"); n == 0 {
+				e.failf("init gives context %#x, but devices says 0", uint64(context))
+			}
+		}},
 }
 
 var profRules = []*Rule{
