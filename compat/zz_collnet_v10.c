@@ -131,12 +131,14 @@ static ncclResult_t collnet_v10_init(ncclDebugLogger_t logFunction) {
 static ncclResult_t collnet_v10_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("collNet.devices", "ndev");
   return (ncclResult_t)weft_coll_devices(ndev);
 }
 
 static ncclResult_t collnet_v10_getProperties(int dev, ncclNetProperties_v10_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!props) return (ncclResult_t)weft_null("collNet.getProperties", "props");
   ncclNetProperties_cur_t props_cur;
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_coll_getProperties(dev, &props_cur);
@@ -148,30 +150,37 @@ static ncclResult_t collnet_v10_getProperties(int dev, ncclNetProperties_v10_t* 
 static ncclResult_t collnet_v10_listen(int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("collNet.listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("collNet.listen", "listenComm");
   return (ncclResult_t)weft_coll_listen(10, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t collnet_v10_connect(void** handles, int nranks, int rank, void* listenComm, void** collComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handles) return (ncclResult_t)weft_null("collNet.connect", "handles");
+  if (!collComm) return (ncclResult_t)weft_null("collNet.connect", "collComm");
   return (ncclResult_t)weft_coll_connect(handles, nranks, rank, (uintptr_t)listenComm, (uintptr_t*)collComm);
 }
 
 static ncclResult_t collnet_v10_reduceSupport(ncclDataType_t dataType, ncclRedOp_t redOp, int* supported) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!supported) return (ncclResult_t)weft_null("collNet.reduceSupport", "supported");
   return (ncclResult_t)weft_coll_reduceSupport(dataType, redOp, supported);
 }
 
 static ncclResult_t collnet_v10_regMr(void* collComm, void* data, size_t size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("collNet.regMr", "mhandle");
   return (ncclResult_t)weft_coll_regMr((uintptr_t)collComm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t collnet_v10_regMrDmaBuf(void* collComm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("collNet.regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_coll_regMrDmaBuf((uintptr_t)collComm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
@@ -184,30 +193,39 @@ static ncclResult_t collnet_v10_deregMr(void* collComm, void* mhandle) {
 static ncclResult_t collnet_v10_iallreduce(void* collComm, void* sendData, void* recvData, size_t count, ncclDataType_t dataType, ncclRedOp_t redOp, void* sendMhandle, void* recvMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!request) return (ncclResult_t)weft_null("collNet.iallreduce", "request");
   return (ncclResult_t)weft_coll_iallreduce((uintptr_t)collComm, (uintptr_t)sendData, (uintptr_t)recvData, count, dataType, redOp, (uintptr_t)sendMhandle, (uintptr_t)recvMhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v10_iallgather(void* collComm, void* sendData, int nRecvParts, ncclNetSGE_v10_t* recvParts, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, void* sendMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvParts) return (ncclResult_t)weft_null("collNet.iallgather", "recvParts");
+  if (!request) return (ncclResult_t)weft_null("collNet.iallgather", "request");
+  if (nRecvParts < 1 || nRecvParts > 64) return (ncclResult_t)weft_misuse("collNet.iallgather", "nRecvParts is not between 1 and 64", (uint64_t)nRecvParts);
   return (ncclResult_t)weft_coll_iallgather((uintptr_t)collComm, (uintptr_t)sendData, nRecvParts, (ncclNetSGE_cur_t*)recvParts, bytesPerRank, windowOffset, windowBytes, (uintptr_t)sendMhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v10_ireducescatter(void* collComm, int nSendParts, ncclNetSGE_v10_t* sendParts, void* recvData, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, ncclDataType_t dataType, ncclRedOp_t redOp, void* recvMhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!sendParts) return (ncclResult_t)weft_null("collNet.ireducescatter", "sendParts");
+  if (!request) return (ncclResult_t)weft_null("collNet.ireducescatter", "request");
+  if (nSendParts < 1 || nSendParts > 64) return (ncclResult_t)weft_misuse("collNet.ireducescatter", "nSendParts is not between 1 and 64", (uint64_t)nSendParts);
   return (ncclResult_t)weft_coll_ireducescatter((uintptr_t)collComm, nSendParts, (ncclNetSGE_cur_t*)sendParts, (uintptr_t)recvData, bytesPerRank, windowOffset, windowBytes, dataType, redOp, (uintptr_t)recvMhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v10_iflush(void* collComm, void* data, int size, void* mhandle, void** request) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!request) return (ncclResult_t)weft_null("collNet.iflush", "request");
   return (ncclResult_t)weft_coll_iflush((uintptr_t)collComm, (uintptr_t)data, size, (uintptr_t)mhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v10_test(void* request, int* done, int* size) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!done) return (ncclResult_t)weft_null("collNet.test", "done");
   return (ncclResult_t)weft_coll_test((uintptr_t)request, done, size);
 }
 

@@ -150,12 +150,14 @@ static ncclResult_t net_v10_init(ncclDebugLogger_t logFunction, ncclProfilerCall
 static ncclResult_t net_v10_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v10_getProperties(int dev, ncclNetProperties_v10_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
@@ -167,12 +169,16 @@ static ncclResult_t net_v10_getProperties(int dev, ncclNetProperties_v10_t* prop
 static ncclResult_t net_v10_listen(int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
   return (ncclResult_t)weft_net_listen(10, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t net_v10_connect(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** sendComm, ncclNetDeviceHandle_v10_t** sendDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("connect", "handle");
+  if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
   return (ncclResult_t)weft_net_connect(10, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, (ncclNetCommConfig_cur_t*)config);
 }
@@ -180,6 +186,7 @@ static ncclResult_t net_v10_connect(int dev, ncclNetCommConfig_v10_t* config, vo
 static ncclResult_t net_v10_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v10_t** recvDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);
 }
@@ -187,12 +194,14 @@ static ncclResult_t net_v10_accept(void* listenComm, void** recvComm, ncclNetDev
 static ncclResult_t net_v10_regMr(void* comm, void* data, size_t size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v10_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
@@ -203,18 +212,31 @@ static ncclResult_t net_v10_deregMr(void* comm, void* mhandle) {
 }
 
 static ncclResult_t net_v10_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+  if (!request) return (ncclResult_t)weft_null("isend", "request");
   return (ncclResult_t)weft_isend(sendComm, data, size, tag, mhandle, phandle, request);
 }
 
 static ncclResult_t net_v10_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("irecv", "data");
+  if (!sizes) return (ncclResult_t)weft_null("irecv", "sizes");
+  if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
+  if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("irecv", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_irecv(recvComm, n, data, sizes, tags, mhandles, phandles, request);
 }
 
 static ncclResult_t net_v10_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("iflush", "data");
+  if (!sizes) return (ncclResult_t)weft_null("iflush", "sizes");
+  if (!mhandles) return (ncclResult_t)weft_null("iflush", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("iflush", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("iflush", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_iflush(recvComm, n, data, sizes, mhandles, request);
 }
 
 static ncclResult_t net_v10_test(void* request, int* done, int* sizes) {
+  if (!done) return (ncclResult_t)weft_null("test", "done");
   return (ncclResult_t)weft_test(request, done, sizes);
 }
 
@@ -239,12 +261,11 @@ static ncclResult_t net_v10_closeListen(void* listenComm) {
 static ncclResult_t net_v10_makeVDevice(int* d, ncclNetVDeviceProps_v10_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  ncclNetVDeviceProps_cur_t props_cur, *props_ptr = NULL;
-  if (props) {
-    lift_ncclNetVDeviceProps_v10(&props_cur, props);
-    props_ptr = &props_cur;
-  }
-  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, props_ptr);
+  if (!d) return (ncclResult_t)weft_null("makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("makeVDevice", "props");
+  ncclNetVDeviceProps_cur_t props_cur;
+  lift_ncclNetVDeviceProps_v10(&props_cur, props);
+  return (ncclResult_t)weft_net_makeVDevice(props->ndevs, d, &props_cur);
 }
 
 extern const ncclNet_v10_t ncclNetPlugin_v10;

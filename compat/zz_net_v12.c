@@ -142,30 +142,37 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclNet_v12_t*)0)->setN
 static ncclResult_t net_v12_init(void** ctx, uint64_t commId, ncclNetCommConfig_v12_t* config, ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ctx) return (ncclResult_t)weft_null("init", "ctx");
   return (ncclResult_t)weft_net_init(12, (uintptr_t*)ctx, commId, (ncclNetCommConfig_cur_t*)config, (uintptr_t)logFunction, (uintptr_t)profFunction);
 }
 
 static ncclResult_t net_v12_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v12_getProperties(int dev, ncclNetProperties_v12_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   return (ncclResult_t)weft_net_getProperties(dev, (ncclNetProperties_cur_t*)props);
 }
 
 static ncclResult_t net_v12_listen(void* ctx, int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
   return (ncclResult_t)weft_net_listen((uintptr_t)ctx, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t net_v12_connect(void* ctx, int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v12_t** sendDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("connect", "handle");
+  if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
   return (ncclResult_t)weft_net_connect((uintptr_t)ctx, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, NULL);
 }
@@ -173,6 +180,7 @@ static ncclResult_t net_v12_connect(void* ctx, int dev, void* handle, void** sen
 static ncclResult_t net_v12_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v12_t** recvDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);
 }
@@ -180,12 +188,14 @@ static ncclResult_t net_v12_accept(void* listenComm, void** recvComm, ncclNetDev
 static ncclResult_t net_v12_regMr(void* comm, void* data, size_t size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v12_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
@@ -196,18 +206,31 @@ static ncclResult_t net_v12_deregMr(void* comm, void* mhandle) {
 }
 
 static ncclResult_t net_v12_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+  if (!request) return (ncclResult_t)weft_null("isend", "request");
   return (ncclResult_t)weft_isend(sendComm, data, size, tag, mhandle, phandle, request);
 }
 
 static ncclResult_t net_v12_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("irecv", "data");
+  if (!sizes) return (ncclResult_t)weft_null("irecv", "sizes");
+  if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
+  if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("irecv", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_irecv(recvComm, n, data, sizes, tags, mhandles, phandles, request);
 }
 
 static ncclResult_t net_v12_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("iflush", "data");
+  if (!sizes) return (ncclResult_t)weft_null("iflush", "sizes");
+  if (!mhandles) return (ncclResult_t)weft_null("iflush", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("iflush", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("iflush", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_iflush(recvComm, n, data, sizes, mhandles, request);
 }
 
 static ncclResult_t net_v12_test(void* request, int* done, int* sizes) {
+  if (!done) return (ncclResult_t)weft_null("test", "done");
   return (ncclResult_t)weft_test(request, done, sizes);
 }
 
@@ -232,7 +255,9 @@ static ncclResult_t net_v12_closeListen(void* listenComm) {
 static ncclResult_t net_v12_makeVDevice(int* d, ncclNetVDeviceProps_v12_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, (ncclNetVDeviceProps_cur_t*)props);
+  if (!d) return (ncclResult_t)weft_null("makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("makeVDevice", "props");
+  return (ncclResult_t)weft_net_makeVDevice(props->ndevs, d, (ncclNetVDeviceProps_cur_t*)props);
 }
 
 static ncclResult_t net_v12_finalize(void* ctx) {
@@ -244,6 +269,7 @@ static ncclResult_t net_v12_finalize(void* ctx) {
 static ncclResult_t net_v12_setNetAttr(void* ctx, ncclNetAttr_v12_t* netAttr) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!netAttr) return (ncclResult_t)weft_null("setNetAttr", "netAttr");
   return (ncclResult_t)weft_net_setNetAttr((uintptr_t)ctx, (ncclNetAttr_cur_t*)netAttr);
 }
 

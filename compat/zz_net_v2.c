@@ -54,43 +54,52 @@ static ncclResult_t net_v2_init(ncclDebugLogger_t logFunction) {
 static ncclResult_t net_v2_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v2_pciPath(int dev, char** path) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!path) return (ncclResult_t)weft_null("pciPath", "path");
   return (ncclResult_t)weft_v2_pci_path(2, dev, path);
 }
 
 static ncclResult_t net_v2_ptrSupport(int dev, int* supportedTypes) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!supportedTypes) return (ncclResult_t)weft_null("ptrSupport", "supportedTypes");
   return (ncclResult_t)weft_v2_ptr_support(2, dev, supportedTypes);
 }
 
 static ncclResult_t net_v2_listen(int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
   return (ncclResult_t)weft_net_listen(2, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t net_v2_connect(int dev, void* handle, void** sendComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("connect", "handle");
+  if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   return (ncclResult_t)weft_blocking_connect(2, dev, handle, sendComm);
 }
 
 static ncclResult_t net_v2_accept(void* listenComm, void** recvComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   return (ncclResult_t)weft_blocking_accept(2, listenComm, recvComm);
 }
 
 static ncclResult_t net_v2_regMr(void* comm, void* data, int size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative");
+  if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
+  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, (size_t)size, type, (uintptr_t*)mhandle);
 }
 
@@ -101,16 +110,18 @@ static ncclResult_t net_v2_deregMr(void* comm, void* mhandle) {
 }
 
 static ncclResult_t net_v2_isend(void* sendComm, void* data, int size, void* mhandle, void** request) {
-  if (size < 0) return (ncclResult_t)weft_misuse("isend", "size is negative");
+  if (!request) return (ncclResult_t)weft_null("isend", "request");
+  if (size < 0) return (ncclResult_t)weft_misuse("isend", "size is negative", (uint64_t)size);
   return (ncclResult_t)weft_isend(sendComm, data, (size_t)size, 0, mhandle, NULL, request);
 }
 
 static ncclResult_t net_v2_irecv(void* recvComm, void* data, int size, void* mhandle, void** request) {
-#line 72 "gen/rules/net.rules"
+  if (!request) return (ncclResult_t)weft_null("irecv", "request");
+#line 82 "gen/rules/net.rules"
   *request = NULL;
-#line 112 "zz_net_v2.c"
+#line 123 "zz_net_v2.c"
   void* data_one[1] = {data};
-  if (size < 0) return (ncclResult_t)weft_misuse("irecv", "size is negative");
+  if (size < 0) return (ncclResult_t)weft_misuse("irecv", "size is negative", (uint64_t)size);
   size_t sizes_one[1] = {(size_t)size};
   int tags_one[1] = {0};
   void* mhandles_one[1] = {mhandle};
@@ -124,6 +135,7 @@ static ncclResult_t net_v2_flush(void* recvComm, void* data, int size, void* mha
 }
 
 static ncclResult_t net_v2_test(void* request, int* done, int* size) {
+  if (!done) return (ncclResult_t)weft_null("test", "done");
   return (ncclResult_t)weft_test(request, done, size);
 }
 

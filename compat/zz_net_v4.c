@@ -79,19 +79,21 @@ static ncclResult_t net_v4_init(ncclDebugLogger_t logFunction) {
 static ncclResult_t net_v4_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v4_getProperties(int dev, ncclNetProperties_v4_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 75 "gen/rules/net.rules"
+#line 85 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
-#line 95 "zz_net_v4.c"
+#line 97 "zz_net_v4.c"
   lower_ncclNetProperties_v4(props, &props_cur);
   return ncclSuccess;
 }
@@ -99,25 +101,31 @@ static ncclResult_t net_v4_getProperties(int dev, ncclNetProperties_v4_t* props)
 static ncclResult_t net_v4_listen(int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
   return (ncclResult_t)weft_net_listen(4, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t net_v4_connect(int dev, void* handle, void** sendComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("connect", "handle");
+  if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   return (ncclResult_t)weft_blocking_connect(4, dev, handle, sendComm);
 }
 
 static ncclResult_t net_v4_accept(void* listenComm, void** recvComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   return (ncclResult_t)weft_blocking_accept(4, listenComm, recvComm);
 }
 
 static ncclResult_t net_v4_regMr(void* comm, void* data, int size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative");
+  if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
+  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, (size_t)size, type, (uintptr_t*)mhandle);
 }
 
@@ -128,16 +136,18 @@ static ncclResult_t net_v4_deregMr(void* comm, void* mhandle) {
 }
 
 static ncclResult_t net_v4_isend(void* sendComm, void* data, int size, void* mhandle, void** request) {
-  if (size < 0) return (ncclResult_t)weft_misuse("isend", "size is negative");
+  if (!request) return (ncclResult_t)weft_null("isend", "request");
+  if (size < 0) return (ncclResult_t)weft_misuse("isend", "size is negative", (uint64_t)size);
   return (ncclResult_t)weft_isend(sendComm, data, (size_t)size, 0, mhandle, NULL, request);
 }
 
 static ncclResult_t net_v4_irecv(void* recvComm, void* data, int size, void* mhandle, void** request) {
-#line 72 "gen/rules/net.rules"
+  if (!request) return (ncclResult_t)weft_null("irecv", "request");
+#line 82 "gen/rules/net.rules"
   *request = NULL;
-#line 139 "zz_net_v4.c"
+#line 149 "zz_net_v4.c"
   void* data_one[1] = {data};
-  if (size < 0) return (ncclResult_t)weft_misuse("irecv", "size is negative");
+  if (size < 0) return (ncclResult_t)weft_misuse("irecv", "size is negative", (uint64_t)size);
   size_t sizes_one[1] = {(size_t)size};
   int tags_one[1] = {0};
   void* mhandles_one[1] = {mhandle};
@@ -145,6 +155,7 @@ static ncclResult_t net_v4_irecv(void* recvComm, void* data, int size, void* mha
 }
 
 static ncclResult_t net_v4_iflush(void* recvComm, void* data, int size, void* mhandle, void** request) {
+  if (!request) return (ncclResult_t)weft_null("iflush", "request");
   void* data_one[1] = {data};
   int sizes_one[1] = {size};
   void* mhandles_one[1] = {mhandle};
@@ -152,6 +163,7 @@ static ncclResult_t net_v4_iflush(void* recvComm, void* data, int size, void* mh
 }
 
 static ncclResult_t net_v4_test(void* request, int* done, int* size) {
+  if (!done) return (ncclResult_t)weft_null("test", "done");
   return (ncclResult_t)weft_test(request, done, size);
 }
 

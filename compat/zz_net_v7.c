@@ -109,12 +109,14 @@ static ncclResult_t net_v7_init(ncclDebugLogger_t logFunction) {
 static ncclResult_t net_v7_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v7_getProperties(int dev, ncclNetProperties_v7_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
@@ -126,12 +128,16 @@ static ncclResult_t net_v7_getProperties(int dev, ncclNetProperties_v7_t* props)
 static ncclResult_t net_v7_listen(int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
   return (ncclResult_t)weft_net_listen(7, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t net_v7_connect(int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v7_t** sendDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("connect", "handle");
+  if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
   return (ncclResult_t)weft_net_connect(7, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, NULL);
 }
@@ -139,6 +145,7 @@ static ncclResult_t net_v7_connect(int dev, void* handle, void** sendComm, ncclN
 static ncclResult_t net_v7_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v7_t** recvDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);
 }
@@ -146,13 +153,15 @@ static ncclResult_t net_v7_accept(void* listenComm, void** recvComm, ncclNetDevi
 static ncclResult_t net_v7_regMr(void* comm, void* data, int size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative");
+  if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
+  if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, (size_t)size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v7_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
@@ -163,28 +172,40 @@ static ncclResult_t net_v7_deregMr(void* comm, void* mhandle) {
 }
 
 static ncclResult_t net_v7_isend(void* sendComm, void* data, int size, int tag, void* mhandle, void** request) {
-  if (size < 0) return (ncclResult_t)weft_misuse("isend", "size is negative");
+  if (!request) return (ncclResult_t)weft_null("isend", "request");
+  if (size < 0) return (ncclResult_t)weft_misuse("isend", "size is negative", (uint64_t)size);
   return (ncclResult_t)weft_isend(sendComm, data, (size_t)size, tag, mhandle, NULL, request);
 }
 
 static ncclResult_t net_v7_irecv(void* recvComm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
-#line 72 "gen/rules/net.rules"
+  if (!data) return (ncclResult_t)weft_null("irecv", "data");
+  if (!sizes) return (ncclResult_t)weft_null("irecv", "sizes");
+  if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
+  if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("irecv", "request");
+#line 82 "gen/rules/net.rules"
   *request = NULL;
-#line 174 "zz_net_v7.c"
-  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8");
+#line 189 "zz_net_v7.c"
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);
   size_t sizes_cur[8];
   for (int i = 0; i < n; i++) {
-    if (sizes[i] < 0) return (ncclResult_t)weft_misuse("irecv", "sizes has a negative entry");
+    if (sizes[i] < 0) return (ncclResult_t)weft_misuse("irecv", "sizes has a negative entry", (uint64_t)sizes[i]);
     sizes_cur[i] = (size_t)sizes[i];
   }
   return (ncclResult_t)weft_irecv(recvComm, n, data, sizes_cur, tags, mhandles, NULL, request);
 }
 
 static ncclResult_t net_v7_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("iflush", "data");
+  if (!sizes) return (ncclResult_t)weft_null("iflush", "sizes");
+  if (!mhandles) return (ncclResult_t)weft_null("iflush", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("iflush", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("iflush", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_iflush(recvComm, n, data, sizes, mhandles, request);
 }
 
 static ncclResult_t net_v7_test(void* request, int* done, int* sizes) {
+  if (!done) return (ncclResult_t)weft_null("test", "done");
   return (ncclResult_t)weft_test(request, done, sizes);
 }
 

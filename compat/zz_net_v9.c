@@ -146,12 +146,14 @@ static ncclResult_t net_v9_init(ncclDebugLogger_t logFunction) {
 static ncclResult_t net_v9_devices(int* ndev) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v9_getProperties(int dev, ncclNetProperties_v9_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
@@ -163,12 +165,16 @@ static ncclResult_t net_v9_getProperties(int dev, ncclNetProperties_v9_t* props)
 static ncclResult_t net_v9_listen(int dev, void* handle, void** listenComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("listen", "handle");
+  if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
   return (ncclResult_t)weft_net_listen(9, dev, handle, (uintptr_t*)listenComm);
 }
 
 static ncclResult_t net_v9_connect(int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v9_t** sendDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!handle) return (ncclResult_t)weft_null("connect", "handle");
+  if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
   return (ncclResult_t)weft_net_connect(9, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, NULL);
 }
@@ -176,6 +182,7 @@ static ncclResult_t net_v9_connect(int dev, void* handle, void** sendComm, ncclN
 static ncclResult_t net_v9_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v9_t** recvDevComm) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);
 }
@@ -183,12 +190,14 @@ static ncclResult_t net_v9_accept(void* listenComm, void** recvComm, ncclNetDevi
 static ncclResult_t net_v9_regMr(void* comm, void* data, size_t size, int type, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v9_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
@@ -199,18 +208,31 @@ static ncclResult_t net_v9_deregMr(void* comm, void* mhandle) {
 }
 
 static ncclResult_t net_v9_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void** request) {
+  if (!request) return (ncclResult_t)weft_null("isend", "request");
   return (ncclResult_t)weft_isend(sendComm, data, size, tag, mhandle, NULL, request);
 }
 
 static ncclResult_t net_v9_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("irecv", "data");
+  if (!sizes) return (ncclResult_t)weft_null("irecv", "sizes");
+  if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
+  if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("irecv", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_irecv(recvComm, n, data, sizes, tags, mhandles, NULL, request);
 }
 
 static ncclResult_t net_v9_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
+  if (!data) return (ncclResult_t)weft_null("iflush", "data");
+  if (!sizes) return (ncclResult_t)weft_null("iflush", "sizes");
+  if (!mhandles) return (ncclResult_t)weft_null("iflush", "mhandles");
+  if (!request) return (ncclResult_t)weft_null("iflush", "request");
+  if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("iflush", "n is not between 1 and 8", (uint64_t)n);
   return (ncclResult_t)weft_iflush(recvComm, n, data, sizes, mhandles, request);
 }
 
 static ncclResult_t net_v9_test(void* request, int* done, int* sizes) {
+  if (!done) return (ncclResult_t)weft_null("test", "done");
   return (ncclResult_t)weft_test(request, done, sizes);
 }
 
@@ -235,12 +257,11 @@ static ncclResult_t net_v9_closeListen(void* listenComm) {
 static ncclResult_t net_v9_makeVDevice(int* d, ncclNetVDeviceProps_v9_t* props) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  ncclNetVDeviceProps_cur_t props_cur, *props_ptr = NULL;
-  if (props) {
-    lift_ncclNetVDeviceProps_v9(&props_cur, props);
-    props_ptr = &props_cur;
-  }
-  return (ncclResult_t)weft_net_makeVDevice(props ? props->ndevs : 0, d, props_ptr);
+  if (!d) return (ncclResult_t)weft_null("makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("makeVDevice", "props");
+  ncclNetVDeviceProps_cur_t props_cur;
+  lift_ncclNetVDeviceProps_v9(&props_cur, props);
+  return (ncclResult_t)weft_net_makeVDevice(props->ndevs, d, &props_cur);
 }
 
 extern const ncclNet_v9_t ncclNetPlugin_v9;

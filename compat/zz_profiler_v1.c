@@ -174,18 +174,19 @@ static void lift_ncclProfilerEventStateArgs_v1(ncclProfilerEventStateArgs_cur_t*
 static ncclResult_t profiler_v1_init(void** context, int* eActivationMask) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
+  if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
   return (ncclResult_t)weft_prof_init(1, (uintptr_t*)context, 0, eActivationMask, NULL, 0, 0, 0, 0);
 }
 
 static ncclResult_t profiler_v1_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v1_t* eDescr) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  ncclProfilerEventDescr_cur_t eDescr_cur, *eDescr_ptr = NULL;
-  if (eDescr) {
-    lift_ncclProfilerEventDescr_v1(&eDescr_cur, eDescr);
-    eDescr_ptr = &eDescr_cur;
-  }
-  return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, eDescr_ptr);
+  if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
+  if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
+  ncclProfilerEventDescr_cur_t eDescr_cur;
+  lift_ncclProfilerEventDescr_v1(&eDescr_cur, eDescr);
+  return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, &eDescr_cur);
 }
 
 static ncclResult_t profiler_v1_stopEvent(void* eHandle) {

@@ -170,18 +170,19 @@ static void lift_ncclProfilerEventDescr_v4(ncclProfilerEventDescr_cur_t* to, con
 static ncclResult_t profiler_v4_init(void** context, int* eActivationMask, const char* commName, uint64_t commHash, int nNodes, int nranks, int rank, ncclDebugLogger_t logfn) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
+  if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
   return (ncclResult_t)weft_prof_init(4, (uintptr_t*)context, commHash, eActivationMask, (char*)commName, nNodes, nranks, rank, (uintptr_t)logfn);
 }
 
 static ncclResult_t profiler_v4_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v4_t* eDescr) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
-  ncclProfilerEventDescr_cur_t eDescr_cur, *eDescr_ptr = NULL;
-  if (eDescr) {
-    lift_ncclProfilerEventDescr_v4(&eDescr_cur, eDescr);
-    eDescr_ptr = &eDescr_cur;
-  }
-  return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, eDescr_ptr);
+  if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
+  if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
+  ncclProfilerEventDescr_cur_t eDescr_cur;
+  lift_ncclProfilerEventDescr_v4(&eDescr_cur, eDescr);
+  return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, &eDescr_cur);
 }
 
 static ncclResult_t profiler_v4_stopEvent(void* eHandle) {

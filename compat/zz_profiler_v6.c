@@ -202,12 +202,16 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclProfiler_v6_t*)0)->
 static ncclResult_t profiler_v6_init(void** context, uint64_t commId, int* eActivationMask, const char* commName, int nNodes, int nranks, int rank, ncclDebugLogger_t logfn) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
+  if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
   return (ncclResult_t)weft_prof_init(6, (uintptr_t*)context, commId, eActivationMask, (char*)commName, nNodes, nranks, rank, (uintptr_t)logfn);
 }
 
 static ncclResult_t profiler_v6_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v6_t* eDescr) {
   int rc = weft_forked();
   if (rc) return (ncclResult_t)rc;
+  if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
+  if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
   return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, (ncclProfilerEventDescr_cur_t*)eDescr);
 }
 

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
-	"weft/transport/rdma"
 )
 
 // cHost is the process as C shows it.
@@ -73,9 +72,6 @@ func (cHost) Files() (soft, hard uint64) {
 
 // handleBytes is the host's buffer for a connection handle. Its size is not
 // passed: it is a constant of the table.
-func handleBytes(p unsafe.Pointer, table int) ([]byte, error) {
-	if p == nil {
-		return nil, rdma.Errorf(rdma.Misuse, "handle", "the handle buffer is NULL")
-	}
-	return unsafe.Slice((*byte)(p), handleSize(table)), nil
+func handleBytes(p unsafe.Pointer, table int) []byte {
+	return unsafe.Slice((*byte)(p), handleSize(table))
 }

@@ -21,9 +21,6 @@ func (p *process) Init(a *abi.NetInitArgs) error {
 }
 
 func (p *process) initComm(a *abi.NetInitArgs, table int) error {
-	if a.Ctx == nil {
-		return rdma.Errorf(rdma.Misuse, "init", "ctx is NULL")
-	}
 	*a.Ctx = 0
 	c := &netCtx{table: table}
 	c.voice = p.voices.add(a.LogFunction, table)

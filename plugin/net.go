@@ -10,9 +10,6 @@ import (
 // The functions of the net tables, in the order in which a host calls them.
 
 func (p *process) Devices(a *abi.NetDevicesArgs) error {
-	if a.Ndev == nil {
-		return null("devices", "ndev")
-	}
 	*a.Ndev = 0
 	if _, err := p.current("devices"); err != nil {
 		return err
@@ -24,19 +21,12 @@ func (p *process) Devices(a *abi.NetDevicesArgs) error {
 }
 
 func (p *process) Listen(a *abi.NetListenArgs) error {
-	if a.ListenComm == nil {
-		return null("listen", "listenComm")
-	}
 	*a.ListenComm = 0
 	c, err := p.contexts.find("listen", a.Ctx)
 	if err != nil {
 		return err
 	}
-	handle, err := handleBytes(a.Handle, c.table)
-	if err != nil {
-		return c.fail(err)
-	}
-	l, err := c.net.Listen(int(a.Dev), handle)
+	l, err := c.net.Listen(int(a.Dev), handleBytes(a.Handle, c.table))
 	if err != nil {
 		return c.fail(err)
 	}
@@ -45,9 +35,6 @@ func (p *process) Listen(a *abi.NetListenArgs) error {
 }
 
 func (p *process) Connect(a *abi.NetConnectArgs) error {
-	if a.SendComm == nil {
-		return null("connect", "sendComm")
-	}
 	*a.SendComm = 0
 	if a.SendDevComm != nil {
 		*a.SendDevComm = nil
@@ -56,15 +43,11 @@ func (p *process) Connect(a *abi.NetConnectArgs) error {
 	if err != nil {
 		return err
 	}
-	handle, err := handleBytes(a.Handle, c.table)
-	if err != nil {
-		return c.fail(err)
-	}
 	class := c.trafficClass
 	if a.Config != nil { // v10 configures each connection
 		class = c.class(a.Config)
 	}
-	s, err := c.net.Connect(int(a.Dev), class, handle)
+	s, err := c.net.Connect(int(a.Dev), class, handleBytes(a.Handle, c.table))
 	if err != nil {
 		return c.fail(err)
 	}
@@ -75,9 +58,6 @@ func (p *process) Connect(a *abi.NetConnectArgs) error {
 }
 
 func (p *process) Accept(a *abi.NetAcceptArgs) error {
-	if a.RecvComm == nil {
-		return null("accept", "recvComm")
-	}
 	*a.RecvComm = 0
 	if a.RecvDevComm != nil {
 		*a.RecvDevComm = nil
@@ -97,9 +77,6 @@ func (p *process) Accept(a *abi.NetAcceptArgs) error {
 }
 
 func (p *process) RegMr(a *abi.NetRegMrArgs) error {
-	if a.Mhandle == nil {
-		return null("regMr", "mhandle")
-	}
 	*a.Mhandle = 0
 	c, err := p.comm("regMr", a.Comm, anySide)
 	if err != nil {
@@ -110,9 +87,6 @@ func (p *process) RegMr(a *abi.NetRegMrArgs) error {
 }
 
 func (p *process) RegMrDmaBuf(a *abi.NetRegMrDmaBufArgs) error {
-	if a.Mhandle == nil {
-		return null("regMrDmaBuf", "mhandle")
-	}
 	*a.Mhandle = 0
 	c, err := p.comm("regMrDmaBuf", a.Comm, anySide)
 	if err != nil {
@@ -161,9 +135,6 @@ func (p *process) SetNetAttr(a *abi.NetSetNetAttrArgs) error {
 	if err != nil {
 		return err
 	}
-	if a.NetAttr == nil {
-		return c.fail(null("setNetAttr", "netAttr"))
-	}
 	n := a.NetAttr
 	c.net.SetAttr(rdma.Attr{Send: commAttr(n.SendCommAttr), Recv: commAttr(n.RecvCommAttr), Op: n.Op, Algo: n.Algo, Proto: n.Proto})
 	return nil
@@ -209,8 +180,4 @@ func of(o owner, err error) error {
 		return nil
 	}
 	return &tableError{err, o.Table(), o.Log()}
-}
-
-func null(call, name string) error {
-	return rdma.Errorf(rdma.Misuse, call, "%s is NULL", name)
 }

@@ -43,7 +43,7 @@ func TestProperties(t *testing.T) {
 	if d := cmp.Diff([]string{"eth0", "/sys/devices/pci0000:00/0000:00:1f.6", "lo"}, b.host.strings); d != "" {
 		t.Errorf("C strings (-want +got):\n%s", d)
 	}
-	for _, a := range []abi.NetGetPropertiesArgs{{Dev: -1, Props: new(abi.NetProperties)}, {Dev: 2, Props: new(abi.NetProperties)}, {}} {
+	for _, a := range []abi.NetGetPropertiesArgs{{Dev: -1, Props: new(abi.NetProperties)}, {Dev: 2, Props: new(abi.NetProperties)}} {
 		if err := b.GetProperties(&a); rdma.CauseOf(err) != rdma.Misuse {
 			t.Errorf("%+v: %v", a, err)
 		}
@@ -177,22 +177,19 @@ func TestHintsAreKept(t *testing.T) {
 	if got := b.engine.contexts[0].attr; got != want {
 		t.Errorf("hints %+v", got)
 	}
-	if b.SetNetAttr(&abi.NetSetNetAttrArgs{Ctx: ctx}) == nil || b.SetNetAttr(&abi.NetSetNetAttrArgs{NetAttr: &in}) == nil {
-		t.Error("a NULL argument passed")
+	if b.SetNetAttr(&abi.NetSetNetAttrArgs{NetAttr: &in}) == nil {
+		t.Error("no context, and no error")
 	}
 }
 
-// No function crashes on a table full of zeros, before init or after.
+// No function crashes on handles that are zero, before init or after. (The shims let no pointer be NULL.)
 func TestZerosAreErrors(t *testing.T) {
 	b := newBench(t, nil)
 	for range 2 {
 		for name, err := range map[string]error{
-			"devices": b.Devices(&abi.NetDevicesArgs{}), "getProperties": b.GetProperties(&abi.NetGetPropertiesArgs{}),
-			"listen": b.Listen(&abi.NetListenArgs{}), "connect": b.Connect(&abi.NetConnectArgs{}), "accept": b.Accept(&abi.NetAcceptArgs{}),
-			"listen 2": b.Listen(&abi.NetListenArgs{Ctx: 8, ListenComm: new(uintptr)}), "connect 2": b.Connect(&abi.NetConnectArgs{Ctx: 8, SendComm: new(uintptr)}),
-			"accept 2": b.Accept(&abi.NetAcceptArgs{RecvComm: new(uintptr)}),
-			"regMr":    b.RegMr(&abi.NetRegMrArgs{}), "regMrDmaBuf": b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{}),
-			"regMr 2": b.RegMr(&abi.NetRegMrArgs{Mhandle: new(uintptr)}), "deregMr": b.DeregMr(&abi.NetDeregMrArgs{}),
+			"listen": b.Listen(&abi.NetListenArgs{ListenComm: new(uintptr)}), "connect": b.Connect(&abi.NetConnectArgs{SendComm: new(uintptr)}),
+			"accept": b.Accept(&abi.NetAcceptArgs{RecvComm: new(uintptr)}), "deregMr": b.DeregMr(&abi.NetDeregMrArgs{}),
+			"regMr": b.RegMr(&abi.NetRegMrArgs{Mhandle: new(uintptr)}), "regMrDmaBuf": b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{Mhandle: new(uintptr)}),
 			"closeSend": b.CloseSend(&abi.NetCloseSendArgs{}), "closeRecv": b.CloseRecv(&abi.NetCloseRecvArgs{}),
 			"closeListen": b.CloseListen(&abi.NetCloseListenArgs{}), "finalize": b.Finalize(&abi.NetFinalizeArgs{}),
 			"setNetAttr": b.SetNetAttr(&abi.NetSetNetAttrArgs{}), "init": b.Init(&abi.NetInitArgs{}),

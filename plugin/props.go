@@ -8,9 +8,6 @@ import (
 // GetProperties writes every field, whatever the caller's table shows of them:
 // hosts copy arrays by counts that they did not initialise.
 func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
-	if a.Props == nil {
-		return null("getProperties", "props")
-	}
 	if _, err := p.current("getProperties"); err != nil {
 		return err
 	}

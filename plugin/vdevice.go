@@ -10,12 +10,6 @@ import (
 
 // MakeVDevice makes one device of several; devices() counts it from then on.
 func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
-	if a.D == nil {
-		return null("makeVDevice", "d")
-	}
-	if a.Props == nil {
-		return null("makeVDevice", "props")
-	}
 	e, err := p.current("makeVDevice")
 	if err != nil {
 		return err

@@ -49,9 +49,7 @@ func weft_net_getProperties(dev C.int, props *C.ncclNetProperties_cur_t) (rc C.i
 		}
 	}()
 	a := abi.NetGetPropertiesArgs{Dev: int32(dev), Props: (*abi.NetProperties)(unsafe.Pointer(props))}
-	if props != nil {
-		*a.Props = abi.NetProperties{}
-	}
+	*a.Props = abi.NetProperties{}
 	return C.int(done("getProperties", netImpl().GetProperties(&a)))
 }
 
@@ -249,9 +247,7 @@ func weft_coll_getProperties(dev C.int, props *C.ncclNetProperties_cur_t) (rc C.
 		}
 	}()
 	a := abi.CollNetGetPropertiesArgs{Dev: int32(dev), Props: (*abi.NetProperties)(unsafe.Pointer(props))}
-	if props != nil {
-		*a.Props = abi.NetProperties{}
-	}
+	*a.Props = abi.NetProperties{}
 	return C.int(done("collNet.getProperties", collImpl().GetProperties(&a)))
 }
 

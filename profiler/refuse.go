@@ -20,20 +20,13 @@ import (
 type Refuse struct{ abi.ProfilerDefaults }
 
 func (Refuse) Init(a *abi.ProfilerInitArgs) error {
-	if a.Context != nil {
-		*a.Context = 0
-	}
-	if a.EActivationMask != nil {
-		*a.EActivationMask = 0
-	}
+	*a.Context, *a.EActivationMask = 0, 0
 	return nil
 }
 
 // StartEvent gives no handle: what comes after a start then has nothing to name.
 func (Refuse) StartEvent(a *abi.ProfilerStartEventArgs) error {
-	if a.EHandle != nil {
-		*a.EHandle = 0
-	}
+	*a.EHandle = 0
 	return nil
 }
 

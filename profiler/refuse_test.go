@@ -11,9 +11,7 @@ func TestNothingIsAskedFor(t *testing.T) {
 	var p abi.Profiler = Refuse{}
 	for _, err := range []error{
 		p.Init(&abi.ProfilerInitArgs{Context: &context, EActivationMask: &mask}),
-		p.Init(&abi.ProfilerInitArgs{}),
 		p.StartEvent(&abi.ProfilerStartEventArgs{Context: context, EHandle: &handle}),
-		p.StartEvent(&abi.ProfilerStartEventArgs{}),
 		p.StopEvent(&abi.ProfilerStopEventArgs{EHandle: 99}),
 		p.RecordEventState(&abi.ProfilerRecordEventStateArgs{EHandle: 99}),
 		p.Finalize(&abi.ProfilerFinalizeArgs{Context: context}),

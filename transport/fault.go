@@ -18,6 +18,7 @@ type fault struct {
 	seq       uint64
 	want, got uint64
 	where     string
+	call      string // of the host
 }
 
 // fault judges what the executor met on c: it logs, records the first cause and
@@ -33,7 +34,7 @@ func (c *Comm) fault(f *fault) int32 {
 		})
 		return c.code(err)
 	case faultHandle, faultArgument, faultMR: // this call only
-		err := f.describe(c.verb(), c.dev.Name, c.peer)
+		err := f.describe(f.call, c.dev.Name, c.peer)
 		rdma.Say(c.ctx.opts.Log, err)
 		return c.code(err)
 	}
@@ -82,7 +83,9 @@ func (f *fault) describe(op, dev, peer string) *rdma.Error {
 	case faultHandle:
 		e = rdma.Errorf(rdma.Misuse, op, "%s: %#x is stale, closed or not weft's", f.where, f.got)
 	case faultArgument:
-		e = rdma.Errorf(rdma.Misuse, op, "%s: got %d, allowed %d", f.where, f.got, f.want)
+		e = rdma.Errorf(rdma.Misuse, op, "%s: got %d", f.where, int64(f.got))
+	case faultNull:
+		e = rdma.Errorf(rdma.Misuse, op, "%s is NULL", f.where)
 	case faultMR:
 		e = rdma.Errorf(rdma.Misuse, op, "%d bytes at %#x cannot be used: %s", f.want, f.got, f.where)
 		if strings.Contains(f.where, "CPU") {

@@ -40,12 +40,12 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	c := lastCore.Load()
 	ft := fault{
 		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry), lane: uint32(f.lane),
-		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where),
+		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where), call: C.GoString(f.call),
 	}
 	if comm, ok := comms.get(uint64(cookie)); ok {
 		return C.int(comm.fault(&ft))
 	}
-	err := ft.describe("call", "", "")
+	err := ft.describe(ft.call, "", "")
 	rdma.Say(c.cfg.Log, err)
 	return C.int(c.cfg.Code(err, newestABI))
 }
@@ -79,6 +79,7 @@ const (
 	faultCompletion = C.WF_FAULT_COMPLETION
 	faultPost       = C.WF_FAULT_POST
 	faultHeld       = C.WF_FAULT_HELD
+	faultNull       = C.WF_FAULT_NULL
 
 	deviceFault = C.WF_LANES // plus a device's slot, in place of a lane
 )

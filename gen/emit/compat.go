@@ -70,19 +70,35 @@ func prefix(t *plan.Table) string { return fmt.Sprintf("%s_v%d_", lower(t.Family
 type body struct {
 	strings.Builder
 	slot *plan.Slot
+	call string // its name in messages
 	used map[string]bool
 }
 
 func (b *body) linef(format string, a ...any) { fmt.Fprintf(b, "  "+format+"\n", a...) }
 
-// misuse refuses the call when a condition holds.
-func (b *body) misuse(indent, cond, what string) {
-	b.linef(`%sif (%s) return (ncclResult_t)weft_misuse("%s", "%s");`, indent, cond, callName(b.slot.Core), what)
+// misuse refuses the call when a condition holds; got is the value to blame.
+func (b *body) misuse(indent, cond, what, got string) {
+	b.linef(`%sif (%s) return (ncclResult_t)weft_misuse("%s", "%s", (uint64_t)%s);`, indent, cond, b.call, what, got)
+}
+
+// required refuses pointers that are NULL.
+func (b *body) required() {
+	for _, q := range b.slot.Required {
+		b.linef(`if (!%s) return (ncclResult_t)weft_null("%s", "%s");`, q, b.call, q)
+	}
+}
+
+// counted refuses a count of arrays that is out of range. A table without the count has arrays of one.
+func (b *body) counted() {
+	v := b.slot.Core.Vector
+	if v != nil && b.slot.Func.Param(v.Count) != nil {
+		b.misuse("", fmt.Sprintf("%s < 1 || %s > %s", v.Count, v.Count, v.Max), fmt.Sprintf("%s is not between 1 and %s", v.Count, v.Max), v.Count)
+	}
 }
 
 // function writes one adapter.
 func function(t *plan.Table, s *plan.Slot) string {
-	b := &body{slot: s, used: map[string]bool{}}
+	b := &body{slot: s, call: callName(t.Family, s.Name), used: map[string]bool{}}
 	var params []string
 	for _, q := range s.Func.Params {
 		params = append(params, q.Type.Declare(q.Name))
@@ -93,6 +109,7 @@ func function(t *plan.Table, s *plan.Slot) string {
 	head := fmt.Sprintf("static %s(%s)", s.Func.Result.Declare(prefix(t)+s.Name), strings.Join(params, ", "))
 	if s.How == plan.Adapter {
 		b.forked()
+		b.required()
 		args := []string{fmt.Sprint(t.Version)}
 		for _, q := range s.Func.Params {
 			args = append(args, q.Name)
@@ -103,9 +120,11 @@ func function(t *plan.Table, s *plan.Slot) string {
 	if s.Core.Served != plan.Fast {
 		b.forked()
 	}
+	b.required()
 	for _, r := range s.Before {
 		b.rule(r.Line, r.File, r.C)
 	}
+	b.counted()
 	var args, last []string
 	for _, a := range s.Args {
 		args = append(args, b.argument(a))
@@ -165,12 +184,12 @@ func (b *body) argument(a *plan.Arg) string {
 	case plan.Function:
 		return fmt.Sprintf("%s(%s)", a.C, a.Old.Name)
 	case plan.NonNegative:
-		b.misuse("", a.Old.Name+" < 0", a.Old.Name+" is negative")
+		b.misuse("", a.Old.Name+" < 0", a.Old.Name+" is negative", a.Old.Name)
 		return fmt.Sprintf("(%s)%s", a.Core.C, a.Old.Name)
 	case plan.One:
 		v := a.Old.Name
 		if a.Inner == plan.NonNegative {
-			b.misuse("", v+" < 0", v+" is negative")
+			b.misuse("", v+" < 0", v+" is negative", v)
 			v = fmt.Sprintf("(%s)%s", a.Elem, v)
 		}
 		b.linef("%s = {%s};", a.Elem.Declare(name+"_one[1]"), v)
@@ -181,7 +200,7 @@ func (b *body) argument(a *plan.Arg) string {
 	case plan.List:
 		b.list(a, func(old string) {
 			if a.Inner == plan.NonNegative {
-				b.misuse("  ", old+" < 0", a.Old.Name+" has a negative entry")
+				b.misuse("  ", old+" < 0", a.Old.Name+" has a negative entry", old)
 			}
 			b.linef("  %s_cur[i] = (%s)%s;", name, a.Elem, old)
 		})
@@ -190,11 +209,16 @@ func (b *body) argument(a *plan.Arg) string {
 		b.list(a, func(old string) { b.linef("  %s(&%s_cur[i], &%s);", a.Copy.Name, name, old) })
 		return name + "_cur"
 	case plan.Lift:
-		b.linef("%s %s_cur, *%s_ptr = NULL;", a.Copy.CurName, name, name)
 		selector := ""
 		if a.Copy.Selector != nil {
 			selector = ", " + a.Copy.On
 		}
+		if b.slot.Requires(a.Old.Name) {
+			b.linef("%s %s_cur;", a.Copy.CurName, name)
+			b.linef("%s(&%s_cur, %s%s);", a.Copy.Name, name, a.Old.Name, selector)
+			return "&" + name + "_cur"
+		}
+		b.linef("%s %s_cur, *%s_ptr = NULL;", a.Copy.CurName, name, name)
 		b.linef("if (%s) {", a.Old.Name)
 		b.linef("  %s(&%s_cur, %s%s);", a.Copy.Name, name, a.Old.Name, selector)
 		b.linef("  %s_ptr = &%s_cur;", name, name)
@@ -215,7 +239,9 @@ func (b *body) pass(a *plan.Arg) string {
 	case plan.Opaque, plan.OpaqueOut, plan.Text:
 		return fmt.Sprintf("(%s)%s", a.Core.C, n)
 	case plan.StructIn, plan.StructOut:
-		if strings.HasSuffix(a.Core.C, "**") {
+		if strings.HasSuffix(a.Core.C, "**") && b.slot.Requires(n) {
+			b.linef("*%s = NULL;", n)
+		} else if strings.HasSuffix(a.Core.C, "**") {
 			b.linef("if (%s) *%s = NULL;", n, n)
 		}
 		if a.Old.Type.String() != a.Core.C {
@@ -228,10 +254,6 @@ func (b *body) pass(a *plan.Arg) string {
 // list writes the loop that converts an array.
 func (b *body) list(a *plan.Arg, each func(old string)) {
 	v := b.slot.Core.Vector
-	if !b.used[v.Count+" checked"] {
-		b.misuse("", fmt.Sprintf("%s < 1 || %s > %s", v.Count, v.Count, v.Max), fmt.Sprintf("%s is not between 1 and %s", v.Count, v.Max))
-		b.used[v.Count+" checked"] = true
-	}
 	elem := ""
 	if a.Copy != nil {
 		elem = a.Copy.CurName + fmt.Sprintf(" %s_cur[%s]", a.Core.Name, v.Max)

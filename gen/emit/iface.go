@@ -48,7 +48,7 @@ func interfaces(p *plan.Plan, out tree) error {
 		for _, c := range cores {
 			f.Commentf("%s is not supported.", goName(c.Slot))
 			f.Func().Params(jen.Id(defaults)).Id(goName(c.Slot)).Params(jen.Op("*").Id(argsName(c))).Error().Block(
-				jen.Return(jen.Id("unsupported").Call(jen.Lit(callName(c)))),
+				jen.Return(jen.Id("unsupported").Call(jen.Lit(callName(c.Family, c.Slot)))),
 			)
 		}
 		text, err := render(f)

@@ -48,11 +48,11 @@ func lower(f model.Family) string { return strings.ToLower(string(f)) }
 func argsName(c *plan.Core) string { return goFamily[c.Family] + goName(c.Slot) + "Args" }
 
 // callName names a function in messages.
-func callName(c *plan.Core) string {
-	if c.Family == model.Net {
-		return c.Slot
+func callName(f model.Family, slot string) string {
+	if f == model.Net {
+		return slot
 	}
-	return string(c.Family) + "." + c.Slot
+	return string(f) + "." + slot
 }
 
 var goKeywords = map[string]bool{

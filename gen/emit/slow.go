@@ -111,7 +111,7 @@ func export(f *jen.File, c *plan.Core) {
 			}
 			v = jen.Parens(jen.Op(stars).Qual(abi, curGoName(t))).Call(jen.Qual("unsafe", "Pointer").Call(v))
 			if q.Role == plan.StructOut && stars == "*" {
-				clear = append(clear, jen.If(jen.Id(id).Op("!=").Nil()).Block(jen.Op("*").Id("a").Dot(goName(q.Name)).Op("=").Qual(abi, curGoName(t)).Values()))
+				clear = append(clear, jen.Op("*").Id("a").Dot(goName(q.Name)).Op("=").Qual(abi, curGoName(t)).Values())
 			}
 		case q.Role == plan.OpaqueOut, q.Role == plan.Text, q.Type.Kind == model.Pointer:
 			v = jen.Parens(qualified(argType(q), q, abi)).Call(jen.Qual("unsafe", "Pointer").Call(v))
@@ -123,14 +123,14 @@ func export(f *jen.File, c *plan.Core) {
 	body := []jen.Code{
 		jen.Defer().Func().Params().Block(
 			jen.If(jen.Id("r").Op(":=").Recover(), jen.Id("r").Op("!=").Nil()).Block(
-				jen.Id("rc").Op("=").Qual("C", "int").Call(jen.Id("recovered").Call(jen.Lit(callName(c)), jen.Id("r"))),
+				jen.Id("rc").Op("=").Qual("C", "int").Call(jen.Id("recovered").Call(jen.Lit(callName(c.Family, c.Slot)), jen.Id("r"))),
 			),
 		).Call(),
 		jen.Id("a").Op(":=").Qual(abi, argsName(c)).Values(values...),
 	}
 	body = append(body, clear...)
 	body = append(body, jen.Return(jen.Qual("C", "int").Call(
-		jen.Id("done").Call(jen.Lit(callName(c)), jen.Id(impl).Call().Dot(goName(c.Slot)).Call(jen.Op("&").Id("a"))),
+		jen.Id("done").Call(jen.Lit(callName(c.Family, c.Slot)), jen.Id(impl).Call().Dot(goName(c.Slot)).Call(jen.Op("&").Id("a"))),
 	)))
 	var memory []string
 	for _, q := range c.Params {

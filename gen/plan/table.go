@@ -42,11 +42,13 @@ type Slot struct {
 	Core    *Core
 	Adapter string
 	Args    []*Arg
-	Before  []*rules.Rule
-	After   []*rules.Rule
-	Why     []string // what makes it a shim; the matrix shows it
-	Reason  string   // Null, Adapter
-	Pos     model.Pos
+	// Required are the parameters of the table that must not be NULL.
+	Required []string
+	Before   []*rules.Rule
+	After    []*rules.Rule
+	Why      []string // what makes it a shim; the matrix shows it
+	Reason   string   // Null, Adapter
+	Pos      model.Pos
 }
 
 // Conv says how an argument of the core is made.
@@ -95,6 +97,7 @@ func (p *planner) slot(out *Table, t *model.Table, f *model.Field) *Slot {
 	}
 	if r := p.rules.Slot("adapter", fam, t.Version, f.Name); r != nil {
 		s.How, s.Adapter, s.Reason = Adapter, r.Words[0], r.Reason
+		p.required(t, s)
 		return s
 	}
 	s.Core = p.cores[fam+"."+f.Name]
@@ -109,6 +112,7 @@ func (p *planner) slot(out *Table, t *model.Table, f *model.Field) *Slot {
 		return s
 	}
 	p.arguments(out, t, s)
+	p.required(t, s)
 	for _, verb := range []string{"before", "after"} {
 		for _, r := range p.rules.Verb(verb) {
 			if r.Family == fam && r.Slot == f.Name && r.Covers(t.Version) {

@@ -22,14 +22,17 @@ int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t w
 	return -1;
 }
 
-/* Reports a fault that no comm has. Outside the gate. */
+/* Reports a fault that no comm has. Outside the gate. In a forked child there is no core to hear it. */
 int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t got) {
+	int rc = weft_forked();
+	if (rc) return rc;
 	const struct wf_upcalls* up = wf_default_upcalls();
 	struct wf_fault f = {.kind = kind, .got = got, .where = where, .call = call};
 	return up ? up->fault(0, &f) : WF_INTERNAL_ERROR;
 }
 
-int weft_misuse(const char* function, const char* what) { return wf_bad(function, WF_FAULT_ARGUMENT, what, 0); }
+int weft_null(const char* function, const char* name) { return wf_bad(function, WF_FAULT_NULL, name, 0); }
+int weft_misuse(const char* function, const char* what, uint64_t got) { return wf_bad(function, WF_FAULT_ARGUMENT, what, got); }
 
 /* Leaves the gate, reports the fault that was raised inside and, where it ends the comm, lets the comm fail. */
 int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
@@ -71,15 +74,11 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	struct wf_comm* c = wf_begin("irecv", WF_KIND_RECV, recvComm, request, &rc);
 	if (wf_unlikely(!c)) return rc;
 	struct wf_thread* t = wf_self;
-	if (wf_unlikely(n < 1 || n > WF_GROUP)) {
-		wf_raise(WF_FAULT_ARGUMENT, "number of grouped receives", 0, 0, WF_GROUP, (uint64_t)(int64_t)n);
-		return wf_leave_fault(t, c, "irecv");
-	}
 	uint32_t slot, line = wf_get(c->next_line);
 	struct wf_req* r = line + (uint32_t)n - wf_get(c->tail_line) > WF_LINES ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) goto leave;
 	for (int i = 0; i < n; i++) {
-		if (wf_unlikely(wf_buffer(c, &r->e[i], data ? data[i] : NULL, sizes[i], tags ? tags[i] : 0, mhandles ? mhandles[i] : NULL) < 0)) {
+		if (wf_unlikely(wf_buffer(c, &r->e[i], data[i], sizes[i], tags[i], mhandles[i]) < 0)) {
 			wf_give(c, slot);
 			return wf_leave_fault(t, c, "irecv");
 		}
@@ -125,6 +124,11 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 		if (rc || (rc = wf_flush_waits((uint64_t)(uintptr_t)recvComm, &end))) return rc;
 	uint64_t cookie = wf_get(c->cookie), upcalls = wf_get(c->upcalls);
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
+	for (int i = 0; i < n; i++) {
+		if (wf_likely(sizes[i] >= 0)) continue;
+		wf_raise(WF_FAULT_ARGUMENT, "size is negative", 0, 0, 0, (uint64_t)sizes[i]);
+		return wf_leave_fault(wf_self, c, "iflush");
+	}
 	while (ops->land && last >= 0 && !sizes[last]) last--;
 	if (ops->land && last >= 0 && (rc = ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request)) < 0) return *request = NULL, wf_leave_fault(wf_self, c, "iflush");
 	wf_leave(wf_self);
@@ -154,7 +158,6 @@ int weft_test(void* request, int* done, int* sizes) {
 	uint64_t h = (uint64_t)(uintptr_t)request;
 	if (wf_unlikely(!t) && wf_load(wf_forked_child)) return weft_forked();
 	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("test", WF_FAULT_INTERNAL, "too many calling threads", 0);
-	if (wf_unlikely(!done)) return wf_bad("test", WF_FAULT_ARGUMENT, "done is NULL", 0);
 	*done = 0;
 	uint32_t slot = wf_handle_slot(h);
 	struct wf_comm* c = wf_likely(slot < WF_SLOTS) ? wf_comm_at(wf_handle_slab(h)) : NULL;

@@ -61,7 +61,7 @@ static inline void* wf_request(struct wf_comm* c, struct wf_req* r, uint32_t slo
 /* Fills one entry after checking that the buffer lies inside a live registration of the comm's device. */
 static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, uint64_t size, int tag, void* mhandle) {
 	uint64_t addr = (uint64_t)(uintptr_t)data;
-	if (wf_unlikely(size > WF_SIZE_MAX)) return wf_raise(WF_FAULT_ARGUMENT, "size above 2^31-1", 0, 0, WF_SIZE_MAX, size);
+	if (wf_unlikely(size > WF_SIZE_MAX)) return wf_raise(WF_FAULT_ARGUMENT, "size above 2^31-1", 0, 0, 0, size);
 	if (wf_likely(size)) {
 		struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
 		if (wf_unlikely(!mr || wf_get(mr->device) != wf_get(c->device)))
@@ -99,10 +99,9 @@ static inline int wf_direct(struct wf_comm* c) { return !wf_get(c->lanes[0].stre
 static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const char* call, uint32_t kind, void* comm, void** request, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;
 	struct wf_thread* t = wf_self;
-	if (request) *request = NULL;
+	*request = NULL;
 	if ((*rc = weft_forked())) return NULL;
 	if (!t && !(t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
-	else if (!request) *rc = wf_bad(call, WF_FAULT_ARGUMENT, "request is NULL", 0);
 	if (*rc) return NULL;
 	struct wf_comm* c = wf_comm_lookup(h);
 	if (c && wf_handle_kind(h) == kind) {
@@ -122,7 +121,7 @@ static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char
 	uint64_t h = (uint64_t)(uintptr_t)comm;
 	struct wf_thread* t = wf_self;
 	struct wf_comm* c = wf_handle_slot(h) ? NULL : wf_comm_at(wf_handle_slab(h));
-	if (wf_likely(c && t && request) && wf_likely(wf_enter_own(t, c))) {
+	if (wf_likely(c && t) && wf_likely(wf_enter_own(t, c))) {
 		if (wf_likely(wf_load(c->state) == WF_COMM_OPEN && wf_id(kind, wf_load(c->gen)) == wf_handle_id(h) && wf_get(c->kind) == kind && !(uint32_t)wf_load(c->error))) {
 			*request = NULL;
 			return c;

@@ -90,6 +90,7 @@ enum wf_fault_kind {
 	WF_FAULT_COMPLETION = 9,  /* a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id */
 	WF_FAULT_POST = 10,       /* ibv_post_* failed: err = errno, where = which */
 	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
+	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
 };
 
 /* What went wrong, as the C side saw it. */
@@ -307,12 +308,14 @@ struct wf_mr {
 	uint32_t rkey[WF_DEVICES];
 };
 
-/* ---- what a host calls, through the versioned tables ---- */
+/* ---- what a host calls, through the versioned tables. The shims have seen to it that no pointer is NULL, but for phandles and
+ * test's sizes, and that n is 1 to WF_GROUP. ---- */
 int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request);
 int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request);
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request);
 int weft_test(void* request, int* done, int* sizes);
-int weft_misuse(const char* function, const char* what); /* reports misuse by the caller; returns the code to answer */
+int weft_null(const char* function, const char* name); /* reports a pointer that must not be NULL; returns the code to answer */
+int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
 int weft_forked(void); /* 0, or the code that every call must answer in a forked child */
 
 extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept changed state; a futex word */

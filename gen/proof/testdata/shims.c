@@ -62,9 +62,13 @@ static struct {
 
 uint32_t weft_progress_epoch;
 int weft_forked(void) { return got.forked; }
-int weft_misuse(const char* function, const char* what) {
-  CHECK(function && what);
+int weft_misuse(const char* function, const char* what, uint64_t value) {
+  CHECK(function && what && (int64_t)value != 1);
   got.misuse++;
+  return MISUSE;
+}
+int weft_null(const char* function, const char* name) {
+  CHECK(function && name);
   return MISUSE;
 }
 int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
@@ -335,7 +339,6 @@ static void descriptors(void) {
   CHECK(ncclProfiler_v1.startEvent(P(70), &event, &d1) == 0 && !memcmp(&descr.coll, &zero.coll, sizeof descr.coll));
   d1.type = ncclProfileKernelCh;
   CHECK(ncclProfiler_v1.startEvent(P(70), &event, &d1) == 0 && descr.type == ncclProfileKernelCh && !memcmp(&descr.coll, &zero.coll, sizeof descr.coll));
-  CHECK(ncclProfiler_v1.startEvent(P(70), &event, NULL) == 0);
 
   ncclProfilerEventDescr_v4_t d4;
   memset(&d4, 0xee, sizeof d4);

@@ -81,7 +81,8 @@ static void handles(uint64_t seed) {
 	struct wf_comm* c = comm_over(WF_KIND_RECV, p, 1, &upcalls, 0);
 	void *h = (void*)(uintptr_t)wf_comm_open(c), *r[300], *d = NULL, *m = NULL;
 	size_t size = 0;
-	int n = 0, tag = 0;
+	int n = 0, tag = 0, negative[] = {0, -1};
+	CHECK(weft_iflush(h, 2, (void*[]){NULL, NULL}, negative, (void*[]){NULL, NULL}, r) == 3 && !r[0], "iflush of -1 bytes");
 	for (r[0] = NULL; weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &r[n]) == 0 && r[n]; n++) r[n + 1] = (void*)1;
 	CHECK(n == WF_LINES, "%d receives of one", n);
 	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
