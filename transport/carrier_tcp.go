@@ -23,6 +23,7 @@ type tcpCarrier struct {
 	conns  []*conn // until open
 	facts  tcp.Facts
 	ways   []string // addresses that the streams run between, each once
+	wayOf  []int    // by stream
 
 	mu  sync.Mutex
 	fds []int // of the streams, until close; protected by mu
@@ -50,15 +51,19 @@ func (t *tcpCarrier) open(c *Comm) error {
 		return err
 	}
 	c.fp = t.fp
+	t.ctx.core.flows.add(t, c)
 	return nil
 }
 
 func (t *tcpCarrier) attach() error {
 	t.facts = tcp.ReadFacts(t.conns[0].fd)
 	for _, k := range t.conns {
-		if way := fmt.Sprintf("%s to %s", hostOf(k.LocalAddr()), hostOf(k.RemoteAddr())); !slices.Contains(t.ways, way) {
-			t.ways = append(t.ways, way)
+		way := fmt.Sprintf("%s to %s", hostOf(k.LocalAddr()), hostOf(k.RemoteAddr()))
+		at := slices.Index(t.ways, way)
+		if at < 0 {
+			at, t.ways = len(t.ways), append(t.ways, way)
 		}
+		t.wayOf = append(t.wayOf, at)
 		fd, err := t.ctx.handover(k)
 		if err != nil {
 			return fmt.Errorf("taking over a socket: %w", err)
@@ -139,6 +144,7 @@ func (t *tcpCarrier) streams() (streamState, bool) {
 }
 
 func (t *tcpCarrier) forget() {
+	t.ctx.core.flows.remove(t)
 	t.mu.Lock()
 	t.fds = nil
 	t.mu.Unlock()

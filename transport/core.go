@@ -40,6 +40,7 @@ type Core struct {
 	reaper     *reaper
 	noise      *noise
 	watch      *watcher
+	flows      *flows
 	pool       *pool
 	deaf       func() // ends the subscriptions to events
 	local      localAddrs
@@ -88,7 +89,7 @@ func Open(cfg Config) (*Core, error) {
 	c.sessions = newSessions(c)
 	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = newNoise(cfg.Log)
-	c.watch = newWatcher(c)
+	c.watch, c.flows = newWatcher(c), newFlows(c)
 	c.pool = newPool(c)
 	c.outgoing, c.incoming, c.growing = newSlots(), newSlots(), newSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}

@@ -30,7 +30,7 @@ const (
 func TestMain(m *testing.M) {
 	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends,
 		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend,
-		"starve": childStarves}
+		"starve": childStarves, "sends on": childSendsOn, "receives on": childReceivesOn}
 	run := roles[os.Getenv(childRole)]
 	if run == nil {
 		os.Exit(m.Run())
@@ -143,7 +143,7 @@ func spawn(t *testing.T, role string, env []string, prefix ...string) *peerProce
 	}
 	t.Cleanup(func() { p.Process.Kill(); p.Wait() })
 	p.out = bufio.NewReader(out)
-	if role == "listen" || role == "wait to receive" {
+	if role == "listen" || role == "wait to receive" || role == "receives on" {
 		if p.handle, err = hex.DecodeString(p.line(t)); err != nil {
 			t.Fatal(err)
 		}

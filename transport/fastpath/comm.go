@@ -119,6 +119,7 @@ type Stats struct {
 	Outstanding uint32 // requests whose end the host has not seen
 	Unsent      uint32 // posted sends that are not wholly handed over
 	Incomplete  uint32 // posted groups of receives that are not complete
+	Announced   uint64 // groups of receives whose CTS is wholly handed over
 	Code        int32  // what the comm failed with, or 0
 }
 
@@ -130,6 +131,7 @@ func (c *Comm) Snapshot() Stats {
 		Outstanding: atomic.LoadUint32(&c.view.outstanding),
 		Unsent:      atomic.LoadUint32(&c.view.unsent),
 		Incomplete:  atomic.LoadUint32(&c.view.incomplete),
+		Announced:   atomic.LoadUint64(&c.view.ctsOut) - 1,
 		Code:        int32(uint32(atomic.LoadUint64(&c.view.error))),
 	}
 }

@@ -36,7 +36,7 @@ func TestBytesArrive(t *testing.T) {
 				if !bytes.Equal(tx.mem[:size], rx.mem[:size]) || !bytes.Equal(rx.mem[size:room], make([]byte, 5)) {
 					t.Fatal("bytes differ")
 				}
-				if got := rx.comm.Snapshot(); got != (fastpath.Stats{Messages: 1, Bytes: uint64(size)}) {
+				if got := rx.comm.Snapshot(); got != (fastpath.Stats{Messages: 1, Bytes: uint64(size), Announced: 1}) {
 					t.Fatalf("snapshot %+v", got)
 				}
 			})
