@@ -18,7 +18,7 @@ var budgets = []struct {
 	}},
 	{"the lanes of queue pairs, transport/fastpath/verbs.c, flush.c and post.h", 500, ofQueuePairs},
 	{"the stream pump, transport/tcp/*.c", 400, func(f string) bool { return path.Dir(f) == "transport/tcp" && strings.HasSuffix(f, ".c") }},
-	{"the host, tools/host/*.c, *.h and *.inc", 2500, func(f string) bool {
+	{"the host, tools/host/*.c, *.h and *.inc", 2550, func(f string) bool {
 		return path.Dir(f) == "tools/host" && slices.Contains([]string{".c", ".h", ".inc"}, path.Ext(f))
 	}},
 	{"the simulated libibverbs, tools/simverbs/*.c and *.h", 2500, func(f string) bool {

@@ -3,11 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -109,6 +115,27 @@ static void c_rlimit(struct req* q) {
   if (q->code) return;
   out_num(q, "soft", (int64_t)l.rlim_cur);
   out_num(q, "hard", (int64_t)l.rlim_max);
+}
+
+static void c_lock(struct req* q) {
+  const int flags = (num(q, "current", 1) ? MCL_CURRENT : 0) | (num(q, "future", 0) ? MCL_FUTURE : 0) |
+                    (num(q, "onfault", 0) ? MCL_ONFAULT : 0);
+  if (mlockall(flags) != 0) fail(q, "usage", "mlockall: %s", strerror(errno));
+}
+
+/* From now on madvise(MADV_DONTNEED) answers 0 and does nothing, on every thread, as in some sandboxes. */
+static void c_keep(struct req* q) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_DONTNEED, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog program = {sizeof code / sizeof *code, code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
+    fail(q, "usage", "seccomp: %s", strerror(errno));
 }
 
 static void c_pin(struct req* q) {
@@ -248,7 +275,8 @@ static void c_count(struct req* q) { out_num(q, "count", (int64_t)counts[num(q, 
 
 const struct command proc_commands[] = {
     {"proc.stat", c_stat},     {"proc.getenv", c_getenv}, {"proc.setenv", c_setenv},
-    {"proc.rlimit", c_rlimit}, {"proc.pin", c_pin},       {"proc.sleep", c_sleep},
+    {"proc.rlimit", c_rlimit}, {"proc.lock", c_lock},     {"proc.keep", c_keep},
+    {"proc.pin", c_pin},       {"proc.sleep", c_sleep},
     {"proc.burn", c_burn},     {"proc.fork", c_fork},     {"proc.reap", c_reap},
     {"sig.install", c_install}, {"sig.count", c_count},  
     {"fd.cloexec", c_cloexec}, {"fd.dup", c_fddup}, {"fd.close", c_fdclose}, {NULL, NULL}};

@@ -12,6 +12,7 @@ typedef uint64_t __attribute__((may_alias)) wf_word;
 
 _Static_assert(sizeof(struct wf_comm) % WF_PAGE == 0, "slabs are whole pages");
 _Static_assert(offsetof(struct wf_comm, tx) == WF_PAGE, "the first page survives");
+_Static_assert((offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring)) % 8 == 0, "the ring is words");
 _Static_assert(offsetof(struct wf_comm, held) == 64 && offsetof(struct wf_comm, owner) == 128, "a line per writer");
 
 uint64_t wf_slab_dir[(WF_SLAB_MASK + 1) / WF_SLABS];
@@ -47,11 +48,26 @@ static struct wf_comm* wf_slab_take(void) {
 	return c;
 }
 
+static void wf_clear(void* from, void* to) {
+	for (char* p = from; p < (char*)to; p += 8)
+		if (wf_get(*(wf_word*)p)) wf_put(*(wf_word*)p, (uint64_t)0); /* pages that are empty stay so */
+}
+
+/* What a comm believes must not be of the slab's comm before: CTS lines and records, by their seq, the tags of refused groups, and
+ * requests, by their generation. Nor may the peer read on a line of out what another was told. Nobody else empties it for sure:
+ * locked pages stay as they are, and so do all where a sandbox answers madvise. Words that are not named are written before they
+ * are read. */
+static void wf_forget(struct wf_comm* c) {
+	wf_clear(c->ring, c->area);
+	for (uint32_t i = wf_get(c->slots); i--;) wf_clear(&c->req[i].gen, &c->req[i].n);
+}
+
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls) {
 	pthread_mutex_lock(&wf_arena);
 	struct wf_comm* c = wf_slab_take();
 	pthread_mutex_unlock(&wf_arena);
 	if (!c) return NULL;
+	wf_forget(c);
 	uint32_t gen = (wf_get(c->gen) + 1) & WF_GEN_MASK;
 	if (!gen) gen = 1;
 	wf_store(c->gen, gen);
@@ -63,7 +79,7 @@ struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, con
 	wf_store(c->error, (uint64_t)gen << 32);
 	uint32_t req_gen = wf_get(c->req_gen);
 	wf_put(c->nlanes, 0u);
-	for (char* p = (char*)&c->owner; p < (char*)c->tx; p += 8) wf_put(*(wf_word*)p, (uint64_t)0);
+	wf_clear(&c->owner, c->tx);
 	wf_put(c->req_gen, req_gen);
 	wf_put(c->free_head, WF_NONE);
 	uint64_t* first[] = {&c->head_seq, &c->cts_seq, &c->next_seq, &c->tail_seq, &c->cts_out};
@@ -83,7 +99,7 @@ void wf_comm_close(struct wf_comm* c) {
 	wf_store(c->state, (uint32_t)WF_COMM_CLOSED);
 }
 
-/* The pages behind the first come back as zeros, so no slot of the next comm can match an old request. */
+/* Gives the pages behind the first back, where the system takes them; wf_comm_new does not count on it. */
 void wf_comm_free(struct wf_comm* c) {
 	madvise((char*)c + WF_PAGE, sizeof *c - WF_PAGE, MADV_DONTNEED);
 	pthread_mutex_lock(&wf_arena);
