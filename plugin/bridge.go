@@ -13,7 +13,7 @@ type bridge struct{ core *transport.Core }
 
 func openTransport(o engineOptions) (engine, error) {
 	core, err := transport.Open(transport.Config{
-		Knobs: o.Knobs, Log: o.Log, Devices: o.Devices, Interfaces: o.Interfaces, Verbs: o.Verbs, Build: Build,
+		Knobs: o.Knobs, Log: o.Log, Devices: o.Devices, Interfaces: o.Interfaces, Verbs: o.Verbs, NoVerbs: o.NoVerbs, Build: Build,
 		Code: func(err error, table int) int32 { return Code(err, table) },
 	})
 	if err != nil {

@@ -269,6 +269,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 		}
 		return all, nil
 	}
+	b.cards = func() []string { return nil }
 	b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
 	b.start = func(engineOptions) (engine, error) { b.opened++; return b.engine, nil }
 	return b

@@ -24,6 +24,7 @@ type process struct {
 	log     rdma.Logger // for what belongs to no context
 	devices func(*knob.Values, rdma.Logger) ([]*tcp.Device, error)
 	verbs   func(*knob.Values, rdma.Logger) (*verbs.Provider, error)
+	cards   func() []string // RDMA devices that the kernel has
 	start   func(engineOptions) (engine, error)
 
 	contexts contexts
@@ -49,6 +50,7 @@ type engineOptions struct {
 	Devices    []*transport.Device
 	Interfaces []*tcp.Device
 	Verbs      *verbs.Provider
+	NoVerbs    string // why Verbs is nil
 }
 
 // deviceStrings is a device with the C strings that hosts keep pointers to.
@@ -75,6 +77,7 @@ func newProcess(h host) *process {
 		verbs: func(k *knob.Values, log rdma.Logger) (*verbs.Provider, error) {
 			return verbs.Open(verbs.Config{Knobs: k, Log: log})
 		},
+		cards:    verbs.ThisHost().Cards,
 		start:    openTransport,
 		contexts: contexts{old: map[int]*netCtx{}},
 	}
@@ -131,9 +134,9 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider := p.rdma(knobs, log)
+	provider, noVerbs := p.rdma(knobs, log)
 	devices := transport.Devices(interfaces, provider)
-	e, err := p.start(engineOptions{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider})
+	e, err := p.start(engineOptions{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs})
 	if err != nil {
 		if provider != nil {
 			provider.Close()
@@ -152,17 +155,29 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 }
 
 // rdma opens libibverbs once, with the log of the process, since its watchers
-// outlive the context of this init; nil and one line when there is nothing for it.
-func (p *process) rdma(knobs *knob.Values, log rdma.Logger) *verbs.Provider {
+// outlive the context of this init; nil, one line and the reason when there is
+// nothing for it. The line is a warning where the user counts on RDMA.
+func (p *process) rdma(knobs *knob.Values, log rdma.Logger) (*verbs.Provider, string) {
 	provider, err := p.verbs(knobs, p.log)
+	if err == nil {
+		return provider, ""
+	}
+	expected := ""
+	switch hca, cards := knobs.Text(knob.IBHCA), p.cards(); {
+	case knobs.Int(knob.IBDisable) != 0: // as the user wishes
+	case hca != "":
+		expected = "though NCCL_IB_HCA=" + hca + " names devices"
+	case len(cards) > 0:
+		expected = "though this machine has " + strings.Join(cards, ", ")
+	}
 	switch {
-	case err == nil:
-		return provider
-	case verbs.IsNone(err):
-		log.Info(rdma.Init, "verbs is not used: %v; every device is served by TCP", err)
-	default:
+	case !verbs.IsNone(err):
 		rdma.Say(log, err)
 		log.Info(rdma.Init, "verbs is not used after that; every device is served by TCP")
+	case expected != "":
+		log.Warn("verbs is not used, %s: %v; every device is served by TCP; NCCL_IB_DISABLE=1 says that this is meant", expected, err)
+	default:
+		log.Info(rdma.Init, "verbs is not used: %v; every device is served by TCP", err)
 	}
-	return nil
+	return nil, err.Error()
 }

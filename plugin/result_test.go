@@ -139,16 +139,22 @@ func TestBlockingLimits(t *testing.T) {
 func TestVerbsIsOptional(t *testing.T) {
 	for _, c := range []struct {
 		err   error
+		env   map[string]string
+		cards []string
 		level int32
 		says  string
 	}{
-		{verbs.ErrNone, levelInfo, "no RDMA here"},
-		{rdma.Errorf(rdma.Host, "ibv_open_device", "out of memory").Try("see ulimit -l"), levelWarn, "ulimit -l"},
+		{verbs.ErrNone, nil, nil, levelInfo, "no RDMA here"},
+		{verbs.ErrNone, nil, []string{"mlx5_0", "mlx5_1"}, levelWarn, "though this machine has mlx5_0, mlx5_1"},
+		{verbs.ErrNone, map[string]string{"NCCL_IB_HCA": "mlx5_4"}, nil, levelWarn, "though NCCL_IB_HCA=mlx5_4 names devices"},
+		{verbs.ErrNone, map[string]string{"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": "mlx5_4"}, []string{"mlx5_0"}, levelInfo, "no RDMA here"},
+		{rdma.Errorf(rdma.Host, "ibv_open_device", "out of memory").Try("see ulimit -l"), nil, []string{"mlx5_0"}, levelWarn, "ulimit -l"},
 	} {
-		b := newBench(t, nil)
+		b := newBench(t, c.env)
+		b.cards = func() []string { return c.cards }
 		b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, c.err }
 		b.mustInit(12)
-		if b.opened != 1 || len(b.host.lines(c.level, c.says)) != 1 || len(b.host.lines(levelInfo, "verbs is not used")) != 1 {
+		if b.opened != 1 || len(b.host.lines(c.level, c.says)) != 1 || len(b.host.lines(levelInfo, "verbs is not used"))+len(b.host.lines(levelWarn, "verbs is not used")) != 1 {
 			t.Errorf("%v: opened %d, %v", c.err, b.opened, b.host.said)
 		}
 	}

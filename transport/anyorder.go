@@ -43,16 +43,6 @@ func (c *Core) agreeOnOrder(pairs []verbsPair, offered bool) error {
 	return err
 }
 
-// mayUseTCP is why a comm of dev must not go over TCP, which why leads to; nil:
-// it may.
-func (c *Core) mayUseTCP(dev *Device, peer, why string) error {
-	if dev.Verbs == nil || c.cfg.Knobs.Int(knob.IBOOORQ) == 0 {
-		return nil
-	}
-	return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "out-of-order receives were asked for, and the connection would go over TCP: %s", why).
-		On(dev.Name).With(peer).Try("unset NCCL_IB_OOO_RQ, or let both hosts reach each other by RDMA")
-}
-
 // withPeer names the other side in an error that does not yet.
 func withPeer(err error, peer string) error {
 	var e *rdma.Error

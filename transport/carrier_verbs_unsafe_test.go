@@ -278,13 +278,13 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := k.offer(t.Context(), s.member.session, w, peer, wants.ports)
+	v, _, err := k.offer(t.Context(), s.member.session, w, peer, wants)
 	if err != nil || v == nil {
 		t.Fatal(v, err)
 	}
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errAbandoned)
-	if c, err := k.launch(over, s.member.session, w, "peer", v, wire.FlagVerbs); err == nil {
+	if c, err := k.launch(over, s.member.session, w, "peer", v, wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}); err == nil {
 		t.Fatalf("%v is there", c)
 	}
 	v.discard()

@@ -47,12 +47,14 @@ const routesTried = 3
 const offersMade = 2 * routesTried
 
 // chooseRoute picks the pairs of ports that a comm runs over, in turn: those of
-// the devices that both hosts asked for that share subnets; else the fastest
-// pair of any ports that does, of those that take the memory that the asked
-// device takes if there are any; at last those asked for if routers may join
-// them. Ports that only a link-local address joins are left to TCP: nothing
-// tells one link from another. Pairs in bad have been tried.
-func chooseRoute(local, peer []port, asked, peerAsked []uint16, bad map[[2]uint16]bool) []choice {
+// the devices that both hosts asked for that share subnets; else those asked for
+// that routers may join, as on a routed fabric; else the fastest pair of any ports
+// that shares a subnet, of those that take the memory that the asked device takes
+// if there are any. Where another pair shares a subnet and this host has no route
+// to the asked one, as between hosts that are cabled directly, that comes last.
+// Ports that only a link-local address joins are left to TCP: nothing tells one
+// link from another. Pairs in bad have been tried.
+func chooseRoute(local, peer []port, asked, peerAsked []uint16, bad map[[2]uint16]bool, hasRoute func(*choice) bool) []choice {
 	var ours, routed, others []choice
 	for _, l := range local {
 		for _, p := range peer {
@@ -74,6 +76,10 @@ func chooseRoute(local, peer []port, asked, peerAsked []uint16, bad map[[2]uint1
 	case len(ours) > 0:
 		return interleave(ours, asked, peerAsked)
 	case len(others) > 0:
+		likely := slices.DeleteFunc(routed, func(c choice) bool { return !hasRoute(&c) })
+		if len(likely) > 0 {
+			return interleave(likely, asked, peerAsked)
+		}
 		nearly := func(c *choice) int { // one end is what its host asked for
 			if slices.Contains(asked, c.local.index) || slices.Contains(peerAsked, c.peer.index) {
 				return 1
@@ -138,8 +144,9 @@ func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad
 		}
 		peer = append(peer, p)
 	}
+	hasRoute := func(p *choice) bool { return c.port(p.local.index).RouteTo(p.gid, p.peerGID) }
 	var out []verbsPair
-	for _, p := range chooseRoute(local, peer, dev.indices(), peerAsked, bad) {
+	for _, p := range chooseRoute(local, peer, dev.indices(), peerAsked, bad, hasRoute) {
 		out = append(out, verbsPair{local: c.port(p.local.index), gid: p.gid, localIndex: p.local.index,
 			peerIndex: p.peer.index, peerGID: p.peerGID, reach: p.reach, speed: p.local.speed, peerSpeed: p.peer.speed})
 	}

@@ -26,44 +26,54 @@ func TestChooseRoute(t *testing.T) {
 	at := func(index uint16, speed int, gids ...verbs.GID) port {
 		return port{index: index, speed: speed, gids: gids}
 	}
+	const cabled = "no route" // this host's routing table leads to the peers of its own cables only
 	for _, tc := range []struct {
 		name             string
 		local, peer      []port
 		asked, peerAsked uint16
 		want             []string
+		routes           string
 	}{
-		{"nobody there", []port{at(0, 100, rocev2("10.0.0.1/24"))}, nil, 0, 0, nil},
-		{"one subnet", []port{at(0, 100, rocev2("10.0.0.1/24"))}, []port{at(0, 100, rocev2("10.0.0.2/24"))}, 0, 0, []string{"0-0 direct"}},
+		{"nobody there", []port{at(0, 100, rocev2("10.0.0.1/24"))}, nil, 0, 0, nil, ""},
+		{"one subnet", []port{at(0, 100, rocev2("10.0.0.1/24"))}, []port{at(0, 100, rocev2("10.0.0.2/24"))}, 0, 0, []string{"0-0 direct"}, ""},
 		{"the asked pair before a faster one",
 			[]port{at(0, 100, rocev2("10.0.0.1/24")), at(1, 400, rocev2("10.1.0.1/24"))},
-			[]port{at(0, 100, rocev2("10.0.0.2/24")), at(1, 400, rocev2("10.1.0.2/24"))}, 0, 0, []string{"0-0 direct", "1-1 direct"}},
-		{"crossed rails: the fastest pair that shares a subnet, then the asked one by routers",
+			[]port{at(0, 100, rocev2("10.0.0.2/24")), at(1, 400, rocev2("10.1.0.2/24"))}, 0, 0, []string{"0-0 direct", "1-1 direct"}, ""},
+		{"crossed rails: the asked pair by routers, then the fastest that shares a subnet",
 			[]port{at(0, 100, rocev2("10.0.0.1/24")), at(1, 200, rocev2("10.1.0.1/24"))},
-			[]port{at(0, 100, rocev2("10.0.0.2/24")), at(1, 200, rocev2("10.1.0.2/24"))}, 0, 1, []string{"1-1 direct", "0-0 direct", "0-1 routed"}},
+			[]port{at(0, 100, rocev2("10.0.0.2/24")), at(1, 200, rocev2("10.1.0.2/24"))}, 0, 1, []string{"0-1 routed", "1-1 direct", "0-0 direct"}, ""},
+		{"a routed fabric before a slower shared network",
+			[]port{at(0, 400, rocev2("10.0.0.0/31")), at(1, 25, rocev2("10.9.0.1/16"))},
+			[]port{at(0, 400, rocev2("10.0.0.2/31")), at(1, 25, rocev2("10.9.0.2/16"))}, 0, 0, []string{"0-0 routed", "1-1 direct"}, ""},
+		{"crossed cables: the asked pair, to which there is no route, last",
+			[]port{at(0, 100, rocev2("10.0.0.1/24")), at(1, 200, rocev2("10.1.0.1/24"))},
+			[]port{at(0, 100, rocev2("10.0.0.2/24")), at(1, 200, rocev2("10.1.0.2/24"))}, 0, 1, []string{"1-1 direct", "0-0 direct", "0-1 routed"}, cabled},
+		{"no other pair: the asked one, whatever the routing table says",
+			[]port{at(0, 100, rocev2("10.0.0.1/24"))}, []port{at(0, 100, rocev2("10.1.0.2/24"))}, 0, 0, []string{"0-0 routed"}, cabled},
 		{"among equals one that was asked for",
 			[]port{at(0, 100, rocev2("10.0.0.1/24")), at(1, 100, rocev2("10.0.0.3/24"))},
-			[]port{at(0, 100, rocev2("10.5.0.2/24")), at(1, 100, rocev2("10.0.0.4/24"))}, 1, 0, []string{"1-1 direct", "0-1 direct", "1-0 routed"}},
+			[]port{at(0, 100, rocev2("10.5.0.2/24")), at(1, 100, rocev2("10.0.0.4/24"))}, 1, 0, []string{"1-0 routed", "1-1 direct", "0-1 direct"}, ""},
 		{"a slow end makes a slow pair",
 			[]port{at(0, 400, rocev2("10.0.0.1/24")), at(1, 100, rocev2("10.1.0.1/24"))},
 			[]port{at(0, 10, rocev2("10.0.0.2/24")), at(1, 100, rocev2("10.1.0.2/24")), at(2, 1, rocev2("10.9.0.1/24"))}, 0, 2,
-			[]string{"1-1 direct", "0-0 direct", "0-2 routed"}},
+			[]string{"0-2 routed", "1-1 direct", "0-0 direct"}, ""},
 		{"no more than three",
 			[]port{at(0, 100, rocev2("10.0.0.1/24")), at(1, 100, rocev2("10.0.0.2/24"))},
-			[]port{at(0, 100, rocev2("10.0.0.3/24")), at(1, 100, rocev2("10.0.0.4/24"))}, 1, 1, []string{"1-1 direct", "0-1 direct", "1-0 direct"}},
+			[]port{at(0, 100, rocev2("10.0.0.3/24")), at(1, 100, rocev2("10.0.0.4/24"))}, 1, 1, []string{"1-1 direct", "0-1 direct", "1-0 direct"}, ""},
 		{"only the asked pair is worth a router", []port{at(0, 100, rocev2("10.0.0.1/24")), at(1, 100, rocev2("10.1.0.1/24"))},
-			[]port{at(0, 100, rocev2("10.2.0.1/24")), at(1, 100, rocev2("10.3.0.1/24"))}, 1, 0, []string{"1-0 routed"}},
+			[]port{at(0, 100, rocev2("10.2.0.1/24")), at(1, 100, rocev2("10.3.0.1/24"))}, 1, 0, []string{"1-0 routed"}, ""},
 		{"the GID that shares the subnet, not the first", []port{at(0, 100, rocev2("10.0.0.1/24"), rocev2("2001:db8::1/64"))},
-			[]port{at(0, 100, rocev2("10.9.0.1/24"), rocev2("2001:db8::2/64"))}, 0, 0, []string{"0-0 direct"}},
-		{"link-local only", []port{at(0, 100, rocev2("fe80::1/64"))}, []port{at(0, 100, rocev2("fe80::2/64"))}, 0, 0, nil},
-		{"InfiniBand and Ethernet", []port{at(0, 100, infiniband("fe80::1"))}, []port{at(0, 100, rocev2("10.0.0.1/24"))}, 0, 0, nil},
-		{"InfiniBand", []port{at(0, 100, infiniband("fe80::1"))}, []port{at(3, 100, infiniband("fe80::2"))}, 0, 3, []string{"0-3 direct"}},
-		{"an asked index that nobody has", []port{at(0, 100, rocev2("10.0.0.1/24"))}, []port{at(7, 100, rocev2("10.0.0.2/24"))}, 0, 65535, []string{"0-7 direct"}},
+			[]port{at(0, 100, rocev2("10.9.0.1/24"), rocev2("2001:db8::2/64"))}, 0, 0, []string{"0-0 direct"}, ""},
+		{"link-local only", []port{at(0, 100, rocev2("fe80::1/64"))}, []port{at(0, 100, rocev2("fe80::2/64"))}, 0, 0, nil, ""},
+		{"InfiniBand and Ethernet", []port{at(0, 100, infiniband("fe80::1"))}, []port{at(0, 100, rocev2("10.0.0.1/24"))}, 0, 0, nil, ""},
+		{"InfiniBand", []port{at(0, 100, infiniband("fe80::1"))}, []port{at(3, 100, infiniband("fe80::2"))}, 0, 3, []string{"0-3 direct"}, ""},
+		{"an asked index that nobody has", []port{at(0, 100, rocev2("10.0.0.1/24"))}, []port{at(7, 100, rocev2("10.0.0.2/24"))}, 0, 65535, []string{"0-7 direct"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
 			bad := map[[2]uint16]bool{}
 			for range routesTried {
-				for _, c := range chooseRoute(tc.local, tc.peer, []uint16{tc.asked}, []uint16{tc.peerAsked}, bad) {
+				for _, c := range chooseRoute(tc.local, tc.peer, []uint16{tc.asked}, []uint16{tc.peerAsked}, bad, func(*choice) bool { return tc.routes != cabled }) {
 					got = append(got, fmt.Sprintf("%d-%d %s", c.local.index, c.peer.index, c.reach))
 					if c.gid.Reaches(c.peerGID) != c.reach {
 						t.Errorf("%v to %v is %v", c.gid, c.peerGID, c.reach)

@@ -23,6 +23,7 @@ type Config struct {
 	Devices    []*Device                      // what NCCL sees, in its order, from Devices
 	Interfaces []*tcp.Device                  // what rendezvous and control connections run on
 	Verbs      *verbs.Provider                // behind the devices that have Verbs; nil without
+	NoVerbs    string                         // why Verbs is nil, for the peers' messages
 	Build      string                         // this build, for the peer's error messages
 }
 

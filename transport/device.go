@@ -2,7 +2,6 @@ package transport
 
 import (
 	"slices"
-	"sync"
 
 	"weft/transport/rdma"
 	"weft/transport/tcp"
@@ -18,7 +17,8 @@ type Device struct {
 
 	members []*Device // that it is made of; nil: only itself
 	ports   ports     // that carry its comms
-	slow    sync.Once // saying that TCP carries one
+
+	tcpTold, slowerTold told // that TCP carries a comm; that slower ports do
 }
 
 // Devices makes the host's list: the RDMA devices if there are any, else the

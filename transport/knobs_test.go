@@ -49,6 +49,7 @@ var effects = []struct {
 	{"WEFT_TIMEOUT", "3", seeUserTimeout, "10000 ms", "3000 ms"},
 	{"WEFT_CONNECT_TIMEOUT", "1", beside("NCCL_SOCKET_RETRY_CNT=0", seeSilence), "until the peer ends it", "not longer"},
 	{"WEFT_PORT_RANGE", "20100-20199", seePort, "outside", "in 20100-20199"},
+	{"WEFT_REQUIRE", "rdma", seeRequired, "TCP", "an error"},
 }
 
 func TestKnobsHaveTheirEffect(t *testing.T) {

@@ -34,6 +34,11 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 	if len(handle) < wire.HandleMin {
 		return nil, rdma.Errorf(rdma.Internal, "listen", "handle buffer of %d bytes", len(handle)).On(d.Name)
 	}
+	if why := x.core.whyNoPorts(d); why != "" {
+		if err := x.core.mayUseTCP("listen", d, "", why); err != nil {
+			return nil, err
+		}
+	}
 	l := &Listener{ctx: x, dev: d, id: random64(), nonces: map[wire.Nonce]struct{}{}, setup: map[*inbound]struct{}{}}
 	rand.Read(l.token[:])
 	size := min(len(handle), wire.HandleMax)

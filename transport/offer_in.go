@@ -37,9 +37,13 @@ func (h *handshake) last(in *inbound) error {
 			}
 			if m.Flags&wire.FlagVerbs == 0 {
 				discard()
-				if err := h.core.mayUseTCP(h.listener.dev, in.peer, "the peer says so"); err != nil {
+				why := "the connecting side says: " + m.NoRDMA
+				if err := h.core.mayUseTCP("accept", h.listener.dev, in.peer, why); err != nil {
 					in.fail(err)
 					return err
+				}
+				if h.listener.dev.Verbs != nil {
+					tellTCP(h.listener.ctx.opts.Log, h.listener.dev, "<-", in.peer, why)
 				}
 			} else if v == nil {
 				return fmt.Errorf("go takes up an offer that was not accepted: %w", wire.ErrMalformed)

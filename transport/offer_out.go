@@ -17,11 +17,27 @@ import (
 )
 
 // offer tries to have the comm carried by RDMA: over a few routes, each made,
-// connected and proven. nil without an error means TCP, and a line says why if
-// both sides have RDMA. An error is one of the comm's first stream.
-func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello, asked []uint16) (*verbsCarrier, error) {
-	if k.dev.Verbs == nil {
-		return nil, nil
+// connected and proven. Without a carrier and an error it goes over TCP, for the
+// reason answered. An error is one of the comm's first stream, or TCP is not wanted.
+func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+	v, why, err := k.route(ctx, s, w, peer, wants)
+	if v != nil || err != nil {
+		return v, "", err
+	}
+	name := endName(peer, w.conn)
+	if err := k.core.mayUseTCP("connect", k.dev, name, why); err != nil {
+		return nil, "", err
+	}
+	if k.dev.Verbs != nil {
+		tellTCP(k.ctx.opts.Log, k.dev, "->", name, why)
+	}
+	return nil, why, nil
+}
+
+// route tries the routes; without a carrier and an error it answers why none serves.
+func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+	if why := k.core.whyNoPorts(k.dev); why != "" {
+		return nil, why, nil
 	}
 	tried := k.dev.outOfUse()
 	bad := map[[2]uint16]bool{}
@@ -30,7 +46,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", p.local.Name, p.peerIndex, p.reach, err))
 	}
 	for tries := 0; tries < routesTried; {
-		pairs := k.core.route(k.dev, s.devices, asked, bad)
+		pairs := k.core.route(k.dev, s.devices, wants.ports, bad)
 		if len(pairs) == 0 {
 			break
 		}
@@ -51,14 +67,15 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 			if len(tried) > 0 {
 				k.ctx.opts.Log.Info(rdma.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
 			}
+			k.tellOtherPorts(endName(peer, w.conn), pairs, s, wants.ports, tried)
 			k.sayRails(endName(peer, w.conn), pairs, s.devices)
-			return v, nil
+			return v, "", nil
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
-			return nil, lost.error
+			return nil, "", lost.error
 		}
 		if final := (*finalError)(nil); errors.As(err, &final) {
-			return nil, withPeer(final.error, endName(peer, w.conn))
+			return nil, "", withPeer(final.error, endName(peer, w.conn))
 		}
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*pairError)(nil); errors.As(err, &e) {
@@ -67,27 +84,13 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 		s.pairFailed(blame, time.Since(began), err)
 		fails(blame, err)
 	}
-	why := "the peer has no RDMA device that shares a subnet with one here, or was asked for and can be routed to"
-	if len(tried) > 0 {
-		why = strings.Join(tried, "; ")
+	switch {
+	case len(tried) > 0:
+		return nil, strings.Join(tried, "; "), nil
+	case len(wants.ports) == 0:
+		return nil, noPorts(wants.noPorts), nil
 	}
-	if err := k.core.mayUseTCP(k.dev, endName(peer, w.conn), why); err != nil {
-		return nil, err
-	}
-	k.sayTCP(fmt.Sprintf("%s -> %s goes over TCP, not by RDMA: %s", k.dev.Name, endName(peer, w.conn), why))
-	return nil, nil
-}
-
-// sayTCP tells why an RDMA device's connection is a slow one: the first of the
-// device aloud, for few look for what still works.
-func (k *connector) sayTCP(line string) {
-	first := false
-	k.dev.slow.Do(func() { first = true })
-	if first {
-		k.ctx.opts.Log.Warn("%s; INFO lines tell of further ones", line)
-		return
-	}
-	k.ctx.opts.Log.Info(rdma.Net, "%s", line)
+	return nil, "the peer has no RDMA device that shares a subnet with one here, or was asked for and can be routed to", nil
 }
 
 // streamError is a failure of the stream that offers travel on, after which

@@ -39,12 +39,12 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 // carried decides what carries the comm, and makes it.
 func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants, o tcp.Options) (*Comm, error) {
 	name := endName(peer, w.conn)
-	v, err := k.offer(ctx, s, w, peer, wants.ports)
+	v, noRDMA, err := k.offer(ctx, s, w, peer, wants)
 	if err != nil {
 		return nil, err
 	}
 	if v != nil {
-		c, err := k.launch(ctx, s, w, name, v, wire.FlagVerbs)
+		c, err := k.launch(ctx, s, w, name, v, wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}})
 		if err != nil {
 			v.discard()
 			return nil, err
@@ -55,7 +55,7 @@ func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.
 	conns, err := k.streams(ctx, w, wants.streams, o)
 	if err == nil {
 		var c *Comm
-		if c, err = k.launch(ctx, s, w, name, overTCP(k.ctx, k.dev, conns), 0); err == nil {
+		if c, err = k.launch(ctx, s, w, name, overTCP(k.ctx, k.dev, conns), wire.Go{NoRDMA: noRDMA}); err == nil {
 			return c, nil
 		}
 	}
@@ -69,6 +69,7 @@ func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.
 type wants struct {
 	streams int
 	ports   []uint16 // of its device, in its inventory
+	noPorts string   // why there are none
 }
 
 // agree exchanges hellos and reads what the listening side wants.
@@ -103,7 +104,7 @@ func (k *connector) agree(w *won) (*wire.Hello, *wants, error) {
 	if m.Lanes[0].Kind != wire.LaneTCP || rd.Buffered() != 0 {
 		return nil, nil, fmt.Errorf("%d lanes of kind %d, %d bytes more: %w", len(m.Lanes), m.Lanes[0].Kind, rd.Buffered(), wire.ErrMalformed)
 	}
-	to := &wants{streams: int(m.Lanes[0].Streams)}
+	to := &wants{streams: int(m.Lanes[0].Streams), noPorts: m.NoRDMA}
 	for _, l := range m.Lanes[1:] {
 		if l.Kind != wire.LaneVerbs || len(to.ports) == wire.MaxSlots || slices.Contains(to.ports, l.Device) {
 			return nil, nil, fmt.Errorf("a lane of kind %d on device %d after %d: %w", l.Kind, l.Device, len(to.ports), wire.ErrMalformed)
@@ -163,13 +164,13 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 }
 
 // launch attaches the comm to its session, says go and builds it.
-func (k *connector) launch(ctx context.Context, s *session, w *won, peer string, by carrier, flags uint16) (*Comm, error) {
+func (k *connector) launch(ctx context.Context, s *session, w *won, peer string, by carrier, last wire.Go) (*Comm, error) {
 	m := s.join(k.core.nextComm.Add(1))
 	if m == nil {
 		return nil, fmt.Errorf("the control connection to %s ended meanwhile", s.name)
 	}
 	s.tell(&wire.Attach{Header: m.header(), Nonce: w.f1.Nonce})
-	last := wire.Go{Header: wire.Header{Flags: flags, Session: s.id, Comm: m.id}}
+	last.Session, last.Comm = s.id, m.id
 	_, err := w.conn.Write(last.Append(nil))
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -178,7 +178,7 @@ func (h *handshake) comm() error {
 			m := wire.Reject{Reason: "the listen is closing, or has as many connections as a device takes"}
 			return m.Append(b)
 		}
-		m := wire.Lanes{Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
+		m := wire.Lanes{NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
 		for _, i := range l.dev.indices() {
 			if v := h.core.port(i); v != nil {
 				m.Lanes = append(m.Lanes, wire.Lane{Kind: wire.LaneVerbs, Streams: 1, Device: i, MTU: uint32(v.PathMTU())})

@@ -27,12 +27,13 @@ const simDirect = "/devices/pci0000:85/0000:85:00.0"
 //	simF -----/                          simI, simK --- InfiniBand --- simJ, simL
 //	simG --- 10.9.4.0/24 --- simM        simX --- 10.9.5.0/24 --- simY
 //	                               simZ, simV -----/
+//	simR: 10.10.0.0/31 === routers === simT: 10.10.0.2/31, simS --- 10.9.6.0/24 --- simU, simW: 10.11.0.0/31
 //
 // simA, simB and simX have the same vendor's enhancements, simF another's, the
 // others none; simG takes no DMA-BUF, simM takes them on a path of their own too;
 // simX, simY, simZ and simV are of mlx5, all but simZ with out-of-order receives.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
-	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Devices: []simverbs.Device{
+	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Routes: []string{"10.10.0.0/16 10.10.0.0/16"}, Devices: []simverbs.Device{
 		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 12},
 		{Name: "simB", GIDs: []string{"10.9.1.2/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 6},
 		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs},
@@ -48,6 +49,11 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simX", GIDs: []string{"10.9.5.1/24"}, MaxQP: simQPs, MLX5: true, OOO: 512, ECEVendor: 0x15b3, ECEOptions: 8},
 		{Name: "simY", GIDs: []string{"10.9.5.2/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 		{Name: "simZ", GIDs: []string{"10.9.5.3/24"}, MaxQP: simQPs, MLX5: true},
+		{Name: "simR", GIDs: []string{"10.10.0.0/31"}, MaxQP: simQPs, Speed: 400_000},
+		{Name: "simW", GIDs: []string{"10.11.0.0/31"}, MaxQP: simQPs, Speed: 400_000},
+		{Name: "simS", GIDs: []string{"10.9.6.1/24"}, MaxQP: simQPs, Speed: 25_000},
+		{Name: "simT", GIDs: []string{"10.10.0.2/31"}, MaxQP: simQPs, Speed: 400_000},
+		{Name: "simU", GIDs: []string{"10.9.6.2/24"}, MaxQP: simQPs, Speed: 25_000},
 		{Name: "simV", GIDs: []string{"10.9.5.4/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 	}}
 	dist, err := simverbs.Dist()

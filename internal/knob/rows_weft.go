@@ -20,4 +20,6 @@ var ownRows = map[ID]Spec{
 		Doc: "How long the blocking accept of tables v2-v4 waits. From v5 on accept never waits and has no limit."},
 	PortRange: {Name: "WEFT_PORT_RANGE", Type: Ports,
 		Doc: "`LOW-HIGH`: ports that the process may listen on, for firewalls. One port per address and process is used. Unset: the kernel chooses."},
+	Require: {Name: "WEFT_REQUIRE", Type: Choice, Choices: []string{"rdma"},
+		Doc: "`rdma`: no connection goes over TCP. A listen, connect or accept that RDMA cannot carry is an error that says why, on both sides. Unset: it goes over TCP, and the first one of an RDMA device is a warning."},
 }

@@ -79,6 +79,7 @@ const (
 	ConnectTimeout
 	AcceptTimeout
 	PortRange
+	Require
 
 	count
 )

@@ -57,6 +57,7 @@ type World struct {
 	Seed          uint64   `json:"seed,omitempty"`
 	Share         *bool    `json:"share,omitempty"`
 	Retry7Forever bool     `json:"retry7_forever,omitempty"`
+	Routes        []string `json:"routes,omitempty"` // "10.1.0.0/16 10.2.0.0/16": routers join these
 	Devices       []Device `json:"devices"`
 }
 

@@ -157,6 +157,15 @@ static void device(int i) {
   }
 }
 
+/* "10.1.0.0/16 10.2.0.0/16": routers join the two. */
+static void route(struct gid ends[2]) {
+  char text[128];
+  string(text, sizeof text);
+  char* second = strchr(text, ' ');
+  if (second) *second++ = 0;
+  if (!second || sv_parse_gid(text, &ends[0]) || sv_parse_gid(second, &ends[1])) complain("a route is two times address/prefix");
+}
+
 int sv_config_load(void) {
   static char text[65536];
   const char *env = getenv("WEFT_SIMVERBS"), *node = getenv("WEFT_SIMVERBS_NODE");
@@ -176,6 +185,7 @@ int sv_config_load(void) {
   error = NULL;
   for (int n = 0; member(n, key); n++) {
     if (!strcmp(key, "devices")) for (; element(sv_conf.ndev) && sv_conf.ndev < MAX_DEV; sv_conf.ndev++) device(sv_conf.ndev);
+    else if (!strcmp(key, "routes")) for (; element(sv_conf.nroute) && sv_conf.nroute < MAX_ROUTE; sv_conf.nroute++) route(sv_conf.route[sv_conf.nroute]);
     else if (!known(key, world_fields, &sv_conf)) complain("an unknown name");
   }
   if (error) { sv_log("the configuration %s: %s (unknown or misspelt?)", env ? env : "built in", error); return EINVAL; }

@@ -128,19 +128,6 @@ static int legal(struct vqp* q, uint32_t from, uint32_t to, int mask) {
   return 0;
 }
 
-static int same_subnet(const struct gid* a, const struct gid* b) {
-  uint32_t whole = a->prefix / 8, rest = a->prefix % 8;
-  const uint8_t *x = a->raw.raw, *y = b->raw.raw;
-  if (!get(a->used) || !get(b->used) || (x[0] == 0xfe && x[1] == 0x80 && a->type != IBV_GID_TYPE_IB)) return 0; /* all share fe80:: */
-  return !memcmp(x, y, whole) && (!rest || !((x[whole] ^ y[whole]) >> (8 - rest)));
-}
-
-static int same_net(const struct port* a, const struct port* b) {
-  int same = a == b;
-  for (int i = 0; i < MAX_GID * MAX_GID && !same; i++) same = same_subnet(&a->gids[i / MAX_GID], &b->gids[i % MAX_GID]);
-  return same;
-}
-
 /* The port that the address vector leads to. */
 static int resolve(struct vqp* q, const struct ibv_ah_attr* ah) {
   struct devconf* c = q->ctx->dev->conf;
@@ -149,16 +136,17 @@ static int resolve(struct vqp* q, const struct ibv_ah_attr* ah) {
   if (!ah->is_global) {
     if (!c->ib || !ah->dlid || ah->dlid > MAX_DEV * MAX_PORT) return EINVAL;
     q->to = &sv_arena->ports[ah->dlid - 1];
-    return same_net(from, q->to) ? 0 : ETIMEDOUT;
+    return sv_same_net(from, q->to) ? 0 : ETIMEDOUT;
   }
   if (ah->grh.sgid_index >= MAX_GID) return EINVAL;
-  if (!get(from->gids[ah->grh.sgid_index].used)) return ENODATA;
+  const struct gid* own = &from->gids[ah->grh.sgid_index];
+  if (!get(own->used)) return ENODATA;
   for (int i = 0; i < sv_conf.ndev * MAX_PORT; i++) {
     struct port* p = &sv_arena->ports[i];
     for (int k = 0; k < MAX_GID; k++) {
       if (!get(p->gids[k].used) || memcmp(&p->gids[k].raw, &ah->grh.dgid, 16)) continue;
       q->to = p;
-      return same_net(from, p) ? 0 : ETIMEDOUT;
+      return sv_same_net(from, p) || sv_routed(own, &p->gids[k]) ? 0 : ETIMEDOUT;
     }
   }
   return ETIMEDOUT;

@@ -17,7 +17,7 @@
 #include "verbs/verbs.h"
 #undef ibv_query_port
 
-enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_PROC = 512, MAX_QP = 1 << 15, MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
+enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_ROUTE = 64, MAX_PROC = 512, MAX_QP = 1 << 15, MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
 enum { MAX_SGE = 16, MAX_INLINE = 1024 };
 #define HEAP_BYTES ((uint64_t)4 << 30)
 
@@ -86,9 +86,10 @@ struct devconf {
 extern struct config {
   char dir[160], name[64];
   uint64_t seed;
-  int ndev, share, retry7_forever;
+  int ndev, nroute, share, retry7_forever;
   struct devconf dev[MAX_DEV];
   struct port port[MAX_DEV * MAX_PORT]; /* as they begin */
+  struct gid route[MAX_ROUTE][2];       /* addresses in one reach those in the other */
 } sv_conf;
 
 /* ---- Objects of this process; the ibv_ struct comes first ---- */
@@ -178,6 +179,10 @@ void sv_settle(uint32_t* acknowledged, uint32_t* got); /* waits until they are e
 int sv_config_load(void);
 void sv_device_setup(int i);
 int sv_parse_gid(const char* text, struct gid* g);
+
+/* reach.c */
+int sv_same_net(const struct port* a, const struct port* b);
+int sv_routed(const struct gid* from, const struct gid* to);
 
 /* mr.c, share.c */
 struct shmr* sv_mr_hold(uint32_t key, uint32_t proc, uint32_t pd, uint32_t access, uint64_t at, uint32_t len);

@@ -24,10 +24,22 @@ type Host struct {
 	Sysfs string // "/sys"
 	Proc  string // "/proc"
 	Links func() ([]Link, error)
+	Route func(dev string, from, to netip.Addr) (bool, error) // whether one leaves by the network device
 }
 
 // ThisHost asks the kernel.
-func ThisHost() *Host { return &Host{Sysfs: "/sys", Proc: "/proc", Links: kernelLinks} }
+func ThisHost() *Host {
+	return &Host{Sysfs: "/sys", Proc: "/proc", Links: kernelLinks, Route: kernelRoute}
+}
+
+// Cards are the RDMA devices that the kernel has, whether they can be used or not.
+func (h *Host) Cards() (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(h.Sysfs, "class", "infiniband")) // no folder: no RDMA in this kernel
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
 
 func kernelLinks() ([]Link, error) {
 	all, err := net.Interfaces()

@@ -100,7 +100,8 @@ func (p *Provider) load() error {
 		}
 	}
 	if p.lib == nil {
-		return none("libibverbs cannot be loaded (%s)", strings.Join(whys, "; "))
+		return rdma.Errorf(rdma.Unsupported, "verbs", "libibverbs cannot be loaded (%s): %w", strings.Join(whys, "; "), ErrNone).
+			Try("install libibverbs (rdma-core) and its providers in this system or container image, or name it in NCCL_IBVERBS_LIB")
 	}
 	if errno := p.lib.forkInit(); errno != 0 {
 		p.log.Info(rdma.Init, "%v; a process that forks while RDMA runs may lose pages to its child", fail("ibv_fork_init", "", errno, "%s", p.library))

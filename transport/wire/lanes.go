@@ -21,10 +21,12 @@ type Lane struct {
 	MTU     uint32
 }
 
-// Lanes follows the listening side's hello on a comm's first stream.
+// Lanes follows the listening side's hello on a comm's first stream. NoRDMA is why
+// there are no lanes of that kind; "" when there are.
 type Lanes struct {
 	Header
-	Lanes []Lane
+	Lanes  []Lane
+	NoRDMA string
 }
 
 // Append writes m.
@@ -37,7 +39,7 @@ func (m *Lanes) Append(dst []byte) []byte {
 		dst = le.AppendUint16(dst, l.Device)
 		dst = le.AppendUint32(dst, l.MTU)
 	}
-	return finish(dst, start)
+	return finish(appendText(dst, m.NoRDMA, maxReason), start)
 }
 
 // ParseLanes reads a lanes message.
@@ -59,6 +61,7 @@ func ParseLanes(frame []byte) (Lanes, error) {
 		}
 		m.Lanes = append(m.Lanes, l)
 	}
+	m.NoRDMA = c.text(maxReason)
 	if !c.done() {
 		return Lanes{}, malformed("lanes", "%d lanes do not fill its %d bytes", n, len(frame))
 	}

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// What a connection runs over when not over the ports that were asked for: other
+// ports, or TCP. Whether it may, and how it is told.
+
+// mayUseTCP is why a comm of dev must not go over TCP, which why leads to; nil:
+// it may.
+func (c *Core) mayUseTCP(op string, dev *Device, peer, why string) error {
+	switch k := c.cfg.Knobs; {
+	case k.Text(knob.Require) == "rdma":
+		return rdma.Errorf(rdma.Usage, op, "WEFT_REQUIRE=rdma, and the connection would go over TCP: %s", why).
+			On(dev.Name).With(peer).Try("let both hosts reach each other by RDMA, or unset WEFT_REQUIRE")
+	case dev.Verbs != nil && k.Int(knob.IBOOORQ) != 0:
+		return rdma.Errorf(rdma.Usage, op, "NCCL_IB_OOO_RQ asks for out-of-order receives, and the connection would go over TCP: %s", why).
+			On(dev.Name).With(peer).Try("unset NCCL_IB_OOO_RQ, or let both hosts reach each other by RDMA")
+	}
+	return nil
+}
+
+// whyNoPorts is why this process has no RDMA ports to offer, for the peer; "": it has.
+func (c *Core) whyNoPorts(dev *Device) string {
+	if dev.Verbs != nil {
+		return ""
+	}
+	return cmp.Or(c.cfg.NoVerbs, "it has no RDMA device")
+}
+
+// noPorts is the same of the listening side, as it said.
+func noPorts(reason string) string {
+	return "the peer has no RDMA port for it: " + cmp.Or(reason, "it does not say why")
+}
+
+// tellTCP tells why an RDMA device's connection is a slow one.
+func tellTCP(log rdma.Logger, dev *Device, arrow, peer, why string) {
+	dev.tcpTold.aloud(log, "%s %s %s goes over TCP, not by RDMA: %s", dev.Name, arrow, peer, why)
+}
+
+// tellOtherPorts tells that a connection runs over other ports than both hosts
+// asked for, aloud where that is slower than what NCCL reckons with.
+func (k *connector) tellOtherPorts(peer string, pairs []verbsPair, s *session, peerAsked []uint16, tried []string) {
+	asked := k.dev.indices()
+	elsewhere := func(p verbsPair) bool {
+		return !slices.Contains(asked, p.localIndex) || !slices.Contains(peerAsked, p.peerIndex)
+	}
+	if !slices.ContainsFunc(pairs, elsewhere) {
+		return
+	}
+	named := func(index uint16) string {
+		if i := slices.IndexFunc(s.devices, func(d wire.Device) bool { return d.Index == index }); i >= 0 {
+			return s.devices[i].Name
+		}
+		return fmt.Sprintf("device %d", index)
+	}
+	got, at := 0, []string{}
+	for i := range pairs {
+		p := &pairs[i]
+		got += min(p.speed, p.peerSpeed)
+		at = append(at, fmt.Sprintf("%s to %s", p.local.Name, named(p.peerIndex)))
+	}
+	theirs, names := 0, []string{}
+	for _, index := range peerAsked {
+		names = append(names, named(index))
+		if i := slices.IndexFunc(s.devices, func(d wire.Device) bool { return d.Index == index }); i >= 0 {
+			theirs += int(s.devices[i].SpeedMbps)
+		}
+	}
+	want := min(k.dev.SpeedMbps, theirs)
+	why := "they share no subnet, and no route joins them"
+	if len(tried) > 0 {
+		why = strings.Join(tried, "; ")
+	}
+	line := fmt.Sprintf("%s -> %s runs over %s (%s), not over %s to %s (%s), which were asked for: %s", k.dev.Name, peer,
+		strings.Join(at, ", "), gigabits(got), k.dev.Name, strings.Join(names, "+"), gigabits(want), why)
+	if got >= want {
+		k.ctx.opts.Log.Info(rdma.Net, "%s", line)
+		return
+	}
+	k.dev.slowerTold.aloud(k.ctx.opts.Log, "%s", line)
+}
+
+func gigabits(mbps int) string { return fmt.Sprintf("%g Gb/s", float64(mbps)/1000) }
+
+// told says the first line of its kind aloud and the others at INFO: few look for
+// the cause of what still works, and thousands of connections may share one.
+type told struct{ once sync.Once }
+
+func (t *told) aloud(log rdma.Logger, format string, a ...any) {
+	first := false
+	t.once.Do(func() { first = true })
+	if first {
+		log.Warn(format+"; INFO lines tell of further ones", a...)
+		return
+	}
+	log.Info(rdma.Net, format, a...)
+}
