@@ -32,6 +32,10 @@ func (e *DeathError) Error() string {
 	switch {
 	case e.Deadline != "":
 		fmt.Fprintf(&b, "%s; killed", e.Deadline)
+	case e.Expected:
+		b.WriteString("killed by this program")
+	case e.Signal == unix.SIGKILL:
+		b.WriteString("ended by SIGKILL, which this program did not send: the kernel's OOM killer (dmesg), the memory limit of a container or job, or a user did")
 	case e.Signal != 0:
 		fmt.Fprintf(&b, "ended by %s (%v)", unix.SignalName(e.Signal), e.Signal)
 	default:

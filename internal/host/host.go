@@ -211,7 +211,7 @@ func (h *Host) answer(f []string) {
 	if f[1] != "ok" {
 		w.err = &CommandError{Call: w.cmd, Word: v["code"], Msg: v["msg"]}
 	} else if rc := r.RC(); rc != Success {
-		w.err = &ResultError{Call: w.cmd, Code: rc, Log: warnings(h.logs[w.logMark:])}
+		w.err = &ResultError{Call: w.cmd, Slot: v["slot"], Code: rc, Log: warnings(h.logs[w.logMark:])}
 	}
 	w.ch <- r
 }

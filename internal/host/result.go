@@ -47,13 +47,18 @@ func (r Result) String() string {
 // ResultError is a plugin call that did not return ncclSuccess.
 type ResultError struct {
 	Call string // the command, such as net.listen
+	Slot string // the call inside a loop of the host, such as irecv
 	Code Result
 	Log  []LogLine // what the plugin logged at WARN during the call
 }
 
 func (e *ResultError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %v", e.Call, e.Code)
+	b.WriteString(e.Call)
+	if e.Slot != "" {
+		fmt.Fprintf(&b, " (%s)", e.Slot)
+	}
+	fmt.Fprintf(&b, ": %v", e.Code)
 	for _, l := range e.Log {
 		b.WriteString(": ")
 		b.WriteString(l.Text)

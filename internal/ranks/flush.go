@@ -28,9 +28,7 @@ func (r *rank) flush() error {
 	if !r.o.Flush {
 		return nil
 	}
-	if r.g.Rank() == 0 {
-		r.sink.Busy("flushed groups")
-	}
+	r.busy("flushed groups")
 	n := 1
 	if r.n.Grouped() {
 		n = max(1, min(r.props.MaxRecvs, len(flushSizes)))

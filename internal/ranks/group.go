@@ -3,8 +3,8 @@
 package ranks
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,24 +17,27 @@ type Group interface {
 	// Gather gives every rank's bytes to every rank; all call it in the same
 	// order with the same name. It fails when a rank has failed or is late.
 	Gather(name string, mine []byte) ([][]byte, error)
-	// Abort makes the Gather of all other ranks fail with this cause.
+	// Abort tells why this rank ends; the first such cause fails the Gather of
+	// all others.
 	Abort(cause error)
+	// Verdict is what all ranks' causes come to, once all have told them; for
+	// ranks that have aborted.
+	Verdict() string
 	// Leave ends a rank's part in order, after its last Gather.
 	Leave()
 	// Failed is closed when some rank has failed.
 	Failed() <-chan struct{}
 }
 
-// AbortError is another rank's failure, as the others see it.
-type AbortError struct {
-	Rank  int
-	Cause string
+// lateError is that ranks did not come to a Gather in time.
+type lateError struct {
+	name, who string
+	limit     time.Duration
 }
 
-func (e *AbortError) Error() string { return fmt.Sprintf("rank %d failed: %s", e.Rank, e.Cause) }
-
-// errLate is a rank that did not come to a Gather in time.
-var errLate = errors.New("not all ranks came in time")
+func (e *lateError) Error() string {
+	return fmt.Sprintf("no word from %s within %v (%s)", e.who, e.limit, e.name)
+}
 
 // local is a group whose ranks are goroutines of this process.
 type local struct {
@@ -48,6 +51,7 @@ type room struct {
 	failed  chan struct{}
 	mu      sync.Mutex // protects what follows
 	cause   *AbortError
+	told    []*Failure
 	round   *round
 	missing int
 }
@@ -55,6 +59,7 @@ type room struct {
 type round struct {
 	name  string
 	parts [][]byte
+	came  []bool
 	full  chan struct{}
 }
 
@@ -76,16 +81,28 @@ func (l *local) Leave()                  {}
 func (l *local) Abort(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	f := failureOf(l.rank, cause)
+	if slices.ContainsFunc(l.told, func(o *Failure) bool { return o.Rank == l.rank }) {
+		return
+	}
+	l.told = append(l.told, f)
 	if l.cause == nil {
-		l.cause = &AbortError{l.rank, cause.Error()}
+		l.cause = &AbortError{f}
 		close(l.failed)
 	}
+}
+
+// Verdict is for when every rank has ended.
+func (l *local) Verdict() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return verdict(l.size, l.told)
 }
 
 func (l *local) Gather(name string, mine []byte) ([][]byte, error) {
 	l.mu.Lock()
 	if l.round == nil {
-		l.round = &round{name: name, parts: make([][]byte, l.size), full: make(chan struct{})}
+		l.round = &round{name: name, parts: make([][]byte, l.size), came: make([]bool, l.size), full: make(chan struct{})}
 		l.missing = l.size
 	}
 	r := l.round
@@ -93,7 +110,7 @@ func (l *local) Gather(name string, mine []byte) ([][]byte, error) {
 		l.mu.Unlock()
 		return nil, fmt.Errorf("rank %d is at %q while others are at %q", l.rank, name, r.name)
 	}
-	r.parts[l.rank] = mine
+	r.parts[l.rank], r.came[l.rank] = mine, true
 	if l.missing--; l.missing == 0 {
 		l.round = nil
 		close(r.full)
@@ -107,6 +124,8 @@ func (l *local) Gather(name string, mine []byte) ([][]byte, error) {
 	case <-l.failed:
 		return nil, l.cause
 	case <-t.C:
-		return nil, fmt.Errorf("%s: %w (%v)", name, errLate, l.limit)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return nil, &lateError{name, list(l.size, func(k int) bool { return !r.came[k] }), l.limit}
 	}
 }

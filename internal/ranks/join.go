@@ -3,8 +3,10 @@ package ranks
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,7 +32,7 @@ func Join(ctx context.Context, o JoinOptions) (Group, error) {
 	if o.Every == 0 {
 		o.Every = Patience
 	}
-	g := &joined{o: o, failed: make(chan struct{}), in: make([]chan []byte, o.Size), peers: make([]*wire, o.Size)}
+	g := &joined{o: o, failed: make(chan struct{}), all: make(chan struct{}), verdict: make(chan string, 1), in: make([]chan []byte, o.Size), peers: make([]*wire, o.Size)}
 	for i := range g.in {
 		g.in[i] = make(chan []byte, 4)
 	}
@@ -41,6 +43,7 @@ func Join(ctx context.Context, o JoinOptions) (Group, error) {
 		err = g.dial(ctx)
 	}
 	if err != nil {
+		g.Abort(err)
 		g.Close()
 		return nil, err
 	}
@@ -48,13 +51,16 @@ func Join(ctx context.Context, o JoinOptions) (Group, error) {
 }
 
 type joined struct {
-	o      JoinOptions
-	peers  []*wire       // rank 0: every other rank; else only [0]
-	in     []chan []byte // by rank: what it said
-	failed chan struct{}
+	o       JoinOptions
+	peers   []*wire       // rank 0: every other rank; else only [0]
+	in      []chan []byte // by rank: what it said
+	failed  chan struct{}
+	all     chan struct{} // rank 0: every rank has told its cause
+	verdict chan string   // other ranks: what rank 0 makes of it
 
-	mu    sync.Mutex // protects cause, and writes of abort frames
+	mu    sync.Mutex // protects peers while ranks arrive, what follows, and writes of abort frames
 	cause *AbortError
+	told  []*Failure // rank 0: of every rank, in the order of their coming
 }
 
 func (g *joined) Rank() int               { return g.o.Rank }
@@ -83,68 +89,152 @@ func (g *joined) Close() {
 
 // pump turns what a peer sends into frames, and its end into a failure.
 func (g *joined) pump(rank int, w *wire) {
+	if g.o.Rank != 0 {
+		defer close(g.verdict)
+	}
 	for {
 		kind, body, err := w.readFrame()
-		if err != nil {
-			g.fail(&AbortError{rank, "its connection ended (" + err.Error() + ")"}, true)
+		switch {
+		case err != nil:
+			g.fail(&Failure{Rank: rank, Host: w.machine(), Kind: Gone, Text: "its connection to " + g.name() + " ended (" + err.Error() + ")"})
 			return
-		}
-		if kind == 'B' {
+		case kind == 'B':
 			return
-		}
-		if kind == 'X' {
-			who, text, _ := bytes.Cut(body, []byte{0})
-			from := rank
-			fmt.Sscan(string(who), &from)
-			g.fail(&AbortError{from, string(text)}, true)
+		case kind == 'X':
+			f := &Failure{Rank: rank, Text: string(body)}
+			_ = json.Unmarshal(body, f) // else its text remains
+			g.fail(f)
+		case kind == 'V':
+			g.verdict <- string(body)
 			return
-		}
-		select {
-		case g.in[rank] <- body:
-		case <-g.failed:
-			return
-		}
-	}
-}
-
-// fail records the first cause; rank 0 passes it on.
-func (g *joined) fail(cause *AbortError, relay bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.cause != nil {
-		return
-	}
-	g.cause = cause
-	close(g.failed)
-	if !relay || g.o.Rank == 0 {
-		body := fmt.Appendf(nil, "%d\x00%s", cause.Rank, cause.Cause)
-		for _, w := range g.peers {
-			if w != nil {
-				w.SetWriteDeadline(time.Now().Add(time.Second))
-				_ = w.writeFrame('X', body[:min(len(body), 4096)]) // a dead peer cannot be told
+		default:
+			select {
+			case g.in[rank] <- body:
+			case <-g.failed: // nobody will ask
 			}
 		}
 	}
 }
 
-func (g *joined) Abort(cause error) { g.fail(&AbortError{g.o.Rank, cause.Error()}, false) }
+func (g *joined) name() string { return fmt.Sprintf("rank %d", g.o.Rank) }
 
-func (g *joined) await(rank int, name string) ([]byte, error) {
-	t := time.NewTimer(g.o.Limit)
-	defer t.Stop()
-	select {
-	case body := <-g.in[rank]:
-		return body, nil
-	case <-g.failed:
-		select {
-		case body := <-g.in[rank]: // it came before the failure
-			return body, nil
-		default:
-		}
-		return nil, g.cause
-	case <-t.C:
-		return nil, fmt.Errorf("%s: no word from rank %d within %v", name, rank, g.o.Limit)
+// machine is the address of a rank that cannot say its name any more.
+func (w *wire) machine() string {
+	host, _, _ := net.SplitHostPort(w.RemoteAddr().String())
+	return host
+}
+
+// fail records what a rank has told; the first cause fails this rank, and rank 0 passes it on.
+func (g *joined) fail(f *Failure) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.ContainsFunc(g.told, func(o *Failure) bool { return o.Rank == f.Rank }) {
+		return
 	}
+	g.told = append(g.told, f)
+	if len(g.told) == g.o.Size {
+		close(g.all)
+	}
+	if g.cause == nil {
+		g.cause = &AbortError{f}
+		close(g.failed)
+		if g.o.Rank == 0 {
+			g.tell('X', encode(f), func(r int) bool { return r != f.Rank })
+		}
+	}
+}
+
+// tell sends a frame to the peers, without regard to those that are gone. The caller holds mu.
+func (g *joined) tell(kind byte, body []byte, to func(rank int) bool) {
+	for r, w := range g.peers {
+		if w != nil && to(r) {
+			w.SetWriteDeadline(time.Now().Add(time.Second))
+			_ = w.writeFrame(kind, body)
+		}
+	}
+}
+
+func encode(f *Failure) []byte {
+	short := *f
+	short.Text = short.Text[:min(len(short.Text), 64<<10)]
+	b, err := json.Marshal(short)
+	if err != nil { // numbers and strings can be written
+		panic(err)
+	}
+	return b
+}
+
+// Abort tells rank 0 why this rank ends, or, on rank 0, every other rank.
+func (g *joined) Abort(cause error) {
+	f := failureOf(g.o.Rank, cause)
+	g.fail(f)
+	if g.o.Rank != 0 {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.tell('X', encode(f), func(int) bool { return true })
+	}
+}
+
+// The limits of the wait for the other ranks' causes: their hosts are killed some seconds after the first failure.
+const (
+	collectLimit = killAfter + 7*time.Second
+	verdictLimit = collectLimit + 5*time.Second
+)
+
+// Verdict waits for the causes of all ranks and tells every rank what they come to.
+func (g *joined) Verdict() string {
+	if g.o.Rank == 0 {
+		select {
+		case <-g.all:
+		case <-time.After(collectLimit):
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		text := verdict(g.o.Size, g.told)
+		g.tell('V', []byte(text), func(int) bool { return true })
+		return text
+	}
+	select {
+	case text, said := <-g.verdict:
+		if said {
+			return text
+		}
+	case <-time.After(verdictLimit):
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return verdict(g.o.Size, g.told)
+}
+
+// await is the next that a rank says. Rank 0, which asks one after the other, says every so often which are missing.
+func (g *joined) await(rank int, name string) ([]byte, error) {
+	t, say := time.NewTimer(g.o.Limit), time.NewTicker(g.o.Every)
+	defer t.Stop()
+	defer say.Stop()
+	for {
+		select {
+		case body := <-g.in[rank]:
+			return body, nil
+		case <-g.failed:
+			select {
+			case body := <-g.in[rank]: // it came before the failure
+				return body, nil
+			default:
+			}
+			return nil, g.cause
+		case <-say.C:
+			if g.o.Rank == 0 {
+				g.o.Note("waiting for %s (%s)", g.silent(rank), name)
+			}
+		case <-t.C:
+			return nil, &lateError{name, g.silent(rank), g.o.Limit}
+		}
+	}
+}
+
+// silent names the ranks from this one on that have said nothing.
+func (g *joined) silent(from int) string {
+	return list(len(g.in), func(r int) bool { return r >= from && g.peers[r] != nil && len(g.in[r]) == 0 })
 }
 
 func (g *joined) Gather(name string, mine []byte) ([][]byte, error) {

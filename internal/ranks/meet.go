@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -24,11 +23,10 @@ func (g *joined) listen(ctx context.Context) error {
 	defer l.Close()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	var mu sync.Mutex // protects peers while ranks arrive
 	came := make(chan struct{}, g.o.Size)
 	judge := func(rank, size int) string {
-		mu.Lock()
-		defer mu.Unlock()
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		switch {
 		case size != g.o.Size:
 			return fmt.Sprintf("rank %d says --nranks %d, rank 0 says %d", rank, size, g.o.Size)
@@ -53,12 +51,12 @@ func (g *joined) listen(ctx context.Context) error {
 					c.Close()
 					return
 				}
-				mu.Lock()
+				g.mu.Lock()
 				taken := g.peers[rank] != nil
 				if !taken {
 					g.peers[rank] = w
 				}
-				mu.Unlock()
+				g.mu.Unlock()
 				if taken {
 					c.Close()
 					return
@@ -68,8 +66,8 @@ func (g *joined) listen(ctx context.Context) error {
 		}
 	}()
 	missing := func() string {
-		mu.Lock()
-		defer mu.Unlock()
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		return list(g.o.Size, func(r int) bool { return r > 0 && g.peers[r] == nil })
 	}
 	up := time.NewTimer(g.o.Limit)
@@ -84,7 +82,7 @@ func (g *joined) listen(ctx context.Context) error {
 		case <-say.C:
 			g.o.Note("still waiting for %s at %s", missing(), l.Addr())
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-up.C:
 			return fmt.Errorf("rank 0 waited %v at %s: no word from %s", g.o.Limit, l.Addr(), missing())
 		}
@@ -207,7 +205,7 @@ func (g *joined) dial(ctx context.Context) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return fmt.Errorf("rank %d waited %v for rank 0 at %s: %w%s", g.o.Rank, g.o.Limit, at, last, g.hint(ctx, g.o.Addrs[0]))
 }

@@ -4,10 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"weft/internal/host"
@@ -60,6 +61,7 @@ type Sink interface {
 	Result(Result)
 	Broadcast(Broadcast)
 	Flushed(Flushes)
+	Note(format string, a ...any) // of every rank: what the user should know
 }
 
 // rank is one rank at work.
@@ -75,7 +77,11 @@ type rank struct {
 	base       host.Ptr
 	smh, rmh   host.Ptr
 	group      int
+	doing      string // for messages
 }
+
+// killAfter is how long a rank's host may go on once another rank has failed.
+const killAfter = 3 * time.Second
 
 // The layout of the one buffer: in, out, then the pieces under way.
 const piece = 256 << 10
@@ -84,10 +90,10 @@ const piece = 256 << 10
 func Run(g Group, o Options, sink Sink) (err error) {
 	r := &rank{o: o, g: g, sink: sink}
 	defer func() {
-		var other *AbortError
-		if err != nil && !errors.As(err, &other) { // else the others know
-			g.Abort(err)
-			err = fmt.Errorf("rank %d: %w", g.Rank(), err)
+		if err != nil {
+			f := r.failure(err)
+			g.Abort(f)
+			err = f
 		}
 	}()
 	if err := r.agree(); err != nil {
@@ -104,8 +110,12 @@ func Run(g Group, o Options, sink Sink) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go r.guard(stop)
-	for _, step := range []func() error{r.load, r.connect, r.register, r.flush, r.reduce, r.broadcast, r.leave} {
-		if err := step(); err != nil {
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{{"load", r.load}, {"connect", r.connect}, {"register", r.register}, {"flushed groups", r.flush}, {"all-reduce", r.reduce}, {"broadcast", r.broadcast}, {"close", r.leave}} {
+		r.busy(step.name)
+		if err := step.do(); err != nil {
 			return err
 		}
 	}
@@ -121,8 +131,16 @@ func (r *rank) guard(stop chan struct{}) {
 	}
 	select {
 	case <-stop:
-	case <-time.After(3 * time.Second):
+	case <-time.After(killAfter):
 		r.h.Kill()
+	}
+}
+
+// busy says what is being done.
+func (r *rank) busy(what string) {
+	r.doing = what
+	if r.g.Rank() == 0 {
+		r.sink.Busy(what)
 	}
 }
 
@@ -142,8 +160,23 @@ func (r *rank) agree() error {
 	if err != nil {
 		return err
 	}
+	given := r.o
 	r.o.Sizes = nil // ranks of one process share the list that they were given
-	return json.Unmarshal(all[0], &r.o)
+	if err := json.Unmarshal(all[0], &r.o); err != nil {
+		return fmt.Errorf("rank 0's options: %w (do all ranks run the same weft?)", err)
+	}
+	if !slices.Equal(given.Sizes, r.o.Sizes) || given.Iters != r.o.Iters || given.Flush != r.o.Flush {
+		r.sink.Note("rank %d was given other sizes or counts than rank 0; rank 0's are used (sizes %s)", r.g.Rank(), brief(r.o.Sizes))
+	}
+	return nil
+}
+
+// brief is a list of sizes as its ends.
+func brief(sizes []int64) string {
+	if len(sizes) > 3 {
+		return fmt.Sprintf("%d, %d ... %d", sizes[0], sizes[1], sizes[len(sizes)-1])
+	}
+	return strings.Trim(fmt.Sprint(sizes), "[]")
 }
 
 func (r *rank) load() error {
@@ -274,13 +307,11 @@ func (r *rank) reduce() error {
 	}
 	for i, size := range r.o.Sizes {
 		n := iters(r.o.Iters, size)
-		if r.g.Rank() == 0 {
-			r.sink.Busy(fmt.Sprintf("all-reduce of %d bytes", size))
-		}
+		r.busy(fmt.Sprintf("all-reduce of %d bytes", size))
 		rep, err := r.loop("ring.allreduce", host.Args{"in", r.base, "out", r.base + host.Ptr(largest), "scratch", r.base + host.Ptr(2*largest),
 			"count", size / 4, "iters", n, "warm", r.o.Warm, "piece", piece, "group", r.group, "seed", i + 1})
 		if err != nil {
-			return fmt.Errorf("all-reduce of %d bytes: %w", size, err)
+			return err
 		}
 		all, err := r.tell(fmt.Sprintf("result %d", i), share{rep.Float("us"), rep.Float("min"), rep.Float("max"), rep.Int("wrong"), rep.Int("first"), ""})
 		if err != nil {
@@ -314,9 +345,7 @@ func (r *rank) broadcast() error {
 	if r.o.Input == "" {
 		return nil
 	}
-	if r.g.Rank() == 0 {
-		r.sink.Busy("broadcast of " + r.o.Input)
-	}
+	r.busy("broadcast of " + r.o.Input)
 	p, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -332,7 +361,7 @@ func (r *rank) broadcast() error {
 		"save", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.Fd())})
 	w.Close()
 	if err != nil {
-		return fmt.Errorf("broadcast of %s: %w", r.o.Input, err)
+		return err
 	}
 	all, err := r.tell("sums", share{Us: rep.Float("us"), Sum: <-sum})
 	if err != nil || r.g.Rank() != 0 {

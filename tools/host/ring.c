@@ -76,7 +76,7 @@ static bool exchange(struct ring* r, char* from, int64_t slen, char* to, const f
     if (done < posted) {
       int ok = 0, sizes[MAX_GROUP] = {0};
       const int n = (int)(nr - done < g ? nr - done : g);
-      if (stop(r, "test", LOOP("test\0", net_test(r->t, rreq[done / g % IN_FLIGHT], &ok, sizes))))
+      if (stop(r, "test of irecv", LOOP("test\0", net_test(r->t, rreq[done / g % IN_FLIGHT], &ok, sizes))))
         return false;
       for (int i = 0; ok && i < n; i++, done++) {
         const int64_t left = rlen - done * p, want = left > p ? p : left;
@@ -108,7 +108,7 @@ static bool exchange(struct ring* r, char* from, int64_t slen, char* to, const f
     }
     if (sdone < sent) {
       int ok = 0, size[MAX_GROUP];
-      if (stop(r, "test", LOOP("test\0", net_test(r->t, sreq[sdone % MAX_SLOTS], &ok, size))))
+      if (stop(r, "test of isend", LOOP("test\0", net_test(r->t, sreq[sdone % MAX_SLOTS], &ok, size))))
         return false;
       sdone += ok;
       moved |= ok;

@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/host"
 	"weft/internal/ranks"
@@ -27,29 +30,55 @@ func runTo(args []string, stdout, stderr io.Writer) int {
 		return status
 	}
 	out := newReport(o, stdout, stderr)
-	err := o.run(out)
+	ctx, stop := stoppable(context.Background(), out.Note)
+	defer stop()
+	err := o.run(ctx, out)
 	out.end(err)
 	var u usageError
-	if errors.As(err, &u) {
+	var t toldError
+	switch {
+	case errors.As(err, &u):
 		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
 		return 2
-	}
-	if err != nil {
+	case errors.As(err, &t):
+		return 1
+	case err != nil:
 		fmt.Fprintf(stderr, "weft run: %v\n", err)
 		return 1
-	}
-	if !out.ok() {
+	case !out.ok():
 		return 1
 	}
 	return 0
 }
 
+// stoppable ends with the first Ctrl-C or SIGTERM, which it says; a second one ends the process.
+func stoppable(parent context.Context, note func(format string, a ...any)) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-came:
+			signal.Stop(came)
+			name := unix.SignalName(s.(syscall.Signal))
+			note("%s: ending every rank; a second one ends this process at once", name)
+			cancel(fmt.Errorf("%w by %s", ranks.ErrStopped, name))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(came)
+		cancel(nil)
+	}
+}
+
+// toldError is one that rank 0 tells for all.
+type toldError struct{ error }
+
 // usageError is a wish that cannot be met, however often it is repeated.
 type usageError struct{ error }
 
-func (o *runOptions) run(out *report) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+func (o *runOptions) run(ctx context.Context, out *report) error {
 	if o.input != "" && o.rank <= 0 {
 		sum, size, err := fileSum(o.input)
 		if err != nil {
@@ -65,7 +94,7 @@ func (o *runOptions) run(out *report) error {
 		return o.runJoined(ctx, tables, out)
 	}
 	if o.alone != "" {
-		out.note("%s has started no other process: all %d ranks run here", o.alone, o.nranks)
+		out.Note("%s has started no other process: all %d ranks run here", o.alone, o.nranks)
 	}
 	for _, abi := range tables {
 		if err := o.runLocal(ctx, abi, out); err != nil {
@@ -78,50 +107,18 @@ func (o *runOptions) run(out *report) error {
 // runLocal runs every rank of one table here.
 func (o *runOptions) runLocal(ctx context.Context, abi int, out *report) error {
 	groups := ranks.Local(o.nranks, o.timeout)
-	stop := context.AfterFunc(ctx, func() { groups[0].Abort(errInterrupted) })
+	stop := context.AfterFunc(ctx, func() { groups[0].Abort(context.Cause(ctx)) })
 	defer stop()
 	errs := make([]error, o.nranks)
 	var wg sync.WaitGroup
 	for i, g := range groups {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			errs[i] = ranks.Run(g, o.ranks(abi, out), out)
-		}()
+		wg.Go(func() { errs[i] = ranks.Run(g, o.ranks(abi, out), out) })
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
-		return errInterrupted
+	if err := errors.Join(errs...); err != nil {
+		return errors.New(groups[0].Verdict())
 	}
-	return causes(errs)
-}
-
-var errInterrupted = errors.New("interrupted")
-
-// causes drops what only follows from another rank's failure, and says once what all
-// ranks say.
-func causes(errs []error) error {
-	var own []error
-	var follow error
-	said := map[string]bool{}
-	for _, err := range errs {
-		var other *ranks.AbortError
-		switch {
-		case err == nil:
-		case errors.As(err, &other):
-			follow = err
-		default:
-			_, text, _ := strings.Cut(err.Error(), ": ")
-			if !said[text] {
-				own = append(own, err)
-			}
-			said[text] = true
-		}
-	}
-	if len(own) == 0 {
-		return follow
-	}
-	return errors.Join(own...)
+	return nil
 }
 
 // runJoined is one rank among machines; rank 0's choice of tables counts.
@@ -130,23 +127,34 @@ func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) e
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { g.Abort(errInterrupted) })
+	stop := context.AfterFunc(ctx, func() { g.Abort(context.Cause(ctx)) })
 	defer stop()
+	if err := o.runTables(g, tables, out); err != nil {
+		g.Abort(err) // unless Run has said it
+		err = errors.New(g.Verdict())
+		if o.rank > 0 && o.place.Launcher != "" { // one terminal shows what all ranks write
+			return toldError{err}
+		}
+		return err
+	}
+	g.Leave()
+	return nil
+}
+
+func (o *runOptions) runTables(g ranks.Group, tables []int, out *report) error {
 	all, err := g.Gather("tables", []byte(strings.Trim(fmt.Sprint(tables), "[]")))
 	if err != nil {
 		return err
 	}
 	for _, field := range strings.Fields(string(all[0])) {
-		var abi int
-		fmt.Sscan(field, &abi)
+		abi, err := strconv.Atoi(field)
+		if err != nil {
+			return fmt.Errorf("rank 0 names a table %q: do all ranks run the same weft?", field)
+		}
 		if err := ranks.Run(g, o.ranks(abi, out), out); err != nil {
-			if ctx.Err() != nil {
-				return errInterrupted
-			}
-			return fmt.Errorf("%s: %w", host.FamilyNet.Symbol(abi), err)
+			return err
 		}
 	}
-	g.Leave()
 	return nil
 }
 

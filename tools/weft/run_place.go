@@ -61,5 +61,5 @@ func (o *runOptions) meet(ctx context.Context, out *report) (ranks.Group, error)
 	if o.join == "" {
 		by = "MASTER_ADDR and MASTER_PORT, else " + o.place.Launcher + ","
 	}
-	return ranks.Join(ctx, ranks.JoinOptions{Addrs: addrs, Listener: l, By: by, Rank: o.rank, Size: o.nranks, Token: o.token, Limit: o.timeout, Note: out.note})
+	return ranks.Join(ctx, ranks.JoinOptions{Addrs: addrs, Listener: l, By: by, Rank: o.rank, Size: o.nranks, Token: o.token, Limit: o.timeout, Note: out.Note})
 }

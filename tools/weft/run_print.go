@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"weft/internal/host"
 	"weft/internal/ranks"
@@ -21,7 +22,11 @@ type report struct {
 
 	mu     sync.Mutex // protects what follows, and whole lines
 	tables []*table
-	busy   bool // a progress line stands on the terminal
+	busy   bool      // a progress line stands on the terminal
+	what   string    // is being done
+	since  time.Time // since when
+	spoke  time.Time // the last line
+	ended  bool
 }
 
 type table struct {
@@ -39,11 +44,31 @@ func newReport(o *runOptions, stdout, stderr io.Writer) *report {
 		st, err := f.Stat()
 		r.terminal = err == nil && st.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	}
+	r.what, r.spoke, r.since = "start", time.Now(), time.Now()
+	go r.beat()
 	return r
 }
 
-// clear takes the progress line away; the caller holds mu.
+// beat says what is under way when nothing else has been said for ten seconds.
+func (r *report) beat() {
+	for {
+		time.Sleep(time.Second)
+		r.mu.Lock()
+		switch {
+		case r.ended:
+			r.mu.Unlock()
+			return
+		case time.Since(r.spoke) >= ranks.Patience-time.Second:
+			r.clear()
+			fmt.Fprintf(r.errOut, "# %s for %d s\n", r.what, int(time.Since(r.since).Seconds()))
+		}
+		r.mu.Unlock()
+	}
+}
+
+// clear takes the progress line away before another line; the caller holds mu.
 func (r *report) clear() {
+	r.spoke = time.Now()
 	if r.busy {
 		fmt.Fprint(r.errOut, "\r\x1b[K")
 		r.busy = false
@@ -71,6 +96,7 @@ func (r *report) Start(symbol, device string, nranks int) {
 func (r *report) Busy(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.what, r.since = what, time.Now()
 	if r.terminal && len(r.tables) > 0 {
 		r.clear()
 		fmt.Fprintf(r.errOut, "%s: %s ...", r.tables[len(r.tables)-1].Table, what)
@@ -110,8 +136,8 @@ func (r *report) Flushed(f ranks.Flushes) {
 	r.print("# %d groups of %d buffers received, each flushed; %d flushes had something to do\n", f.Groups, f.Buffers, f.Requests)
 }
 
-// note is a word about what is being waited for.
-func (r *report) note(format string, a ...any) {
+// Note is a word about what is being waited for.
+func (r *report) Note(format string, a ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
@@ -140,22 +166,72 @@ func (r *report) ok() bool {
 				return false
 			}
 		}
-		if b := t.Broadcast; b != nil {
-			for _, s := range b.Sums {
-				if s != r.fileSum {
-					return false
-				}
-			}
+		if t.Broadcast != nil && r.wrongSums(t.Broadcast) > 0 {
+			return false
 		}
 	}
 	return true
+}
+
+// wrongSums is 1 if a rank did not have the file's bytes.
+func (r *report) wrongSums(b *ranks.Broadcast) int {
+	for _, s := range b.Sums {
+		if s != r.fileSum {
+			return 1
+		}
+	}
+	return 0
+}
+
+// verdict is the last line of a run without a failure.
+func (r *report) verdict(err error) {
+	if err != nil {
+		return
+	}
+	if r.o.rank > 0 {
+		if r.o.join != "" { // by hand, on a terminal of its own
+			r.print("# rank %d is through; rank 0 has the results\n", r.o.rank)
+		}
+		return
+	}
+	var reduced, wrong int
+	for _, t := range r.tables {
+		for _, res := range t.Results {
+			reduced++
+			if res.Wrong > 0 {
+				wrong++
+			}
+		}
+		if t.Broadcast != nil {
+			reduced++
+			wrong += r.wrongSums(t.Broadcast)
+		}
+	}
+	what := fmt.Sprintf("%d table%s, %d transfers between %d ranks", len(r.tables), plural(len(r.tables)), reduced, r.o.nranks)
+	if wrong > 0 {
+		r.print("# WRONG DATA in %d of %s\n", wrong, what)
+		return
+	}
+	r.print("# all data right: %s\n", what)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }
 
 func (r *report) end(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
-	if !r.o.json || r.o.rank > 0 {
+	r.ended = true
+	if !r.o.json {
+		r.verdict(err)
+		return
+	}
+	if r.o.rank > 0 {
 		return
 	}
 	doc := struct {

@@ -186,9 +186,10 @@ func TestRunJoinedFailure(t *testing.T) {
 		wg.Go(func() { status[rank] = runTo(args, io.Discard, &errOut[rank]) })
 	}
 	wg.Wait()
-	for rank, want := range []string{`rank 0: no device "none"`, `rank 0 failed: no device "none"`} {
-		if status[rank] != 1 || !strings.Contains(errOut[rank].String(), want) {
-			t.Errorf("rank %d: status %d, %s", rank, status[rank], errOut[rank].String())
+	for rank := range status { // who joins by hand has a terminal of his own
+		said := errOut[rank].String()
+		if status[rank] != 1 || !strings.Contains(said, "look at rank 0 on ") || !strings.Contains(said, `, load: no device "none"`) || !strings.Contains(said, "rank 1 ended with that") {
+			t.Errorf("rank %d: status %d, %s", rank, status[rank], said)
 		}
 	}
 }
@@ -198,5 +199,25 @@ func TestSizes(t *testing.T) {
 		if n, err := parseSize(text); err != nil || n != want {
 			t.Errorf("%s is %d (%v), want %d", text, n, err, want)
 		}
+	}
+}
+
+// A rank whose sizes are not rank 0's hears that they do not count.
+func TestRunJoinedSizesDiffer(t *testing.T) {
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+	var status [2]int
+	var errOut [2]said
+	var wg sync.WaitGroup
+	for rank, sizes := range []string{"8,64K", "4"} {
+		args := []string{"--host", h, "--plugin", good(t), "--join", addr, "--nranks", "2", "--token", "t", "--rank", strconv.Itoa(rank), "--sizes", sizes}
+		wg.Go(func() { status[rank] = runTo(args, io.Discard, &errOut[rank]) })
+	}
+	wg.Wait()
+	if status != [2]int{} || !strings.Contains(errOut[1].text(), "rank 0's are used (sizes 8 65536)") || strings.Contains(errOut[0].text(), "are used") {
+		t.Errorf("status %d\n%s\n%s", status, errOut[0].text(), errOut[1].text())
 	}
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/internal/build"
+)
+
+// endless runs three ranks that would not end by themselves, has them disturbed once data moves, and returns what was said.
+func endless(t *testing.T, disturb func()) (status int, stderr string) {
+	t.Helper()
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut said
+	done := make(chan int, 1)
+	go func() {
+		done <- runTo([]string{"--local", "--host", h, "--plugin", ours(t), "--sizes", "8", "--iters", "1000000000"}, &out, &errOut)
+	}()
+	await(t, "a ring", func() bool { return strings.Contains(out.text(), ", 3 ranks, device") })
+	disturb()
+	select {
+	case status = <-done:
+	case <-time.After(time.Minute):
+		t.Fatalf("the run goes on:\n%s%s", out.text(), errOut.text())
+	}
+	return status, errOut.text()
+}
+
+// hosts are the weft-host processes that this one has started.
+func hosts(t *testing.T) (pids []int) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path) // it may have ended
+		if err != nil {
+			continue
+		}
+		var pid, parent int
+		var name, state string
+		if n, _ := fmt.Sscan(string(text), &pid, &name, &state, &parent); n == 4 && name == "(weft-host)" && parent == os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A rank's process that a stranger kills is the cause; those that end with it are not, although weft kills them too.
+func TestRunKilledRank(t *testing.T) {
+	status, text := endless(t, func() {
+		pids := hosts(t)
+		if len(pids) != 3 {
+			t.Fatalf("%d hosts", len(pids))
+		}
+		if err := syscall.Kill(pids[1], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, verdict, found := strings.Cut(text, "weft run: ")
+	if status != 1 || !found || !strings.Contains(verdict, "look at rank ") || !strings.Contains(verdict, "OOM killer") || !strings.Contains(verdict, " ended with that") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	if strings.Count(verdict, "SIGKILL") != 1 {
+		t.Errorf("more than one rank was killed:\n%s", verdict)
+	}
+}
+
+func TestRunStopped(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(strconv.Itoa(int(s)), func(t *testing.T) {
+			status, text := endless(t, func() {
+				if err := syscall.Kill(os.Getpid(), s); err != nil {
+					t.Fatal(err)
+				}
+			})
+			name := map[syscall.Signal]string{syscall.SIGTERM: "SIGTERM", syscall.SIGINT: "SIGINT"}[s]
+			if status != 1 || !strings.Contains(text, name+": ending every rank") || !strings.Contains(text, "the run was stopped; every rank has ended") {
+				t.Errorf("status %d, %s", status, text)
+			}
+			if left := hosts(t); len(left) > 0 {
+				t.Errorf("hosts live on: %v", left)
+			}
+		})
+	}
+}
