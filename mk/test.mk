@@ -3,7 +3,7 @@
 STEP    = $(CACHE)/check
 GOTEST  = $(GO) test -timeout 14m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself.
-SUITE   = -count=1 -skip '^(TestBroken|TestGood)$$' ./lib/... ./internal/release/... ./internal/conform/... ./tools/weft/...
+SUITE   = -count=1 -skip '^(TestBroken|TestGood)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/... ./tools/weft/...
 RESULTS = $(abspath $(CACHE)/results)
 STEPS   = test-regen test-vet test-exports test-unit test-c test-nopreempt test-beside
 
@@ -43,10 +43,8 @@ test-beside: $(STEP)
 	@$(STEP) "build a second Go library" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
 	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(SUITE)
 
-fuzz: ## fuzz every decoder for TIME (10s) each
-	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$p/*_test.go | cut -c6-); do \
-	    echo "=== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(TIME),10s) $$p || exit 1; \
-	  done; done
+# TIME is the whole of it; what is run is copied first, so that the tree may change meanwhile.
+fuzz: ## fuzz table calls and every decoder for TIME (1m) in all; ONLY=tables or decoders; SEED=N plays a failed round again
+	@nice $(GO) run ./internal/fuzz -time $(or $(TIME),1m) -only "$(ONLY)" -seed $(or $(SEED),-1) -calls $(or $(CALLS),100000)
 
 .PHONY: test $(STEPS) fuzz FORCE
