@@ -103,12 +103,6 @@ type NetFinalizeArgs struct {
 	Ctx uintptr
 }
 
-// NetSetNetAttrArgs are the arguments of net.setNetAttr.
-type NetSetNetAttrArgs struct {
-	Ctx     uintptr
-	NetAttr *NetAttr
-}
-
 // Net is the canonical interface of the net tables, that of the newest header. Embed NetDefaults to implement it, so that a newer header breaks nothing.
 type Net interface {
 	Init(*NetInitArgs) error
@@ -125,7 +119,6 @@ type Net interface {
 	CloseListen(*NetCloseListenArgs) error
 	MakeVDevice(*NetMakeVDeviceArgs) error
 	Finalize(*NetFinalizeArgs) error
-	SetNetAttr(*NetSetNetAttrArgs) error
 }
 
 // NetDefaults answers every function with ErrUnsupported.
@@ -201,9 +194,4 @@ func (NetDefaults) MakeVDevice(*NetMakeVDeviceArgs) error {
 // Finalize is not supported.
 func (NetDefaults) Finalize(*NetFinalizeArgs) error {
 	return unsupported("finalize")
-}
-
-// SetNetAttr is not supported.
-func (NetDefaults) SetNetAttr(*NetSetNetAttrArgs) error {
-	return unsupported("setNetAttr")
 }

@@ -9,6 +9,7 @@ import (
 // netCtx is what a host's ctx stands for: its table, its log, its traffic.
 type netCtx struct {
 	table        int
+	value        uintptr // what the host holds, from v11 on
 	trafficClass int32
 	voice        *voice
 	log          rdma.Logger
@@ -54,7 +55,8 @@ func (t *contexts) add(c *netCtx) uintptr {
 		t.slots = append(t.slots, contextSlot{generation: 1})
 	}
 	t.slots[i].ctx = c
-	return uintptr(t.slots[i].generation)<<32 | uintptr(i+firstContext)
+	c.value = uintptr(t.slots[i].generation)<<32 | uintptr(i+firstContext)
+	return c.value
 }
 
 // addOld keeps the context of an old table, unless it has one.

@@ -22,12 +22,12 @@ type contextOptions struct {
 	CommID       uint64
 	TrafficClass int32 // -1: none
 	Log          rdma.Logger
+	Hints        func() rdma.Attr
 }
 
 type netContext interface {
 	Listen(dev int, handle []byte) (listener, error)
 	Connect(dev int, trafficClass int32, handle []byte) (comm, error) // nil, nil: not yet
-	SetAttr(rdma.Attr)
 	Close() error
 }
 

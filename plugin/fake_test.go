@@ -21,9 +21,11 @@ type fakeHost struct {
 	thread int // that calls
 
 	mu      sync.Mutex
-	modules map[uintptr]module // protected by mu
-	said    []said             // protected by mu
-	strings []string           // protected by mu
+	modules map[uintptr]module      // protected by mu
+	said    []said                  // protected by mu
+	strings []string                // protected by mu
+	hints   map[uintptr]abi.NetAttr // protected by mu
+	noHints error                   // of KeepHints
 }
 
 type said struct {
@@ -69,6 +71,28 @@ func (h *fakeHost) CString(s string) *byte {
 
 func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
 
+func (h *fakeHost) KeepHints(ctx uintptr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hints == nil {
+		h.hints = map[uintptr]abi.NetAttr{}
+	}
+	h.hints[ctx] = abi.NetAttr{}
+	return h.noHints
+}
+
+func (h *fakeHost) DropHints(ctx uintptr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.hints, ctx)
+}
+
+func (h *fakeHost) Hints(ctx uintptr) abi.NetAttr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hints[ctx]
+}
+
 // lines are those of a level that contain every part.
 func (h *fakeHost) lines(level int32, parts ...string) []said {
 	h.mu.Lock()
@@ -111,7 +135,6 @@ type fakeContext struct {
 	options contextOptions
 	size    int   // of the last handle buffer
 	class   int32 // of the last connect
-	attr    rdma.Attr
 	closed  int
 	err     error
 	ready   bool // the next connect is done
@@ -174,8 +197,6 @@ func (c *fakeContext) Connect(dev int, class int32, handle []byte) (comm, error)
 	}
 	return c.engine.comm(c, sendSide), nil
 }
-
-func (c *fakeContext) SetAttr(a rdma.Attr) { c.attr = a }
 
 func (c *fakeContext) Close() error { c.closed++; return c.err }
 

@@ -1,5 +1,7 @@
 package plugin
 
+import "weft/abi"
+
 // host is the process that the library lives in. Tests have one of their own.
 type host interface {
 	Getenv(name string) (string, bool)
@@ -9,6 +11,9 @@ type host interface {
 	CString(s string) *byte
 	Files() (soft, hard uint64) // the limit of open files before Go started; 0 when unknown
 	Thread() int                // the one that calls
+	KeepHints(ctx uintptr) error
+	DropHints(ctx uintptr)
+	Hints(ctx uintptr) abi.NetAttr // what was said last through setNetAttr
 }
 
 // module is a loaded object: where it lies and which file it is.

@@ -1,12 +1,13 @@
 package plugin
 
 // The plugin's whole surface of cgo and unsafe, but for generated code:
-// libc's environment, the host's log function, C strings that live for ever,
+// libc's environment, the host's log function and hints, C strings that live for ever,
 // and the host's handle buffers.
 
 /*
-#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/../headers
+#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/../headers -I${SRCDIR}/../transport/fastpath
 #include <stdlib.h>
+#include "hints.h"
 #include "host.h"
 */
 import "C"
@@ -16,7 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/abi"
 	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
+	"weft/transport/rdma"
 )
 
 // cHost is the process as C shows it.
@@ -68,6 +71,22 @@ func (cHost) Files() (soft, hard uint64) {
 	var s, h C.uint64_t
 	C.weft_host_nofile(&s, &h)
 	return uint64(s), uint64(h)
+}
+
+// KeepHints makes room for a context's hints; DropHints gives it back.
+func (cHost) KeepHints(ctx uintptr) error {
+	if errno := C.weft_hints_keep(C.uintptr_t(ctx)); errno != 0 {
+		return rdma.Errorf(rdma.Host, "init", "room for the hints of a communicator: %w", unix.Errno(errno))
+	}
+	return nil
+}
+
+func (cHost) DropHints(ctx uintptr) { C.weft_hints_drop(C.uintptr_t(ctx)) }
+
+// Hints are zero where the host has said nothing.
+func (cHost) Hints(ctx uintptr) (a abi.NetAttr) {
+	C.weft_hints_get(C.uintptr_t(ctx), (*C.ncclNetAttr_cur_t)(unsafe.Pointer(&a)))
+	return a
 }
 
 // handleBytes is the host's buffer for a connection handle. Its size is not

@@ -32,8 +32,14 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(contextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log})
-	*a.Ctx = p.contexts.add(c)
+	c.net = e.Context(contextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log, Hints: func() rdma.Attr { return p.hints(c) }})
+	value := p.contexts.add(c)
+	if err := p.host.KeepHints(value); err != nil {
+		err = p.fail("init", c, err)
+		_ = p.Finalize(&abi.NetFinalizeArgs{Ctx: value})
+		return err
+	}
+	*a.Ctx = value
 	return nil
 }
 
@@ -86,6 +92,7 @@ func (p *process) Finalize(a *abi.NetFinalizeArgs) error {
 	if err != nil {
 		return err
 	}
+	p.host.DropHints(a.Ctx)
 	defer p.voices.drop(c.voice)
 	return p.fail("finalize", c, c.net.Close())
 }

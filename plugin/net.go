@@ -128,16 +128,11 @@ func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
 	return of(l, l.Close())
 }
 
-// SetNetAttr keeps what NCCL says about the work to come: connections made from
-// then on are tuned to it, and nothing fails because of it.
-func (p *process) SetNetAttr(a *abi.NetSetNetAttrArgs) error {
-	c, err := p.contexts.find("setNetAttr", a.Ctx)
-	if err != nil {
-		return err
-	}
-	n := a.NetAttr
-	c.net.SetAttr(rdma.Attr{Send: commAttr(n.SendCommAttr), Recv: commAttr(n.RecvCommAttr), Op: n.Op, Algo: n.Algo, Proto: n.Proto})
-	return nil
+// hints are what the host has said last about the work to come (setNetAttr, which C serves): connections made from now on are
+// tuned to it, and nothing fails because of it.
+func (p *process) hints(c *netCtx) rdma.Attr {
+	n := p.host.Hints(c.value)
+	return rdma.Attr{Send: commAttr(n.SendCommAttr), Recv: commAttr(n.RecvCommAttr), Op: n.Op, Algo: n.Algo, Proto: n.Proto}
 }
 
 func commAttr(a abi.NetCommAttr) rdma.CommAttr {

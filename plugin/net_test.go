@@ -164,21 +164,30 @@ func TestOddTrafficClass(t *testing.T) {
 	}
 }
 
-func TestHintsAreKept(t *testing.T) {
+// A context's hints are asked for when they are needed, and are no other's.
+func TestHints(t *testing.T) {
 	b := newBench(t, nil)
-	ctx := b.mustInit(12)
-	in := abi.NetAttr{SendCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
+	ctx, other := b.mustInit(12), b.mustInit(12)
+	b.host.hints[ctx] = abi.NetAttr{SendCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
 		RecvCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 5, MinConcurrentPeers: 6, MaxFlowsPerPeer: 7, MinFlowsPerPeer: 8}, Op: 9, Algo: 10, Proto: 11}
-	if err := b.SetNetAttr(&abi.NetSetNetAttrArgs{Ctx: ctx, NetAttr: &in}); err != nil {
-		t.Fatal(err)
-	}
 	want := rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
 		Recv: rdma.CommAttr{MaxConcurrentPeers: 5, MinConcurrentPeers: 6, MaxFlowsPerPeer: 7, MinFlowsPerPeer: 8}, Op: 9, Algo: 10, Proto: 11}
-	if got := b.engine.contexts[0].attr; got != want {
-		t.Errorf("hints %+v", got)
+	for i, want := range []rdma.Attr{want, {}} {
+		if got := b.engine.contexts[i].options.Hints(); got != want {
+			t.Errorf("context %d: hints %+v", i, got)
+		}
 	}
-	if b.SetNetAttr(&abi.NetSetNetAttrArgs{NetAttr: &in}) == nil {
-		t.Error("no context, and no error")
+	for _, c := range []uintptr{ctx, other} {
+		if err := b.Finalize(&abi.NetFinalizeArgs{Ctx: c}); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(b.host.hints) != 0 {
+		t.Errorf("%v are kept", b.host.hints)
+	}
+	b.host.noHints = rdma.Errorf(rdma.Host, "init", "no room")
+	if code, ctx := b.init(12, nccl); code != resultSystemError || ctx != 0 || b.engine.contexts[2].closed != 1 || len(b.host.hints) != 0 {
+		t.Errorf("without room: %d, context %#x, %v", code, ctx, b.host.hints)
 	}
 }
 
@@ -192,7 +201,7 @@ func TestZerosAreErrors(t *testing.T) {
 			"regMr": b.RegMr(&abi.NetRegMrArgs{Mhandle: new(uintptr)}), "regMrDmaBuf": b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{Mhandle: new(uintptr)}),
 			"closeSend": b.CloseSend(&abi.NetCloseSendArgs{}), "closeRecv": b.CloseRecv(&abi.NetCloseRecvArgs{}),
 			"closeListen": b.CloseListen(&abi.NetCloseListenArgs{}), "finalize": b.Finalize(&abi.NetFinalizeArgs{}),
-			"setNetAttr": b.SetNetAttr(&abi.NetSetNetAttrArgs{}), "init": b.Init(&abi.NetInitArgs{}),
+			"init": b.Init(&abi.NetInitArgs{}),
 		} {
 			if rdma.CauseOf(err) != rdma.Misuse || err == nil {
 				t.Errorf("%s: %v", name, err)

@@ -72,7 +72,7 @@ func TestAPanicBecomesAnErrorWithItsPlace(t *testing.T) {
 			}
 		}()
 		var none *fakeContext
-		none.SetAttr(rdma.Attr{})
+		_ = none.Close()
 		return 0
 	}()
 	w := b.host.lines(levelWarn, "listen: internal error", "nil pointer", "fake_test.go")

@@ -198,19 +198,6 @@ func weft_net_finalize(ctx C.uintptr_t) (rc C.int) {
 	return C.int(done("finalize", netImpl().Finalize(&a)))
 }
 
-// weft_net_setNetAttr is net.setNetAttr for C.
-//
-//export weft_net_setNetAttr
-func weft_net_setNetAttr(ctx C.uintptr_t, netAttr *C.ncclNetAttr_cur_t) (rc C.int) {
-	defer func() {
-		if r := recover(); r != nil {
-			rc = C.int(recovered("setNetAttr", r))
-		}
-	}()
-	a := abi.NetSetNetAttrArgs{Ctx: uintptr(ctx), NetAttr: (*abi.NetAttr)(unsafe.Pointer(netAttr))}
-	return C.int(done("setNetAttr", netImpl().SetNetAttr(&a)))
-}
-
 // weft_coll_init is collNet.init for C.
 //
 //export weft_coll_init

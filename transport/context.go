@@ -13,16 +13,13 @@ type ContextOptions struct {
 	CommID       uint64
 	TrafficClass int32 // -1: none given
 	Log          rdma.Logger
+	Hints        func() rdma.Attr // what the host has said last about the work to come; nil: nothing
 }
 
 // Context owns what the host made under it and sweeps what the host forgot.
 type Context struct {
-	core *Core
-	opts ContextOptions
-	attr struct {
-		sync.Mutex
-		last rdma.Attr // protected
-	}
+	core  *Core
+	opts  ContextOptions
 	owned struct {
 		sync.Mutex
 		listeners  map[*Listener]struct{} // protected, as all below
@@ -36,6 +33,9 @@ type Context struct {
 func (c *Core) NewContext(o ContextOptions) *Context {
 	if o.Log == nil {
 		o.Log = c.cfg.Log
+	}
+	if o.Hints == nil {
+		o.Hints = func() rdma.Attr { return rdma.Attr{} }
 	}
 	x := &Context{core: c, opts: o}
 	x.owned.listeners = map[*Listener]struct{}{}
@@ -53,20 +53,6 @@ func (x *Context) ABI() int { return x.opts.ABI }
 
 // Log speaks to the host that made the context.
 func (x *Context) Log() rdma.Logger { return x.opts.Log }
-
-// SetAttr keeps the host's hints about the work to come.
-func (x *Context) SetAttr(a rdma.Attr) {
-	x.attr.Lock()
-	x.attr.last = a
-	x.attr.Unlock()
-}
-
-// Attr answers the hints given last.
-func (x *Context) Attr() rdma.Attr {
-	x.attr.Lock()
-	defer x.attr.Unlock()
-	return x.attr.last
-}
 
 // Close is finalize: it ends connects that nobody polls any more, listens and
 // comms that the host never closed (NCCL forgets them when it aborts).

@@ -113,3 +113,6 @@ func pair(t testing.TB, a, b *process) (send, recv *Comm) {
 	}
 	return send, recv
 }
+
+// hint is what the host says from now on about the work to come.
+func (x *Context) hint(a rdma.Attr) { x.opts.Hints = func() rdma.Attr { return a } }

@@ -116,11 +116,11 @@ func TestSimPoolServesItsLike(t *testing.T) {
 	a.ctx.Close()
 	a.ctx = a.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
 	like(true, "another context")
-	a.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
+	a.ctx.hint(rdma.Attr{Proto: rdma.ProtoLL})
 	like(false, "small messages")
 	a.ctx.Close()
 	a.ctx = own
-	b.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
+	b.ctx.hint(rdma.Attr{Proto: rdma.ProtoLL})
 	s, r := pair(t, a, b) // which this side does not know before the other refuses
 	if reused(t, s, r) {
 		t.Error("small messages there")

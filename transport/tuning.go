@@ -27,7 +27,7 @@ type tuning struct {
 
 // tune decides once, before anything of a comm of so many lanes is made.
 func (x *Context) tune(kind fastpath.Kind, pairs []verbsPair, lanes int) tuning {
-	k, hints := x.core.cfg.Knobs, x.Attr()
+	k, hints := x.core.cfg.Knobs, x.opts.Hints()
 	t := tuning{inline: laneInline, width: len(pairs), stripeMin: uint32(k.Int(knob.StripeMin)), anyOrder: k.Int(knob.IBOOORQ) != 0}
 	if !t.anyOrder { // completions that come in order say all that an end of its own would
 		t.ar = x.core.adaptive(pairs)

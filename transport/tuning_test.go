@@ -41,7 +41,7 @@ func TestTuning(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := startSim(t, c.from, c.env)
-			p.ctx.SetAttr(c.hints)
+			p.ctx.hint(c.hints)
 			local := p.Devices()[0].Verbs
 			if got := p.ctx.tune(c.kind, []verbsPair{{local: local}, {local: local}}, 6); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
@@ -66,7 +66,7 @@ func TestTuningIsSaid(t *testing.T) {
 // What the tuning says is what the queue pairs and the executor have.
 func TestSimTuning(t *testing.T) {
 	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "3", "WEFT_LAZY": "off"}), startSim(t, "=simB", nil)
-	a.ctx.SetAttr(rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 1}, Proto: rdma.ProtoSimple})
+	a.ctx.hint(rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MaxFlowsPerPeer: 1}, Proto: rdma.ProtoSimple})
 	s, r := pair(t, a, b)
 	before := posted(s)
 	move(t, s, r, 1<<20)
@@ -77,7 +77,7 @@ func TestSimTuning(t *testing.T) {
 	}
 	s.Close()
 	r.Close()
-	a.ctx.SetAttr(rdma.Attr{Proto: rdma.ProtoLL})
+	a.ctx.hint(rdma.Attr{Proto: rdma.ProtoLL})
 	s, r = pair(t, a, b)
 	if n := s.carrier.(*verbsCarrier).lanes[0].qp.Inline; n < smallInline {
 		t.Errorf("%d bytes inline", n)

@@ -10,7 +10,7 @@ import (
 	"weft/gen/plan"
 )
 
-// slowHeader emits plugin/zz_slow.h: the prototypes of the Go core, the names
+// slowHeader emits plugin/zz_slow.h: the prototypes of the core, the names
 // of the newest types, and what the plugin offers the hand-written adapters.
 func slowHeader(p *plan.Plan, out tree) error {
 	headers := map[string]bool{}
@@ -32,7 +32,7 @@ func slowHeader(p *plan.Plan, out tree) error {
 	type prototype struct{ C string }
 	var protos []prototype
 	for _, c := range p.Cores {
-		if inGo(c) {
+		if inGo(c) || c.Served == plan.Native {
 			protos = append(protos, prototype{prototypeOf(c)})
 		}
 	}
@@ -42,7 +42,7 @@ func slowHeader(p *plan.Plan, out tree) error {
 }
 
 const slowTemplate = `// {{.Header}}
-/* The Go core as C sees it. Opaque values are uintptr_t: Go must not take them for pointers. */
+/* The core as C sees it, in Go or beside it. Opaque values are uintptr_t: Go must not take them for pointers. */
 #ifndef WEFT_ZZ_SLOW_H
 #define WEFT_ZZ_SLOW_H
 

@@ -10,11 +10,13 @@ import (
 // Served says who serves a function of the canonical table.
 type Served uint8
 
-// Fast is C in transport/fastpath, Slow the Go core; nobody serves an Answer
-// yet, so Go answers "unsupported"; a Null slot is NULL by rule.
+// Fast is C in transport/fastpath, Slow the Go core, Native C beside that core;
+// nobody serves an Answer yet, so Go answers "unsupported"; a Null slot is NULL
+// by rule.
 const (
 	Fast Served = iota + 1
 	Slow
+	Native
 	Answer
 	Null
 )
@@ -104,6 +106,8 @@ func (p *planner) coreOf(t *model.Table) {
 			c.Served, c.CFunc = Answer, prefixes[t.Family]+f.Name
 			if p.rules.Slot("slow", fam, t.Version, f.Name) != nil {
 				c.Served = Slow
+			} else if p.rules.Slot("native", fam, t.Version, f.Name) != nil {
+				c.Served = Native
 			} else {
 				p.noted(fam, t.Version, f.Name, fmt.Sprintf("is new: it answers \"unsupported\" until somebody serves it and writes: slow %s %s", fam, f.Name))
 			}

@@ -27,6 +27,7 @@ var grammar = map[string]string{
 	"from":     "family word",
 	"fast":     "family slot word",
 	"slow":     "family slot...",
+	"native":   "family slot...",
 	"null":     "family versions slot !",
 	"adapter":  "family versions slot word !",
 	"call":     "family slot words",
