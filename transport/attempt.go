@@ -31,7 +31,7 @@ func (c *Core) attempt(ctx context.Context, h *wire.Handle, p path, role wire.Ro
 	var k *conn
 	for {
 		var err error
-		if k, err = dial(ctx, p, o, !c.local.has(p.remote.Addr())); err == nil {
+		if k, err = dial(ctx, p, c.narrow.apply(p, o), !c.local.has(p.remote.Addr())); err == nil {
 			break
 		}
 		if !exhausted(err) || !c.files.raise(c.cfg.Log) {
@@ -89,7 +89,7 @@ func (w *won) confirm(rest []byte) error {
 
 // readHello reads the listening side's hello, or why there is none.
 func (w *won) readHello(rd *wire.Reader, mine *wire.Hello) (*wire.Hello, error) {
-	frame, err := rd.Next()
+	frame, err := rd.NextPadded()
 	if err != nil {
 		return nil, fmt.Errorf("reading hello: %w", err)
 	}

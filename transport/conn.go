@@ -57,6 +57,17 @@ func (c *conn) handover() (int, error) {
 	return dup, c.Close()
 }
 
+// flow is what the kernel says of what was written; an error once c is closed.
+func (c *conn) flow() (f tcp.Flow, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return f, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { f, failed = tcp.ReadFlow(int(fd)) })
+	return f, errors.Join(err, failed)
+}
+
 // apply sets the options on a connection that already stands.
 func (c *conn) apply(o tcp.Options) error { return o.Apply(c.fd) }
 

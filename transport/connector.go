@@ -173,8 +173,13 @@ func (k *connector) run(ctx context.Context) {
 		}
 		w, err := k.core.race(ctx, &k.handle, ways, o)
 		if err == nil {
-			k.finish(k.complete(ctx, w, o))
+			c, err := k.complete(ctx, w, o)
 			leave()
+			if lost := (*narrowError)(nil); errors.As(err, &lost) && k.core.narrow.smaller(lost) {
+				ways, n = []path{w.path}, n-1
+				continue
+			}
+			k.finish(c, err)
 			return
 		}
 		leave()
@@ -249,6 +254,10 @@ func (k *connector) classify(err error, w *won) error {
 	}
 	if exhausted(err) {
 		return noFiles("connect", err).On(k.dev.Name)
+	}
+	if lost := (*narrowError)(nil); errors.As(err, &lost) {
+		return rdma.Errorf(rdma.Network, "connect", "%w", err).On(k.dev.Name).With(k.peer(w)).
+			Try("give every port and tunnel between the hosts the same MTU as their interfaces")
 	}
 	cause := rdma.Network
 	if peerGone(err) || errors.Is(err, wire.ErrMalformed) {

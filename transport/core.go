@@ -45,6 +45,7 @@ type Core struct {
 	pool       *pool
 	deaf       func() // ends the subscriptions to events
 	local      localAddrs
+	narrow     narrow
 	files      fileLimit
 	outgoing   *slots // connects
 	growing    *slots // comms that get further lanes

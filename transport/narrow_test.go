@@ -60,10 +60,10 @@ func (h *hop) narrow(t *testing.T, mtu int, ports ...string) {
 	}
 }
 
-// processes are the two hosts', not connected yet, with T = 2 s.
-func (h *hop) processes(t *testing.T, sends, receives string) (sender, receiver *peerProcess) {
+// processes are the two hosts', not connected yet, with T = 5 s.
+func (h *hop) processes(t *testing.T, sends, receives string, env ...string) (sender, receiver *peerProcess) {
 	in := func(ns, role, addr string) *peerProcess {
-		return spawn(t, role, []string{"WEFT_TIMEOUT=2", childAddr + "=" + addr}, "ip", "netns", "exec", ns)
+		return spawn(t, role, append(env, "WEFT_TIMEOUT=5", childAddr+"="+addr), "ip", "netns", "exec", ns)
 	}
 	receiver = in(h.b, receives, "10.213.78.2/24")
 	sender = in(h.a, sends, "10.213.78.1/24")
@@ -78,6 +78,38 @@ func (p *peerProcess) says(t *testing.T, begin string) string {
 		if rest, ok := strings.CutPrefix(p.line(t), begin); ok {
 			return strings.TrimSpace(rest)
 		}
+	}
+}
+
+// TestPathIsNarrow: hosts of MTU 9000 and a switch that carries less. What passes
+// is used, and the connecting side says so.
+func TestPathIsNarrow(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		mtu   int
+		ports []string
+		uses  string
+	}{
+		{"both ways", 1500, []string{"q0", "q1"}, "those of 1500 pass"},
+		{"towards the listener", 1500, []string{"q0"}, "those of 1500 pass"},
+		{"from the listener", 1450, []string{"q1"}, "those of 1400 pass"},
+		{"at the sender", 1280, []string{"p0"}, "those of 1280 pass"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHop(t)
+			h.narrow(t, test.mtu, test.ports...)
+			sender, receiver := h.processes(t, "sends on", "receives on", childStreams+"=3")
+			sender.says(t, "moving")
+			if said := sender.warned(test.uses); said != 1 {
+				t.Errorf("%q is said %d times", test.uses, said)
+			}
+			io.WriteString(sender.in, "enough\n")
+			for _, p := range []*peerProcess{sender, receiver} {
+				if code := p.says(t, "code"); code != "0" {
+					t.Errorf("code %s", code)
+				}
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,10 +73,21 @@ type wants struct {
 	noPorts string   // why there are none
 }
 
-// agree exchanges hellos and reads what the listening side wants.
+// agree exchanges hellos, in packets of full size, and reads what the listening
+// side wants.
 func (k *connector) agree(w *won) (*wire.Hello, *wants, error) {
+	pads, g := k.core.fill(w.conn, w.path)
+	peer, to, err := k.greet(w, pads)
+	if err = g.judge(w.path, err); err != nil {
+		return nil, nil, err
+	}
+	k.core.narrow.passed(w.path, w.conn, k.dev.Name, endName(peer, w.conn), k.ctx.opts.Log)
+	return peer, to, nil
+}
+
+func (k *connector) greet(w *won, pads []byte) (*wire.Hello, *wants, error) {
 	mine := k.core.hello(k.dev)
-	if err := w.confirm(mine.Append(nil)); err != nil {
+	if err := w.confirm(mine.Append(pads)); err != nil {
 		return nil, nil, err
 	}
 	rd := readers.Get().(*wire.Reader)
@@ -128,15 +140,9 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 		go func() {
 			defer rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
 			way := wayOf(k.dev, &k.handle, i, w.path)
-			v, err := k.core.attempt(ctx, &k.handle, way, wire.RoleStream, o, nil)
+			v, err := k.stream(ctx, w, way, i, o)
 			if err != nil && way != w.path {
-				v, err = k.core.attempt(ctx, &k.handle, w.path, wire.RoleStream, o, nil)
-			}
-			if err == nil {
-				m := wire.Stream{Parent: w.f1.Nonce, Index: uint8(i)}
-				if err = v.confirm(m.Append(nil)); err != nil {
-					v.conn.Close()
-				}
+				v, err = k.stream(ctx, w, w.path, i, o)
 			}
 			results <- opened{i, v, err}
 		}()
@@ -161,6 +167,41 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 		}
 	}
 	return conns, failed
+}
+
+// stream opens stream i of w's comm along a way, with packets that pass there.
+func (k *connector) stream(ctx context.Context, w *won, way path, i int, o tcp.Options) (*won, error) {
+	for {
+		v, err := k.core.attempt(ctx, &k.handle, way, wire.RoleStream, o, nil)
+		if err != nil {
+			return nil, err
+		}
+		pads, g := k.core.fill(v.conn, way)
+		m := wire.Stream{Parent: w.f1.Nonce, Index: uint8(i)}
+		err = v.confirm(m.Append(pads))
+		if err == nil {
+			err = readTaken(v.conn)
+		}
+		if err = g.judge(way, err); err == nil {
+			k.core.narrow.passed(way, v.conn, k.dev.Name, v.conn.remote().String(), k.ctx.opts.Log)
+			return v, nil
+		}
+		v.conn.Close()
+		if lost := (*narrowError)(nil); !errors.As(err, &lost) || !k.core.narrow.smaller(lost) {
+			return nil, err
+		}
+	}
+}
+
+func readTaken(c *conn) error {
+	frame, err := readFrame(c)
+	if err == nil {
+		_, err = wire.ParseTaken(frame)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for taken: %w", err)
+	}
+	return nil
 }
 
 // launch attaches the comm to its session, says go and builds it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -36,14 +35,8 @@ func (r *rendezvous) receive(s *socket, c *conn, w *waiting) {
 		c.Close()
 		return
 	}
-	// Only the first stream of a comm and a control connection pause for an
-	// answer; on a further stream data may follow at once, so nothing is read ahead.
-	from := io.Reader(c)
-	if f1.Role == wire.RoleStream {
-		from = io.LimitReader(c, wire.Frame3Size+wire.StreamSize)
-	}
 	rd := readers.Get().(*wire.Reader)
-	rd.Reset(from)
+	rd.Reset(c)
 	h := &handshake{core: r.core, listener: l, conn: c, f1: f1, reader: rd}
 	err = h.answer()
 	rd.Reset(nil)
@@ -142,8 +135,8 @@ func (h *handshake) answer() error {
 
 // readHello reads the peer's hello and answers with ours followed by rest;
 // when the versions differ both sides can name each other.
-func (h *handshake) readHello(rest func(b []byte) []byte) error {
-	frame, err := h.reader.Next()
+func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
+	frame, err := h.reader.NextPadded()
 	if err != nil {
 		return fmt.Errorf("reading hello: %w", err)
 	}
@@ -151,7 +144,7 @@ func (h *handshake) readHello(rest func(b []byte) []byte) error {
 		return err
 	}
 	mine := h.core.hello(h.listener.dev)
-	b := mine.Append(nil)
+	b := mine.Append(pads)
 	if mismatch := versions(&mine, &h.hello); mismatch != nil {
 		h.conn.Write(b)
 		rdma.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
@@ -172,7 +165,9 @@ func (h *handshake) comm() error {
 	streams := l.dev.streams()
 	in := newInbound(h, streams)
 	rejected := false
-	err := h.readHello(func(b []byte) []byte {
+	pads, g := h.core.fill(h.conn, path{remote: h.conn.remote()})
+	defer g.stop()
+	err := h.readHello(pads, func(b []byte) []byte {
 		in.hello = h.hello
 		if rejected = !in.register(); rejected {
 			m := wire.Reject{Reason: "the listen is closing, or has as many connections as a device takes"}
@@ -200,6 +195,9 @@ func (h *handshake) comm() error {
 	}
 	h.leave()
 	if err = h.last(in); err != nil {
+		if g.stop() {
+			err = &streamError{&narrowError{path{remote: h.conn.remote()}, g.mtu}}
+		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			in.abort(nil)
 		} else {
@@ -211,7 +209,7 @@ func (h *handshake) comm() error {
 
 // stream serves a further stream: it joins the comm whose nonce it names.
 func (h *handshake) stream() error {
-	frame, err := h.reader.Next()
+	frame, err := h.reader.NextPadded()
 	if err != nil {
 		return fmt.Errorf("reading stream: %w", err)
 	}
@@ -219,9 +217,15 @@ func (h *handshake) stream() error {
 	if err != nil {
 		return err
 	}
+	if n := h.reader.Buffered(); n != 0 {
+		return fmt.Errorf("%d bytes before the stream was taken", n)
+	}
 	in := h.core.findInbound(m.Parent)
 	if in == nil || in.listener != h.listener {
 		return errors.New("it joins a comm that is not being set up")
+	}
+	if _, err := h.conn.Write((&wire.Taken{}).Append(nil)); err != nil {
+		return fmt.Errorf("sending taken: %w", err)
 	}
 	return in.join(int(m.Index), h.conn)
 }
@@ -232,7 +236,7 @@ func (h *handshake) control() error {
 	if err := h.conn.apply(tcp.ControlOptions(h.core.cfg.Knobs, -1)); err != nil {
 		return err
 	}
-	if err := h.readHello(nil); err != nil {
+	if err := h.readHello(nil, nil); err != nil {
 		return err
 	}
 	devices, err := readInventory(h.reader)

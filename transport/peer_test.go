@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,9 +24,10 @@ import (
 // childRole makes the test binary a peer process of its own; the value says
 // which, childAddr on which address.
 const (
-	childRole = "TRANSPORT_TEST_CHILD"
-	childAddr = "TRANSPORT_TEST_ADDR"
-	childHCA  = "TRANSPORT_TEST_HCA" // its RDMA devices; none without
+	childRole    = "TRANSPORT_TEST_CHILD"
+	childAddr    = "TRANSPORT_TEST_ADDR"
+	childStreams = "TRANSPORT_TEST_STREAMS"
+	childHCA     = "TRANSPORT_TEST_HCA" // its RDMA devices; none without
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +55,8 @@ func child(run func(*Context, *bufio.Reader) error) error {
 	}
 	dev := lo(1)
 	if a := os.Getenv(childAddr); a != "" {
-		dev = device(0, "eth0", 1, a)
+		streams, _ := strconv.Atoi(os.Getenv(childStreams))
+		dev = device(0, "eth0", max(streams, 1), a)
 	}
 	interfaces, provider := []*tcp.Device{dev}, (*verbs.Provider)(nil)
 	if hca := os.Getenv(childHCA); hca != "" {
@@ -122,6 +126,27 @@ type peerProcess struct {
 	handle []byte
 	out    *bufio.Reader
 	in     io.Writer
+	said   *childLog
+}
+
+// childLog keeps what a child says on its standard error.
+type childLog struct {
+	mu   sync.Mutex
+	text strings.Builder // protected by mu
+}
+
+func (l *childLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(b)
+	return os.Stderr.Write(b)
+}
+
+// warned is how often the child has said something so far.
+func (p *peerProcess) warned(text string) int {
+	p.said.mu.Lock()
+	defer p.said.mu.Unlock()
+	return strings.Count(p.said.text.String(), text)
 }
 
 // spawn starts the test binary as a child, after the words of prefix.
@@ -130,7 +155,8 @@ func spawn(t *testing.T, role string, env []string, prefix ...string) *peerProce
 	words := append(prefix, os.Args[0], "-test.run=^$")
 	p := &peerProcess{Cmd: exec.Command(words[0], words[1:]...)}
 	p.Env = append(append(os.Environ(), childRole+"="+role), env...)
-	p.Stderr = os.Stderr
+	p.said = &childLog{}
+	p.Stderr = p.said
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ type Options struct {
 	TOS            int  // the whole byte of IP_TOS or IPV6_TCLASS
 	NoDelay        bool // frames go out at once: weft does its own gathering
 	UserTimeout    time.Duration
+	MaxSeg         int // bytes that a packet carries at most, both ways, if set before connect; 0: what both interfaces take
 }
 
 // DataOptions are those of a stream. It has no user timeout: a peer whose
@@ -34,12 +35,16 @@ func DataOptions(k *knob.Values, trafficClass int32) Options {
 	}
 }
 
+// controlSegment passes wherever IPv6 does, whose smallest MTU is 1280.
+const controlSegment = 1280 - 40 - 20
+
 // ControlOptions are those of the control connection, which is nearly silent:
-// keepalive and the user timeout tell a dead peer from a quiet one.
+// keepalive and the user timeout tell a dead peer from a quiet one. Its packets are
+// small, so that it has its say on a path that loses large ones.
 func ControlOptions(k *knob.Values, trafficClass int32) Options {
 	return Options{
 		RcvBuf: -1, SndBuf: -1, TOS: TOS(k, trafficClass), NoDelay: true,
-		UserTimeout: k.Seconds(knob.Timeout),
+		UserTimeout: k.Seconds(knob.Timeout), MaxSeg: controlSegment,
 	}
 }
 
@@ -75,6 +80,11 @@ func (o Options) Apply(fd int) error {
 	}
 	if o.NoDelay {
 		if err := setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1, "TCP_NODELAY"); err != nil {
+			return err
+		}
+	}
+	if o.MaxSeg > 0 {
+		if err := setInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MaxSeg, "TCP_MAXSEG"); err != nil {
 			return err
 		}
 	}

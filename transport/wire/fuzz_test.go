@@ -90,6 +90,10 @@ func FuzzStream(f *testing.F) {
 	law(f, ParseStream, func(m Stream) []byte { return m.Append(nil) }, Stream{Header: sample, Parent: Nonce{1}, Index: 1})
 }
 
+func FuzzTaken(f *testing.F) {
+	law(f, ParseTaken, func(m Taken) []byte { return m.Append(nil) }, Taken{Header: sample})
+}
+
 func FuzzGo(f *testing.F) {
 	law(f, ParseGo, func(m Go) []byte { return m.Append(nil) }, Go{Header: sample})
 }

@@ -19,6 +19,8 @@ const (
 	KindSession   Kind = 7
 	KindOffer     Kind = 8
 	KindAnswer    Kind = 9
+	KindPad       Kind = 10
+	KindTaken     Kind = 11
 
 	KindAttach  Kind = 16
 	KindClosed  Kind = 17
@@ -142,6 +144,10 @@ func (k Kind) String() string {
 		return "offer"
 	case KindAnswer:
 		return "answer"
+	case KindPad:
+		return "pad"
+	case KindTaken:
+		return "taken"
 	case KindAttach:
 		return "attach"
 	case KindClosed:

@@ -1,8 +1,5 @@
 package wire
 
-// StreamSize is the length of a stream message.
-const StreamSize = HeaderSize + NonceSize + 1
-
 // Stream joins a further connection to the comm whose first stream was opened
 // with nonce Parent; Header.Lane names the lane.
 type Stream struct {
@@ -33,4 +30,26 @@ func ParseStream(frame []byte) (Stream, error) {
 		return Stream{}, malformed("stream", "lane %d stream %d in %d bytes", h.Lane, m.Index, len(frame))
 	}
 	return m, nil
+}
+
+// Taken says that a further stream is its comm's, which the connecting side waits
+// for: then the packet that asked has passed.
+type Taken struct{ Header }
+
+// Append writes m.
+func (m *Taken) Append(dst []byte) []byte {
+	start := len(dst)
+	return finish(m.begin(dst, KindTaken), start)
+}
+
+// ParseTaken reads a taken message.
+func ParseTaken(frame []byte) (Taken, error) {
+	h, c, err := open(frame, KindTaken)
+	if err != nil {
+		return Taken{}, err
+	}
+	if !c.done() {
+		return Taken{}, malformed("taken", "%d bytes", len(frame))
+	}
+	return Taken{h}, nil
 }
