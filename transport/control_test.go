@@ -170,6 +170,25 @@ func connPair(t *testing.T) (*conn, *net.TCPConn) {
 	return k, in
 }
 
+// What the kernel takes at once is with it when tellLater returns: a process that ends then, by whatever means, has told its peer.
+func TestToldBeforeTheCallReturns(t *testing.T) {
+	a := start(t, nil)
+	k, in := connPair(t)
+	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
+	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
+	go io.Copy(io.Discard, in)
+	for range 500 {
+		s.tellLater(&wire.Failed{Reason: "a cause"})
+		s.out.Lock()
+		left := len(s.out.queue)
+		writing := s.out.writing
+		s.out.Unlock()
+		if left > 0 || writing {
+			t.Fatalf("%d bytes are this process's still", left)
+		}
+	}
+}
+
 // A message that the kernel has not taken yet keeps the process from exiting, for a moment.
 func TestExitWaitsForMessages(t *testing.T) {
 	a := start(t, nil)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weft/transport/rdma"
 	"weft/transport/wire"
 )
@@ -187,11 +189,38 @@ func (s *session) tell(m frame) {
 	}
 }
 
-// tellLater sends m without waiting for the socket: for the host's threads.
+// tellLater sends m without waiting for the socket: for the host's threads. What
+// the kernel takes is with it when the call returns: the host may end the process
+// at once, and without its exit handlers, when it hears of an error.
 func (s *session) tellLater(m frame) {
-	if s.enqueue(m) {
+	if s.enqueue(m) && !s.flushNow() {
 		go s.flush()
 	}
+}
+
+// flushNow writes what the socket takes, for who is to flush, and reports whether
+// that was all. An error of the socket is flush's to find.
+func (s *session) flushNow() bool {
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	s.out.Lock()
+	defer s.out.Unlock()
+	n := 0
+	_ = raw.Write(func(fd uintptr) bool { // who is closed takes nothing
+		n, err = unix.SendmsgN(int(fd), s.out.queue, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		return true
+	})
+	if err == nil && n > 0 {
+		s.out.queue = s.out.queue[:copy(s.out.queue, s.out.queue[n:])]
+	}
+	if len(s.out.queue) > 0 {
+		return false
+	}
+	s.out.writing = false
+	s.core.reaper.lingers(-1)
+	return true
 }
 
 // enqueue appends m, numbered, and reports whether the caller is the one to

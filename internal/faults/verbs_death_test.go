@@ -173,9 +173,11 @@ func TestLeavingOverRDMA(t *testing.T) {
 // hosts do: its peer hears what happened, and not that a connection has ended.
 func TestLeavingWithTheCause(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, fault, says string }{
-		{"request", "error simA/simA 3 LOC_PROT_ERR lost %d", "gave the connection up: simA: a data write ended LOC_PROT_ERR"},
-		{"card", "event simA/simA DEVICE_FATAL", "gave the connection up: simA: device fatal error"},
+	for _, c := range []struct{ name, fault, how, says string }{
+		{"request", "error simA/simA 3 LOC_PROT_ERR lost %d", "exit", "gave the connection up: simA: a data write ended LOC_PROT_ERR"},
+		{"card", "event simA/simA DEVICE_FATAL", "exit", "gave the connection up: simA: device fatal error"},
+		{"request, no exit handlers", "error simA/simA 3 LOC_PROT_ERR lost %d", "_exit", "gave the connection up: simA: a data write ended LOC_PROT_ERR"},
+		{"card, no exit handlers", "event simA/simA DEVICE_FATAL", "_exit", "gave the connection up: simA: device fatal error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +197,7 @@ func TestLeavingWithTheCause(t *testing.T) {
 			if _, err := s.Wait(); err == nil || stuck(err) {
 				t.Fatalf("the one that leaves: %v", err)
 			}
-			must(t, leaver.h.Exit("exit", 1), "leaving")
+			must(t, leaver.h.Exit(c.how, 1), "leaving")
 			if _, err := r.Wait(); err == nil || stuck(err) {
 				t.Fatalf("the survivor: %v", err)
 			}
