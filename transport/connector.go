@@ -53,6 +53,9 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 	if err != nil {
 		return nil, err
 	}
+	if err := x.core.outside(&h); err != nil {
+		return nil, err
+	}
 	if trafficClass < 0 {
 		trafficClass = x.opts.TrafficClass
 	}

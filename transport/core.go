@@ -34,6 +34,7 @@ type Core struct {
 	timeout time.Duration // T of the design
 	process wire.ProcessID
 	host    string
+	origin  uint8 // the mark of this network stack in handles; 0: unknown
 	pid     uint32
 
 	rendezvous *rendezvous
@@ -83,7 +84,7 @@ func Open(cfg Config) (*Core, error) {
 	if cfg.Log == nil {
 		cfg.Log = rdma.Discard{}
 	}
-	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), pid: uint32(os.Getpid())}
+	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), origin: origin(), pid: uint32(os.Getpid())}
 	rand.Read(c.process[:])
 	c.connSalt = uint32(random64()) | 1 // never 0: a state of 0 means "none yet"
 	c.nextComm.Store(random64() >> 16)

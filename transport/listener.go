@@ -46,7 +46,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := wire.Handle{Token: l.token, ListenID: l.id, Addrs: eps}
+	h := wire.Handle{Origin: x.core.origin, Token: l.token, ListenID: l.id, Addrs: eps}.Named(x.core.host, size)
 	clear(handle[:size])
 	copy(handle, h.Append(nil))
 	listeners.add(func(id uint64) *Listener { l.handle = id; return l })

@@ -1,10 +1,16 @@
 package transport
 
 import (
+	"hash/fnv"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
 	"sync"
 	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
 )
 
 const localFresh = time.Second
@@ -40,4 +46,41 @@ func (l *localAddrs) has(a netip.Addr) bool {
 	}
 	_, ok := l.have[a.Unmap().WithZone("")]
 	return ok
+}
+
+// origin marks the network stack of this process: its boot and its network
+// namespace, which is as far as loopback reaches. 0: unknown. Two marks that
+// differ are two stacks; equal ones may be.
+func origin() uint8 {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return 0
+	}
+	space, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return 0
+	}
+	h := fnv.New32a()
+	h.Write(boot)
+	h.Write([]byte(space))
+	return uint8(h.Sum32()%255) + 1
+}
+
+// outside takes the addresses from h that lead back to this host, where the
+// listener is on another; without any other there is nothing to try.
+func (c *Core) outside(h *wire.Handle) error {
+	if h.Origin == 0 || c.origin == 0 || h.Origin == c.origin {
+		return nil
+	}
+	all := h.Addrs
+	h.Addrs = slices.DeleteFunc(slices.Clone(all), func(e wire.Endpoint) bool { return e.Addr.IsLoopback() })
+	if len(h.Addrs) > 0 {
+		return nil
+	}
+	peer := "the peer's host"
+	if h.Host != "" {
+		peer = "host " + h.Host
+	}
+	return rdma.Errorf(rdma.Peer, "connect", "%s listens at loopback only, at which no other host and no other container reaches it", peer).With(all[0].AddrPort().String()).
+		Try("on %s let NCCL_SOCKET_IFNAME name an interface that the others reach (not lo), or unset it", peer)
 }

@@ -48,7 +48,7 @@ func FuzzHandle(f *testing.F) {
 		return h, err
 	}
 	law(f, parse, func(h Handle) []byte { return h.Append(nil) },
-		Handle{Token: Token{1}, ListenID: 4, State: 9, Addrs: v4s(11)}, Handle{Addrs: v6s(4)}, Handle{Addrs: v6s(1)})
+		Handle{Token: Token{1}, ListenID: 4, State: 9, Addrs: v4s(11)}, Handle{Addrs: v6s(4)}, Handle{Origin: 3, Addrs: v6s(1), Host: "n"})
 }
 
 func FuzzFrame1(f *testing.F) {

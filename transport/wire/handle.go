@@ -14,14 +14,15 @@ const (
 var handleMagic = [4]byte{'w', 'e', 'f', 't'}
 
 // Handle is what listen writes and NCCL carries to the connecting rank:
-// magic 4 | version 1 | length 1 | n 1 | flags 1 | token 16 | listen id 8 |
-// connector state 8 | n endpoints.
+// magic 4 | version 1 | length 1 | n 1 | origin 1 | token 16 | listen id 8 |
+// connector state 8 | n endpoints | host, where there is room for some of it.
 type Handle struct {
-	Flags    uint8
+	Origin   uint8 // a mark of the network stack that listens; 0: unknown
 	Token    Token
 	ListenID uint64
 	State    uint64 // the connecting side's own; see PutState
 	Addrs    []Endpoint
+	Host     string // the name of the listening host, or how it begins
 }
 
 // Fits reports how many leading addresses a handle of size bytes holds.
@@ -36,16 +37,29 @@ func Fits(addrs []Endpoint, size int) int {
 	return len(addrs)
 }
 
+// Named is h with as much of the host's name as fits size bytes behind the addresses.
+func (h Handle) Named(host string, size int) Handle {
+	room := min(size, HandleMax) - handleFixed - 2
+	for _, a := range h.Addrs {
+		room -= a.Size()
+	}
+	h.Host = host[:max(0, min(len(host), room))]
+	return h
+}
+
 // Append writes h, unpadded. The caller cuts Addrs with Fits.
 func (h Handle) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, handleMagic[:]...)
-	dst = append(dst, Version, 0, byte(len(h.Addrs)), h.Flags)
+	dst = append(dst, Version, 0, byte(len(h.Addrs)), h.Origin)
 	dst = append(dst, h.Token[:]...)
 	dst = le.AppendUint64(dst, h.ListenID)
 	dst = le.AppendUint64(dst, h.State)
 	for _, a := range h.Addrs {
 		dst = a.append(dst)
+	}
+	if h.Host != "" {
+		dst = appendText(dst, h.Host, maxHost)
 	}
 	dst[start+5] = byte(len(dst) - start)
 	return dst
@@ -69,7 +83,7 @@ func ParseHandle(b []byte) (Handle, error) {
 	}
 	c.rest = c.rest[:length-7]
 	var h Handle
-	h.Flags = c.u8()
+	h.Origin = c.u8()
 	c.copy(h.Token[:])
 	h.ListenID = c.u64()
 	h.State = c.u64()
@@ -81,8 +95,13 @@ func ParseHandle(b []byte) (Handle, error) {
 		}
 		h.Addrs = append(h.Addrs, e)
 	}
+	if len(c.rest) > 0 {
+		if h.Host = c.text(maxHost); h.Host == "" {
+			c.bad = true
+		}
+	}
 	if !c.done() {
-		return Handle{}, malformed("handle", "addresses do not fill its %d bytes", length)
+		return Handle{}, malformed("handle", "addresses and host do not fill its %d bytes", length)
 	}
 	return h, nil
 }

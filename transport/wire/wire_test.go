@@ -52,7 +52,7 @@ func TestHandleSizes(t *testing.T) {
 			if n != tc.want {
 				t.Fatalf("%d addresses fit, want %d", n, tc.want)
 			}
-			h := Handle{Token: Token{1, 2}, ListenID: 77, Addrs: tc.addrs[:n]}
+			h := Handle{Origin: 7, Token: Token{1, 2}, ListenID: 77, Addrs: tc.addrs[:n]}.Named("node7.cluster.example", tc.size)
 			b := h.Append(nil)
 			if len(b) > tc.size {
 				t.Fatalf("handle of %d bytes in %d", len(b), tc.size)

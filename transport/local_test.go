@@ -1,0 +1,38 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// A listener that another host could reach by loopback alone is refused at once, by the name of its host; other addresses
+// beside it are tried, and loopback is left out.
+func TestLoopbackOfAnotherHost(t *testing.T) {
+	for _, size := range []int{wire.HandleMin, wire.HandleMax} {
+		a, b := start(t, nil, lo(1)), start(t, nil, lo(1))
+		b.Core.host = "node7"
+		b.Core.origin = a.Core.origin%255 + 1
+		_, handle := b.listen(t, size)
+		_, err := a.ctx.Connect(0, -1, handle)
+		if err == nil || rdma.CauseOf(err) != rdma.Peer || !strings.Contains(err.Error(), "host node7 listens at loopback only") || !strings.Contains(err.Error(), "NCCL_SOCKET_IFNAME") {
+			t.Errorf("%d: %v", size, err)
+		}
+	}
+	c := &Core{origin: 1}
+	both := []wire.Endpoint{endpoint("127.0.0.1"), endpoint("10.0.0.1"), endpoint("::1")}
+	for _, k := range []struct {
+		origin uint8
+		left   int
+	}{{0, 3}, {1, 3}, {2, 1}} {
+		h := &wire.Handle{Origin: k.origin, Addrs: both}
+		if err := c.outside(h); err != nil || len(h.Addrs) != k.left || len(both) != 3 {
+			t.Errorf("origin %d: %v, %v", k.origin, h.Addrs, err)
+		}
+	}
+	if m := origin(); m == 0 || m != origin() {
+		t.Errorf("this host's mark is %d, then %d", m, origin())
+	}
+}
