@@ -49,14 +49,21 @@ func failed(t *testing.T, o Options) map[string]string {
 	return bad
 }
 
-// judgeOnce skips tests of the judge where the suite runs again under conditions
-// that concern the library only: the C plugins would do the same again.
-func judgeOnce(t *testing.T) {
-	t.Helper()
+// condition is what a further run of the suite changes for the library, or empty.
+func condition() string {
 	for _, name := range []string{"WEFT_HOST_FIRST", build.DistEnv, "GODEBUG"} {
 		if v := os.Getenv(name); v != "" {
-			t.Skipf("%s=%s concerns the library, not these plugins", name, v)
+			return name + "=" + v
 		}
+	}
+	return ""
+}
+
+// judgeOnce skips tests of the judge where the suite runs again: the C plugins would do the same again.
+func judgeOnce(t *testing.T) {
+	t.Helper()
+	if c := condition(); c != "" {
+		t.Skipf("%s concerns the library, not these plugins", c)
 	}
 }
 
