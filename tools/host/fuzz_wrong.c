@@ -21,7 +21,8 @@ static void* some_handle(struct fuzz* f) {
   }
 }
 
-/* A value that is no object at all, now. */
+/* A value that is no object at all, now. Those with a bit of a handle turned leave the bits alone that count slabs and
+ * generations: a connection that is still being made, and given to nobody yet, may have the next. */
 static void* none(struct fuzz* f) {
   uint64_t v = 0;
   switch (draw(f, 6)) {
@@ -29,7 +30,7 @@ static void* none(struct fuzz* f) {
     case 1: v = draw(f, 64); break;
     case 2: v = draw(f, UINT64_MAX); break;
     case 3: v = (uint64_t)(uintptr_t)place_at(f, 0); break;
-    case 4: v = (uint64_t)(uintptr_t)some_handle(f) ^ 1ULL << draw(f, 64); break;
+    case 4: v = (uint64_t)(uintptr_t)some_handle(f) ^ 1ULL << (chance(f, 50) ? draw(f, 16) : 46 + draw(f, 18)); break;
     default: v = (uint64_t)(uintptr_t)f->dead[draw(f, DEAD)]; break;
   }
   return alive(f, (void*)(uintptr_t)v) ? NULL : (void*)(uintptr_t)v;
