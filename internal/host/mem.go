@@ -21,6 +21,12 @@ func (h *Host) Free(addr Ptr) error {
 	return err
 }
 
+// Remap puts other, empty memory at the same addresses; whole pages.
+func (h *Host) Remap(addr Ptr, size int64) error {
+	_, err := h.Call("main", "mem.remap", Args{"addr", addr, "size", size})
+	return err
+}
+
 // Fill writes the seed's pattern.
 func (h *Host) Fill(addr Ptr, size int64, seed uint64) error {
 	_, err := h.Call("main", "mem.fill", Args{"addr", addr, "size", size, "seed", seed})

@@ -167,8 +167,15 @@ static void c_protect(struct req* q) {
     fail(q, "usage", "mprotect: %s", strerror(errno));
 }
 
+/* Other memory at the same addresses, as an allocator maps it that has given the old one back. */
+static void c_remap(struct req* q) {
+  void* at = mmap(ptr(q, "addr"), (size_t)num(q, "size", 0), PROT_READ | PROT_WRITE,
+                  MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) fail(q, "usage", "mmap: %s", strerror(errno));
+}
+
 const struct command mem_commands[] = {
     {"mem.alloc", c_alloc},   {"mem.free", c_free}, {"mem.dmabuf", c_dmabuf},
     {"mem.fill", c_fill},     {"mem.check", c_check}, {"mem.read", c_read},
-    {"mem.write", c_write},   {"mem.protect", c_protect},
+    {"mem.write", c_write},   {"mem.protect", c_protect}, {"mem.remap", c_remap},
     {NULL, NULL}};

@@ -12,10 +12,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct seg { uint64_t from, to; int fd; uint32_t refs; struct seg* next; };
+struct seg { uint64_t from, to; ino_t file; int fd; uint32_t refs; struct seg* next; };
 static struct seg* segs;
 static uint32_t segs_lock, maps_lock;
 static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
@@ -33,6 +34,30 @@ static int plain(uint64_t from, uint64_t to) {
   }
   if (f) fclose(f);
   return yes;
+}
+
+/* The first piece of [*from, *to) that is a segment's file still: the host may map other memory there, where it has deregistered
+ * a part. 0: none. */
+static int piece(const struct seg* g, uint64_t* from, uint64_t* to) {
+  char line[512];
+  unsigned long long a, b, inode;
+  int yes = 0;
+  FILE* f = fopen("/proc/self/maps", "re");
+  while (f && !yes && fgets(line, sizeof line, f))
+    yes = sscanf(line, "%llx-%llx %*s %*s %*s %llu", &a, &b, &inode) == 3 && inode == g->file && a < *to && b > *from;
+  if (f) fclose(f);
+  if (!yes) return 0;
+  if (*from < a) *from = a;
+  if (*to > b) *to = b;
+  return 1;
+}
+
+/* Whether all that a segment has, or had, of [from, to) is its file, and that is something. */
+static int covers(const struct seg* g, uint64_t from, uint64_t to) {
+  if (from < g->from) from = g->from;
+  if (to > g->to) to = g->to;
+  uint64_t a = from, b = to;
+  return from < to && piece(g, &a, &b) && a == from && b == to;
 }
 
 /* Replaces [from, to) by a mapping of fd (or private memory, fd < 0) with the same contents. */
@@ -64,10 +89,12 @@ void sv_share(struct vmr* mr, struct shmr* s) {
   if (!sv_conf.share || s->len >> 30) return; /* as much as that is rarely touched: making all of it present takes seconds */
   sv_lock(&segs_lock);
   struct seg* g = segs;
-  while (g && (to <= g->from || g->to <= from)) g = g->next;
+  while (g && !covers(g, from, to)) g = g->next;
   if (!g && plain(from, to) && (g = calloc(1, sizeof *g))) {
     *g = (struct seg){.from = from, .to = to, .next = segs, .fd = memfd_create("simverbs", MFD_CLOEXEC)};
-    if (g->fd >= 0 && !ftruncate(g->fd, (off_t)(to - from)) && !replace(from, to, g->fd)) {
+    struct stat st;
+    if (g->fd >= 0 && !fstat(g->fd, &st)) g->file = st.st_ino;
+    if (g->file && !ftruncate(g->fd, (off_t)(to - from)) && !replace(from, to, g->fd)) {
       segs = g;
     } else {
       if (g->fd >= 0) close(g->fd);
@@ -93,7 +120,8 @@ void sv_unshare(struct vmr* mr) {
     struct seg** p = &segs;
     while (*p != g) p = &(*p)->next;
     *p = g->next;
-    replace(g->from, g->to, -1); /* if that fails the memory stays where it is: the mapping outlives the descriptor */
+    /* if that fails the memory stays where it is: the mapping outlives the descriptor */
+    for (uint64_t a = g->from, b = g->to; piece(g, &a, &b); a = b, b = g->to) replace(a, b, -1);
     close(g->fd);
     free(g);
   }

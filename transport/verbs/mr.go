@@ -98,8 +98,8 @@ func (b *Buffer) Close() {
 	}
 }
 
-// span is the range in whole pages, as it is registered: neighbours in one
-// page then share a registration. A DMA-BUF that does not lie in its pages as the
+// span is the range in whole pages, as it is registered: neighbours in the same
+// pages then share a registration. A DMA-BUF that does not lie in its pages as the
 // addresses do in theirs is not widened, nor is a ring: the peer has its key, and
 // must not write what lies beside it.
 func (b *Buffer) span() span {
@@ -108,11 +108,13 @@ func (b *Buffer) span() span {
 	if end < start { // the last page of the address space
 		end = uint64(b.Addr) + b.Size
 	}
-	s := span{start: start, end: end, offset: b.offset - (uint64(b.Addr) - start)}
 	if b.Strict || b.fd >= 0 && (b.offset^uint64(b.Addr))%page != 0 {
-		s = span{start: uint64(b.Addr), end: uint64(b.Addr) + b.Size, offset: b.offset}
+		start, end = uint64(b.Addr), uint64(b.Addr)+b.Size
 	}
-	return s
+	if b.fd < 0 {
+		return span{start: start, end: end}
+	}
+	return span{start: start, end: end, offset: b.offset - (uint64(b.Addr) - start)}
 }
 
 // Region is one use of a registration. Keys are the card's.
@@ -124,33 +126,30 @@ type Region struct {
 	entry *mrEntry
 }
 
-// Register makes the buffer usable by the card. A range inside one that is
-// registered alike costs nothing but a count.
+// Register makes the buffer usable by the card. A range that is registered
+// already, and alike, costs nothing but a count.
 func (pd *PD) Register(b *Buffer, access Access) (*Region, error) {
-	a := pd.a
-	key := mrKey{access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, file: b.file}
 	s := b.span()
-	if key.dmabuf {
-		key.shift = s.start - s.offset
-	}
-	pd.cache.Lock()
-	defer pd.cache.Unlock()
-	e := pd.cache.find(key, s)
+	key := mrKey{span: s, access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, file: b.file}
+	c := &pd.cache
+	c.Lock()
+	defer c.Unlock()
+	e := c.entries[key]
 	if e == nil {
-		keys, how, err := a.register(pd, b, s, access)
+		keys, how, err := pd.a.register(pd, b, s, access)
 		if err != nil {
 			return nil, err
 		}
-		e = &mrEntry{key: key, span: s, keys: keys, how: how}
-		pd.cache.insert(e)
+		e = &mrEntry{key: key, keys: keys, how: how}
+		c.entries[key] = e
 		pinned.Add(int64(s.end - s.start))
 	}
 	e.refs++
 	return &Region{LKey: e.keys.lkey, RKey: e.keys.rkey, How: e.how, pd: pd, entry: e}, nil
 }
 
-// Release ends this use; the last one deregisters. Once it returns the card
-// does not touch the memory through this registration, if no use is left.
+// Release ends this use; the last one of the range deregisters it. Once it returns
+// the card touches no page of it that no other registration has.
 func (r *Region) Release() error {
 	pd := r.pd
 	pd.cache.Lock()
@@ -163,10 +162,10 @@ func (r *Region) Release() error {
 	if e.refs--; e.refs > 0 {
 		return nil
 	}
-	pd.cache.remove(e)
-	pinned.Add(int64(e.span.start) - int64(e.span.end))
+	delete(pd.cache.entries, e.key)
+	pinned.Add(int64(e.key.start) - int64(e.key.end))
 	if errno := pd.a.p.lib.deregMR(e.keys.mr); errno != 0 {
-		return fail("ibv_dereg_mr", pd.a.name, errno, "%d bytes at %#x", e.span.end-e.span.start, e.span.start)
+		return fail("ibv_dereg_mr", pd.a.name, errno, "%d bytes at %#x", e.key.end-e.key.start, e.key.start)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (a *adapter) acquirePD(direct bool) (*PD, error) {
 		if errno != 0 {
 			return nil, fail("ibv_alloc_pd", a.name, errno, "")
 		}
-		d.pd = &PD{a: a, direct: direct, raw: raw}
+		d.pd = &PD{a: a, direct: direct, raw: raw, cache: mrCache{entries: map[mrKey]*mrEntry{}}}
 	}
 	d.refs++
 	return d.pd, nil
