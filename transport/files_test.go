@@ -19,14 +19,14 @@ func fewFiles(t *testing.T, spare int) {
 	t.Helper()
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	low := lim
 	if low.Cur = uint64(openFDs(t) + spare); low.Cur >= lim.Max {
-		t.Skipf("hard limit %d", lim.Max)
+		t.Skipf("the hard limit of open files is only %d", lim.Max)
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &lim) })
 }

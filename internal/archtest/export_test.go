@@ -35,7 +35,7 @@ func TestVersionScriptListsTheReleasedTables(t *testing.T) {
 
 func TestLibraryExportsTheReleasedTablesAndIsPortable(t *testing.T) {
 	if os.Getenv(build.DistEnv) != "" {
-		t.Skip(build.DistEnv + " names a library that is not the released one")
+		t.Skipf("%s names a library that is not the released one", build.DistEnv)
 	}
 	path, err := build.Library()
 	if err != nil {

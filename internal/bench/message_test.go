@@ -37,7 +37,7 @@ func TestInstructionsPerMessage(t *testing.T) {
 		t.Skip("instructions are counted by the trap flag of x86-64")
 	}
 	if os.Getenv(build.DistEnv) != "" {
-		t.Skip(build.DistEnv + " names a library whose instructions are not the released one's")
+		t.Skipf("%s names a library whose instructions are not the released one's", build.DistEnv)
 	}
 	c := &config{iface: "lo"}
 	library, err := build.Library()

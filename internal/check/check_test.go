@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weft/internal/skips"
 )
 
 func TestGoTestCountsLeaves(t *testing.T) {
@@ -40,6 +42,17 @@ func TestGoTestCountsLeaves(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestA","Output":"needs root\n"}
 {"Action":"skip","Package":"p","Test":"TestA"}
 {"Action":"pass","Package":"p"}`, result{Skipped: 1}, "needs root"},
+		{"a skip that is not listed", `
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"not today\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`, result{Failed: 1}, "TestA was skipped"},
+		{"a subtest's skip that is not listed", `
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"run","Package":"p","Test":"TestA/x"}
+{"Action":"skip","Package":"p","Test":"TestA/x"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`, result{Failed: 1}, "TestA/x was skipped"},
 		{"a package that does not build", `
 {"ImportPath":"p","Action":"build-output","Output":"x.go:1: syntax error\n"}
 {"ImportPath":"p","Action":"build-fail"}
@@ -58,7 +71,7 @@ func TestGoTestCountsLeaves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			g := &goTest{out: &out}
+			g := &goTest{out: &out, skips: []skips.Skip{{Package: "p", Test: "TestA", Reason: "needs root"}}}
 			g.Write([]byte(strings.TrimPrefix(c.events, "\n") + "\n"))
 			if diff := cmp.Diff(c.want, g.done()); diff != "" {
 				t.Error(diff)

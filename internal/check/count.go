@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"weft/internal/skips"
 )
 
 // counter reads a command's output as it comes.
@@ -61,9 +63,10 @@ func (t *tap) Write(b []byte) (int, error) {
 
 func (t *tap) done() result { return t.r }
 
-// goTest counts the leaves of go test -json: a test with subtests stands for them only.
+// goTest counts the leaves of go test -json: a test with subtests stands for them only. A skip that is not on the list failed.
 type goTest struct {
-	out io.Writer
+	out   io.Writer
+	skips []skips.Skip
 	lines
 	packages map[string]*pkg
 	r        result
@@ -123,8 +126,16 @@ func (g *goTest) take(e event) {
 		if e.Action != "pass" {
 			g.show(p, e.Test)
 		}
+		if e.Action == "skip" && !g.listed(e, strings.Join(p.output[e.Test], "")) {
+			p.tests[e.Test] = "fail"
+			fmt.Fprintf(g.out, "%s: %s was skipped, and internal/skips/skips.txt does not say that it may be for this reason\n", e.Package, e.Test)
+		}
 		delete(p.output, e.Test)
 	}
+}
+
+func (g *goTest) listed(e event, said string) bool {
+	return slices.ContainsFunc(g.skips, func(s skips.Skip) bool { return s.Allows(strings.TrimPrefix(e.Package, "weft/"), e.Test, said) })
 }
 
 // show prints what a test said, without the lines that only frame it.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"weft/internal/skips"
 )
 
 const usage = `usage: check [-kind cmd|gotest|tap] [-limit 10m] NAME COMMAND [ARG ...]
@@ -118,7 +120,11 @@ func newCounter(kind string, args []string) (counter, []string) {
 		for i, a := range args {
 			if a == "test" && i > 0 && filepath.Base(args[i-1]) == "go" {
 				out := append([]string{}, args[:i+1]...)
-				return &goTest{out: os.Stdout}, append(append(out, "-json"), args[i+1:]...)
+				list, err := skips.List()
+				if err != nil {
+					panic(err) // the list is part of this program, and tested
+				}
+				return &goTest{out: os.Stdout, skips: list}, append(append(out, "-json"), args[i+1:]...)
 			}
 		}
 	case "tap":

@@ -11,7 +11,7 @@ func FuzzParseFilter(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, list, name string) {
 		if strings.ContainsRune(list+name, 0) || len(list) > 1000 {
-			t.Skip("no C string")
+			return // no C string
 		}
 		if got, want := parseFilter(list).takes(name), byHand(list, name); got != want {
 			t.Errorf("%q takes %q: %v, want %v", list, name, got, want)

@@ -47,7 +47,7 @@ func boot(t *testing.T, c lab.Config) *lab.Lab {
 	l, err := tryBoot(t.Context(), c)
 	var lack *image.Missing
 	if errors.As(err, &lack) && os.Getenv("LAB_REQUIRED") == "" {
-		t.Skip(err)
+		t.Skipf("the lab cannot be built: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
