@@ -244,11 +244,9 @@ func TestIdleClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("connected and accepted after %v beside %d idle clients", time.Since(begin), n)
-	b.rendezvous.pending.mu.Lock()
-	if p := b.rendezvous.pending.conns.Len(); p > pendingCap {
-		t.Errorf("%d pending, the cap is %d", p, pendingCap)
+	if n, most := b.rendezvous.strangers.held(), b.rendezvous.strangers.most; n > most {
+		t.Errorf("%d strangers are held, at most %d may be", n, most)
 	}
-	b.rendezvous.pending.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, c := range conns {
 		wg.Go(func() { silent(t, c) })

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -101,4 +102,13 @@ func (w *won) readHello(rd *wire.Reader, mine *wire.Hello) (*wire.Hello, error) 
 		return nil, mismatch
 	}
 	return &h, nil
+}
+
+// rejected is why the listening side ends the handshake.
+func (w *won) rejected(peer *wire.Hello, frame []byte) error {
+	m, err := wire.ParseReject(frame)
+	if err != nil {
+		return err
+	}
+	return rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).Try("look at the peer's log")
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"weft/transport/fastpath"
@@ -17,6 +18,7 @@ type Comm struct {
 	dev     *Device
 	kind    fastpath.Kind
 	peer    string
+	about   string // how it is connected
 	cookie  uint64 // the executor's name for it
 	handle  uintptr
 	fp      *fastpath.Comm
@@ -27,6 +29,7 @@ type Comm struct {
 	failed  error       // first cause
 	suspect *rdma.Error // how its session ended, if the peer's process seems gone
 	closed  bool
+	hosts   bool // the host has it
 }
 
 // newComm makes the comm that c carries; via goes into the log's line. When it
@@ -41,8 +44,31 @@ func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by c
 	}
 	c.dev.ports.open(x)
 	c.handle = c.fp.Open()
-	x.opts.Log.Info(rdma.Net, "%s %s %s over %s", dev.Name, arrow(kind), peer, by.describe(via))
+	c.about = fmt.Sprintf("%s %s %s over %s", dev.Name, arrow(kind), peer, by.describe(via))
+	if kind == fastpath.Send {
+		c.wanted()
+	}
 	return c, nil
+}
+
+// wanted says what the host has asked for: a connect, or one more accept. Before
+// that a comm is its peer's doing, and so are the lines about it.
+func (c *Comm) wanted() {
+	c.mu.Lock()
+	c.hosts = true
+	failed := c.failed
+	c.mu.Unlock()
+	c.ctx.opts.Log.Info(rdma.Net, "%s", c.about)
+	rdma.Say(c.ctx.opts.Log, failed)
+}
+
+// says reports whether one more line about c may be said. c.mu is held.
+func (c *Comm) says() bool {
+	var from netip.Addr
+	if c.member != nil {
+		from = c.member.session.conn.remote().Addr()
+	}
+	return c.hosts || c.ctx.core.noise.allows(from, c.ctx.opts.Log)
 }
 
 // arrow shows which way the data goes.
@@ -141,7 +167,9 @@ func (c *Comm) ends(err error, tell bool) bool {
 // process at once, or free memory. c.mu is held.
 func (c *Comm) because(err error, tell bool) {
 	c.failed = err
-	rdma.Say(c.ctx.opts.Log, err)
+	if c.says() {
+		rdma.Say(c.ctx.opts.Log, err)
+	}
 	if tell {
 		c.member.tellFailed(err)
 	}
@@ -182,12 +210,23 @@ func reasonOf(err error) string {
 	return e.Dev + ": " + e.Err.Error()
 }
 
-// refusedByPeer ends a group whose send was larger than our receive.
-func (c *Comm) refusedByPeer(m *wire.Refused) {
+// refusedByPeer ends a group whose send was larger than our receive. One that the
+// peer cannot refuse, because it is over or was never announced, ends the comm.
+func (c *Comm) refusedByPeer(s *session, m *wire.Refused) {
+	if c.over() {
+		return
+	}
 	err := rdma.Errorf(rdma.Usage, "irecv", "the peer sent %d bytes into a receive of %d (group %d, entry %d)", m.Size, m.Room, m.Seq, m.Entry).
 		On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was written")
-	rdma.Say(c.ctx.opts.Log, err)
-	c.fp.RefuseGroup(m.Seq, c.code(err))
+	refused, held := c.fp.RefuseGroup(m.Seq, c.code(err), func() {
+		if s.says() {
+			rdma.Say(c.ctx.opts.Log, err)
+		}
+	})
+	if !refused && held == nil {
+		c.fail(rdma.Errorf(rdma.Peer, c.verb(), "the peer sent what it must not: it refuses group %d, which is not open", m.Seq).
+			On(c.dev.Name).With(c.peer).Try("both hosts must run the same weft"))
+	}
 }
 
 // Close ends the comm: no request survives it, bytes already handed to the

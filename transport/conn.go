@@ -21,6 +21,9 @@ type conn struct {
 	*net.TCPConn
 	fd     int
 	closed atomic.Bool
+	life   context.Context // until it is closed here
+	cut    context.CancelFunc
+	place  atomic.Pointer[place] // in the room of those that carry nothing yet
 }
 
 func newConn(t *net.TCPConn) (*conn, error) {
@@ -33,6 +36,7 @@ func newConn(t *net.TCPConn) (*conn, error) {
 		t.Close()
 		return nil, err
 	}
+	c.life, c.cut = context.WithCancel(context.Background())
 	fastpath.TrackFD(c.fd)
 	return c, nil
 }
@@ -42,8 +46,24 @@ func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
+	c.cut()
+	c.leaves()
 	fastpath.UntrackFD(c.fd)
 	return c.TCPConn.Close()
+}
+
+// waits gives c its place in a room, until it carries something or is closed.
+func (c *conn) waits(p *place) {
+	if c.place.Store(p); c.closed.Load() {
+		c.leaves()
+	}
+}
+
+// leaves gives the place back.
+func (c *conn) leaves() {
+	if p := c.place.Swap(nil); p != nil {
+		p.leave()
+	}
 }
 
 // handover answers a descriptor of the same connection that Go's poller does

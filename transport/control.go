@@ -64,7 +64,7 @@ func (s *session) serve(b []byte) error {
 			return err
 		}
 		if c := s.comm(m.Comm); c != nil {
-			c.refusedByPeer(&m)
+			c.refusedByPeer(s, &m)
 		}
 	case wire.KindFailed:
 		m, err := wire.ParseFailed(b)
@@ -99,7 +99,8 @@ func (s *session) onAttach(a *wire.Attach) error {
 	}
 	why := errors.New("the listen knows no such comm: it was given up or closed")
 	if in := s.core.findInbound(a.Nonce); in != nil {
-		if why = in.attach(m); why == nil {
+		if why = in.attach(m, a); why == nil {
+			s.occupied()
 			return nil
 		}
 	}
@@ -193,7 +194,7 @@ func (s *session) end(why *rdma.Error) {
 	s.cut(why)
 	s.conn.Close()
 	if len(left) == 0 {
-		if !orderly && !errors.Is(why, net.ErrClosed) && !peerGone(why.Err) {
+		if !orderly && !errors.Is(why, net.ErrClosed) && !peerGone(why.Err) && s.says() {
 			s.core.cfg.Log.Info(rdma.Net, "%v", why)
 		}
 		return

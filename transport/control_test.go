@@ -17,7 +17,7 @@ func TestControlConnectionBreaks(t *testing.T) {
 	one := func(p *process) *session {
 		p.sessions.mu.Lock()
 		defer p.sessions.mu.Unlock()
-		for s := range p.sessions.in {
+		for _, s := range p.sessions.in {
 			return s
 		}
 		return nil
@@ -135,7 +135,9 @@ func TestControlConnectionOfAClosedCore(t *testing.T) {
 	})
 	k, _ = connPair(t)
 	passive := newSession(a.Core, k, &peer, nil, false)
-	a.sessions.addPassive(passive)
+	if err := a.sessions.claim(passive); err != nil {
+		t.Error(err)
+	}
 	if err == nil || active.over() == nil || passive.over() == nil {
 		t.Errorf("%v; opened by this process: %v, by another: %v", err, active.over(), passive.over())
 	}

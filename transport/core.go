@@ -59,7 +59,7 @@ type Core struct {
 
 	inbound struct {
 		sync.Mutex
-		byNonce map[wire.Nonce]*inbound // protected; comms that the passive side is setting up
+		byNonce map[wire.Nonce]*inbound // protected; comms that the passive side is setting up, by its own nonces
 	}
 	fused struct {
 		sync.RWMutex

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -19,9 +20,11 @@ import (
 type inbound struct {
 	core     *Core
 	listener *Listener
-	nonce    wire.Nonce
-	hello    wire.Hello // the connecting process
+	f1       wire.Frame1
+	f2       wire.Frame2 // its nonce names the comm: nobody else can choose it
+	hello    wire.Hello  // the connecting process
 	peer     string
+	from     netip.Addr // of the connecting process
 	deadline *time.Timer
 
 	mu      sync.Mutex
@@ -34,9 +37,9 @@ type inbound struct {
 }
 
 func newInbound(h *handshake, streams int) *inbound {
-	in := &inbound{core: h.core, listener: h.listener, nonce: h.f1.Nonce, conns: make([]*conn, streams)}
+	in := &inbound{core: h.core, listener: h.listener, f1: h.f1, f2: h.f2, conns: make([]*conn, streams)}
 	in.missing = streams - 1 + 2 // streams after the first, attach, go
-	in.conns[0] = h.conn
+	in.conns[0], in.from = h.conn, h.conn.remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
 		defer rescue(in.core.cfg.Log, "accept", nobody)
 		in.abort(fmt.Errorf("the connection was not complete after %v", in.core.timeout))
@@ -49,7 +52,7 @@ func newInbound(h *handshake, streams int) *inbound {
 func (in *inbound) register() bool {
 	in.peer = endName(&in.hello, in.conns[0])
 	in.core.inbound.Lock()
-	in.core.inbound.byNonce[in.nonce] = in
+	in.core.inbound.byNonce[in.f2.Nonce] = in
 	in.core.inbound.Unlock()
 	in.deadline.Reset(in.core.timeout)
 	if !in.listener.begin(in) {
@@ -78,8 +81,8 @@ func (in *inbound) join(index int, c *conn) error {
 }
 
 // attach binds in to the session that will carry it.
-func (in *inbound) attach(m *member) error {
-	if m.session.peer.Process != in.hello.Process {
+func (in *inbound) attach(m *member, a *wire.Attach) error {
+	if m.session.peer.Process != in.hello.Process || a.Session != m.session.id || !a.Verify(&in.listener.token, &in.f1, &in.f2) {
 		return errors.New("the comm belongs to another process")
 	}
 	in.mu.Lock()
@@ -137,7 +140,7 @@ func (in *inbound) part() {
 
 func (in *inbound) forget() {
 	in.core.inbound.Lock()
-	delete(in.core.inbound.byNonce, in.nonce)
+	delete(in.core.inbound.byNonce, in.f2.Nonce)
 	in.core.inbound.Unlock()
 	in.deadline.Stop()
 }
@@ -175,7 +178,7 @@ func (in *inbound) giveUp(last arrival, why error) {
 		m.session.tellLater(&wire.Failed{Header: m.header(), Reason: reason})
 		m.session.leave(m)
 	}
-	if why != nil {
+	if why != nil && in.says() {
 		in.listener.ctx.opts.Log.Info(rdma.Net, "%v",
 			rdma.Errorf(rdma.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer))
 	}
@@ -200,7 +203,14 @@ func (in *inbound) finish() {
 	in.drop()
 	in.member.session.tell(&wire.Failed{Header: in.member.header(), Reason: err.Error()})
 	in.member.session.leave(in.member)
-	rdma.Say(l.ctx.opts.Log, err)
+	if in.says() {
+		rdma.Say(l.ctx.opts.Log, err)
+	}
+}
+
+// says reports whether the comm's connecting side may cause one more line in the log.
+func (in *inbound) says() bool {
+	return in.core.noise.allows(in.from, in.listener.ctx.opts.Log)
 }
 
 func (in *inbound) build() (*Comm, error) {

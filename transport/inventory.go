@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"net/netip"
 
 	"weft/transport/rdma"
@@ -60,4 +61,24 @@ func portGID(g verbs.GID) wire.PortGID {
 // verbsGID is a peer's GID as its path is judged.
 func verbsGID(g wire.PortGID) verbs.GID {
 	return verbs.GID{Addr: netip.AddrFrom16(g.Addr), Type: verbs.GIDType(g.Type), Bits: int(g.Bits)}
+}
+
+// readInventory reads the frames of one inventory, a bounded number, from the
+// first on, and the frame behind them.
+func readInventory(rd *wire.Reader, frame []byte) (all []wire.Device, next []byte, err error) {
+	for more := true; more; {
+		m, err := wire.ParseInventory(frame)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, m.Devices...)
+		more = m.Flags&wire.FlagMore != 0
+		if len(all) > wire.MaxDevices || more && len(m.Devices) == 0 {
+			return nil, nil, fmt.Errorf("inventory of more than %d devices: %w", wire.MaxDevices, wire.ErrMalformed)
+		}
+		if frame, err = rd.Next(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return all, frame, nil
 }

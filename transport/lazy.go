@@ -118,7 +118,7 @@ func (g *growth) say(c *Comm, before int, err error) {
 	}
 	switch {
 	case c.over() || errors.Is(err, errOver) || g.m.session.life.Err() != nil:
-	case len(g.lost) > 0:
+	case len(g.lost) > 0 && g.m.session.says():
 		log.Info(rdma.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
 	case v.kind == fastpath.Send:
 		log.Info(rdma.Net, "%v has %d lanes now%s (queue pairs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))

@@ -9,6 +9,11 @@ import (
 	"weft/transport/wire"
 )
 
+const (
+	waitingLimit = 1024 // comms of a listen that are being set up, or wait for accept
+	noncesKept   = 4096 // of a listen, twice
+)
+
 // Listener is one listen of the host. Connections to it come about in the
 // background; Accept hands them out.
 type Listener struct {
@@ -19,8 +24,8 @@ type Listener struct {
 	token  wire.Token
 
 	mu     sync.Mutex
-	nonces map[wire.Nonce]struct{} // seen; protected by mu, as all below
-	ready  []arrival               // waiting for accept, in order
+	nonces [2]map[wire.Nonce]struct{} // seen: the latest, and those before; protected by mu, as all below
+	ready  []arrival                  // waiting for accept, in order
 	setup  map[*inbound]struct{}
 	closed bool
 }
@@ -39,7 +44,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 			return nil, err
 		}
 	}
-	l := &Listener{ctx: x, dev: d, id: random64(), nonces: map[wire.Nonce]struct{}{}, setup: map[*inbound]struct{}{}}
+	l := &Listener{ctx: x, dev: d, id: random64(), setup: map[*inbound]struct{}{}}
 	rand.Read(l.token[:])
 	size := min(len(handle), wire.HandleMax)
 	eps, err := x.core.rendezvous.open(l, size)
@@ -85,6 +90,9 @@ func (l *Listener) Accept() (*Comm, error) {
 	next := l.ready[0]
 	l.ready[0] = arrival{}
 	l.ready = l.ready[1:]
+	if next.comm != nil {
+		next.comm.wanted()
+	}
 	return next.comm, next.err
 }
 
@@ -96,7 +104,7 @@ func (l *Listener) Close() error {
 	l.mu.Lock()
 	l.closed = true
 	ready, setup := l.ready, l.setup
-	l.ready, l.setup, l.nonces = nil, nil, nil
+	l.ready, l.setup, l.nonces = nil, nil, [2]map[wire.Nonce]struct{}{}
 	l.mu.Unlock()
 	l.ctx.core.rendezvous.forget(l)
 	disown(l.ctx, l.ctx.owned.listeners, l)
@@ -111,17 +119,27 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// fresh remembers a nonce and reports whether it is the first time.
+// fresh remembers a nonce and reports whether it is the first time. The oldest are
+// forgotten in the end: who then repeats one gets an answer, and no further, for
+// frame 3 proves the token anew.
 func (l *Listener) fresh(n wire.Nonce) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
 	}
-	if _, seen := l.nonces[n]; seen {
-		return false
+	for _, kept := range l.nonces {
+		if _, seen := kept[n]; seen {
+			return false
+		}
 	}
-	l.nonces[n] = struct{}{}
+	if len(l.nonces[0]) >= noncesKept {
+		l.nonces[0], l.nonces[1] = nil, l.nonces[0]
+	}
+	if l.nonces[0] == nil {
+		l.nonces[0] = map[wire.Nonce]struct{}{}
+	}
+	l.nonces[0][n] = struct{}{}
 	return true
 }
 
@@ -129,7 +147,7 @@ func (l *Listener) fresh(n wire.Nonce) bool {
 func (l *Listener) begin(in *inbound) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || len(l.setup)+len(l.ready) >= rdma.MaxComms {
+	if l.closed || len(l.setup)+len(l.ready) >= waitingLimit {
 		return false
 	}
 	l.setup[in] = struct{}{}

@@ -11,27 +11,35 @@ import (
 
 const (
 	noiseEvery   = 10 * time.Second // one line per source in this time
-	noiseSources = 256              // sources remembered; beyond them all share one line
+	noiseBurst   = 20               // lines at once about an address whose processes know a token
+	noiseSources = 256              // sources remembered; beyond them all share one
 )
 
-// noise reports connections that were no weft peers: one line per source, then
-// at most one every noiseEvery with the count. A scanner cannot fill the log.
+// noise bounds the lines that others can cause here: a line per address of
+// strangers, some of processes that know a token, then one every noiseEvery
+// with the count of those left out. Nobody can fill the log.
 type noise struct {
 	log     rdma.Logger
 	sources struct {
 		sync.Mutex
-		seen map[netip.Addr]*source // protected
+		seen map[sourceKey]*source // protected
 	}
 }
 
+type sourceKey struct {
+	addr   netip.Addr // the zero one stands for many
+	proven bool
+}
+
 type source struct {
-	quiet time.Time // no line before
-	count int       // closed since the last line
+	spare float64 // lines that it may cause now
+	at    time.Time
+	count int // events since the last line, with those left out
 }
 
 func newNoise(log rdma.Logger) *noise {
 	n := &noise{log: log}
-	n.sources.seen = map[netip.Addr]*source{}
+	n.sources.seen = map[sourceKey]*source{}
 	return n
 }
 
@@ -43,40 +51,72 @@ func (n *noise) dropped(from netip.Addr, listener string, why error) {
 }
 
 func (n *noise) line(from netip.Addr, listener string, why error, now time.Time) string {
+	name, count := n.take(sourceKey{addr: from}, now)
+	switch count {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("listener %s closed a connection from %s: %v; no weft peer, or one with a stale handle", listener, name, why)
+	}
+	return fmt.Sprintf("listener %s closed %d connections from %s, the last because: %v", listener, count, name, why)
+}
+
+// allows reports whether one more line may be said that a process at an address
+// has caused; it says itself how many were not.
+func (n *noise) allows(from netip.Addr, log rdma.Logger) bool {
+	name, count := n.take(sourceKey{from, true}, time.Now())
+	if count > 1 {
+		log.Info(rdma.Net, "%d lines about connections from %s were left out", count-1, name)
+	}
+	return count > 0
+}
+
+// take counts an event and answers how many a line may now speak for, 0 for no
+// line, and what to call their source.
+func (n *noise) take(k sourceKey, now time.Time) (name string, count int) {
 	n.sources.Lock()
 	defer n.sources.Unlock()
-	name := from.String()
-	s := n.sources.seen[from]
+	s := n.sources.seen[k]
+	if s == nil && len(n.sources.seen) >= noiseSources {
+		n.forget(now)
+	}
+	if s == nil && len(n.sources.seen) >= noiseSources {
+		k.addr = netip.Addr{}
+		s = n.sources.seen[k]
+	}
 	if s == nil {
-		if len(n.sources.seen) >= noiseSources {
-			n.forget(now)
-		}
-		if len(n.sources.seen) >= noiseSources {
-			from, name = netip.Addr{}, "many addresses"
-			s = n.sources.seen[from]
-		}
-		if s == nil {
-			s = &source{}
-			n.sources.seen[from] = s
-		}
+		s = &source{spare: k.burst(), at: now}
+		n.sources.seen[k] = s
 	}
+	s.refill(k, now)
 	s.count++
-	if now.Before(s.quiet) {
-		return ""
+	if s.spare >= 1 {
+		s.spare--
+		count, s.count = s.count, 0
 	}
-	count := s.count
-	s.count, s.quiet = 0, now.Add(noiseEvery)
-	if count > 1 {
-		return fmt.Sprintf("listener %s closed %d connections from %s, the last because: %v", listener, count, name, why)
+	if k.addr.IsValid() {
+		return k.addr.String(), count
 	}
-	return fmt.Sprintf("listener %s closed a connection from %s: %v; no weft peer, or one with a stale handle", listener, name, why)
+	return "many addresses", count
+}
+
+func (k sourceKey) burst() float64 {
+	if k.proven {
+		return noiseBurst
+	}
+	return 1
+}
+
+func (s *source) refill(k sourceKey, now time.Time) {
+	s.spare = min(k.burst(), s.spare+float64(now.Sub(s.at))/float64(noiseEvery))
+	s.at = now
 }
 
 // forget drops the sources that have been silent for a while.
 func (n *noise) forget(now time.Time) {
-	for a, s := range n.sources.seen {
-		if now.After(s.quiet) {
-			delete(n.sources.seen, a)
+	for k, s := range n.sources.seen {
+		if s.refill(k, now); s.spare == k.burst() {
+			delete(n.sources.seen, k)
 		}
 	}
 }

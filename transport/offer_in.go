@@ -79,7 +79,9 @@ func (h *handshake) last(in *inbound) error {
 			if m.Flags&wire.FlagReuse != 0 {
 				answer.Flags, what = wire.FlagReuse, "an earlier connection's queue pairs"
 			}
-			h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
+			if h.says() {
+				h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
+			}
 		} else {
 			mine := v.ends()
 			answer.Shared, answer.Keys, answer.Lanes, answer.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -102,12 +101,7 @@ func (k *connector) greet(w *won, pads []byte) (*wire.Hello, *wants, error) {
 		return nil, nil, fmt.Errorf("reading lanes: %w", err)
 	}
 	if wire.KindOf(frame) == wire.KindReject {
-		m, err := wire.ParseReject(frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		return nil, nil, rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).
-			Try("look at the peer's log")
+		return nil, nil, w.rejected(peer, frame)
 	}
 	m, err := wire.ParseLanes(frame)
 	if err != nil {
@@ -177,7 +171,7 @@ func (k *connector) stream(ctx context.Context, w *won, way path, i int, o tcp.O
 			return nil, err
 		}
 		pads, g := k.core.fill(v.conn, way)
-		m := wire.Stream{Parent: w.f1.Nonce, Index: uint8(i)}
+		m := wire.Stream{Parent: w.f2.Nonce, Index: uint8(i)}
 		err = v.confirm(m.Append(pads))
 		if err == nil {
 			err = readTaken(v.conn)
@@ -210,7 +204,9 @@ func (k *connector) launch(ctx context.Context, s *session, w *won, peer string,
 	if m == nil {
 		return nil, fmt.Errorf("the control connection to %s ended meanwhile", s.name)
 	}
-	s.tell(&wire.Attach{Header: m.header(), Nonce: w.f1.Nonce})
+	attach := wire.Attach{Header: wire.Header{Session: s.id, Comm: m.id}}
+	attach.Sign(w.token, &w.f1, &w.f2)
+	s.tell(&attach)
 	last.Session, last.Comm = s.id, m.id
 	_, err := w.conn.Write(last.Append(nil))
 	if err == nil && ctx.Err() != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"weft/transport/rdma"
-	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -25,16 +24,22 @@ var (
 
 // receive runs the passive side of one connection: silence until frame 1
 // proves the token, then frame 2, then what the role asks for.
-func (r *rendezvous) receive(s *socket, c *conn, w *waiting) {
-	defer rescue(r.core.cfg.Log, "accept", func(error) { c.Close(); r.pending.leave(w) })
+func (r *rendezvous) receive(s *socket, c *conn) {
+	defer rescue(r.core.cfg.Log, "accept", func(error) { c.Close() })
 	c.SetDeadline(time.Now().Add(handshakeLimit))
 	f1, l, err := r.frame1(c)
-	r.pending.leave(w)
 	if err != nil {
 		r.core.noise.dropped(c.remote().Addr(), s.addr.String(), err)
 		c.Close()
 		return
 	}
+	known := r.proven.enter(c)
+	c.leaves()
+	if known == nil {
+		c.Close()
+		return
+	}
+	c.waits(known)
 	rd := readers.Get().(*wire.Reader)
 	rd.Reset(c)
 	h := &handshake{core: r.core, listener: l, conn: c, f1: f1, reader: rd}
@@ -43,8 +48,10 @@ func (r *rendezvous) receive(s *socket, c *conn, w *waiting) {
 	readers.Put(rd)
 	if err != nil {
 		c.Close()
-		l.ctx.opts.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Peer, "accept", "%s connection: %w", f1.Role, err).
-			On(l.dev.Name).With(h.peer()))
+		if h.says() {
+			l.ctx.opts.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Peer, "accept", "%s connection: %w", f1.Role, err).
+				On(l.dev.Name).With(h.peer()))
+		}
 	}
 }
 
@@ -83,6 +90,7 @@ type handshake struct {
 	listener *Listener
 	conn     *conn
 	f1       wire.Frame1
+	f2       wire.Frame2
 	reader   *wire.Reader
 	hello    wire.Hello // the peer's
 	leave    func()     // ends the claim to a slot
@@ -95,21 +103,28 @@ func (h *handshake) peer() string {
 	return peerName(&h.hello, h.conn)
 }
 
+// says reports whether this connection may have one more line in the log.
+func (h *handshake) says() bool {
+	return h.core.noise.allows(h.conn.remote().Addr(), h.listener.ctx.opts.Log)
+}
+
 // answer sends frame 2 and serves the role. It returns when the connection has
 // found its owner, or failed.
 func (h *handshake) answer() error {
 	leave := func() {}
 	if h.f1.Role == wire.RoleComm {
+		ctx, cancel := context.WithTimeout(h.conn.life, handshakeLimit)
+		defer cancel()
 		var err error
-		if leave, err = h.core.incoming.enter(context.Background()); err != nil {
-			return err
+		if leave, err = h.core.incoming.enter(ctx); err != nil {
+			return fmt.Errorf("waiting for its turn among many handshakes: %w", err)
 		}
 	}
 	h.leave = sync.OnceFunc(leave)
 	defer h.leave()
-	f2 := wire.Frame2{Nonce: newNonce()}
-	f2.Sign(&h.listener.token, &h.f1)
-	if _, err := h.conn.Write(f2.Append(nil)); err != nil {
+	h.f2.Nonce = newNonce()
+	h.f2.Sign(&h.listener.token, &h.f1)
+	if _, err := h.conn.Write(h.f2.Append(nil)); err != nil {
 		return fmt.Errorf("sending frame 2: %w", err)
 	}
 	b, err := h.reader.Bytes(wire.Frame3Size)
@@ -120,7 +135,7 @@ func (h *handshake) answer() error {
 	if err != nil {
 		return err
 	}
-	if !f3.Verify(&h.listener.token, &h.f1, &f2) {
+	if !f3.Verify(&h.listener.token, &h.f1, &h.f2) {
 		return errNoConfirm
 	}
 	h.conn.SetDeadline(time.Now().Add(h.core.timeout))
@@ -147,7 +162,9 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 	b := mine.Append(pads)
 	if mismatch := versions(&mine, &h.hello); mismatch != nil {
 		h.conn.Write(b)
-		rdma.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
+		if h.says() {
+			rdma.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
+		}
 		return mismatch
 	}
 	if rest == nil {
@@ -170,7 +187,7 @@ func (h *handshake) comm() error {
 	err := h.readHello(pads, func(b []byte) []byte {
 		in.hello = h.hello
 		if rejected = !in.register(); rejected {
-			m := wire.Reject{Reason: "the listen is closing, or has as many connections as a device takes"}
+			m := wire.Reject{Reason: "the listen is closing, or has as many connections that its host has not accepted as it takes"}
 			return m.Append(b)
 		}
 		m := wire.Lanes{NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
@@ -228,58 +245,6 @@ func (h *handshake) stream() error {
 		return fmt.Errorf("sending taken: %w", err)
 	}
 	return in.join(int(m.Index), h.conn)
-}
-
-// control serves a control connection: hello and inventories both ways, then
-// the session. This goroutine goes on as the session's reader.
-func (h *handshake) control() error {
-	if err := h.conn.apply(tcp.ControlOptions(h.core.cfg.Knobs, -1)); err != nil {
-		return err
-	}
-	if err := h.readHello(nil, nil); err != nil {
-		return err
-	}
-	devices, err := readInventory(h.reader)
-	if err != nil {
-		return err
-	}
-	if n := h.reader.Buffered(); n != 0 {
-		return fmt.Errorf("%d bytes before the session was granted", n)
-	}
-	s := newSession(h.core, h.conn, &h.hello, devices, false)
-	s.id = random64() | 1
-	mine := h.core.hello(h.listener.dev)
-	inv := h.core.inventory()
-	grant := wire.Session{Header: wire.Header{Session: s.id}, Key: s.drawKey()}
-	if _, err := h.conn.Write(grant.Append(inv.Append(mine.Append(nil)))); err != nil {
-		return fmt.Errorf("sending session: %w", err)
-	}
-	h.conn.SetDeadline(time.Time{})
-	h.core.sessions.addPassive(s)
-	go s.read(wire.NewReader(h.conn))
-	return nil
-}
-
-// readInventory reads the frames of one inventory, a bounded number.
-func readInventory(rd *wire.Reader) ([]wire.Device, error) {
-	var all []wire.Device
-	for {
-		frame, err := rd.Next()
-		if err != nil {
-			return nil, fmt.Errorf("reading inventory: %w", err)
-		}
-		m, err := wire.ParseInventory(frame)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, m.Devices...)
-		if len(all) > wire.MaxDevices || (m.Flags&wire.FlagMore != 0 && len(m.Devices) == 0) {
-			return nil, fmt.Errorf("inventory of more than %d devices: %w", wire.MaxDevices, wire.ErrMalformed)
-		}
-		if m.Flags&wire.FlagMore == 0 {
-			return all, nil
-		}
-	}
 }
 
 // versions tells two hellos that cannot work together, naming both hosts.

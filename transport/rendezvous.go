@@ -29,9 +29,10 @@ const (
 // rendezvous is the process's one set of listening sockets, one per advertised
 // address, shared by all listens: frame 1 names the listen id.
 type rendezvous struct {
-	core    *Core
-	pending *pending
-	warned  sync.Once // somaxconn is said once
+	core      *Core
+	strangers *room
+	proven    *room
+	warned    sync.Once // somaxconn is said once
 
 	mu    sync.Mutex
 	ids   map[uint64]*Listener   // protected by mu
@@ -47,7 +48,7 @@ type socket struct {
 }
 
 func newRendezvous(c *Core) *rendezvous {
-	return &rendezvous{core: c, pending: newPending(), ids: map[uint64]*Listener{}, socks: map[netip.Addr]*socket{}}
+	return &rendezvous{core: c, strangers: roomForStrangers(), proven: roomForProven(), ids: map[uint64]*Listener{}, socks: map[netip.Addr]*socket{}}
 }
 
 // open makes l reachable and answers the endpoints for its handle, best first,
@@ -245,8 +246,8 @@ func (r *rendezvous) accept(s *socket) (more bool) {
 	if err != nil {
 		return true
 	}
-	w := r.pending.enter(c)
-	go r.receive(s, c, w)
+	c.waits(r.strangers.enter(c)) // the kernel's backlog holds the others meanwhile
+	go r.receive(s, c)
 	return true
 }
 

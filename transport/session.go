@@ -26,15 +26,15 @@ type session struct {
 	key     [wire.KeySize]byte // by which a later version reopens it
 	peer    wire.Hello
 	name    string        // of the peer, for messages
-	devices []wire.Device // the peer's inventory
+	devices []wire.Device // the peer's inventory, for the side that chooses ports
 	active  bool          // this process opened it
 	life    context.Context
 	cut     context.CancelCauseFunc // ends life
 
 	mu      sync.Mutex
-	members map[uint64]*member // by comm id; protected by mu, as all below
-	users   int                // active side: comms and handshakes that need it
-	idle    *time.Timer
+	members map[uint64]*member       // by comm id; protected by mu, as all below
+	users   int                      // active side: comms and handshakes that need it
+	idle    *time.Timer              // while it has no comm: ends it
 	ended   error                    // why it is over, nil while it stands
 	parting bool                     // bye was said, by either side
 	broke   map[[2]uint16]brokenPair // pairs of ports, here and there, that did not work
@@ -74,10 +74,15 @@ func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, activ
 	s := &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
 		members: map[uint64]*member{}}
 	s.life, s.cut = context.WithCancelCause(context.Background())
-	if peer.Build != c.cfg.Build {
+	if peer.Build != c.cfg.Build && s.says() {
 		c.cfg.Log.Info(rdma.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
 	}
 	return s
+}
+
+// says reports whether the peer may cause one more line in the log.
+func (s *session) says() bool {
+	return s.active || s.core.noise.allows(s.conn.remote().Addr(), s.core.cfg.Log)
 }
 
 func (s *session) drawKey() [wire.KeySize]byte {
@@ -121,9 +126,14 @@ func (m *member) closedWell() bool {
 func (s *session) leave(m *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !m.gone {
-		m.gone = true
-		delete(s.members, m.id)
+	if m.gone {
+		return
+	}
+	m.gone = true
+	delete(s.members, m.id)
+	if !s.active && len(s.members) == 0 && s.idle == nil && s.ended == nil {
+		s.idle = time.AfterFunc(lingerIdle+s.core.timeout, s.unused)
+		s.conn.waits(s.core.rendezvous.proven.push(s.conn))
 	}
 }
 

@@ -18,7 +18,7 @@ type sessions struct {
 
 	mu     sync.Mutex
 	out    map[wire.ProcessID]*opening // opened or being opened by this process; protected by mu, as all below
-	in     map[*session]struct{}       // opened by others
+	in     map[wire.ProcessID]*session // opened by others: one of each process
 	closed bool                        // what comes now ends at once
 }
 
@@ -30,7 +30,7 @@ type opening struct {
 }
 
 func newSessions(c *Core) *sessions {
-	return &sessions{core: c, out: map[wire.ProcessID]*opening{}, in: map[*session]struct{}{}}
+	return &sessions{core: c, out: map[wire.ProcessID]*opening{}, in: map[wire.ProcessID]*session{}}
 }
 
 // get answers the session with process, held, opening it if need be. Of many
@@ -91,24 +91,12 @@ func (ss *sessions) drop(process wire.ProcessID, o *opening) {
 	}
 }
 
-func (ss *sessions) addPassive(s *session) {
-	ss.mu.Lock()
-	ss.in[s] = struct{}{}
-	closed := ss.closed
-	ss.mu.Unlock()
-	if closed {
-		s.closeDown()
-	}
-}
-
 // from finds a session that another process has opened; nil: none.
 func (ss *sessions) from(process wire.ProcessID, id uint64) *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	for s := range ss.in {
-		if s.id == id && s.peer.Process == process {
-			return s
-		}
+	if s := ss.in[process]; s != nil && s.id == id {
+		return s
 	}
 	return nil
 }
@@ -117,7 +105,9 @@ func (ss *sessions) from(process wire.ProcessID, id uint64) *session {
 func (ss *sessions) forget(s *session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	delete(ss.in, s)
+	if ss.in[s.peer.Process] == s {
+		delete(ss.in, s.peer.Process)
+	}
 	if o := ss.out[s.peer.Process]; o != nil && o.s == s {
 		delete(ss.out, s.peer.Process)
 	}
@@ -127,7 +117,7 @@ func (ss *sessions) closeAll() {
 	ss.mu.Lock()
 	ss.closed = true
 	var all []*session
-	for s := range ss.in {
+	for _, s := range ss.in {
 		all = append(all, s)
 	}
 	for _, o := range ss.out {
@@ -170,12 +160,12 @@ func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *Dev
 	return s, nil
 }
 
-// session is the active side of handshake.control.
+// session is the connecting side of handshake.control.
 func (w *won) session(dev *Device) (*session, error) {
 	c := w.core
 	w.conn.SetDeadline(time.Now().Add(c.timeout))
-	mine, inv := c.hello(dev), c.inventory()
-	if err := w.confirm(inv.Append(mine.Append(nil))); err != nil {
+	mine := c.hello(dev)
+	if err := w.confirm(mine.Append(nil)); err != nil {
 		return nil, err
 	}
 	rd := wire.NewReader(w.conn)
@@ -183,13 +173,16 @@ func (w *won) session(dev *Device) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	devices, err := readInventory(rd)
-	if err != nil {
-		return nil, err
-	}
 	frame, err := rd.Next()
+	if err == nil && wire.KindOf(frame) == wire.KindReject {
+		return nil, w.rejected(peer, frame)
+	}
+	var devices []wire.Device
+	if err == nil {
+		devices, frame, err = readInventory(rd, frame)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading session: %w", err)
+		return nil, fmt.Errorf("reading inventory and session: %w", err)
 	}
 	grant, err := wire.ParseSession(frame)
 	if err != nil {

@@ -78,18 +78,21 @@ func (c *Comm) Fail(code int32) bool {
 	return C.wf_comm_fail(c.c, C.uint32_t(c.gen), C.int32_t(code)) != 0
 }
 
-// RefuseGroup ends the receives of group seq with code, because the sender refused it. A group that is complete, or not
-// yet announced to the sender, is left alone.
-func (c *Comm) RefuseGroup(seq uint64, code int32) error {
+// RefuseGroup ends the receives of group seq with code, because the sender refused it, and calls say before a call can answer
+// that code. It reports false for a group that is complete, or not yet announced to the sender: that is left alone.
+func (c *Comm) RefuseGroup(seq uint64, code int32, say func()) (bool, error) {
 	if err := c.Hold(); err != nil {
-		return err
+		return false, err
 	}
 	defer c.Release()
 	if atomic.LoadUint32(&c.view.gen) != c.gen || atomic.LoadUint32(&c.view.state) != wfCommOpen {
-		return fmt.Errorf("fastpath: refuse group %d of %v: it is not open", seq, c)
+		return false, fmt.Errorf("fastpath: refuse group %d of %v: it is not open", seq, c)
 	}
-	C.wf_comm_refuse(c.c, C.uint64_t(seq), C.int32_t(code))
-	return nil
+	if C.wf_comm_refuse(c.c, C.uint64_t(seq), C.int32_t(code)) == 0 {
+		return false, nil
+	}
+	say()
+	return true, nil
 }
 
 // Close makes the handle and every request of the comm invalid. Its lanes stay as they are, for the reaper.

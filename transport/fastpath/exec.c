@@ -218,14 +218,15 @@ void wf_arrived(struct wf_comm* c, uint32_t slot) {
 }
 
 /* The sender refused the group, whose CTS it has. A message of the group that comes ahead, and late, is known by its tag. */
-void wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
-	if (wf_get(c->kind) != WF_KIND_RECV || seq < wf_get(c->tail_seq) || seq >= wf_get(c->cts_out)) return;
+int wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
+	if (wf_get(c->kind) != WF_KIND_RECV || seq < wf_get(c->tail_seq) || seq >= wf_get(c->cts_out)) return 0;
 	uint32_t slot = wf_get(c->group[seq % WF_LINES]);
-	if (slot & WF_GROUP_DONE) return;
+	if (slot & WF_GROUP_DONE) return 0;
 	struct wf_cts_line* line = &c->ring[seq % WF_LINES];
 	uint32_t ahead = wf_get(c->lanes[0].streams); /* elsewhere the ring is the peer's */
 	for (uint32_t i = 0; i < WF_GROUP && ahead; i++) wf_put(line->rkey[i], (uint32_t)wf_get(c->req[slot].e[i].tag));
 	if (ahead) wf_put(line->n_i, wf_get(c->req[slot].n) << 16), wf_put(line->seq, seq);
 	wf_store(c->refuse_code, (uint32_t)code);
 	wf_end_group(c, &c->req[slot], WF_REQ_REFUSED);
+	return 1;
 }

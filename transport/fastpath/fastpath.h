@@ -329,7 +329,7 @@ uint32_t wf_comm_count(void);                      /* slabs ever used */
 void wf_comm_close(struct wf_comm* comm);          /* gate held: handle and requests become invalid */
 void wf_comm_free(struct wf_comm* comm);           /* closed, lanes gone: gives the memory back */
 int wf_comm_fail(struct wf_comm* comm, uint32_t gen, int32_t code); /* 1: this call failed it */
-void wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held, receive side */
+int wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held; 0: no such group is open */
 
 int wf_hold_try(struct wf_comm* comm);   /* 1: held is ours now; then wf_barrier, then wait until wf_hold_clear */
 void wf_barrier(void);                   /* orders this thread against every call in progress */

@@ -121,7 +121,7 @@ func TestAheadIsRefused(t *testing.T) {
 				if _, rc := hostcalls.Finish(t, s); rc == 0 {
 					t.Fatal("the send ends well")
 				}
-				if err := rx.comm.RefuseGroup(1, 55); err != nil { // the core's part
+				if ok, err := rx.comm.RefuseGroup(1, 55, func() {}); err != nil || !ok { // the core's part
 					t.Fatal(err)
 				}
 				if done, _, rc := hostcalls.Test(bad); !done || rc != 55 {
@@ -192,7 +192,7 @@ func TestDeregisterRefusedInMidStream(t *testing.T) {
 		poll(t, r) // its CTS is out
 		write(t, fds[0], append(frame(4, 255, 0, 16, 16, 0, 1), "half of "...))
 		poll(t, r)
-		if err := rx.comm.RefuseGroup(1, 55); err != nil { // the sender refused the other message
+		if ok, err := rx.comm.RefuseGroup(1, 55, func() {}); err != nil || !ok { // the sender refused the other message
 			t.Fatal(err)
 		}
 		poll(t, r)
@@ -222,7 +222,7 @@ func TestDeregisterRefusedInMidStream(t *testing.T) {
 		_, rx, _ := pair(t)
 		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 16, 0))
 		poll(t, r)
-		if err := rx.comm.RefuseGroup(1, 55); err != nil {
+		if ok, err := rx.comm.RefuseGroup(1, 55, func() {}); err != nil || !ok {
 			t.Fatal(err)
 		}
 		if failed, err := fastpath.DeregisterMR(rx.mr, 66); err != nil || len(failed) != 0 {

@@ -193,7 +193,7 @@ func TestRefusal(t *testing.T) {
 	first := isend(t, tx, tx.buf(0, 8, 0))
 	second := isend(t, tx, tx.buf(0, 9, 1)) // too large: the whole group is refused
 	// The core's part: it had the other side told.
-	if err := rx.comm.RefuseGroup(1, 55); err != nil {
+	if ok, err := rx.comm.RefuseGroup(1, 55, func() {}); err != nil || !ok {
 		t.Fatal(err)
 	}
 	for _, r := range []uintptr{first, second} {
@@ -230,7 +230,7 @@ func TestRefusalOfAFormerComm(t *testing.T) {
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
 	hostcalls.Test(r) // its CTS is out
 	for _, c := range former {
-		if err := c.RefuseGroup(1, 55); err == nil {
+		if _, err := c.RefuseGroup(1, 55, func() {}); err == nil {
 			t.Error("a former comm refused a group")
 		}
 	}

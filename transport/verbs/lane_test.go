@@ -135,7 +135,7 @@ func TestLaneRefusal(t *testing.T) {
 		t.Fatalf("code %d, %+v", rc, f)
 	}
 	ring := bytes.Clone(rx.ring())
-	if err := rx.comm.RefuseGroup(hostcalls.LastFault().Seq, 5); err != nil {
+	if ok, err := rx.comm.RefuseGroup(hostcalls.LastFault().Seq, 5, func() {}); err != nil || !ok {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(ring, rx.ring()) {

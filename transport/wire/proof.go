@@ -12,6 +12,7 @@ type Proof [ProofSize]byte
 const (
 	labelServer = 2
 	labelClient = 3
+	labelAttach = 4
 )
 
 func prove(token *Token, parts ...[]byte) (p Proof) {

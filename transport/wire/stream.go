@@ -1,7 +1,7 @@
 package wire
 
-// Stream joins a further connection to the comm whose first stream was opened
-// with nonce Parent; Header.Lane names the lane.
+// Stream joins a further connection to the comm in whose handshake the listening
+// side drew the nonce Parent; Header.Lane names the lane.
 type Stream struct {
 	Header
 	Parent Nonce

@@ -236,3 +236,27 @@ func TestTextCannotForgeLogLines(t *testing.T) {
 		t.Fatalf("accepted %q", m.Reason)
 	}
 }
+
+// An attach holds for its token, handshake, session and comm alone.
+func TestAttachProof(t *testing.T) {
+	token, f1, f2 := Token{1}, Frame1{ListenID: 2, Nonce: Nonce{3}}, Frame2{Nonce: Nonce{4}}
+	good := Attach{Header: Header{Session: 5, Comm: 6}}
+	good.Sign(&token, &f1, &f2)
+	for name, change := range map[string]func(m *Attach, token *Token, f1 *Frame1, f2 *Frame2){
+		"":               func(*Attach, *Token, *Frame1, *Frame2) {},
+		"session":        func(m *Attach, _ *Token, _ *Frame1, _ *Frame2) { m.Session++ },
+		"comm":           func(m *Attach, _ *Token, _ *Frame1, _ *Frame2) { m.Comm++ },
+		"nonce":          func(m *Attach, _ *Token, _ *Frame1, _ *Frame2) { m.Nonce[0]++ },
+		"proof":          func(m *Attach, _ *Token, _ *Frame1, _ *Frame2) { m.Proof[0]++ },
+		"token":          func(_ *Attach, token *Token, _ *Frame1, _ *Frame2) { token[0]++ },
+		"listen":         func(_ *Attach, _ *Token, f1 *Frame1, _ *Frame2) { f1.ListenID++ },
+		"client nonce":   func(_ *Attach, _ *Token, f1 *Frame1, _ *Frame2) { f1.Nonce[0]++ },
+		"another comm's": func(m *Attach, _ *Token, _ *Frame1, f2 *Frame2) { m.Nonce[0]++; f2.Nonce[0]++ },
+	} {
+		m, token, f1, f2 := good, token, f1, f2
+		change(&m, &token, &f1, &f2)
+		if ok := m.Verify(&token, &f1, &f2); ok != (name == "") {
+			t.Errorf("%q changed: verified %v", name, ok)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/hostile"
+	"weft/transport/wire"
+)
+
+// peerOf is somebody who has the handle of a listen.
+func peerOf(t testing.TB, handle []byte) *hostile.Peer {
+	t.Helper()
+	return hostile.New(parsed(t, handle), testLimit)
+}
+
+func granted(t testing.TB, p *hostile.Peer) *hostile.Control {
+	t.Helper()
+	s, err := p.Control()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func halfway(t testing.TB, p *hostile.Peer) *hostile.Conn {
+	t.Helper()
+	c, err := p.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (p *process) granted() int {
+	p.sessions.mu.Lock()
+	defer p.sessions.mu.Unlock()
+	return len(p.sessions.in)
+}
+
+// A process has one control connection here, however often it asks. The next one
+// is granted once the one before it has ended.
+func TestOneSessionOfAProcess(t *testing.T) {
+	b := start(t, map[string]string{"WEFT_TIMEOUT": "2"})
+	l, handle := b.listen(t, wire.HandleMax)
+	p := peerOf(t, handle)
+	first := granted(t, p)
+	c, err := p.Comm(first, 1) // so that it stays
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accept(l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Control(); err != hostile.ErrRejected {
+		t.Errorf("a second control connection: %v", err)
+	}
+	if n := b.granted(); n != 1 || first.Drained(time.Millisecond) {
+		t.Errorf("%d are left, or the first has ended", n)
+	}
+	again := make(chan error)
+	go func() {
+		s, err := p.Control()
+		if err == nil {
+			s.Close()
+		}
+		again <- err
+	}()
+	c.Close()
+	first.Close()
+	if err := <-again; err != nil {
+		t.Errorf("the first has ended: %v", err)
+	}
+}
+
+// A control connection that carries nothing ends: at once when it stays without a
+// comm, later when it has lost its last, for the connecting side keeps it a while.
+func TestSessionWithoutComms(t *testing.T) {
+	b := start(t, map[string]string{"WEFT_TIMEOUT": "1"})
+	l, handle := b.listen(t, wire.HandleMax)
+	t.Run("never had one", func(t *testing.T) {
+		if !granted(t, peerOf(t, handle)).Drained(testLimit) || b.granted() != 0 {
+			t.Error("it is there still")
+		}
+	})
+	t.Run("attaches what is none", func(t *testing.T) {
+		s := granted(t, peerOf(t, handle))
+		for id := range uint64(100) {
+			s.Tell(&wire.Attach{Header: wire.Header{Comm: id}})
+		}
+		if !s.Drained(testLimit) {
+			t.Error("it is there still")
+		}
+	})
+	t.Run("has lost its last", func(t *testing.T) {
+		p := peerOf(t, handle)
+		s := granted(t, p)
+		c, err := p.Comm(s, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		r, err := accept(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(b.timeout + b.timeout/2) // a session with a comm outlives the time for its first
+		if b.granted() != 1 || b.rendezvous.proven.held() != 0 {
+			t.Fatalf("%d sessions, %d connections without a comm", b.granted(), b.rendezvous.proven.held())
+		}
+		c.Close()
+		r.Close()
+		eventually(t, "it counts as one that carries nothing", func() bool { return b.rendezvous.proven.held() == 1 })
+		b.sessions.mu.Lock()
+		mine := b.sessions.in[p.Process]
+		b.sessions.mu.Unlock()
+		mine.unused() // what the timer does
+		if b.granted() != 0 || !s.Drained(testLimit) || b.rendezvous.proven.held() != 0 {
+			t.Error("it is there still")
+		}
+	})
+	if n := b.log.Count("INFO NET control connection", "no connection uses it"); n != 3 {
+		t.Errorf("%d lines: %q", n, b.log.Lines())
+	}
+}
+
+// What somebody has overheard of a handshake, and the token of another listen, do
+// not let him displace the comm, nor take it.
+func TestOverheardHandshake(t *testing.T) {
+	b := start(t, nil)
+	l, handle := b.listen(t, wire.HandleMax)
+	_, other := b.listen(t, wire.HandleMax)
+	victim, thief := peerOf(t, handle), peerOf(t, other)
+	c := halfway(t, victim)
+	thief.Process = victim.Process
+	t.Run("the nonce again", func(t *testing.T) {
+		k, err := thief.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Close()
+		k.F1.Nonce = c.F1.Nonce
+		if err := thief.Ask(k, wire.RoleComm); err != nil {
+			t.Fatal(err)
+		}
+		k.Write(append(thief.Confirm(k), thief.Hello()...))
+		k.NextPadded() // hello: it is being set up
+	})
+	t.Run("an attach", func(t *testing.T) {
+		s := granted(t, thief)
+		defer s.Close()
+		s.Tell(thief.Attach(c, s, 5))
+		b, err := s.Next()
+		if err != nil || wire.KindOf(b) != wire.KindFailed {
+			t.Errorf("%v, message of %v", err, wire.KindOf(b))
+		}
+	})
+	s := granted(t, victim)
+	if err := victim.Finish(c, s, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accept(l); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Refusals of groups that are not open end the comm: with one line, whatever their number.
+func TestRefusalOfAGroupThatIsNotOpen(t *testing.T) {
+	b := start(t, nil)
+	l, handle := b.listen(t, wire.HandleMax)
+	p := peerOf(t, handle)
+	s := granted(t, p)
+	c, err := p.Comm(s, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := accept(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := range uint64(2000) {
+		s.Tell(&wire.Refused{Header: wire.Header{Comm: 3}, Seq: seq, Size: 2, Room: 1})
+	}
+	in := recv(r, register(t, r, buffer(t, 10), 10))
+	drive(t, "a receive of a comm that broke the protocol", in)
+	if err := r.failure(); in.code == 0 || err == nil || !strings.Contains(err.Error(), "refuses group 0, which is not open") {
+		t.Errorf("code %d, %v", in.code, err)
+	}
+	s.CloseWrite()
+	s.Drained(testLimit)
+	if n := b.log.Count("WARN"); n != 1 {
+		t.Errorf("%d warnings: %q", n, b.log.Lines())
+	}
+}
