@@ -16,6 +16,9 @@ const (
 	waitCollFlush = 3
 )
 
+// heldFlush is how long the executor lets a flush wait for a thread that is stopped inside a call (late.c), and a second to say so.
+const heldFlush = 12 * time.Second
+
 // blockingDeadline is how long such a call may take. The transport ends a
 // connect at the same limit and knows why; it gets a second to say so.
 func (p *process) blockingDeadline(kind int) time.Duration {
@@ -24,6 +27,8 @@ func (p *process) blockingDeadline(kind int) time.Duration {
 		return p.knobs().Seconds(knob.ConnectTimeout) + time.Second
 	case waitAccept:
 		return p.knobs().Seconds(knob.AcceptTimeout)
+	case waitFlush:
+		return max(p.knobs().Seconds(knob.Timeout), heldFlush)
 	}
 	return p.knobs().Seconds(knob.Timeout)
 }

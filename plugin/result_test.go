@@ -128,8 +128,8 @@ func TestBlockingLimits(t *testing.T) {
 	if code := b.done("wait", b.blockingTimedOut(waitAccept, 3, time.Second)); code != resultSystemError || len(b.host.lines(levelWarn, "WEFT_")) != 3 {
 		t.Errorf("%d, %v", code, b.host.said)
 	}
-	for _, kind := range []int{waitFlush, waitCollFlush} {
-		if code := b.done("wait", b.blockingTimedOut(kind, 3, time.Second)); code != resultInternalError || b.blockingDeadline(kind) != 10*time.Second {
+	for kind, limit := range map[int]time.Duration{waitFlush: heldFlush, waitCollFlush: 10 * time.Second} {
+		if code := b.done("wait", b.blockingTimedOut(kind, 3, time.Second)); code != resultInternalError || b.blockingDeadline(kind) != limit {
 			t.Errorf("kind %d: %d", kind, code)
 		}
 	}

@@ -69,6 +69,33 @@ func TestSimFlushQueuePairComes(t *testing.T) {
 	}
 }
 
+// A flush that meets the gate while the core holds it begins when the core lets go.
+func TestSimFlushMeetsAHeldGate(t *testing.T) {
+	_, _, s, r := simPair(t, with(lazyFlush, "WEFT_LAZY", "off"))
+	to := register(t, r, buffer(t, 4096), 4096)
+	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
+	if err := r.fp.Hold(); err != nil {
+		t.Fatal(err)
+	}
+	var all []*transfer
+	for range 3 {
+		all = append(all, begun(t, r, to))
+	}
+	for _, x := range all {
+		if done, _, code := hostcalls.Test(x.req); done || code != 0 {
+			t.Errorf("done %v, code %d, while the gate is held", done, code)
+		}
+	}
+	r.fp.Release()
+	drive(t, "flushes", all...)
+	for _, x := range all {
+		if x.code != 0 {
+			t.Errorf("code %d", x.code)
+		}
+	}
+	noneLeft(t, s, r)
+}
+
 // One that cannot be made in the background is made for the flush that needs it; if
 // it cannot be then, the comm ends on both sides with the cause.
 func TestSimFlushQueuePairThatCannotBe(t *testing.T) {

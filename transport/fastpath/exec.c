@@ -11,10 +11,7 @@
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
 #include "exec.h"
 
-#include <sched.h>
-
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
-#define WF_HELD_MOST 11ull /* seconds for which a flush waits: the core, for one less (hold.go) */
 #define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
@@ -104,36 +101,28 @@ leave:
 	return 0;
 }
 
-/* A flush met a held gate. 0: try again; when WF_HELD_MOST has passed, the comm ends. */
-static WF_COLD int wf_flush_waits(uint64_t h, uint64_t* end) {
-	struct wf_comm* c = wf_comm_lookup(h);
-	if (c && (uint32_t)wf_load(c->error)) return (int)(uint32_t)wf_load(c->error);
-	if (!*end) *end = wf_clock() + WF_HELD_MOST * 1000000000u;
-	if (!c || wf_clock() < *end) return sched_yield();
-	wf_raise(WF_FAULT_HELD, "iflush", 0, 0, WF_HELD_MOST, 0);
-	return wf_leave_fault(wf_self, c, "iflush");
+/* A flush, inside the gate, which it leaves. With no call of the lanes for it, data is where it belongs as soon as the receive is done. */
+int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request) {
+	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
+	const struct wf_upcalls* up = (const struct wf_upcalls*)(uintptr_t)wf_get(c->upcalls);
+	uint64_t cookie = wf_get(c->cookie);
+	int rc = ops->land && size ? ops->land(c, data, (uint64_t)size, mhandle, request) : 0;
+	if (wf_unlikely(rc < 0)) return *request = NULL, wf_leave_fault(t, c, "iflush");
+	wf_leave(t);
+	if (wf_unlikely(rc > 0)) up->wants(cookie);
+	return 0;
 }
 
-/* With no call of the lanes for it, data is where it belongs as soon as the receive is done. No request means no flush, so a
- * gate that is held is waited for: its holder is not this thread, and quick. */
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
-	struct wf_comm* c;
-	uint64_t end = 0;
-	int rc = 0, last = n - 1;
-	while (!(c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &rc)))
-		if (rc || (rc = wf_flush_waits((uint64_t)(uintptr_t)recvComm, &end))) return rc;
-	uint64_t cookie = wf_get(c->cookie), upcalls = wf_get(c->upcalls);
-	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
+	int rc = 0, last = 0;
+	*request = NULL;
 	for (int i = 0; i < n; i++) {
-		if (wf_likely(sizes[i] >= 0)) continue;
-		wf_raise(WF_FAULT_ARGUMENT, "size is negative", 0, 0, 0, (uint64_t)sizes[i]);
-		return wf_leave_fault(wf_self, c, "iflush");
+		if (wf_unlikely(sizes[i] < 0)) return weft_misuse("iflush", "size is negative", (uint64_t)sizes[i]);
+		if (sizes[i]) last = i;
 	}
-	while (ops->land && last >= 0 && !sizes[last]) last--;
-	if (ops->land && last >= 0 && (rc = ops->land(c, data[last], (uint64_t)sizes[last], mhandles[last], request)) < 0) return *request = NULL, wf_leave_fault(wf_self, c, "iflush");
-	wf_leave(wf_self);
-	if (wf_unlikely(rc > 0)) ((const struct wf_upcalls*)(uintptr_t)upcalls)->wants(cookie);
-	return 0;
+	struct wf_comm* c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &rc);
+	if (wf_likely(c)) return wf_flush(wf_self, c, data[last], sizes[last], mhandles[last], request);
+	return rc ? rc : wf_flush_late((uint64_t)(uintptr_t)recvComm, data[last], sizes[last], mhandles[last], request);
 }
 
 /* Work for a request that is not done. Nothing can have arrived for a receive whose CTS is still here: that goes first.
@@ -160,7 +149,8 @@ int weft_test(void* request, int* done, int* sizes) {
 	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("test", WF_FAULT_INTERNAL, "too many calling threads", 0);
 	*done = 0;
 	uint32_t slot = wf_handle_slot(h);
-	struct wf_comm* c = wf_likely(slot < WF_SLOTS) ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	if (wf_unlikely(slot >= WF_SLOTS)) return wf_late_test(t, h, done, sizes);
+	struct wf_comm* c = wf_comm_at(wf_handle_slab(h));
 	if (wf_unlikely(!c || wf_load(c->state) != WF_COMM_OPEN)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
 	if (wf_unlikely(!wf_enter(t, c))) return 0;
 	struct wf_req* r = &c->req[slot];

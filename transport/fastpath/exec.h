@@ -18,6 +18,9 @@ WF_HIDDEN WF_COLD int wf_bad(const char* call, uint32_t kind, const char* where,
 WF_HIDDEN WF_COLD int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call);
 WF_HIDDEN void wf_flush_list(struct wf_thread* t, const char* call);
 WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
+WF_HIDDEN int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request);
+WF_HIDDEN WF_COLD int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** request);
+WF_HIDDEN WF_COLD int wf_late_test(struct wf_thread* t, uint64_t h, int* done, int* sizes);
 WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
 
 static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }

@@ -25,6 +25,7 @@
 #define WF_LINES_SPARE 7   /* absorb the overhang of a group that starts near the end of the ring */
 #define WF_REQUESTS 256    /* sends or receives of a comm that have not been reported */
 #define WF_SLOTS 512       /* request slots of a comm: those that receives leave free are for flushes */
+#define WF_LATES 128       /* flushes of a comm that wait for its gate: their requests have the slots from WF_SLOTS on */
 #define WF_GROUP 8         /* receives that one irecv may group */
 #define WF_LANES 32        /* lanes of a comm */
 #define WF_ORDER 128       /* places in the order in which lanes take messages */
@@ -167,6 +168,17 @@ struct wf_req {
 	uint64_t start[WF_GROUP];
 };
 
+/* A flush that met a held gate. Who takes one (any) writes it and stores gen last; then only its test does, inside the gate but for
+ * gen, which it clears at the end. */
+struct wf_late {
+	uint32_t gen;     /* generation in its handle; 0: free; WF_NONE: being written */
+	uint32_t size;
+	uint64_t data;
+	uint64_t mr;
+	uint64_t end;     /* clock at which it gives up */
+	uint64_t request; /* handle of the flush's own request, once it has begun */
+};
+
 /* One path of a comm. written by: core, but for the words of its provider. */
 struct wf_lane {
 	uint64_t ops;       /* const struct wf_lane_ops*; 0: no such lane, or lane 0's ops drive it */
@@ -276,7 +288,7 @@ struct wf_comm {
 	struct wf_cts_line out[WF_LINES + WF_LINES_SPARE];
 	uint64_t sink[8];
 	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
-	uint64_t pad8[128];
+	struct wf_late late[WF_LATES];
 	struct wf_req req[WF_SLOTS];
 };
 

@@ -11,7 +11,7 @@ import (
 )
 
 // holdDeadline bounds the wait for a thread that is inside a call; calls are bounded, so only a stopped thread takes long. A
-// flush that meets the gate waits a second longer (exec.c), for it cannot answer "not yet".
+// flush that meets the gate gives up a second later (late.c).
 const holdDeadline = 10 * time.Second
 
 // HoldError says that a thread did not leave a call on the comm in time.
@@ -22,7 +22,7 @@ func (e *HoldError) Error() string {
 }
 
 // Hold shuts the comm's gate: from its return to Release no thread is inside isend, irecv or test on it, and new calls
-// answer "not yet", or wait if they are flushes.
+// answer "not yet"; a flush answers a request that begins later.
 func (c *Comm) Hold() error { return holdAll([]*Comm{c}) }
 
 // Release opens the gate again.

@@ -54,12 +54,13 @@ static void wf_clear(void* from, void* to) {
 }
 
 /* What a comm believes must not be of the slab's comm before: CTS lines and records, by their seq, the tags of refused groups, and
- * requests, by their generation. Nor may the peer read on a line of out what another was told. Nobody else empties it for sure:
+ * requests and late flushes, by their generation. Nor may the peer read on a line of out what another was told. Nobody else empties it for sure:
  * locked pages stay as they are, and so do all where a sandbox answers madvise. Words that are not named are written before they
  * are read. */
 static void wf_forget(struct wf_comm* c) {
 	wf_clear(c->ring, c->area);
 	for (uint32_t i = wf_get(c->slots); i--;) wf_clear(&c->req[i].gen, &c->req[i].n);
+	wf_clear(c->late, c->req);
 }
 
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls) {

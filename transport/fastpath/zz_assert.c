@@ -107,6 +107,21 @@ _Static_assert(sizeof(((struct wf_req*)0)->event) == 64, "size of struct wf_req.
 _Static_assert(offsetof(struct wf_req, start) == 448, "offset of struct wf_req.start");
 _Static_assert(sizeof(((struct wf_req*)0)->start) == 64, "size of struct wf_req.start");
 
+_Static_assert(sizeof(struct wf_late) == 40, "size of struct wf_late");
+_Static_assert(_Alignof(struct wf_late) == 8, "alignment of struct wf_late");
+_Static_assert(offsetof(struct wf_late, gen) == 0, "offset of struct wf_late.gen");
+_Static_assert(sizeof(((struct wf_late*)0)->gen) == 4, "size of struct wf_late.gen");
+_Static_assert(offsetof(struct wf_late, size) == 4, "offset of struct wf_late.size");
+_Static_assert(sizeof(((struct wf_late*)0)->size) == 4, "size of struct wf_late.size");
+_Static_assert(offsetof(struct wf_late, data) == 8, "offset of struct wf_late.data");
+_Static_assert(sizeof(((struct wf_late*)0)->data) == 8, "size of struct wf_late.data");
+_Static_assert(offsetof(struct wf_late, mr) == 16, "offset of struct wf_late.mr");
+_Static_assert(sizeof(((struct wf_late*)0)->mr) == 8, "size of struct wf_late.mr");
+_Static_assert(offsetof(struct wf_late, end) == 24, "offset of struct wf_late.end");
+_Static_assert(sizeof(((struct wf_late*)0)->end) == 8, "size of struct wf_late.end");
+_Static_assert(offsetof(struct wf_late, request) == 32, "offset of struct wf_late.request");
+_Static_assert(sizeof(((struct wf_late*)0)->request) == 8, "size of struct wf_late.request");
+
 _Static_assert(sizeof(struct wf_lane) == 64, "size of struct wf_lane");
 _Static_assert(_Alignof(struct wf_lane) == 8, "alignment of struct wf_lane");
 _Static_assert(offsetof(struct wf_lane, ops) == 0, "offset of struct wf_lane.ops");
@@ -147,7 +162,7 @@ _Static_assert(sizeof(((struct wf_gauge*)0)->weight) == 4, "size of struct wf_ga
 _Static_assert(offsetof(struct wf_gauge, pad) == 20, "offset of struct wf_gauge.pad");
 _Static_assert(sizeof(((struct wf_gauge*)0)->pad) == 12, "size of struct wf_gauge.pad");
 
-_Static_assert(sizeof(struct wf_comm) == 315392, "size of struct wf_comm");
+_Static_assert(sizeof(struct wf_comm) == 319488, "size of struct wf_comm");
 _Static_assert(_Alignof(struct wf_comm) == 8, "alignment of struct wf_comm");
 _Static_assert(offsetof(struct wf_comm, gen) == 0, "offset of struct wf_comm.gen");
 _Static_assert(sizeof(((struct wf_comm*)0)->gen) == 4, "size of struct wf_comm.gen");
@@ -275,9 +290,9 @@ _Static_assert(offsetof(struct wf_comm, sink) == 39872, "offset of struct wf_com
 _Static_assert(sizeof(((struct wf_comm*)0)->sink) == 64, "size of struct wf_comm.sink");
 _Static_assert(offsetof(struct wf_comm, area) == 39936, "offset of struct wf_comm.area");
 _Static_assert(sizeof(((struct wf_comm*)0)->area) == 12288, "size of struct wf_comm.area");
-_Static_assert(offsetof(struct wf_comm, pad8) == 52224, "offset of struct wf_comm.pad8");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 1024, "size of struct wf_comm.pad8");
-_Static_assert(offsetof(struct wf_comm, req) == 53248, "offset of struct wf_comm.req");
+_Static_assert(offsetof(struct wf_comm, late) == 52224, "offset of struct wf_comm.late");
+_Static_assert(sizeof(((struct wf_comm*)0)->late) == 5120, "size of struct wf_comm.late");
+_Static_assert(offsetof(struct wf_comm, req) == 57344, "offset of struct wf_comm.req");
 _Static_assert(sizeof(((struct wf_comm*)0)->req) == 262144, "size of struct wf_comm.req");
 
 _Static_assert(sizeof(struct wf_thread) == 128, "size of struct wf_thread");
@@ -329,6 +344,7 @@ _Static_assert(WF_LINES == 256, "value of WF_LINES");
 _Static_assert(WF_LINES_SPARE == 7, "value of WF_LINES_SPARE");
 _Static_assert(WF_REQUESTS == 256, "value of WF_REQUESTS");
 _Static_assert(WF_SLOTS == 512, "value of WF_SLOTS");
+_Static_assert(WF_LATES == 128, "value of WF_LATES");
 _Static_assert(WF_GROUP == 8, "value of WF_GROUP");
 _Static_assert(WF_LANES == 32, "value of WF_LANES");
 _Static_assert(WF_ORDER == 128, "value of WF_ORDER");

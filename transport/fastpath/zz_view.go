@@ -14,6 +14,7 @@ const (
 	wfLinesSpare  = 7          // absorb the overhang of a group that starts near the end of the ring
 	wfRequests    = 256        // sends or receives of a comm that have not been reported
 	wfSlots       = 512        // request slots of a comm: those that receives leave free are for flushes
+	wfLates       = 128        // flushes of a comm that wait for its gate: their requests have the slots from WF_SLOTS on
 	wfGroup       = 8          // receives that one irecv may group
 	wfLanes       = 32         // lanes of a comm
 	wfOrder       = 128        // places in the order in which lanes take messages
@@ -170,6 +171,18 @@ type wfReq struct {
 	start    [8]uint64
 }
 
+// wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
+// last; then only its test does, inside the gate but for gen, which it clears at the end.
+type wfLate struct {
+	_       structs.HostLayout
+	gen     uint32 // generation in its handle; 0: free; WF_NONE: being written
+	size    uint32
+	data    uint64
+	mr      uint64
+	end     uint64 // clock at which it gives up
+	request uint64 // handle of the flush's own request, once it has begun
+}
+
 // wfLane is struct wf_lane: One path of a comm. written by: core, but for the words of its provider.
 type wfLane struct {
 	_         structs.HostLayout
@@ -271,7 +284,7 @@ type wfComm struct {
 	out  [263]wfCtsLine
 	sink [8]uint64
 	area [1536]uint64 // provider memory of the lanes
-	pad8 [128]uint64
+	late [128]wfLate
 	req  [512]wfReq
 }
 
@@ -358,6 +371,13 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.phandle)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.event)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.start)-448]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfLate{})-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.gen)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.size)-4]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.data)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.mr)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.end)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.request)-32]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLane{})-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ops)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.area)-8]
@@ -377,7 +397,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-315392]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-319488]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -441,8 +461,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-23040]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-39872]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-39936]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-52224]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-53248]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-52224]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-57344]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]
