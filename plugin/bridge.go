@@ -24,7 +24,7 @@ func openTransport(o engineOptions) (engine, error) {
 
 func (b bridge) Context(o contextOptions) netContext {
 	return bridgeContext{b.core.NewContext(transport.ContextOptions{
-		ABI: o.Table, CommID: o.CommID, TrafficClass: o.TrafficClass, Log: o.Log, Hints: o.Hints})}
+		ABI: o.Table, Cuts: o.Table == tableCuts, CommID: o.CommID, TrafficClass: o.TrafficClass, Log: o.Log, Hints: o.Hints})}
 }
 
 func (b bridge) Listener(handle uintptr) (listener, error) {

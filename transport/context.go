@@ -10,6 +10,7 @@ import (
 // a communicator from v11 on.
 type ContextOptions struct {
 	ABI          int
+	Cuts         bool // the host counts on RDMA to cut a send to its receive
 	CommID       uint64
 	TrafficClass int32 // -1: none given
 	Log          rdma.Logger

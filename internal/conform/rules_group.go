@@ -1,10 +1,6 @@
 package conform
 
-import (
-	"fmt"
-
-	"weft/internal/host"
-)
+import "fmt"
 
 // group is n receives posted together on a link, skipped where the plugin has no groups.
 func (e *Env) group(l *link, size int64) (n int, bufs []*buf) {
@@ -148,20 +144,6 @@ var recvRules = []*Rule{
 	{ID: "flush.done", Says: "after a receive, flush succeeds, and iflush gives NULL or a request that test finishes; where there is only host memory it may be refused",
 		Basis: basisDoc, Check: func(e *Env) { e.flush(false) }},
 	{ID: "flush.host", Care: true, Says: "flush of host memory succeeds", Basis: basisWeft, Check: func(e *Env) { e.flush(true) }},
-	{ID: "oversize.refused", Says: "a send larger than its receive is refused: the receive is never done with a part of it",
-		Basis: basisDoc, Check: func(e *Env) { e.oversize(false) }},
-	{ID: "oversize.code", Says: "a send larger than its receive ends in ncclInvalidUsage",
-		Basis: basisDoc, Check: func(e *Env) { e.oversize(true) }},
-	{ID: "oversize.guard", Says: "a send larger than its receive writes nothing behind the receive's memory",
-		Basis: basisDoc, Check: func(e *Env) {
-			l := e.apart()
-			b := l.rx.buf(8192)
-			b.fillByte(0x5c)
-			r := l.recvOp(1, b)
-			r.parts[0].Size = 1000
-			_ = e.attempt(r, l.sendOp(l.tx.buf(8192), 8192, 1))
-			b.at(1000).untouched(0x5c, "memory behind the receive")
-		}},
 }
 
 func (e *Env) flush(host bool) {
@@ -181,61 +163,4 @@ func (e *Env) flush(host bool) {
 	}
 	f := &op{l: l, what: "flush", parts: r.parts, req: req}
 	e.run(f)
-}
-
-// oversize sends 8192 bytes to a receive of 1000.
-func (e *Env) oversize(code bool) {
-	l := e.apart()
-	b := l.rx.buf(8192)
-	r := l.recvOp(1, b)
-	r.parts[0].Size = 1000
-	s := l.sendOp(l.tx.buf(8192), 8192, 1)
-	codes := e.attempt(r, s)
-	if !code {
-		if r.done {
-			e.failf("the receive of 1000 bytes is done with size %v after a send of 8192", r.sizes)
-		}
-		return
-	}
-	for _, c := range codes {
-		if c == host.InvalidUsage {
-			return
-		}
-	}
-	if len(codes) > 0 {
-		e.failf("neither side said ncclInvalidUsage, but %v", codes)
-	}
-}
-
-// attempt works on both ends until both are done or one has failed and the other
-// had time to hear of it; it returns the codes of those that failed.
-func (e *Env) attempt(ops ...*op) (codes []host.Result) {
-	rounds := 0
-	e.until(0, "an end of "+what(ops), func() bool {
-		open, failed := false, false
-		for _, o := range ops {
-			switch {
-			case o.err != nil:
-				failed = true
-				continue
-			case o.done:
-				continue
-			case o.req == 0:
-				o.post()
-			default:
-				o.test()
-			}
-			open = true
-		}
-		if failed {
-			rounds++
-		}
-		return !open || rounds > 300
-	})
-	for _, o := range ops {
-		if o.err != nil {
-			codes = append(codes, host.Code(o.err))
-		}
-	}
-	return codes
 }

@@ -57,6 +57,10 @@ func (r *Release) SharesContext() bool { return r.Code >= 22807 }
 // Attributes: setNetAttr comes before connect and accept.
 func (r *Release) Attributes() bool { return r.Code >= 22800 }
 
+// SendsWhole: a sender whose buffer is registered offers all that is left of it,
+// whatever the receive takes, and goes on behind what its test says was taken.
+func (r *Release) SendsWhole() bool { return r.Code >= 22000 && r.Code < 22400 }
+
 // OptionalReceives: irecv enters with *request = 1 where nobody waits.
 func (r *Release) OptionalReceives() bool { return r.Code >= 22400 }
 

@@ -22,5 +22,6 @@
 //	12 profiler handles                      prof.pairs, Ring.Steps
 //	13 profiler init on many threads         profiler.threads, Comm.Destroy (its finalize before the net's)
 //	14 deregMr before close, errors spread   dereg.inflight, dereg.barrier, Ring.Close, dead.others
-//	15 ports of a card become one device    vdevice.made .data .refused, TestPortsOfACard
+//	15 registered sends are cut             oversize.cut, oversize.again, TestRegisteredSend
+//	16 ports of a card become one device    vdevice.made .data .refused, TestPortsOfACard
 package release

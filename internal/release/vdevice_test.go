@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/internal/ranks"
@@ -16,31 +17,40 @@ import (
 // is found where the release believes it, no port is counted twice, and data
 // runs over it.
 func TestPortsOfACard(t *testing.T) {
+	for _, name := range []string{"2.24.3", "2.25.1", "2.26.6", "2.27.7", "2.28.3", "2.28.9", "2.30.7"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := simulated(t, simverbs.Device{Name: "sim0", PCI: "0000:81:00.0", Ports: []simverbs.Port{{GIDs: []string{"10.1.1.1/24"}}, {GIDs: []string{"10.1.2.1/24"}}}})
+			world(t, find(t, name), o, 2, overTwoPorts)
+		})
+	}
+}
+
+// simulated adds a world of the test's own, with that device, to what setup gives.
+func simulated(t *testing.T, d simverbs.Device) Options {
+	t.Helper()
 	dist, err := simverbs.Dist()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"2.24.3", "2.25.1", "2.26.6", "2.27.7", "2.28.3", "2.28.9", "2.30.7"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := simverbs.World{Name: fmt.Sprintf("release-%s-%d", name, os.Getpid()), Devices: []simverbs.Device{
-				{Name: "sim0", PCI: "0000:81:00.0", Ports: []simverbs.Port{{GIDs: []string{"10.1.1.1/24"}}, {GIDs: []string{"10.1.2.1/24"}}}},
-			}}
-			env, err := w.Env(dist, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Remove()
-			o := setup(t)
-			for _, kv := range env {
-				if len(kv) > 14 && kv[:14] != "LD_LIBRARY_PAT" {
-					o.Env = append(o.Env, kv)
-				}
-			}
-			o.Env = append(o.Env, "NCCL_IBVERBS_LIB="+filepath.Join(dist, "libibverbs.so.1"))
-			world(t, find(t, name), o, 2, overTwoPorts)
-		})
+	w := simverbs.World{Name: fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid()), Devices: []simverbs.Device{d}}
+	env, err := w.Env(dist, "")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	o := setup(t)
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, "LD_LIBRARY_PATH=") {
+			o.Env = append(o.Env, kv)
+		}
+	}
+	o.Env = append(o.Env, "NCCL_IBVERBS_LIB="+filepath.Join(dist, "libibverbs.so.1"))
+	return o
 }
 
 func overTwoPorts(p *Process, g ranks.Group) error {

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -19,6 +20,7 @@ type Options struct {
 	Kind    Kind
 	Device  uint32
 	Cookie  uint64         // the core's name for the comm, given back in upcalls
+	Cuts    bool           // a send larger than its receive is cut to it, not refused
 	Upcalls unsafe.Pointer // *C.struct_wf_upcalls, a const table
 }
 
@@ -35,6 +37,9 @@ func New(o Options) (*Comm, error) {
 		return nil, fmt.Errorf("fastpath: new comm: no memory for slab %d: %w", C.wf_comm_count(), err)
 	}
 	view := (*wfComm)(unsafe.Pointer(c))
+	if o.Cuts {
+		atomic.StoreUint32(&view.cuts, 1)
+	}
 	comm := &Comm{c: c, view: view, gen: view.gen, index: view.index, kind: o.Kind, device: o.Device, cookie: o.Cookie}
 	registry.add(comm)
 	return comm, nil

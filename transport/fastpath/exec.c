@@ -139,7 +139,7 @@ static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 /* A refused request is over once no stream is in the middle of its bytes. */
 static inline int wf_over(struct wf_req* r) {
 	uint32_t state = wf_get(r->state);
-	return state >= WF_REQ_DONE && (state == WF_REQ_DONE || (state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames)));
+	return state >= WF_REQ_DONE && (state == WF_REQ_DONE || state == WF_REQ_TOLD || (state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames)));
 }
 
 int weft_test(void* request, int* done, int* sizes) {
@@ -169,9 +169,13 @@ int weft_test(void* request, int* done, int* sizes) {
 	}
 	if (over) {
 		*done = 1;
-		if (wf_unlikely(wf_get(r->state) == WF_REQ_REFUSED)) code = (int)wf_load(c->refuse_code);
-		else if (sizes && (*sizes = (int)wf_get(r->e[0].size), 1)) for (uint32_t i = 1; wf_unlikely(i < wf_get(r->n)); i++) sizes[i] = (int)wf_get(r->e[i].size);
-		wf_give(c, slot);
+		if (wf_unlikely(wf_get(r->state) != WF_REQ_DONE)) {
+			code = (int)wf_load(c->refuse_code);
+			if (wf_get(r->state) == WF_REQ_REFUSED) wf_put(r->state, (uint32_t)WF_REQ_TOLD), wf_put(c->outstanding, wf_get(c->outstanding) - 1);
+		} else {
+			if (sizes && (*sizes = (int)wf_get(r->e[0].size), 1)) for (uint32_t i = 1; wf_unlikely(i < wf_get(r->n)); i++) sizes[i] = (int)wf_get(r->e[i].size);
+			wf_give(c, slot);
+		}
 	}
 	if (wf_unlikely(rc < 0)) {
 		rc = wf_leave_fault(t, c, "test");
@@ -180,6 +184,15 @@ int weft_test(void* request, int* done, int* sizes) {
 	wf_leave(t);
 	if (!over && wf_unlikely(wf_load(t->list_head))) wf_flush_list(t, "test");
 	return code;
+}
+
+/* Every slot is in use or told: those that are told become free, and one of them is the answer. */
+uint32_t wf_reclaim(struct wf_comm* c) {
+	uint32_t told = WF_NONE;
+	for (uint32_t i = 0; i < WF_SLOTS; i++)
+		if (wf_get(c->req[i].state) == WF_REQ_TOLD) wf_put(c->req[i].next, told), told = i;
+	wf_put(c->free_head, wf_get(c->req[told].next));
+	return told;
 }
 
 /* Ends a group of receives and frees lines in order. */

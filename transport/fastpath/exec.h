@@ -21,6 +21,7 @@ WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
 WF_HIDDEN int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request);
 WF_HIDDEN WF_COLD int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** request);
 WF_HIDDEN WF_COLD int wf_late_test(struct wf_thread* t, uint64_t h, int* done, int* sizes);
+WF_HIDDEN WF_COLD uint32_t wf_reclaim(struct wf_comm* c);
 WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
 
 static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }
@@ -31,9 +32,10 @@ static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot, uint32_t
 	if (wf_unlikely(wf_get(c->outstanding) >= most)) return NULL;
 	if (wf_likely(s != WF_NONE)) {
 		wf_put(c->free_head, wf_get(c->req[s].next));
-	} else {
-		s = wf_get(c->slots);
+	} else if (wf_likely((s = wf_get(c->slots)) < WF_SLOTS)) {
 		wf_put(c->slots, s + 1);
+	} else {
+		s = wf_reclaim(c);
 	}
 	uint32_t gen = (wf_get(c->req_gen) + 1) & WF_GEN_MASK;
 	if (!gen) gen = 1;

@@ -67,8 +67,9 @@ enum wf_req_state {
 	WF_REQ_MATCHED = 1, /* a send that waits for the rest of its group */
 	WF_REQ_POSTED = 2,  /* on its way */
 	WF_REQ_DONE = 3,    /* complete; test reports it once */
-	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code once */
+	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code */
 	WF_REQ_AHEAD = 5,   /* a small send that leaves before its receive is known */
+	WF_REQ_TOLD = 6,    /* refused and reported: test answers the same again, until every other slot is in use */
 };
 
 /* Where a message that came ahead of its receive waits. */
@@ -215,7 +216,9 @@ struct wf_comm {
 	uint64_t upcalls;  /* const struct wf_upcalls* */
 	uint32_t index;    /* number of the slab */
 	uint32_t nlanes;
-	uint64_t pad0[3];
+	uint32_t cuts;     /* 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead */
+	uint32_t pad9;
+	uint64_t pad0[2];
 
 	/* line 1, orders from other threads. written by: any */
 	uint32_t held;        /* 1: somebody holds the gate */

@@ -80,6 +80,7 @@ struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, con
 	wf_store(c->error, (uint64_t)gen << 32);
 	uint32_t req_gen = wf_get(c->req_gen);
 	wf_put(c->nlanes, 0u);
+	wf_put(c->cuts, 0u);
 	wf_clear(&c->owner, c->tx);
 	wf_put(c->req_gen, req_gen);
 	wf_put(c->free_head, WF_NONE);

@@ -60,8 +60,9 @@ const (
 	wfReqMatched = 1 // a send that waits for the rest of its group
 	wfReqPosted  = 2 // on its way
 	wfReqDone    = 3 // complete; test reports it once
-	wfReqRefused = 4 // its group was refused; test reports the comm's refuse_code once
+	wfReqRefused = 4 // its group was refused; test reports the comm's refuse_code
 	wfReqAhead   = 5 // a small send that leaves before its receive is known
+	wfReqTold    = 6 // refused and reported: test answers the same again, until every other slot is in use
 )
 
 // enum wf_stash_state: Where a message that came ahead of its receive waits.
@@ -224,7 +225,9 @@ type wfComm struct {
 	upcalls     uint64 // const struct wf_upcalls*
 	index       uint32 // number of the slab
 	nlanes      uint32
-	pad0        [3]uint64
+	cuts        uint32 // 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead
+	pad9        uint32
+	pad0        [2]uint64
 	held        uint32 // line 1, orders from other threads. written by: any
 	refuseCode  uint32 // what requests of a refused group end with
 	error       uint64 // generation << 32 | code; code 0: healthy
@@ -406,7 +409,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.upcalls)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.index)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nlanes)-36]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad0)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cuts)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad9)-44]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad0)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.held)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-68]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-72]
