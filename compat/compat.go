@@ -4,12 +4,13 @@
 package compat
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra -I${SRCDIR}/../headers -I${SRCDIR}/../plugin -I${SRCDIR}/../transport/fastpath
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra -I${SRCDIR}/../headers -I${SRCDIR}/../plugin -I${SRCDIR}/../transport/fastpath -I${SRCDIR}/../guest
 #include "compat.h"
 */
 import "C"
 
 import (
+	_ "weft/guest"              // starts Go
 	_ "weft/headers"            // a changed header must rebuild this package
 	_ "weft/plugin"             // the Go core that the adapters call
 	_ "weft/transport/fastpath" // the C core

@@ -6,6 +6,7 @@
 #define WEFT_COMPAT_H
 
 #include "fastpath.h"
+#include "guest.h"
 #include "zz_slow.h"
 
 /* blocking.c */

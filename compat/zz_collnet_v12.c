@@ -104,28 +104,28 @@ _Static_assert(offsetof(ncclCollNet_v12_t, finalize) == 144, "layout differs fro
 _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclCollNet_v12_t*)0)->finalize), ncclResult_t (*)(void* ctx)), "layout differs from what the generator read");
 
 static ncclResult_t collnet_v12_init(void** ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   if (!ctx) return (ncclResult_t)weft_null("collNet.init", "ctx");
   return (ncclResult_t)weft_coll_init(12, (uintptr_t*)ctx, commId, (uintptr_t)logFunction);
 }
 
 static ncclResult_t collnet_v12_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("collNet.devices", "ndev");
   return (ncclResult_t)weft_coll_devices(ndev);
 }
 
 static ncclResult_t collnet_v12_getProperties(int dev, ncclNetProperties_v12_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("collNet.getProperties", "props");
   return (ncclResult_t)weft_coll_getProperties(dev, (ncclNetProperties_cur_t*)props);
 }
 
 static ncclResult_t collnet_v12_listen(void* ctx, int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("collNet.listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("collNet.listen", "listenComm");
@@ -133,7 +133,7 @@ static ncclResult_t collnet_v12_listen(void* ctx, int dev, void* handle, void** 
 }
 
 static ncclResult_t collnet_v12_connect(void** handles, int nranks, int rank, void* listenComm, void** collComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handles) return (ncclResult_t)weft_null("collNet.connect", "handles");
   if (!collComm) return (ncclResult_t)weft_null("collNet.connect", "collComm");
@@ -141,41 +141,41 @@ static ncclResult_t collnet_v12_connect(void** handles, int nranks, int rank, vo
 }
 
 static ncclResult_t collnet_v12_reduceSupport(ncclDataType_t dataType, ncclRedOp_t redOp, int* supported) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!supported) return (ncclResult_t)weft_null("collNet.reduceSupport", "supported");
   return (ncclResult_t)weft_coll_reduceSupport(dataType, redOp, supported);
 }
 
 static ncclResult_t collnet_v12_regMr(void* collComm, void* data, size_t size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("collNet.regMr", "mhandle");
   return (ncclResult_t)weft_coll_regMr((uintptr_t)collComm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t collnet_v12_regMrDmaBuf(void* collComm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("collNet.regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_coll_regMrDmaBuf((uintptr_t)collComm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t collnet_v12_deregMr(void* collComm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_deregMr((uintptr_t)collComm, (uintptr_t)mhandle);
 }
 
 static ncclResult_t collnet_v12_iallreduce(void* collComm, void* sendData, void* recvData, size_t count, ncclDataType_t dataType, ncclRedOp_t redOp, void* sendMhandle, void* recvMhandle, void** request) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!request) return (ncclResult_t)weft_null("collNet.iallreduce", "request");
   return (ncclResult_t)weft_coll_iallreduce((uintptr_t)collComm, (uintptr_t)sendData, (uintptr_t)recvData, count, dataType, redOp, (uintptr_t)sendMhandle, (uintptr_t)recvMhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v12_iallgather(void* collComm, void* sendData, int nRecvParts, ncclNetSGE_v12_t* recvParts, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, void* sendMhandle, void** request) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvParts) return (ncclResult_t)weft_null("collNet.iallgather", "recvParts");
   if (!request) return (ncclResult_t)weft_null("collNet.iallgather", "request");
@@ -184,7 +184,7 @@ static ncclResult_t collnet_v12_iallgather(void* collComm, void* sendData, int n
 }
 
 static ncclResult_t collnet_v12_ireducescatter(void* collComm, int nSendParts, ncclNetSGE_v12_t* sendParts, void* recvData, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, ncclDataType_t dataType, ncclRedOp_t redOp, void* recvMhandle, void** request) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!sendParts) return (ncclResult_t)weft_null("collNet.ireducescatter", "sendParts");
   if (!request) return (ncclResult_t)weft_null("collNet.ireducescatter", "request");
@@ -193,33 +193,33 @@ static ncclResult_t collnet_v12_ireducescatter(void* collComm, int nSendParts, n
 }
 
 static ncclResult_t collnet_v12_iflush(void* collComm, void* data, int size, void* mhandle, void** request) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!request) return (ncclResult_t)weft_null("collNet.iflush", "request");
   return (ncclResult_t)weft_coll_iflush((uintptr_t)collComm, (uintptr_t)data, size, (uintptr_t)mhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v12_test(void* request, int* done, int* size) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!done) return (ncclResult_t)weft_null("collNet.test", "done");
   return (ncclResult_t)weft_coll_test((uintptr_t)request, done, size);
 }
 
 static ncclResult_t collnet_v12_closeColl(void* collComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_closeColl((uintptr_t)collComm);
 }
 
 static ncclResult_t collnet_v12_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_closeListen((uintptr_t)listenComm);
 }
 
 static ncclResult_t collnet_v12_finalize(void* ctx) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_finalize((uintptr_t)ctx);
 }

@@ -75,20 +75,20 @@ static void lower_ncclNetProperties_v6(ncclNetProperties_v6_t* to, const ncclNet
 }
 
 static ncclResult_t collnet_v6_init(ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_init(6, NULL, 0, (uintptr_t)logFunction);
 }
 
 static ncclResult_t collnet_v6_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("collNet.devices", "ndev");
   return (ncclResult_t)weft_coll_devices(ndev);
 }
 
 static ncclResult_t collnet_v6_getProperties(int dev, ncclNetProperties_v6_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("collNet.getProperties", "props");
   ncclNetProperties_cur_t props_cur;
@@ -100,7 +100,7 @@ static ncclResult_t collnet_v6_getProperties(int dev, ncclNetProperties_v6_t* pr
 }
 
 static ncclResult_t collnet_v6_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("collNet.listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("collNet.listen", "listenComm");
@@ -108,7 +108,7 @@ static ncclResult_t collnet_v6_listen(int dev, void* handle, void** listenComm) 
 }
 
 static ncclResult_t collnet_v6_connect(void** handles, int nranks, int rank, void* listenComm, void** collComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handles) return (ncclResult_t)weft_null("collNet.connect", "handles");
   if (!collComm) return (ncclResult_t)weft_null("collNet.connect", "collComm");
@@ -116,14 +116,14 @@ static ncclResult_t collnet_v6_connect(void** handles, int nranks, int rank, voi
 }
 
 static ncclResult_t collnet_v6_reduceSupport(ncclDataType_t dataType, ncclRedOp_t redOp, int* supported) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!supported) return (ncclResult_t)weft_null("collNet.reduceSupport", "supported");
   return (ncclResult_t)weft_coll_reduceSupport(dataType, redOp, supported);
 }
 
 static ncclResult_t collnet_v6_regMr(void* collComm, void* data, int size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("collNet.regMr", "mhandle");
   if (size < 0) return (ncclResult_t)weft_misuse("collNet.regMr", "size is negative", (uint64_t)size);
@@ -131,20 +131,20 @@ static ncclResult_t collnet_v6_regMr(void* collComm, void* data, int size, int t
 }
 
 static ncclResult_t collnet_v6_regMrDmaBuf(void* collComm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("collNet.regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_coll_regMrDmaBuf((uintptr_t)collComm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t collnet_v6_deregMr(void* collComm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_deregMr((uintptr_t)collComm, (uintptr_t)mhandle);
 }
 
 static ncclResult_t collnet_v6_iallreduce(void* collComm, void* sendData, void* recvData, int count, ncclDataType_t dataType, ncclRedOp_t redOp, void* sendMhandle, void* recvMhandle, void** request) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!request) return (ncclResult_t)weft_null("collNet.iallreduce", "request");
   if (count < 0) return (ncclResult_t)weft_misuse("collNet.iallreduce", "count is negative", (uint64_t)count);
@@ -152,27 +152,27 @@ static ncclResult_t collnet_v6_iallreduce(void* collComm, void* sendData, void* 
 }
 
 static ncclResult_t collnet_v6_iflush(void* collComm, void* data, int size, void* mhandle, void** request) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!request) return (ncclResult_t)weft_null("collNet.iflush", "request");
   return (ncclResult_t)weft_coll_iflush((uintptr_t)collComm, (uintptr_t)data, size, (uintptr_t)mhandle, (uintptr_t*)request);
 }
 
 static ncclResult_t collnet_v6_test(void* request, int* done, int* size) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!done) return (ncclResult_t)weft_null("collNet.test", "done");
   return (ncclResult_t)weft_coll_test((uintptr_t)request, done, size);
 }
 
 static ncclResult_t collnet_v6_closeColl(void* collComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_closeColl((uintptr_t)collComm);
 }
 
 static ncclResult_t collnet_v6_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_coll_closeListen((uintptr_t)listenComm);
 }

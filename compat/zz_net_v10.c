@@ -142,20 +142,20 @@ static void lift_ncclNetVDeviceProps_v10(ncclNetVDeviceProps_cur_t* to, const nc
 }
 
 static ncclResult_t net_v10_init(ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_init(10, NULL, 0, NULL, (uintptr_t)logFunction, (uintptr_t)profFunction);
 }
 
 static ncclResult_t net_v10_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v10_getProperties(int dev, ncclNetProperties_v10_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
@@ -167,7 +167,7 @@ static ncclResult_t net_v10_getProperties(int dev, ncclNetProperties_v10_t* prop
 }
 
 static ncclResult_t net_v10_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -175,7 +175,7 @@ static ncclResult_t net_v10_listen(int dev, void* handle, void** listenComm) {
 }
 
 static ncclResult_t net_v10_connect(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** sendComm, ncclNetDeviceHandle_v10_t** sendDevComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -184,7 +184,7 @@ static ncclResult_t net_v10_connect(int dev, ncclNetCommConfig_v10_t* config, vo
 }
 
 static ncclResult_t net_v10_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v10_t** recvDevComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
@@ -192,21 +192,21 @@ static ncclResult_t net_v10_accept(void* listenComm, void** recvComm, ncclNetDev
 }
 
 static ncclResult_t net_v10_regMr(void* comm, void* data, size_t size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v10_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v10_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -241,25 +241,25 @@ static ncclResult_t net_v10_test(void* request, int* done, int* sizes) {
 }
 
 static ncclResult_t net_v10_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v10_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v10_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }
 
 static ncclResult_t net_v10_makeVDevice(int* d, ncclNetVDeviceProps_v10_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!d) return (ncclResult_t)weft_null("makeVDevice", "d");
   if (!props) return (ncclResult_t)weft_null("makeVDevice", "props");

@@ -140,28 +140,28 @@ _Static_assert(offsetof(ncclNet_v12_t, setNetAttr) == 168, "layout differs from 
 _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclNet_v12_t*)0)->setNetAttr), ncclResult_t (*)(void* ctx, ncclNetAttr_v12_t* netAttr)), "layout differs from what the generator read");
 
 static ncclResult_t net_v12_init(void** ctx, uint64_t commId, ncclNetCommConfig_v12_t* config, ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   if (!ctx) return (ncclResult_t)weft_null("init", "ctx");
   return (ncclResult_t)weft_net_init(12, (uintptr_t*)ctx, commId, (ncclNetCommConfig_cur_t*)config, (uintptr_t)logFunction, (uintptr_t)profFunction);
 }
 
 static ncclResult_t net_v12_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v12_getProperties(int dev, ncclNetProperties_v12_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   return (ncclResult_t)weft_net_getProperties(dev, (ncclNetProperties_cur_t*)props);
 }
 
 static ncclResult_t net_v12_listen(void* ctx, int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -169,7 +169,7 @@ static ncclResult_t net_v12_listen(void* ctx, int dev, void* handle, void** list
 }
 
 static ncclResult_t net_v12_connect(void* ctx, int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v12_t** sendDevComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -178,7 +178,7 @@ static ncclResult_t net_v12_connect(void* ctx, int dev, void* handle, void** sen
 }
 
 static ncclResult_t net_v12_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v12_t** recvDevComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
@@ -186,21 +186,21 @@ static ncclResult_t net_v12_accept(void* listenComm, void** recvComm, ncclNetDev
 }
 
 static ncclResult_t net_v12_regMr(void* comm, void* data, size_t size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v12_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v12_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -235,25 +235,25 @@ static ncclResult_t net_v12_test(void* request, int* done, int* sizes) {
 }
 
 static ncclResult_t net_v12_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v12_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v12_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }
 
 static ncclResult_t net_v12_makeVDevice(int* d, ncclNetVDeviceProps_v12_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!d) return (ncclResult_t)weft_null("makeVDevice", "d");
   if (!props) return (ncclResult_t)weft_null("makeVDevice", "props");
@@ -261,13 +261,13 @@ static ncclResult_t net_v12_makeVDevice(int* d, ncclNetVDeviceProps_v12_t* props
 }
 
 static ncclResult_t net_v12_finalize(void* ctx) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_finalize((uintptr_t)ctx);
 }
 
 static ncclResult_t net_v12_setNetAttr(void* ctx, ncclNetAttr_v12_t* netAttr) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!netAttr) return (ncclResult_t)weft_null("setNetAttr", "netAttr");
   return (ncclResult_t)weft_net_setNetAttr((uintptr_t)ctx, (ncclNetAttr_cur_t*)netAttr);

@@ -46,34 +46,34 @@ _Static_assert(offsetof(ncclNet_v2_t, closeListen) == 128, "layout differs from 
 _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclNet_v2_t*)0)->closeListen), ncclResult_t (*)(void* listenComm)), "layout differs from what the generator read");
 
 static ncclResult_t net_v2_init(ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_init(2, NULL, 0, NULL, (uintptr_t)logFunction, 0);
 }
 
 static ncclResult_t net_v2_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v2_pciPath(int dev, char** path) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!path) return (ncclResult_t)weft_null("pciPath", "path");
   return (ncclResult_t)weft_v2_pci_path(2, dev, path);
 }
 
 static ncclResult_t net_v2_ptrSupport(int dev, int* supportedTypes) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!supportedTypes) return (ncclResult_t)weft_null("ptrSupport", "supportedTypes");
   return (ncclResult_t)weft_v2_ptr_support(2, dev, supportedTypes);
 }
 
 static ncclResult_t net_v2_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -81,7 +81,7 @@ static ncclResult_t net_v2_listen(int dev, void* handle, void** listenComm) {
 }
 
 static ncclResult_t net_v2_connect(int dev, void* handle, void** sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -89,14 +89,14 @@ static ncclResult_t net_v2_connect(int dev, void* handle, void** sendComm) {
 }
 
 static ncclResult_t net_v2_accept(void* listenComm, void** recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   return (ncclResult_t)weft_blocking_accept(2, listenComm, recvComm);
 }
 
 static ncclResult_t net_v2_regMr(void* comm, void* data, int size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
@@ -104,7 +104,7 @@ static ncclResult_t net_v2_regMr(void* comm, void* data, int size, int type, voi
 }
 
 static ncclResult_t net_v2_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -129,7 +129,7 @@ static ncclResult_t net_v2_irecv(void* recvComm, void* data, int size, void* mha
 }
 
 static ncclResult_t net_v2_flush(void* recvComm, void* data, int size, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_blocking_flush(2, recvComm, data, size, mhandle);
 }
@@ -140,19 +140,19 @@ static ncclResult_t net_v2_test(void* request, int* done, int* size) {
 }
 
 static ncclResult_t net_v2_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v2_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v2_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }

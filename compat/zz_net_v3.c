@@ -71,20 +71,20 @@ static void lower_ncclNetProperties_v3(ncclNetProperties_v3_t* to, const ncclNet
 }
 
 static ncclResult_t net_v3_init(ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_init(3, NULL, 0, NULL, (uintptr_t)logFunction, 0);
 }
 
 static ncclResult_t net_v3_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v3_getProperties(int dev, ncclNetProperties_v3_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
@@ -99,7 +99,7 @@ static ncclResult_t net_v3_getProperties(int dev, ncclNetProperties_v3_t* props)
 }
 
 static ncclResult_t net_v3_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -107,7 +107,7 @@ static ncclResult_t net_v3_listen(int dev, void* handle, void** listenComm) {
 }
 
 static ncclResult_t net_v3_connect(int dev, void* handle, void** sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -115,14 +115,14 @@ static ncclResult_t net_v3_connect(int dev, void* handle, void** sendComm) {
 }
 
 static ncclResult_t net_v3_accept(void* listenComm, void** recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   return (ncclResult_t)weft_blocking_accept(3, listenComm, recvComm);
 }
 
 static ncclResult_t net_v3_regMr(void* comm, void* data, int size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
@@ -130,7 +130,7 @@ static ncclResult_t net_v3_regMr(void* comm, void* data, int size, int type, voi
 }
 
 static ncclResult_t net_v3_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -155,7 +155,7 @@ static ncclResult_t net_v3_irecv(void* recvComm, void* data, int size, void* mha
 }
 
 static ncclResult_t net_v3_flush(void* recvComm, void* data, int size, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_blocking_flush(3, recvComm, data, size, mhandle);
 }
@@ -166,19 +166,19 @@ static ncclResult_t net_v3_test(void* request, int* done, int* size) {
 }
 
 static ncclResult_t net_v3_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v3_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v3_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }

@@ -77,20 +77,20 @@ static void lower_ncclNetProperties_v6(ncclNetProperties_v6_t* to, const ncclNet
 }
 
 static ncclResult_t net_v5_init(ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_init(5, NULL, 0, NULL, (uintptr_t)logFunction, 0);
 }
 
 static ncclResult_t net_v5_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v5_getProperties(int dev, ncclNetProperties_v6_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
@@ -105,7 +105,7 @@ static ncclResult_t net_v5_getProperties(int dev, ncclNetProperties_v6_t* props)
 }
 
 static ncclResult_t net_v5_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -113,7 +113,7 @@ static ncclResult_t net_v5_listen(int dev, void* handle, void** listenComm) {
 }
 
 static ncclResult_t net_v5_connect(int dev, void* handle, void** sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -121,14 +121,14 @@ static ncclResult_t net_v5_connect(int dev, void* handle, void** sendComm) {
 }
 
 static ncclResult_t net_v5_accept(void* listenComm, void** recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, NULL);
 }
 
 static ncclResult_t net_v5_regMr(void* comm, void* data, int size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
@@ -136,7 +136,7 @@ static ncclResult_t net_v5_regMr(void* comm, void* data, int size, int type, voi
 }
 
 static ncclResult_t net_v5_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -180,19 +180,19 @@ static ncclResult_t net_v5_test(void* request, int* done, int* sizes) {
 }
 
 static ncclResult_t net_v5_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v5_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v5_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }

@@ -79,20 +79,20 @@ static void lower_ncclNetProperties_v6(ncclNetProperties_v6_t* to, const ncclNet
 }
 
 static ncclResult_t net_v6_init(ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_init(6, NULL, 0, NULL, (uintptr_t)logFunction, 0);
 }
 
 static ncclResult_t net_v6_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v6_getProperties(int dev, ncclNetProperties_v6_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
@@ -104,7 +104,7 @@ static ncclResult_t net_v6_getProperties(int dev, ncclNetProperties_v6_t* props)
 }
 
 static ncclResult_t net_v6_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -112,7 +112,7 @@ static ncclResult_t net_v6_listen(int dev, void* handle, void** listenComm) {
 }
 
 static ncclResult_t net_v6_connect(int dev, void* handle, void** sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -120,14 +120,14 @@ static ncclResult_t net_v6_connect(int dev, void* handle, void** sendComm) {
 }
 
 static ncclResult_t net_v6_accept(void* listenComm, void** recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, NULL);
 }
 
 static ncclResult_t net_v6_regMr(void* comm, void* data, int size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   if (size < 0) return (ncclResult_t)weft_misuse("regMr", "size is negative", (uint64_t)size);
@@ -135,14 +135,14 @@ static ncclResult_t net_v6_regMr(void* comm, void* data, int size, int type, voi
 }
 
 static ncclResult_t net_v6_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v6_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -186,19 +186,19 @@ static ncclResult_t net_v6_test(void* request, int* done, int* sizes) {
 }
 
 static ncclResult_t net_v6_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v6_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v6_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }

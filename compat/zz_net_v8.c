@@ -104,20 +104,20 @@ static void lower_ncclNetProperties_v8(ncclNetProperties_v8_t* to, const ncclNet
 }
 
 static ncclResult_t net_v8_init(ncclDebugLogger_t logFunction) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_init(8, NULL, 0, NULL, (uintptr_t)logFunction, 0);
 }
 
 static ncclResult_t net_v8_devices(int* ndev) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!ndev) return (ncclResult_t)weft_null("devices", "ndev");
   return (ncclResult_t)weft_net_devices(ndev);
 }
 
 static ncclResult_t net_v8_getProperties(int dev, ncclNetProperties_v8_t* props) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!props) return (ncclResult_t)weft_null("getProperties", "props");
   ncclNetProperties_cur_t props_cur;
@@ -129,7 +129,7 @@ static ncclResult_t net_v8_getProperties(int dev, ncclNetProperties_v8_t* props)
 }
 
 static ncclResult_t net_v8_listen(int dev, void* handle, void** listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("listen", "handle");
   if (!listenComm) return (ncclResult_t)weft_null("listen", "listenComm");
@@ -137,7 +137,7 @@ static ncclResult_t net_v8_listen(int dev, void* handle, void** listenComm) {
 }
 
 static ncclResult_t net_v8_connect(int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v8_t** sendDevComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
@@ -146,7 +146,7 @@ static ncclResult_t net_v8_connect(int dev, void* handle, void** sendComm, ncclN
 }
 
 static ncclResult_t net_v8_accept(void* listenComm, void** recvComm, ncclNetDeviceHandle_v8_t** recvDevComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
@@ -154,21 +154,21 @@ static ncclResult_t net_v8_accept(void* listenComm, void** recvComm, ncclNetDevi
 }
 
 static ncclResult_t net_v8_regMr(void* comm, void* data, size_t size, int type, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMr", "mhandle");
   return (ncclResult_t)weft_net_regMr((uintptr_t)comm, (uintptr_t)data, size, type, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v8_regMrDmaBuf(void* comm, void* data, size_t size, int type, uint64_t offset, int fd, void** mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!mhandle) return (ncclResult_t)weft_null("regMrDmaBuf", "mhandle");
   return (ncclResult_t)weft_net_regMrDmaBuf((uintptr_t)comm, (uintptr_t)data, size, type, offset, fd, (uintptr_t*)mhandle);
 }
 
 static ncclResult_t net_v8_deregMr(void* comm, void* mhandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_deregMr((uintptr_t)comm, (uintptr_t)mhandle);
 }
@@ -212,19 +212,19 @@ static ncclResult_t net_v8_test(void* request, int* done, int* sizes) {
 }
 
 static ncclResult_t net_v8_closeSend(void* sendComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeSend((uintptr_t)sendComm);
 }
 
 static ncclResult_t net_v8_closeRecv(void* recvComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeRecv((uintptr_t)recvComm);
 }
 
 static ncclResult_t net_v8_closeListen(void* listenComm) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_net_closeListen((uintptr_t)listenComm);
 }

@@ -172,7 +172,7 @@ static void lift_ncclProfilerEventStateArgs_v1(ncclProfilerEventStateArgs_cur_t*
 }
 
 static ncclResult_t profiler_v1_init(void** context, int* eActivationMask) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
@@ -180,7 +180,7 @@ static ncclResult_t profiler_v1_init(void** context, int* eActivationMask) {
 }
 
 static ncclResult_t profiler_v1_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v1_t* eDescr) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
@@ -190,13 +190,13 @@ static ncclResult_t profiler_v1_startEvent(void* context, void** eHandle, ncclPr
 }
 
 static ncclResult_t profiler_v1_stopEvent(void* eHandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_stopEvent((uintptr_t)eHandle);
 }
 
 static ncclResult_t profiler_v1_recordEventState(void* eHandle, ncclProfilerEventState_v1_t eState, ncclProfilerEventStateArgs_v1_t* eStateArgs) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   ncclProfilerEventStateArgs_cur_t eStateArgs_cur, *eStateArgs_ptr = NULL;
   if (eStateArgs) {
@@ -207,7 +207,7 @@ static ncclResult_t profiler_v1_recordEventState(void* eHandle, ncclProfilerEven
 }
 
 static ncclResult_t profiler_v1_finalize(void* context) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }

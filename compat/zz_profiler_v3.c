@@ -181,7 +181,7 @@ static void lift_ncclProfilerEventStateArgs_v3(ncclProfilerEventStateArgs_cur_t*
 }
 
 static ncclResult_t profiler_v3_init(void** context, int* eActivationMask) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
@@ -189,7 +189,7 @@ static ncclResult_t profiler_v3_init(void** context, int* eActivationMask) {
 }
 
 static ncclResult_t profiler_v3_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v3_t* eDescr) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
@@ -199,13 +199,13 @@ static ncclResult_t profiler_v3_startEvent(void* context, void** eHandle, ncclPr
 }
 
 static ncclResult_t profiler_v3_stopEvent(void* eHandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_stopEvent((uintptr_t)eHandle);
 }
 
 static ncclResult_t profiler_v3_recordEventState(void* eHandle, ncclProfilerEventState_v3_t eState, ncclProfilerEventStateArgs_v3_t* eStateArgs) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   ncclProfilerEventStateArgs_cur_t eStateArgs_cur, *eStateArgs_ptr = NULL;
   if (eStateArgs) {
@@ -216,7 +216,7 @@ static ncclResult_t profiler_v3_recordEventState(void* eHandle, ncclProfilerEven
 }
 
 static ncclResult_t profiler_v3_finalize(void* context) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }

@@ -168,7 +168,7 @@ static void lift_ncclProfilerEventDescr_v4(ncclProfilerEventDescr_cur_t* to, con
 }
 
 static ncclResult_t profiler_v4_init(void** context, int* eActivationMask, const char* commName, uint64_t commHash, int nNodes, int nranks, int rank, ncclDebugLogger_t logfn) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
@@ -176,7 +176,7 @@ static ncclResult_t profiler_v4_init(void** context, int* eActivationMask, const
 }
 
 static ncclResult_t profiler_v4_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v4_t* eDescr) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
@@ -186,19 +186,19 @@ static ncclResult_t profiler_v4_startEvent(void* context, void** eHandle, ncclPr
 }
 
 static ncclResult_t profiler_v4_stopEvent(void* eHandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_stopEvent((uintptr_t)eHandle);
 }
 
 static ncclResult_t profiler_v4_recordEventState(void* eHandle, ncclProfilerEventState_v4_t eState, ncclProfilerEventStateArgs_v4_t* eStateArgs) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_recordEventState((uintptr_t)eHandle, eState, (ncclProfilerEventStateArgs_cur_t*)eStateArgs);
 }
 
 static ncclResult_t profiler_v4_finalize(void* context) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }

@@ -233,7 +233,7 @@ static void lift_ncclProfilerEventDescr_v5(ncclProfilerEventDescr_cur_t* to, con
 }
 
 static ncclResult_t profiler_v5_init(void** context, uint64_t commId, int* eActivationMask, const char* commName, int nNodes, int nranks, int rank, ncclDebugLogger_t logfn) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
@@ -241,7 +241,7 @@ static ncclResult_t profiler_v5_init(void** context, uint64_t commId, int* eActi
 }
 
 static ncclResult_t profiler_v5_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v5_t* eDescr) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
@@ -251,19 +251,19 @@ static ncclResult_t profiler_v5_startEvent(void* context, void** eHandle, ncclPr
 }
 
 static ncclResult_t profiler_v5_stopEvent(void* eHandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_stopEvent((uintptr_t)eHandle);
 }
 
 static ncclResult_t profiler_v5_recordEventState(void* eHandle, ncclProfilerEventState_v5_t eState, ncclProfilerEventStateArgs_v5_t* eStateArgs) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_recordEventState((uintptr_t)eHandle, eState, (ncclProfilerEventStateArgs_cur_t*)eStateArgs);
 }
 
 static ncclResult_t profiler_v5_finalize(void* context) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }

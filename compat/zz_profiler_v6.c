@@ -200,7 +200,7 @@ _Static_assert(offsetof(ncclProfiler_v6_t, finalize) == 40, "layout differs from
 _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclProfiler_v6_t*)0)->finalize), ncclResult_t (*)(void* context)), "layout differs from what the generator read");
 
 static ncclResult_t profiler_v6_init(void** context, uint64_t commId, int* eActivationMask, const char* commName, int nNodes, int nranks, int rank, ncclDebugLogger_t logfn) {
-  int rc = weft_forked();
+  int rc = weft_enter((uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
@@ -208,7 +208,7 @@ static ncclResult_t profiler_v6_init(void** context, uint64_t commId, int* eActi
 }
 
 static ncclResult_t profiler_v6_startEvent(void* context, void** eHandle, ncclProfilerEventDescr_v6_t* eDescr) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
@@ -216,19 +216,19 @@ static ncclResult_t profiler_v6_startEvent(void* context, void** eHandle, ncclPr
 }
 
 static ncclResult_t profiler_v6_stopEvent(void* eHandle) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_stopEvent((uintptr_t)eHandle);
 }
 
 static ncclResult_t profiler_v6_recordEventState(void* eHandle, ncclProfilerEventState_v6_t eState, ncclProfilerEventStateArgs_v6_t* eStateArgs) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_recordEventState((uintptr_t)eHandle, eState, (ncclProfilerEventStateArgs_cur_t*)eStateArgs);
 }
 
 static ncclResult_t profiler_v6_finalize(void* context) {
-  int rc = weft_forked();
+  int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }

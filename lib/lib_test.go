@@ -18,16 +18,16 @@ func compile(t *testing.T, out, source string, flags ...string) string {
 		cc = "gcc"
 	}
 	path := filepath.Join(t.TempDir(), out)
-	args := append([]string{"-std=gnu11", "-g", "-Wall", "-I../headers/nccl", "-o", path, filepath.Join("testdata", source)}, append(flags, "-ldl")...)
+	args := append([]string{"-std=gnu11", "-g", "-Wall", "-I../headers/nccl", "-o", path, filepath.Join("testdata", source)}, append(flags, "-pthread", "-ldl")...)
 	if text, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", cc, source, err, text)
 	}
 	return path
 }
 
-// The library as a guest in processes that a single host cannot show: beside
-// two copies of NCCL, with settings made late, and across a fork.
-func TestGuest(t *testing.T) {
+// library is the path of the library that is shipped; these processes are not built for sanitizers.
+func library(t *testing.T) string {
+	t.Helper()
 	if os.Getenv(build.DistEnv) != "" {
 		t.Skip("the library is built for a sanitizer: these processes are not")
 	}
@@ -35,14 +35,34 @@ func TestGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lib
+}
+
+// ok runs a process that says so when all is well.
+func ok(t *testing.T, program string, args ...string) {
+	t.Helper()
+	text, err := exec.Command(program, args...).CombinedOutput()
+	if err != nil || strings.TrimSpace(string(text)) != "ok" {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The library as a guest in processes that a single host cannot show: beside
+// two copies of NCCL, with settings made late, and across a fork.
+func TestGuest(t *testing.T) {
+	lib := library(t)
 	process := compile(t, "process", "process.c")
 	first, second := compile(t, "first.so", "copy.c", "-shared", "-fPIC"), compile(t, "second.so", "copy.c", "-shared", "-fPIC")
 	for _, name := range []string{"copies", "guest", "forked"} {
-		t.Run(name, func(t *testing.T) {
-			text, err := exec.Command(process, name, lib, first, second).CombinedOutput()
-			if err != nil || strings.TrimSpace(string(text)) != "ok" {
-				t.Errorf("%v\n%s", err, text)
-			}
-		})
+		t.Run(name, func(t *testing.T) { ok(t, process, name, lib, first, second) })
+	}
+}
+
+// The library in a process whose handlers of signals would not survive on a goroutine's stack, nor the goroutine.
+func TestSignals(t *testing.T) {
+	lib := library(t)
+	signals := compile(t, "signals", "signals.c")
+	for _, name := range []string{"rain", "nobody", "flags", "masks", "pipes"} {
+		t.Run(name, func(t *testing.T) { ok(t, signals, name, lib) })
 	}
 }

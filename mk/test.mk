@@ -5,7 +5,7 @@ GOTEST  = $(GO) test -timeout 14m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself.
 SUITE   = -count=1 -skip '^(TestBroken|TestGood)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/... ./tools/weft/...
 RESULTS = $(abspath $(CACHE)/results)
-STEPS   = test-regen test-vet test-exports test-unit test-c test-nopreempt test-beside
+STEPS   = test-regen test-vet test-exports test-unit test-c test-preempt test-beside
 
 test: $(STEP) ## regeneration check, vet, unit tests, conformance, many processes, the C parts under sanitizers
 ifdef WEFT_RESULTS
@@ -35,8 +35,8 @@ test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, co
 test-c: $(STEP)
 	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory stress
 
-test-nopreempt: $(STEP)
-	@GODEBUG=asyncpreemptoff=1 $(STEP) -kind gotest "suite without asynchronous preemption" $(GOTEST) $(SUITE)
+test-preempt: $(STEP)
+	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) $(SUITE)
 
 test-beside: $(STEP)
 	@mkdir -p $(CACHE)/second

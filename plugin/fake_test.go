@@ -41,6 +41,8 @@ func (h *fakeHost) Getenv(name string) (string, bool) { v, ok := h.env[name]; re
 
 func (h *fakeHost) Thread() int { return h.thread }
 
+func (h *fakeHost) SignalStacks() []int { return nil }
+
 func (h *fakeHost) Environ() []string {
 	var all []string
 	for k, v := range h.env {

@@ -4,7 +4,6 @@
 #include "host.h"
 
 #include <dlfcn.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "nccl/common.h"
@@ -24,17 +23,3 @@ void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char*
 }
 
 char** weft_host_environ(void) { return environ; }
-
-static struct rlimit nofile;
-static int nofile_known;
-
-/* Package syscall raises the soft limit to the hard one while Go starts, for Go programs. This process is not one: a limit
- * above 1024 breaks its users of select(). Constructors with a priority run before those without, which start Go. */
-__attribute__((constructor(101))) static void remember_nofile(void) {
-	nofile_known = getrlimit(RLIMIT_NOFILE, &nofile) == 0;
-}
-
-void weft_host_nofile(uint64_t* soft, uint64_t* hard) {
-	*soft = nofile_known ? nofile.rlim_cur : 0;
-	*hard = nofile_known ? nofile.rlim_max : 0;
-}

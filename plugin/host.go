@@ -11,6 +11,7 @@ type host interface {
 	CString(s string) *byte
 	Files() (soft, hard uint64) // the limit of open files before Go started; 0 when unknown
 	Thread() int                // the one that calls
+	SignalStacks() []int        // gives them to handlers that lack them; the signals of those
 	KeepHints(ctx uintptr) error
 	DropHints(ctx uintptr)
 	Hints(ctx uintptr) abi.NetAttr // what was said last through setNetAttr

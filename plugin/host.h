@@ -13,7 +13,4 @@ void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char*
 /* The environment as libc has it now. */
 char** weft_host_environ(void);
 
-/* The limit of open files before the Go runtime raised it. */
-void weft_host_nofile(uint64_t* soft, uint64_t* hard);
-
 #endif

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/abi"
+	"weft/guest"
 	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
 	"weft/transport/rdma"
 )
@@ -67,11 +68,9 @@ func (cHost) CString(s string) *byte { return (*byte)(unsafe.Pointer(C.CString(s
 // Thread is the host's own: an exported call runs on it.
 func (cHost) Thread() int { return unix.Gettid() }
 
-func (cHost) Files() (soft, hard uint64) {
-	var s, h C.uint64_t
-	C.weft_host_nofile(&s, &h)
-	return uint64(s), uint64(h)
-}
+func (cHost) Files() (soft, hard uint64) { return guest.Files() }
+
+func (cHost) SignalStacks() []int { return guest.SignalStacks() }
 
 // KeepHints makes room for a context's hints; DropHints gives it back.
 func (cHost) KeepHints(ctx uintptr) error {

@@ -11,13 +11,18 @@ import (
 func (p *process) Init(a *abi.NetInitArgs) error {
 	p.begins()
 	table := int(a.Abi)
-	if table >= tableContext {
-		return p.initComm(a, table)
-	}
 	if table < tableFirst {
 		return rdma.Errorf(rdma.Misuse, "init", "there is no table v%d", table)
 	}
-	return p.initTable(a, table)
+	if table >= tableContext {
+		if err := p.initComm(a, table); err != nil {
+			return err
+		}
+	} else if err := p.initTable(a, table); err != nil {
+		return err
+	}
+	p.giveSignalStacks(p.log)
+	return nil
 }
 
 func (p *process) initComm(a *abi.NetInitArgs, table int) error {

@@ -29,6 +29,8 @@ type process struct {
 
 	contexts contexts
 
+	signalsTold sync.Map // signals whose handlers lacked SA_ONSTACK
+
 	opening sync.Mutex
 	state   struct {
 		sync.RWMutex

@@ -11,6 +11,7 @@ import (
 
 const (
 	leastProcs  = 4         // with fewer, a call into Go waits milliseconds when two threads enter at once
+	mostProcs   = 8         // each is a thread, of which guest keeps a fixed number
 	gcPercent   = 200       // connections are long-lived: collect half as often as Go would
 	memoryLimit = 512 << 20 // of the Go heap; the process belongs to the host
 )
@@ -19,9 +20,10 @@ const (
 // ours alone, yet a variable that the user set for it counts.
 func tuneRuntime(h host, log rdma.Logger) {
 	unset := func(name string) bool { v, ok := h.Getenv(name); return !ok || v == "" }
-	if n := runtime.GOMAXPROCS(0); n < leastProcs && unset("GOMAXPROCS") {
-		runtime.GOMAXPROCS(leastProcs)
-		log.Trace(rdma.Init, "Go may use %d threads at once instead of %d", leastProcs, n)
+	has := runtime.GOMAXPROCS(0)
+	if want := min(max(has, leastProcs), mostProcs); want != has && unset("GOMAXPROCS") {
+		runtime.GOMAXPROCS(want)
+		log.Trace(rdma.Init, "Go may use %d threads at once instead of %d", want, has)
 	}
 	if unset("GOGC") {
 		debug.SetGCPercent(gcPercent)

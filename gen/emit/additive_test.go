@@ -169,7 +169,7 @@ func syntax(t *testing.T, tree fstest.MapFS, files []output.File) string {
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("%v, %d files", err, len(sources))
 	}
-	args := append([]string{"-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Iheaders", "-Iplugin", "-Itransport/fastpath", "-Icompat"}, sources...)
+	args := append([]string{"-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Iheaders", "-Iplugin", "-Itransport/fastpath", "-Iguest", "-Icompat"}, sources...)
 	cmd := exec.Command("gcc", args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()

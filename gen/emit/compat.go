@@ -108,7 +108,7 @@ func function(t *plan.Table, s *plan.Slot) string {
 	}
 	head := fmt.Sprintf("static %s(%s)", s.Func.Result.Declare(prefix(t)+s.Name), strings.Join(params, ", "))
 	if s.How == plan.Adapter {
-		b.forked()
+		b.enter()
 		b.required()
 		args := []string{fmt.Sprint(t.Version)}
 		for _, q := range s.Func.Params {
@@ -118,7 +118,7 @@ func function(t *plan.Table, s *plan.Slot) string {
 		return head + " {\n" + b.String() + "}\n"
 	}
 	if s.Core.Served != plan.Fast {
-		b.forked()
+		b.enter()
 	}
 	b.required()
 	for _, r := range s.Before {
@@ -161,9 +161,15 @@ func function(t *plan.Table, s *plan.Slot) string {
 	return head + " {\n" + b.String() + "}\n"
 }
 
-// forked refuses calls in a forked child before Go, which is dead there.
-func (b *body) forked() {
-	b.linef("int rc = weft_forked();")
+// enter refuses the call when Go cannot run: there is no room for it, or this is a forked child. A host's log function hears why.
+func (b *body) enter() {
+	logger := "0"
+	for _, q := range b.slot.Func.Params {
+		if q.Type.String() == "ncclDebugLogger_t" {
+			logger = "(uintptr_t)" + q.Name
+		}
+	}
+	b.linef("int rc = weft_enter(%s);", logger)
 	b.linef("if (rc) return (ncclResult_t)rc;")
 }
 

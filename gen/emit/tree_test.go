@@ -14,7 +14,7 @@ import (
 func realTree(t *testing.T) fstest.MapFS {
 	t.Helper()
 	root, out := os.DirFS("../.."), fstest.MapFS{}
-	for _, glob := range []string{"headers/nccl/*.h", "gen/rules/*.rules", "transport/fastpath/fastpath.h"} {
+	for _, glob := range []string{"headers/nccl/*.h", "gen/rules/*.rules", "transport/fastpath/fastpath.h", "guest/guest.h"} {
 		names, err := fs.Glob(root, glob)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v, %d files", glob, err, len(names))

@@ -26,7 +26,7 @@ func TestShims(t *testing.T) {
 	args := []string{
 		"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 		"-I" + filepath.Join(root, "headers"), "-I" + filepath.Join(root, "plugin"),
-		"-I" + filepath.Join(root, "transport/fastpath"), "-I" + filepath.Join(root, "compat"),
+		"-I" + filepath.Join(root, "transport/fastpath"), "-I" + filepath.Join(root, "guest"), "-I" + filepath.Join(root, "compat"),
 		"-o", program, rest, filepath.Join(root, "gen/proof/testdata/shims.c"),
 	}
 	command(t, root, "gcc", append(args, sources...)...)

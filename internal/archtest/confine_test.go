@@ -16,6 +16,7 @@ var cgo = map[string]string{
 	"transport/hostcalls":  "Go tests call the executor as a host does",
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
 	"compat":               "the version tables",
+	"guest":                "how Go starts, on which threads, and which signals they take",
 	"internal/link/second": "the other Go library of a test",
 }
 

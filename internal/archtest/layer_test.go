@@ -9,7 +9,7 @@ import (
 var layers = [][]string{
 	{"abi", "transport/rdma", "internal/knob"},
 	{"transport/fastpath", "transport/mesh", "transport/wire"},
-	{"transport/verbs", "transport/tcp", "transport/relay"},
+	{"transport/verbs", "transport/tcp", "transport/relay", "guest"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

@@ -66,7 +66,8 @@ func (o Options) flags() ([]string, error) {
 		return nil, err
 	}
 	// Only the tables are visible; no build id that differs from machine to machine.
-	ext := []string{"-Wl,--version-script=" + filepath.Join(dir, "exports.map"), "-Wl,-soname," + Name, "-Wl,--build-id=none"}
+	ext := append([]string{"-Wl,--version-script=" + filepath.Join(dir, "exports.map"), "-Wl,-soname," + Name, "-Wl,--build-id=none"},
+		guestFlags(dir)...)
 	switch o.Mode {
 	case ASan:
 		return []string{"-buildmode=c-shared", "-asan", extld("", ext)}, nil
@@ -96,7 +97,7 @@ func (o Options) inputs() (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q", script, glibcText, runtime.GOARCH, compiler())
+	fmt.Fprintf(h, "%q %q %q %q %q", script, startScript, glibcText, runtime.GOARCH, compiler())
 	cache := filepath.Join(o.Root, ".cache")
 	dir := filepath.Join(cache, fmt.Sprintf("link-%x", h.Sum(nil)[:8]))
 	if strings.ContainsAny(dir, " \t'\"\\") {
@@ -114,6 +115,9 @@ func (o Options) inputs() (string, error) {
 	}
 	defer os.RemoveAll(fresh)
 	if err := os.WriteFile(filepath.Join(fresh, "exports.map"), script, 0o644); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(fresh, startName), []byte(startScript), 0o644); err != nil {
 		return "", err
 	}
 	if err := writeStubs(fresh, runtime.GOARCH, compiler()); err != nil {

@@ -57,11 +57,15 @@ static struct {
   void *data[8], *mhandles[8], *phandle, **phandles, *request;
   int64_t deadline_ms;
   ncclNetSGE_cur_t parts[64];
-  uintptr_t log, prof;
+  uintptr_t log, prof, heard;
 } got;
 
 uint32_t weft_progress_epoch;
 int weft_forked(void) { return got.forked; }
+int weft_enter(uintptr_t logger) {
+  if (logger) got.heard = logger;
+  return got.forked;
+}
 int weft_misuse(const char* function, const char* what, uint64_t value) {
   CHECK(function && what && (int64_t)value != 1);
   got.misuse++;
@@ -371,6 +375,8 @@ static void forked(void) {
   reset(), got.forked = 2;
   CHECK(ncclNetPlugin_v4.connect(5, P(50), &out) == 2 && ncclNetPlugin_v12.listen(NULL, 5, P(50), &out) == 2 && ncclNetPlugin_v2.pciPath(5, (char**)&out) == 2);
   CHECK(ncclNetPlugin_v8.regMr(P(1), P(2), 3, NCCL_PTR_HOST, &out) == 2 && ncclNetPlugin_v2.ptrSupport(5, &n) == 2);
+  CHECK(got.calls == 0 && !got.heard);
+  CHECK(ncclNetPlugin_v8.init(logger) == 2 && got.heard == (uintptr_t)logger); /* why not is for the host's log */
   CHECK(got.calls == 0);
 }
 
