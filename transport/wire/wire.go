@@ -1,5 +1,6 @@
-// Package wire is what weft writes to a peer: the connection handle, the three
-// frames that prove its token, and the framed messages that follow the proof.
+// Package wire is what weft writes to a peer but for data and clear-to-send: the
+// connection handle, the three frames that prove its token, and the framed
+// messages that follow the proof.
 // It parses and appends bytes and touches no socket.
 //
 // Every parser takes bytes that anybody may have sent: it checks each count and
