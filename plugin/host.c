@@ -17,6 +17,19 @@ uintptr_t weft_host_module(uintptr_t address, const char** name) {
 	return (uintptr_t)info.dli_fbase;
 }
 
+int weft_host_exports(uintptr_t address, const char* symbol) {
+	Dl_info holds, defines;
+	if (dladdr((void*)address, &holds) == 0 || holds.dli_fname == NULL) return 0;
+	void* module = dlopen(holds.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!module) module = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD); /* a program is not found by its name */
+	if (!module) return 0;
+	/* The look-up goes on in what the module needs: another copy of NCCL may be there. */
+	void* found = dlsym(module, symbol);
+	int own = found && dladdr(found, &defines) && defines.dli_fbase == holds.dli_fbase;
+	dlclose(module);
+	return own;
+}
+
 void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* function, int line, const char* text) {
 	/* "%s": a percent sign in a device or host name is no conversion. */
 	((ncclDebugLogger_t)logger)((ncclDebugLogLevel)level, flags, function, line, "%s", text);

@@ -7,6 +7,9 @@
 /* The module that holds the address: its base, and its name in *name. 0 when no module does. */
 uintptr_t weft_host_module(uintptr_t address, const char** name);
 
+/* 1: the module that holds the address defines the symbol, for others to see. */
+int weft_host_exports(uintptr_t address, const char* symbol);
+
 /* Says one line through a host's variadic logger. */
 void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* function, int line, const char* text);
 

@@ -55,6 +55,12 @@ func (cHost) Module(address uintptr) module {
 	return module{base: uintptr(base), name: C.GoString(name)}
 }
 
+func (cHost) Exports(address uintptr, symbol string) bool {
+	csymbol := C.CString(symbol)
+	defer C.free(unsafe.Pointer(csymbol))
+	return C.weft_host_exports(C.uintptr_t(address), csymbol) != 0
+}
+
 func (cHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
 	cfunction, ctext := C.CString(function), C.CString(text)
 	C.weft_host_log(C.uintptr_t(logger), C.int(level), C.ulong(flags), cfunction, C.int(line), ctext)

@@ -15,6 +15,24 @@ func legal(s knob.Spec) string {
 	return fmt.Sprint(s.Default)
 }
 
+// effects are the knobs whose effect is in this package, and what a line of information is numbered then.
+var effects = []struct {
+	name, value string
+	info        int32
+}{
+	{"WEFT_LOG_LEVELS", "ncclx", 4},
+}
+
+func TestEffects(t *testing.T) {
+	for _, c := range effects {
+		b := newBench(t, map[string]string{c.name: c.value})
+		b.mustInit(12)
+		if len(b.host.lines(c.info, Build)) != 1 {
+			t.Errorf("%s=%s: %v", c.name, c.value, b.host.said)
+		}
+	}
+}
+
 // A knob without an effect says so and why, in one line, wherever NCCL would
 // have taken the value.
 func TestInertKnobsSaySo(t *testing.T) {

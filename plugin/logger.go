@@ -12,12 +12,8 @@ import (
 	"weft/transport/rdma"
 )
 
-// NCCL's levels and subsystems; none ever changed its value.
+// NCCL's subsystems; none ever changed its value.
 const (
-	levelWarn  = 2
-	levelInfo  = 3
-	levelTrace = 5
-
 	flagInit = 1 << 0
 	flagNet  = 1 << 4
 	flagEnv  = 1 << 7
@@ -37,6 +33,7 @@ type voice struct {
 type function struct {
 	address uintptr
 	origin  module // zero: in no module (a callback made at run time); then it is trusted
+	levels  levels
 }
 
 // voices are the log functions in use, oldest first. What belongs to no
@@ -44,6 +41,8 @@ type function struct {
 type voices struct {
 	host  host
 	trace atomic.Bool // NCCL_DEBUG=TRACE; otherwise trace lines are not even formatted
+
+	forced atomic.Pointer[levels] // by the user; nil: those of each host
 
 	mu  sync.Mutex
 	all []*voice // protected by mu
@@ -84,49 +83,50 @@ func (v *voices) replace(w *voice, address uintptr) {
 	if address != 0 {
 		f.origin = v.host.Module(address)
 	}
+	f.levels = levelsOf(v.host, address)
 	w.call.Store(f)
 }
 
 // alive reports whether w's function may still be called.
-func (v *voices) alive(w *voice) bool { return v.function(w) != 0 }
+func (v *voices) alive(w *voice) bool { return v.function(w) != nil }
 
-// function is w's, 0 if there is none or its module is gone.
-func (v *voices) function(w *voice) uintptr {
+// function is w's, nil if there is none or its module is gone.
+func (v *voices) function(w *voice) *function {
 	if w == nil {
-		return 0
+		return nil
 	}
 	f := w.call.Load()
-	if f.address != 0 && f.origin != (module{}) && v.host.Module(f.address) != f.origin {
-		return 0
+	if f.address == 0 || f.origin != (module{}) && v.host.Module(f.address) != f.origin {
+		return nil
 	}
-	return f.address
+	return f
 }
 
 // pick is own if it can speak, else the first that can. The caller ends its
 // speaking; nil: nobody can.
-func (v *voices) pick(own *voice) (w *voice, fn uintptr) {
-	if fn := v.begin(own); fn != 0 {
+func (v *voices) pick(own *voice) (w *voice, fn *function) {
+	if fn := v.begin(own); fn != nil {
 		return own, fn
 	}
 	v.mu.Lock()
 	all := slices.Clone(v.all)
 	v.mu.Unlock()
 	for _, w := range all {
-		if fn := v.begin(w); fn != 0 {
+		if fn := v.begin(w); fn != nil {
 			return w, fn
 		}
 	}
-	return nil, 0
+	return nil, nil
 }
 
-// begin is w's function, for one call that drop waits for; 0: it cannot speak.
-func (v *voices) begin(w *voice) uintptr {
+// begin is w's function, for one call that drop waits for; nil: it cannot speak.
+func (v *voices) begin(w *voice) *function {
 	if w == nil {
-		return 0
+		return nil
 	}
 	w.speaking.RLock()
 	fn := v.function(w)
-	if fn == 0 {
+	if fn == nil {
 		w.speaking.RUnlock()
 	}
 	return fn
@@ -138,17 +138,21 @@ type logger struct {
 	own    *voice
 }
 
-func (l logger) Warn(format string, a ...any) { l.say(levelWarn, nil, format, a...) }
+func (l logger) Warn(format string, a ...any) {
+	l.say(warn, nil, format, a...)
+}
 
-func (l logger) Info(sub rdma.Subsys, format string, a ...any) { l.say(levelInfo, &sub, format, a...) }
+func (l logger) Info(sub rdma.Subsys, format string, a ...any) {
+	l.say(info, &sub, format, a...)
+}
 
 func (l logger) Trace(sub rdma.Subsys, format string, a ...any) {
 	if l.voices.trace.Load() {
-		l.say(levelTrace, &sub, format, a...)
+		l.say(trace, &sub, format, a...)
 	}
 }
 
-func (l logger) say(level int32, sub *rdma.Subsys, format string, a ...any) {
+func (l logger) say(s severity, sub *rdma.Subsys, format string, a ...any) {
 	w, fn := l.voices.pick(l.own)
 	if w == nil {
 		return
@@ -159,7 +163,11 @@ func (l logger) say(level int32, sub *rdma.Subsys, format string, a ...any) {
 		flags = flagsOf(*sub, w.table)
 	}
 	function, line := caller()
-	l.voices.host.Log(fn, level, flags, function, line, prefix+oneLine.Replace(fmt.Sprintf(format, a...)))
+	number := fn.levels
+	if forced := l.voices.forced.Load(); forced != nil {
+		number = *forced
+	}
+	l.voices.host.Log(fn.address, number[s], flags, function, line, prefix+oneLine.Replace(fmt.Sprintf(format, a...)))
 }
 
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")

@@ -123,8 +123,9 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	}
 	debug, _ := p.host.Getenv("NCCL_DEBUG")
 	p.voices.trace.Store(strings.EqualFold(debug, "TRACE"))
-	log.Info(rdma.Init, "%s, first used through table v%d", Build, table)
 	knobs := knob.ParseEnv(p.host.Getenv, p.host.Environ)
+	p.voices.force(knobs.Text(knob.LogLevels))
+	log.Info(rdma.Init, "%s, first used through table v%d", Build, table)
 	for _, line := range knobs.Problems() {
 		log.Warn("%s", line)
 	}

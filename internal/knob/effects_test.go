@@ -14,7 +14,7 @@ import (
 func observed(t *testing.T) map[string]bool {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, dir := range []string{"transport/tcp", "transport/verbs", "transport", "internal/faults"} {
+	for _, dir := range []string{"transport/tcp", "transport/verbs", "transport", "internal/faults", "plugin"} {
 		path := filepath.Join("..", "..", dir, "knobs_test.go")
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {

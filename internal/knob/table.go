@@ -80,6 +80,7 @@ const (
 	AcceptTimeout
 	PortRange
 	Require
+	LogLevels
 
 	count
 )

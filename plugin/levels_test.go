@@ -1,0 +1,73 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	"weft/headers"
+	"weft/headers/facts"
+	"weft/transport/rdma"
+)
+
+// hostsThatLog are the hosts whose log functions were read, and the numbers of their WARN, INFO and TRACE. Every release of NCCL
+// that the facts list is checked as well.
+var hostsThatLog = []struct {
+	name, module string
+	levels       [3]int32
+}{
+	{"NCCL 2.31.2", "libnccl.so.2", [3]int32{2, 3, 5}},
+	{"NCCL 2.32.3, with ATTN = 6", "libnccl.so.2", [3]int32{2, 3, 5}},
+	{"RCCL", "librccl.so.1", [3]int32{2, 3, 5}},
+	{"NCCLX 2.29", "libncclx.so", [3]int32{3, 4, 6}},
+	{"NCCLX 2.30", "libncclx.so", [3]int32{3, 4, 6}},
+	{"NCCLX 2.32, with ATTN = 7", "libncclx.so", [3]int32{3, 4, 6}},
+	{"NCCLX 2.31 before it was ported: NCCL's numbers, and no function of NCCLX", "libnccl.so.2", [3]int32{2, 3, 5}},
+	{"NCCLX linked in, its functions hidden: to be told", "a.out", [3]int32{2, 3, 5}},
+}
+
+func TestLevelsOfEveryHost(t *testing.T) {
+	hosts := hostsThatLog
+	releases, err := facts.Releases(headers.FS)
+	if err != nil || len(releases) < 50 {
+		t.Fatalf("%d releases, %v", len(releases), err)
+	}
+	for _, r := range releases {
+		hosts = append(hosts, struct {
+			name, module string
+			levels       [3]int32
+		}{"NCCL " + r.Release, "libnccl.so.2", [3]int32{2, 3, 5}})
+	}
+	for _, h := range hosts {
+		b := newBench(t, map[string]string{"NCCL_DEBUG": "TRACE"})
+		b.host.modules[nccl] = module{1, h.module}
+		b.mustInit(12)
+		b.log.Warn("warned")
+		b.log.Info(rdma.Net, "informed")
+		b.log.Trace(rdma.Net, "traced")
+		for i, text := range []string{"warned", "informed", "traced"} {
+			if len(b.host.lines(h.levels[i], text)) != 1 {
+				t.Errorf("%s: %q is not said at level %d: %v", h.name, text, h.levels[i], b.host.said)
+			}
+		}
+	}
+}
+
+// Two kinds of host in one process, each of which hears its own numbers.
+func TestLevelsOfTwoHosts(t *testing.T) {
+	b := newBench(t, nil)
+	b.host.modules[other] = module{2, "libncclx.so"}
+	for _, logger := range []uintptr{nccl, other} {
+		if code, _ := b.init(12, logger); code != 0 {
+			t.Fatal(code)
+		}
+	}
+	b.host.forget()
+	for _, c := range b.engine.contexts {
+		c.options.Log.Warn("both")
+	}
+	for i, want := range []said{{logger: nccl, level: 2}, {logger: other, level: 3}} {
+		if got := b.host.said[i]; got.logger != want.logger || got.level != want.level || !strings.Contains(got.text, "both") {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
