@@ -84,7 +84,7 @@ that others read.
 Numbers are read as C reads them: ` + "`16`, `0x10` and `020`" + ` are the same. A value that is not a number, or
 outside its range, is a warning that names the value, the range and the default that is used instead.
 (NCCL itself takes 0 for a text that is no number, silently.) An empty value counts as unset. An unknown
-` + "`WEFT_`" + ` name is a warning that names the nearest known one.
+` + "`WEFT_`" + ` name is a warning that names the nearest known one, and so is an ` + "`NCCL_`" + ` name that differs from one of these in a letter or two.
 
 Every value that the environment sets is one INFO line of subsystem ENV (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=ENV).
 `

@@ -64,6 +64,11 @@ func TestLines(t *testing.T) {
 		"WEFT_TIMEOUT":           "0",
 		"WEFT_PORT_RANGE":        "4000-4100",
 		"WEFT_TIMOUT":            "3",
+		"NCCL_SOCKET_IFNMAE":     "eth0",
+		"NCCL_IB_HCAS":           "mlx5_0",
+		"NCCL_NVB_DISABLE":       "1",
+		"NCCL_P2P_DISABLE":       "1",
+		"NCCL_DEBUG":             "INFO",
 		"WEFT_TEST_DIST":         "x",
 		"WEFT_RUN_TOKEN":         "x",
 		"WEFT_SIMVERBS":          "{}",
@@ -76,6 +81,8 @@ func TestLines(t *testing.T) {
 		"NCCL_SOCKET_NTHREADS=many: must be -2 or 0 to 16; using the default -2",
 		"NCCL_SOCKET_TOS_CONFIG=256: must be -1 or 0 to 255; using the default -1",
 		"WEFT_TIMEOUT=0: must be 1 to 3600 seconds; using the default 10 s",
+		"NCCL_IB_HCAS is not a variable that weft or NCCL's networks read; did you mean NCCL_IB_HCA?",
+		"NCCL_SOCKET_IFNMAE is not a variable that weft or NCCL's networks read; did you mean NCCL_SOCKET_IFNAME?",
 		"WEFT_TIMOUT is not a knob of weft and is ignored; did you mean WEFT_TIMEOUT?",
 	}
 	if d := cmp.Diff(wantProblems, v.Problems()); d != "" {

@@ -6,16 +6,27 @@ import (
 	"strings"
 )
 
-// unknown returns a line for every WEFT_ name that the table lacks, with the
-// name that was probably meant.
+// typo is how many edits a name of NCCL's may be from one of the table to be told
+// as a mistake: most of NCCL's names are not ours to know. Two letters that
+// changed places are two.
+const typo = 2
+
+// theirs are names of NCCL's that are as near as that to one of the table.
+var theirs = []string{"NCCL_NVB_DISABLE"}
+
+// unknown returns a line for every WEFT_ name that the table lacks, and for every
+// NCCL_ name that nearly is one of the table, with the name that was probably meant.
 func unknown(environ []string) []string {
 	var lines []string
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "WEFT_") || known(name) {
-			continue
+		switch {
+		case known(name):
+		case strings.HasPrefix(name, "WEFT_"):
+			lines = append(lines, fmt.Sprintf("%s is not a knob of weft and is ignored; did you mean %s?", printable(name), Nearest(name)))
+		case strings.HasPrefix(name, "NCCL_") && !slices.Contains(theirs, name) && distance(name, Nearest(name)) <= typo:
+			lines = append(lines, fmt.Sprintf("%s is not a variable that weft or NCCL's networks read; did you mean %s?", printable(name), Nearest(name)))
 		}
-		lines = append(lines, fmt.Sprintf("%s is not a knob of weft and is ignored; did you mean %s?", printable(name), Nearest(name)))
 	}
 	return lines
 }

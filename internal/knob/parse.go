@@ -20,7 +20,7 @@ func Parse(settings map[string]string) *Values {
 }
 
 // ParseEnv reads every knob of the table through getenv, and looks through
-// environ, entries of the form NAME=value, for WEFT_ names that nobody knows.
+// environ, entries of the form NAME=value, for names that nobody knows.
 func ParseEnv(getenv func(name string) (string, bool), environ func() []string) *Values {
 	v := Defaults()
 	for id := range v.all {

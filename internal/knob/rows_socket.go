@@ -5,13 +5,13 @@ const notShared = "Unlike with NCCL's own sockets, both sides need not agree on 
 // socketRows are the names of NCCL's own sockets.
 var socketRows = map[ID]Spec{
 	SocketIfname: {Name: "NCCL_SOCKET_IFNAME", Type: Text,
-		Doc:     "Which interfaces to use: `[^][=]name[,name...]`. `^` excludes what the list matches, `=` compares whole names instead of prefixes; both come first, in this order, and hold for the whole list. At most 16 entries; a `:port` after a name is read over. Shorter than two characters counts as unset. Unset: interfaces whose name begins with `ib`; else the one in the subnet of `NCCL_COMM_ID`; else all but `docker`, `lo`, `virbr`; else `docker`; else `lo`; else `virbr`. A list that matches nothing stops init.",
+		Doc:     "Which interfaces to use: `[^][=]name[,name...]`. `^` excludes what the list matches, `=` compares whole names instead of prefixes; both come first, in this order, and hold for the whole list. At most 16 entries; a `:port` after a name is ignored. Shorter than two characters counts as unset. Unset: interfaces whose name begins with `ib`; else the one in the subnet of `NCCL_COMM_ID`; else all but `docker`, `lo`, `virbr`; else `docker`; else `lo`; else `virbr`. A list that matches nothing stops init.",
 		Theirs:  "Unset; the same grammar and the same order of searches. The first address of each interface counts; net_ib's control sockets use the first interface only.",
 		Differs: "Every address of an interface is advertised, and a socket leaves from the interface it was asked for."},
 	SocketFamily: {Name: "NCCL_SOCKET_FAMILY", Type: Choice, Choices: []string{"AF_INET", "AF_INET6"},
 		Doc:     "Use only addresses of this family. Unset: each interface is advertised with its addresses in the kernel's order, IPv4 first.",
 		Theirs:  "Unset; the same.",
-		Differs: "Another text is a warning instead of being read over."},
+		Differs: "Another text is a warning instead of being ignored."},
 	CommID: {Name: "NCCL_COMM_ID", Type: Text,
 		Doc:    "`address:port`, `[IPv6]:port` or `host:port` of rank 0. weft only asks which interface shares its subnet, when `NCCL_SOCKET_IFNAME` is unset and no interface begins with `ib`.",
 		Theirs: "Unset; the same, and where NCCL's bootstrap meets."},
