@@ -109,25 +109,35 @@ static void no_recv(struct fuzz* f, struct pair* p) {
   int64_t sizes[GROUP];
   for (int i = 0; i < GROUP; i++) data[i] = place_at(f, mr->first), mh[i] = mr->mh, sizes[i] = ROOM;
   const int at = (int)draw(f, (uint64_t)n);
-  if (good) switch (draw(f, fuzz_grouped(f) ? 5 : 4)) {
+  int null = -1;
+  if (good) switch (draw(f, fuzz_grouped(f) ? 6 : 4)) {
       case 0: mh[at] = not_a(f, MEMORY); break;
       case 1: data[at] = place_at(f, mr->first + mr->count); break;
       case 2: data[at] = NULL; break;
       case 3: sizes[at] = f->t->version < 9 ? -1 - (int64_t)draw(f, INT_MAX) : INT64_MIN + (int64_t)draw(f, 1 << 20); break;
+      case 4: null = (int)draw(f, 4); break;
       default:
         n = odd_int(f);
         if (n > 0 && n <= GROUP) n = 0;
     }
-  const int rc = CALL(f, "irecv", call_irecv(f, comm, n, data, sizes, tags, mh, &req), "! %p n %d, entry %d: %p %lld mh %p", comm, n, at, data[at], (long long)sizes[at], mh[at]);
+  const int rc = CALL(f, "irecv", call_irecv(f, comm, n, null == 0 ? NULL : data, null == 1 ? NULL : sizes, null == 2 ? NULL : tags, null == 3 ? NULL : mh, &req),
+                      "! %p n %d, entry %d: %p %lld mh %p, array %d NULL", comm, n, at, data[at], (long long)sizes[at], mh[at], null);
   refused(f, "irecv", rc, req);
 }
 
 static void no_flush(struct fuzz* f, struct pair* p) {
-  void *data[GROUP] = {0}, *mh[GROUP] = {0}, *req = NULL, *comm = not_a(f, RECV);
-  int sizes[GROUP] = {1};
-  (void)p;
-  data[0] = place_at(f, 0), mh[0] = none(f);
-  const int rc = CALL(f, "iflush", call_iflush(f, comm, 1, data, sizes, mh, &req), "! %p", comm);
+  struct end* e = &p->end[RECEIVER];
+  struct mr* mr = &e->mr[draw(f, MRS)];
+  const bool good = e->comm && mr->mh && chance(f, 60);
+  void *data[GROUP] = {0}, *mh[GROUP] = {0}, *req = NULL, *comm = good ? e->comm : not_a(f, RECV);
+  int n = 1, sizes[GROUP] = {1}, null = -1;
+  data[0] = place_at(f, good ? mr->first : 0), mh[0] = good ? mr->mh : none(f);
+  if (good) switch (draw(f, fuzz_grouped(f) ? 3 : 1)) {
+      case 0: sizes[0] = -1 - (int)draw(f, INT_MAX); break;
+      case 1: null = (int)draw(f, 3); break;
+      default: n = odd_int(f);
+    }
+  const int rc = CALL(f, "iflush", call_iflush(f, comm, n, null == 0 ? NULL : data, null == 1 ? NULL : sizes, null == 2 ? NULL : mh, &req), "! %p n %d of %d bytes, array %d NULL", comm, n, sizes[0], null);
   refused(f, "iflush", rc, req);
 }
 
