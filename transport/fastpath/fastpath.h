@@ -164,9 +164,9 @@ struct wf_req {
 	uint32_t next;      /* next free slot; verbs sends: next send of the group */
 	uint64_t reserved[2];
 	struct wf_entry e[WF_GROUP];
-	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, an event's handle and its start, one per entry */
-	uint64_t event[WF_GROUP];
-	uint64_t start[WF_GROUP];
+	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, one per entry */
+	uint64_t begins[WF_GROUP];  /* tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h */
+	uint64_t ends[WF_GROUP];
 };
 
 /* A flush that met a held gate. Who takes one (any) writes it and stores gen last; then only its test does, inside the gate but for

@@ -102,10 +102,10 @@ _Static_assert(offsetof(struct wf_req, e) == 64, "offset of struct wf_req.e");
 _Static_assert(sizeof(((struct wf_req*)0)->e) == 256, "size of struct wf_req.e");
 _Static_assert(offsetof(struct wf_req, phandle) == 320, "offset of struct wf_req.phandle");
 _Static_assert(sizeof(((struct wf_req*)0)->phandle) == 64, "size of struct wf_req.phandle");
-_Static_assert(offsetof(struct wf_req, event) == 384, "offset of struct wf_req.event");
-_Static_assert(sizeof(((struct wf_req*)0)->event) == 64, "size of struct wf_req.event");
-_Static_assert(offsetof(struct wf_req, start) == 448, "offset of struct wf_req.start");
-_Static_assert(sizeof(((struct wf_req*)0)->start) == 64, "size of struct wf_req.start");
+_Static_assert(offsetof(struct wf_req, begins) == 384, "offset of struct wf_req.begins");
+_Static_assert(sizeof(((struct wf_req*)0)->begins) == 64, "size of struct wf_req.begins");
+_Static_assert(offsetof(struct wf_req, ends) == 448, "offset of struct wf_req.ends");
+_Static_assert(sizeof(((struct wf_req*)0)->ends) == 64, "size of struct wf_req.ends");
 
 _Static_assert(sizeof(struct wf_late) == 40, "size of struct wf_late");
 _Static_assert(_Alignof(struct wf_late) == 8, "alignment of struct wf_late");

@@ -167,9 +167,9 @@ type wfReq struct {
 	next     uint32 // next free slot; verbs sends: next send of the group
 	reserved [2]uint64
 	e        [8]wfEntry
-	phandle  [8]uint64 // profiler: the caller's, an event's handle and its start, one per entry
-	event    [8]uint64
-	start    [8]uint64
+	phandle  [8]uint64 // profiler: the caller's, one per entry
+	begins   [8]uint64 // tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h
+	ends     [8]uint64
 }
 
 // wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
@@ -372,8 +372,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.reserved)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.e)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.phandle)-320]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.event)-384]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.start)-448]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.begins)-384]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.ends)-448]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLate{})-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.size)-4]

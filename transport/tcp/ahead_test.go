@@ -162,12 +162,6 @@ func TestDeregisterRefusedInMidStream(t *testing.T) {
 		tx, rx = connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 122)
 		return tx, rx, p
 	}
-	write := func(t *testing.T, fd int, b []byte) {
-		t.Helper()
-		if n, err := unix.Write(fd, b); n != len(b) {
-			t.Fatalf("write: %d, %v", n, err)
-		}
-	}
 	poll := func(t *testing.T, r uintptr) {
 		t.Helper()
 		for range 8 {

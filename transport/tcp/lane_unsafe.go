@@ -7,10 +7,20 @@ package tcp
 import "C"
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"weft/transport/fastpath"
 )
+
+// coverKey gives the pump the number that no peer knows.
+var coverKey = sync.OnceFunc(func() {
+	var b [8]byte
+	rand.Read(b[:])
+	C.wf_cover_key = C.uint64_t(binary.LittleEndian.Uint64(b[:]) % (1<<61 - 1))
+})
 
 // AttachStreams makes fds the streams of a lane of c, before c is opened. Lanes are attached in order, from 0; stream 0 of
 // lane 0 also carries the CTS. The fds are non-blocking and close-on-exec; they belong to the lane until DetachStreams.
@@ -33,6 +43,7 @@ func AttachStreams(c *fastpath.Comm, lane int, fds []int) error {
 		}
 		raw[i] = C.int(fd)
 	}
+	coverKey()
 	C.wf_stream_attach(slab, C.uint32_t(lane), &raw[0], C.uint32_t(len(raw)))
 	return nil
 }

@@ -9,16 +9,13 @@
  *
  * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
 #define _GNU_SOURCE
-#include "stream.h"
-
-#include "../fastpath/gate.h"
+#include "frame.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
 #define WF_CALL_BYTES (1u << 20) /* bytes that one visit of a stream may move */
 #define WF_WRITE (256u << 10)    /* one write of a message above WF_CALL_BYTES: smaller ones keep the bytes in the cache */
 #define WF_READ (128u << 10)     /* one read, likewise */
@@ -27,16 +24,9 @@
 #define WF_GATHER 8u             /* frames in one write */
 #define WF_STAGING 2048u
 
-_Static_assert(sizeof(struct wf_frame) == 32, "frame header");
 _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");
 
-/* A frame as the words that a slab keeps. */
-union wf_words {
-	struct wf_frame frame;
-	uint64_t word[4];
-	unsigned char byte[32];
-};
+uint64_t wf_cover_key;
 
 /* A frame being written: a header and a payload that lies in the send's buffer. */
 struct wf_piece {
@@ -48,14 +38,6 @@ struct wf_piece {
 
 static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
 	return (struct wf_stream*)(uintptr_t)(wf_get(l->area) + i * WF_STREAM_BYTES);
-}
-
-static void wf_frame_put(uint64_t* words, const union wf_words* f) {
-	for (int i = 0; i < 4; i++) wf_put(words[i], f->word[i]);
-}
-
-static union wf_words wf_frame_get(uint64_t* words) {
-	return (union wf_words){.word = {wf_get(words[0]), wf_get(words[1]), wf_get(words[2]), wf_get(words[3])}};
 }
 
 static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssize_t rc, int err) {
@@ -209,7 +191,7 @@ static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 }
 
 /* A DATA header arrived: every field is the peer's word, so every field is checked. Bytes are booked when announced; what
- * was announced in full takes no further frame, so nothing is written after the group is complete. */
+ * was announced in full takes no further frame, so nothing is written after the group is complete, and nothing is left out. */
 static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
 	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
 	int rc = f.kind == WF_FRAME_AHEAD ? wf_ahead_frame(c, l, s, &f) : 1;
@@ -223,11 +205,13 @@ static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream*
 	struct wf_entry* e = &r->e[f.entry];
 	uint32_t size = wf_get(e->size), got = wf_get(e->got);
 	if (f.size > wf_get(e->cap)) return wf_wrong(l, &f, "message larger than its receive", wf_get(e->cap), f.size);
-	if (size == WF_NONE) wf_put(e->size, size = f.size);
+	if (size == WF_NONE) wf_put(e->size, size = f.size), wf_put(r->begins[f.entry], (uint64_t)1), wf_put(r->ends[f.entry], (uint64_t)1);
 	else if (size != f.size || size == got) return wf_wrong(l, &f, "size differs from the first frame's", size, f.size);
 	if (f.offset > size || f.len > size - f.offset || f.len > size - got) return wf_wrong(l, &f, "payload outside its message", size, f.offset + f.len);
 	if (!f.len && size) return wf_wrong(l, &f, "empty frame of a message that is not", size, 0);
 	wf_put(e->got, got + f.len);
+	if (f.len < size) wf_cover(r, f.entry, f.offset, f.offset + f.len);
+	if (f.len < size && got + f.len == size && !wf_covered(r, f.entry, size)) return wf_wrong(l, &f, "payloads that overlap", size, f.offset);
 	if (got + f.len == size) wf_put(r->left, wf_get(r->left) - 1);
 	wf_put(r->frames, wf_get(r->frames) + 1);
 	wf_put(s->rx_slot, slot);

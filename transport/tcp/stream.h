@@ -15,7 +15,8 @@
  *
  * A frame names (seq, entry, offset), never a key or an address: there is nothing to forge. A group's CTS are n frames in
  * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
- * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames.
+ * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that
+ * do not overlap.
  *
  * AHEAD is a message of at most 1 KiB that leaves before its CTS, on stream 0 of lane 0. It belongs to the first receive of its
  * tag in the first group, from seq on, that has one. The next AHEAD leaves after the CTS of that group was seen. */
@@ -48,6 +49,8 @@ struct wf_stream {
 	uint64_t tx_frame[4];
 	uint64_t rx_frame[4];
 };
+
+extern uint64_t wf_cover_key; /* random, below 2^61-1, and no peer's to know. written by: core, before the first comm */
 
 void wf_stream_attach(struct wf_comm* comm, uint32_t lane, const int* fds, uint32_t n); /* before the comm is opened */
 uint32_t wf_stream_detach(struct wf_comm* comm, int* fds, uint32_t room); /* after it is closed; number of streams */

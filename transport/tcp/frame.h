@@ -1,0 +1,51 @@
+/* frame.h: a frame's header as a slab keeps it, and whether the frames of a message are the whole of it. */
+#ifndef WEFT_FRAME_H
+#define WEFT_FRAME_H
+
+#include "stream.h"
+
+#include "../fastpath/gate.h"
+
+#define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
+
+_Static_assert(sizeof(struct wf_frame) == 32, "frame header");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");
+
+/* A frame as the words that a slab keeps. */
+union wf_words {
+	struct wf_frame frame;
+	uint64_t word[4];
+	unsigned char byte[32];
+};
+
+static inline void wf_frame_put(uint64_t* words, const union wf_words* f) {
+	for (int i = 0; i < 4; i++) wf_put(words[i], f->word[i]);
+}
+
+static inline union wf_words wf_frame_get(uint64_t* words) {
+	return (union wf_words){.word = {wf_get(words[0]), wf_get(words[1]), wf_get(words[2]), wf_get(words[3])}};
+}
+
+/* Frames of a message come in any order and any cut, so what has come is no range, and to count bytes is not enough: where two
+ * overlap another place stays empty. Frames that are the whole, once, form a chain from 0 to its end: their ends, and 0, are their
+ * beginnings, and its end. Both sides are kept as a product, over a prime field, of each place and a random key; of n other frames
+ * the products are equal with a chance of n in 2^61, and whoever sends them does not know the key. */
+#define WF_PRIME ((1ull << 61) - 1)
+
+static inline uint64_t wf_times(uint64_t a, uint64_t place) {
+	__extension__ unsigned __int128 x = (unsigned __int128)a * ((wf_get(wf_cover_key) + place) % WF_PRIME);
+	uint64_t sum = (uint64_t)(x & WF_PRIME) + (uint64_t)(x >> 61);
+	return sum >= WF_PRIME ? sum - WF_PRIME : sum;
+}
+
+/* A frame of entry i begins and ends there, in a message of several. */
+static inline void wf_cover(struct wf_req* r, uint32_t i, uint64_t begin, uint64_t end) {
+	wf_put(r->begins[i], wf_times(wf_get(r->begins[i]), begin));
+	wf_put(r->ends[i], wf_times(wf_get(r->ends[i]), end));
+}
+
+static inline int wf_covered(struct wf_req* r, uint32_t i, uint64_t size) {
+	return wf_times(wf_get(r->ends[i]), 0) == wf_times(wf_get(r->begins[i]), size);
+}
+
+#endif
