@@ -13,8 +13,8 @@ import (
 // piece is what one DATA frame brings of a message.
 type piece struct{ from, to int }
 
-// forged makes a receive comm whose peer is the test: what it sends by a stream it writes to the descriptor of that number.
-func forged(t *testing.T, streams int, device uint32) (rx *side, fds []int) {
+// forged makes a comm, tx or rx, whose peer is the test: what that sends by a stream it writes to the descriptor of its number.
+func forged(t *testing.T, streams int, device uint32, sender bool) (tx, rx *side, fds []int) {
 	t.Helper()
 	var both [2][]int
 	for range streams {
@@ -24,8 +24,11 @@ func forged(t *testing.T, streams int, device uint32) (rx *side, fds []int) {
 		}
 		both[0], both[1] = append(both[0], p[0]), append(both[1], p[1])
 	}
-	_, rx = connectedBy(t, both, device)
-	return rx, both[0]
+	tx, rx = connectedBy(t, both, device)
+	if sender {
+		return tx, rx, both[1]
+	}
+	return tx, rx, both[0]
 }
 
 func write(t *testing.T, fd int, b []byte) {
@@ -85,7 +88,7 @@ func TestDoneMeansEveryByte(t *testing.T) {
 			whole = whole && n == 1
 		}
 		for _, group := range []int{1, 3} { // the message is one of a group
-			rx, fds := forged(t, 3, 130)
+			_, rx, fds := forged(t, 3, 130, false)
 			var bufs []hostcalls.Buf
 			for i := range group {
 				bufs = append(bufs, rx.buf(2000*i, 1000, 0))

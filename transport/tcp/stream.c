@@ -159,6 +159,14 @@ static int wf_wrong(struct wf_lane* l, const struct wf_frame* f, const char* whe
 	return -1;
 }
 
+/* What is the same in every frame of the lane, and of its kind. 0, or -1 after a fault. */
+static int wf_stray(struct wf_lane* l, const struct wf_frame* f) {
+	uint64_t flags = f->kind == WF_FRAME_CTS ? 0 : f->flags, high = f->kind == WF_FRAME_DATA ? 0 : f->offset >> 32;
+	uint64_t want = wf_get(l->index) | (uint64_t)wf_get(l->epoch) << 16, got = f->lane | (uint64_t)f->hop << 8 | (uint64_t)f->epoch << 16 | flags << 32;
+	if (high) return wf_wrong(l, f, "tag of a frame", (uint32_t)f->offset, f->offset);
+	return got == want ? 0 : wf_wrong(l, f, "lane, hop, epoch and flags of a frame", want, got);
+}
+
 /* A frame's payload is complete. */
 static void wf_landed(struct wf_comm* c, uint32_t slot) {
 	if (slot != WF_NONE) {
@@ -172,8 +180,10 @@ static void wf_landed(struct wf_comm* c, uint32_t slot) {
 /* An AHEAD header arrived. 1: it has become the DATA header of its receive; 0: the payload goes to the stash; -1: fault. */
 static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_frame* f) {
 	uint32_t slot = 0, entry = 0;
+	if (s != wf_stream_at(l, 0) || wf_get(l->index) || f->entry != WF_AHEAD) return wf_wrong(l, f, "message ahead beside stream 0", WF_AHEAD, f->entry);
 	if (f->len != f->size || f->size > WF_SMALL) return wf_wrong(l, f, "size of a message ahead", WF_SMALL, f->size);
-	if (!f->seq || f->seq + WF_LINES < wf_get(c->next_seq) || wf_get(c->stash)) return wf_wrong(l, f, "unexpected message ahead", wf_get(c->next_seq), f->seq);
+	int late = !f->seq || f->seq + WF_LINES < wf_get(c->next_seq), early = f->seq > wf_get(c->cts_out); /* who sent it has the CTS of those before */
+	if (late || early || wf_get(c->stash)) return wf_wrong(l, f, "unexpected message ahead", wf_get(c->cts_out), f->seq);
 	int found = wf_ahead_find(c, f->seq, (int32_t)f->offset, &slot, &entry);
 	if (found == WF_STASH_FULL && f->size <= wf_get(c->req[slot].e[entry].cap)) {
 		f->kind = WF_FRAME_DATA, f->entry = (uint8_t)entry, f->offset = 0, f->seq = wf_get(c->req[slot].seq);
@@ -194,6 +204,7 @@ static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream
  * was announced in full takes no further frame, so nothing is written after the group is complete, and nothing is left out. */
 static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
 	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
+	if (wf_stray(l, &f) < 0) return -1;
 	int rc = f.kind == WF_FRAME_AHEAD ? wf_ahead_frame(c, l, s, &f) : 1;
 	if (rc < 1) return rc;
 	if (f.kind != WF_FRAME_DATA) return wf_wrong(l, &f, "frame is not DATA", WF_FRAME_DATA, f.kind);
@@ -224,6 +235,7 @@ static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream*
 /* A CTS header arrived: one line of the ring. */
 static int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
 	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
+	if (wf_stray(l, &f) < 0) return -1;
 	if (f.kind != WF_FRAME_CTS || f.len) return wf_wrong(l, &f, "frame is not CTS", WF_FRAME_CTS, f.kind);
 	uint64_t seq = wf_get(c->cts_seq);
 	uint32_t entry = wf_get(c->cts_entry), at = wf_get(c->cts_line);

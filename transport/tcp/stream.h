@@ -5,9 +5,9 @@
  *    0  kind   1   2 CTS (receiver to sender, on stream 0), 3 DATA (sender to receiver, on any stream), 4 AHEAD
  *    1  entry  1   index in the group, 0..7; AHEAD: 255
  *    2  lane   1   lane of the comm
- *    3  hop    1   0; relays count it
+ *    3  hop    1   0
  *    4  epoch  2   the lane's, 0 until a lane is replaced
- *    6  flags  2   CTS: receives in the group, 1..8; DATA: 0
+ *    6  flags  2   CTS: receives in the group, 1..8; DATA, AHEAD: 0
  *    8  len    4   payload bytes that follow; CTS: 0
  *   12  size   4   DATA: bytes of the whole message; CTS: bytes that the receive takes
  *   16  offset 8   DATA: where in the message the payload belongs; CTS, AHEAD: the tag
@@ -15,8 +15,7 @@
  *
  * A frame names (seq, entry, offset), never a key or an address: there is nothing to forge. A group's CTS are n frames in
  * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
- * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that
- * do not overlap.
+ * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that do not overlap.
  *
  * AHEAD is a message of at most 1 KiB that leaves before its CTS, on stream 0 of lane 0. It belongs to the first receive of its
  * tag in the first group, from seq on, that has one. The next AHEAD leaves after the CTS of that group was seen. */
