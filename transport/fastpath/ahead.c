@@ -5,7 +5,10 @@
 
 #include <string.h>
 
+/* The groups that count are those with a slot: what lies further back is complete. */
 int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
+	uint64_t next = wf_get(c->next_seq);
+	if (seq + WF_LINES < next) seq = next - WF_LINES;
 	for (; seq < wf_get(c->cts_out); seq++) {
 		struct wf_cts_line* refused = &c->ring[seq % WF_LINES];
 		*slot = wf_get(c->group[seq % WF_LINES]);
@@ -27,7 +30,10 @@ void wf_ahead_place(struct wf_comm* c) {
 	uint32_t slot, entry, size = wf_get(c->stash_size);
 	if (wf_get(c->stash) != WF_STASH_FULL) return;
 	int found = wf_ahead_find(c, wf_get(c->stash_seq), wf_get(c->stash_tag), &slot, &entry);
-	if (found == WF_STASH_EMPTY) return;
+	if (found == WF_STASH_EMPTY) { /* nor will it be one of these: its sender may go on with other tags for as long as it likes */
+		wf_put(c->stash_seq, wf_get(c->cts_out));
+		return;
+	}
 	wf_put(c->stash, (uint32_t)WF_STASH_EMPTY);
 	if (found == WF_STASH_DROP || size > wf_get(c->req[slot].e[entry].cap)) return;
 	struct wf_req* r = &c->req[slot];

@@ -90,6 +90,36 @@ func TestAheadFindsItsReceive(t *testing.T) {
 	}
 }
 
+// While a message waits for its receive the connection goes on with other tags, for longer than the executor remembers groups.
+func TestAheadWaitsLong(t *testing.T) {
+	tx, rx := connected(t, 2, 132)
+	copy(tx.mem, "ahead")
+	first, rc := hostcalls.Isend(tx.handle, tx.buf(0, 5, 7))
+	if first == 0 || rc != 0 {
+		t.Fatalf("isend answers %#x, %d", first, rc)
+	}
+	for i := range 1000 {
+		var bufs []hostcalls.Buf
+		n := 1 + i%8
+		for k := range n {
+			bufs = append(bufs, rx.buf(100+10*k, 8, int32(k%3)))
+		}
+		r, _ := hostcalls.Irecv(rx.handle, bufs...)
+		requests := []uintptr{r}
+		for k := range n {
+			requests = append(requests, isend(t, tx, tx.buf(200, 8, int32(k%3))))
+		}
+		if _, rc := hostcalls.Finish(t, requests...); rc != 0 {
+			t.Fatalf("group %d: code %d: %+v", i, rc, hostcalls.LastFault())
+		}
+	}
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 1), rx.buf(8, 8, 7), rx.buf(16, 8, 7))
+	requests := []uintptr{r, first, isend(t, tx, tx.buf(200, 8, 7)), isend(t, tx, tx.buf(200, 8, 1))}
+	if sizes, rc := hostcalls.Finish(t, requests...); rc != 0 || sizes[0][1] != 5 || string(rx.mem[8:13]) != "ahead" {
+		t.Errorf("code %d, sizes %v, bytes %q", rc, sizes, rx.mem[8:13])
+	}
+}
+
 // A message that is ahead and too large is refused when its receive is known, whether it was read by then or not.
 func TestAheadIsRefused(t *testing.T) {
 	for _, read := range []bool{false, true} {

@@ -121,6 +121,31 @@ static void recycled(uint64_t seed) {
 	free(mem);
 }
 
+/* A message waits for a tag that does not come: what it costs a group does not grow with those that have gone by. */
+static void unwanted(uint64_t seed) {
+	(void)seed;
+	int p[2], done, tag = 1;
+	tcp_pair(p);
+	struct wf_comm* c = comm_over(WF_KIND_RECV, p, 1, &upcalls, 1);
+	void *h = (void*)(uintptr_t)wf_comm_open(c), *mem = calloc(1, 8), *mr = register_memory(mem, 8, 0), *r;
+	struct { struct wf_frame head; uint64_t payload; } f = {{.kind = WF_FRAME_AHEAD, .entry = 255, .len = 8, .size = 8, .offset = 7, .seq = 1}, 42};
+	CHECK(send(p[1], &f, sizeof f, 0) == sizeof f, "send");
+	for (uint64_t seq = 1; seq < 3 * WF_LINES; seq++) {
+		size_t size = 8;
+		CHECK(weft_irecv(h, 1, &mem, &size, &tag, &mr, NULL, &r) == 0 && r, "irecv");
+		f.head = (struct wf_frame){.kind = WF_FRAME_DATA, .len = 8, .size = 8, .seq = seq};
+		for (done = 0; !done && wf_get(c->cts_out) == seq;) CHECK(weft_test(r, &done, NULL) == 0, "group %lu", seq);
+		CHECK(send(p[1], &f, sizeof f, 0) == sizeof f, "send");
+		while (!done) CHECK(weft_test(r, &done, NULL) == 0, "group %lu", seq);
+		CHECK(recv(p[1], &f.head, sizeof f.head, 0) == sizeof f.head, "CTS");
+		CHECK(wf_get(c->stash) != WF_STASH_FULL || wf_get(c->stash_seq) + 1 >= seq, "group %lu is asked again when group %lu comes", wf_get(c->stash_seq), seq);
+	}
+	CHECK(wf_get(c->stash) == WF_STASH_FULL && wf_get(c->stash_seq) > 2 * WF_LINES, "it waits in state %u", wf_get(c->stash));
+	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
+	close(p[0]), close(p[1]);
+	free(mem);
+}
+
 /* A forked child gets an error from every call, and its copies of the sockets are closed. */
 static void forked(uint64_t seed) {
 	int p[2], done, status;
@@ -153,8 +178,9 @@ int main(int argc, char** argv) {
 		garbage(seed);
 		handles(seed);
 		recycled(seed);
+		unwanted(seed);
 		forked(seed);
-		printf("ok garbage, handles, recycled, forked, seed %lu, %u protocol faults\n", seed, protocol_faults);
+		printf("ok garbage, handles, recycled, unwanted, forked, seed %lu, %u protocol faults\n", seed, protocol_faults);
 	}
 	return 0;
 }
