@@ -97,7 +97,7 @@ func (o Options) inputs() (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %q", script, startScript, glibcText, runtime.GOARCH, compiler())
+	fmt.Fprintf(h, "%q %q %q %q %q", script, startScript, glibcText, arch(), compiler())
 	cache := filepath.Join(o.Root, ".cache")
 	dir := filepath.Join(cache, fmt.Sprintf("link-%x", h.Sum(nil)[:8]))
 	if strings.ContainsAny(dir, " \t'\"\\") {
@@ -120,7 +120,7 @@ func (o Options) inputs() (string, error) {
 	if err := os.WriteFile(filepath.Join(fresh, startName), []byte(startScript), 0o644); err != nil {
 		return "", err
 	}
-	if err := writeStubs(fresh, runtime.GOARCH, compiler()); err != nil {
+	if err := writeStubs(fresh, arch(), compiler()); err != nil {
 		return "", err
 	}
 	// Somebody else may have been faster with the same content.
@@ -142,6 +142,14 @@ func Symlinks(dir string) error {
 		}
 	}
 	return nil
+}
+
+// arch is the architecture that go build would build for.
+func arch() string {
+	if a := os.Getenv("GOARCH"); a != "" {
+		return a
+	}
+	return runtime.GOARCH
 }
 
 // compiler is the C compiler that go build would use.
