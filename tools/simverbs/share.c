@@ -194,6 +194,31 @@ static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
 
 static int copied(ssize_t done, uint32_t len) { return done == (ssize_t)len ? 0 : done < 0 ? errno : EFAULT; }
 
+/* What the two system calls do, where there are none: under an emulator. */
+static ssize_t through_proc(int write, pid_t pid, const struct iovec* iov, int n, uint64_t va) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) { if (errno == ENOENT) errno = ESRCH; return -1; }
+  ssize_t done = write ? pwritev(fd, iov, n, (off_t)va) : preadv(fd, iov, n, (off_t)va);
+  int e = errno;
+  close(fd);
+  errno = e;
+  return done;
+}
+
+static ssize_t copy_to(pid_t pid, const struct iovec* iov, int n, uint64_t va, uint32_t len) {
+  struct iovec r = {(void*)(uintptr_t)va, len};
+  ssize_t done = process_vm_writev(pid, iov, (unsigned long)n, &r, 1, 0);
+  return done < 0 && errno == ENOSYS ? through_proc(1, pid, iov, n, va) : done;
+}
+
+static ssize_t copy_from(pid_t pid, const struct iovec* iov, int n, uint64_t va, uint32_t len) {
+  struct iovec r = {(void*)(uintptr_t)va, len};
+  ssize_t done = process_vm_readv(pid, iov, (unsigned long)n, &r, 1, 0);
+  return done < 0 && errno == ENOSYS ? through_proc(0, pid, iov, n, va) : done;
+}
+
 int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
   uint64_t va = m->addr + (at - m->iova);
   uint8_t* to = reach(m, va, len);
@@ -201,13 +226,13 @@ int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t
     for (int i = 0; i < n; to += iov[i++].iov_len) store(to, iov[i].iov_base, iov[i].iov_len, i == n - 1);
     return 0;
   }
-  struct iovec v[MAX_SGE + 1], r = {(void*)(uintptr_t)va, len};
+  struct iovec v[MAX_SGE + 1];
   memcpy(v, iov, sizeof *iov * (size_t)n);
   if (n && v[n - 1].iov_len > 8) { /* the kernel copies entry after entry */
     v[n] = (struct iovec){(uint8_t*)v[n - 1].iov_base + v[n - 1].iov_len - 8, 8};
     v[n++ - 1].iov_len -= 8;
   }
-  return copied(process_vm_writev(owner(m), v, (unsigned long)n, &r, 1, 0), len);
+  return copied(copy_to(owner(m), v, n, va, len), len);
 }
 
 int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len) {
@@ -217,6 +242,5 @@ int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32
     for (int i = 0; i < n; from += iov[i++].iov_len) memmove(iov[i].iov_base, from, iov[i].iov_len);
     return 0;
   }
-  struct iovec r = {(void*)(uintptr_t)va, len};
-  return copied(process_vm_readv(owner(m), iov, (unsigned long)n, &r, 1, 0), len);
+  return copied(copy_from(owner(m), iov, n, va, len), len);
 }
