@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -61,6 +62,7 @@ type verbsPort struct {
 	slot   int // among those that carry the asked device's comms
 	pd     *verbs.PD
 	ring   *verbs.Region // of shared
+	proof  *verbs.Region // of the memory that proofs write from and to
 	cq     *verbs.CQ
 	flush  *verbs.QP // connected to itself; nil: none yet, or nothing is to be flushed. Protected by life
 	looped bool      // the executor has it, or gets it with the lanes. Protected by life
@@ -157,7 +159,7 @@ func (v *verbsCarrier) make(first int, again *kit) (err error) {
 	}
 	v.shared.Strict = true
 	for _, p := range v.ports {
-		if p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS); err != nil {
+		if err = p.register(v.shared); err != nil {
 			return err
 		}
 	}
@@ -203,7 +205,23 @@ func (v *verbsCarrier) openPort(p *verbsPort) (err error) {
 	if p.pd, err = p.dev.AcquirePD(); err != nil {
 		return err
 	}
-	p.ring, err = p.pd.Register(v.shared, verbs.AccessCTS)
+	return p.register(v.shared)
+}
+
+// register has the card take what the peer writes to.
+func (p *verbsPort) register(shared *verbs.Buffer) (err error) {
+	if p.ring, err = p.pd.Register(shared, verbs.AccessCTS); err == nil {
+		p.proof, err = p.pd.Scratch()
+	}
+	return err
+}
+
+func (p *verbsPort) unregister() (err error) {
+	for _, r := range []*verbs.Region{p.ring, p.proof} {
+		if r != nil {
+			err = errors.Join(err, r.Release())
+		}
+	}
 	return err
 }
 
@@ -256,7 +274,8 @@ func (v *verbsCarrier) queues(p *verbsPort, lanes []*verbsLane, later []int) (er
 	return nil
 }
 
-// prove makes sure that every pair of ports carries packets both ways.
+// prove makes sure that every pair of ports carries packets, of full size in the
+// direction of the data. What comes back is small: acknowledgements and CTS.
 func (v *verbsCarrier) prove(ctx context.Context) error {
 	proven := map[*verbsPair]bool{}
 	for _, l := range v.lanes {
@@ -264,16 +283,21 @@ func (v *verbsCarrier) prove(ctx context.Context) error {
 			continue
 		}
 		proven[l.pair] = true
-		if err := v.proveLane(ctx, l, v.peerEnd.keys); err != nil {
+		if err := v.proveLane(ctx, l); err != nil {
 			return &pairError{l.pair, err}
 		}
 	}
 	return v.ctx.core.watch.doomed(v)
 }
 
-// proveLane asks a lane whose completion queue nobody else polls; keys are the peer's.
-func (v *verbsCarrier) proveLane(ctx context.Context, l *verbsLane, keys []uint32) error {
-	return l.qp.Prove(ctx, proofLimit, l.port.cq, v.peerEnd.shared, keys[l.theirs.Slot])
+// proveLane asks a lane whose completion queue nobody else polls.
+func (v *verbsCarrier) proveLane(ctx context.Context, l *verbsLane) error {
+	return verbs.Prove(ctx, proofLimit, l.port.cq, l.proof())
+}
+
+// proof is what shows which packets the lane carries.
+func (l *verbsLane) proof() verbs.Proof {
+	return verbs.Proof{QP: l.qp, From: l.port.proof, Addr: l.theirs.Scratch.Addr, RKey: l.theirs.Scratch.Key}
 }
 
 // discard ends a carrier that no comm has.

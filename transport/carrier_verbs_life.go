@@ -145,9 +145,7 @@ func (v *verbsCarrier) dismantle(k *kit) error {
 		if k == nil {
 			err = errors.Join(err, v.unqueue(p, v.lanes))
 		}
-		if p.ring != nil {
-			err = errors.Join(err, p.ring.Release())
-		}
+		err = errors.Join(err, p.unregister())
 	}
 	if v.shared != nil {
 		v.shared.Close()

@@ -33,12 +33,12 @@ func (v *verbsCarrier) describe(via string) string {
 }
 
 // describePair names a pair of ports and the path's MTU, which is known with the
-// first of its lanes: the smaller of both ports'.
+// first of its lanes: the smaller of both ports', or what passes between them.
 func describePair(p *verbsPair, lanes []*verbsLane) string {
 	mtu := "later"
 	for i := range lanes {
 		if lanes[i].pair == p {
-			mtu = fmt.Sprintf("MTU %d", min(p.local.PathMTU(), verbs.MTUBytes(lanes[i].theirs.MTU)))
+			mtu = fmt.Sprintf("MTU %d", min(p.local.PathMTU(), verbs.MTUBytes(p.cap(lanes[i].theirs.MTU))))
 			break
 		}
 	}

@@ -48,7 +48,8 @@ func describeLanes(lanes []*verbsLane, answering bool) error {
 	for _, l := range lanes {
 		end, ece := l.qp.Local(l.pair.gid), l.mine.ECE
 		l.mine = wire.QPEnd{Device: l.pair.localIndex, Peer: l.pair.peerIndex, Slot: uint8(l.port.slot),
-			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: end.MTU, GID: portGID(end.GID)}
+			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: l.pair.cap(end.MTU), GID: portGID(end.GID),
+			Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: l.port.proof.RKey}}
 		switch {
 		case l.again:
 			l.mine.ECE = ece
@@ -114,7 +115,7 @@ func (v *verbsCarrier) notAttached(lanes []*verbsLane, err error) error {
 func (v *verbsCarrier) connectLane(ctx context.Context, l *verbsLane) error {
 	t := &l.theirs
 	path := verbs.Path{GID: l.pair.gid, SL: v.sl, TC: v.tc,
-		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: t.MTU, GID: verbsGID(t.GID)}}
+		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.cap(t.MTU), GID: verbsGID(t.GID)}}
 	if t.ECE != (wire.ECE{}) {
 		path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.kind == fastpath.Recv
 	}

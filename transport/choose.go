@@ -17,6 +17,7 @@ type verbsPair struct {
 	peerGID               verbs.GID
 	reach                 verbs.Reach
 	speed, peerSpeed      int // Mb/s, of the two ports; 0: not known
+	mtu                   int // what its path carries, in bytes, if less than both ports do; 0: nothing is known
 }
 
 func (p *verbsPair) key() [2]uint16 { return [2]uint16{p.localIndex, p.peerIndex} }

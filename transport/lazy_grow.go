@@ -114,7 +114,9 @@ func (g *growth) some() error {
 // lose leaves a pair out.
 func (g *growth) lose(p *verbsPair, took time.Duration, why error) {
 	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.local.Name, p.peerIndex, why))
-	g.m.session.pairFailed(p, took, why)
+	if !g.m.session.narrowed(p, why) { // else the next connection knows
+		g.m.session.pairFailed(p, took, why)
+	}
 	g.drop(g.over(p))
 }
 
@@ -134,9 +136,7 @@ func (g *growth) drop(lanes []*verbsLane) {
 		}
 		v.dropLoop(p)
 		err := v.unqueue(p, nil)
-		if p.ring != nil {
-			err = errors.Join(err, p.ring.Release())
-		}
+		err = errors.Join(err, p.unregister())
 		stuck = errors.Join(stuck, err, v.leavePort(p))
 		return true
 	})
@@ -227,7 +227,7 @@ func (g *growth) provePair(p *verbsPair, lanes []*verbsLane) error {
 	case !here || there && g.v.kind == fastpath.Recv:
 		return nil // the other side's
 	}
-	return g.v.proveLane(g.ctx, lanes[0], g.keys)
+	return g.v.proveLane(g.ctx, lanes[0])
 }
 
 // learn takes in the peer's ends, of each pair all or none: those that it has not

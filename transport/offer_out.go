@@ -60,6 +60,7 @@ func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.He
 		if rests {
 			continue
 		}
+		s.limit(pairs)
 		tries++
 		began := time.Now()
 		v, err := k.try(ctx, s, w, endName(peer, w.conn), pairs)
@@ -68,6 +69,7 @@ func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.He
 				k.ctx.opts.Log.Info(rdma.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
 			}
 			k.tellOtherPorts(endName(peer, w.conn), pairs, s, wants.ports, tried)
+			s.tellNarrow(pairs, k.dev.Name, endName(peer, w.conn), k.ctx.opts.Log)
 			k.sayRails(endName(peer, w.conn), pairs, s.devices)
 			return v, "", nil
 		}
@@ -80,6 +82,9 @@ func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.He
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*pairError)(nil); errors.As(err, &e) {
 			blame = e.pair
+		}
+		if s.narrowed(blame, err) {
+			continue
 		}
 		s.pairFailed(blame, time.Since(began), err)
 		fails(blame, err)

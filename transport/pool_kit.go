@@ -127,16 +127,16 @@ func (v *verbsCarrier) adopt(k *kit) error {
 // left in their queues then.
 func (v *verbsCarrier) settle(ctx context.Context) error {
 	for _, p := range v.ports {
-		var on []*verbs.QP
+		var on []verbs.Proof
 		for _, l := range v.lanes {
 			if l.again && l.port == p {
-				on = append(on, l.qp)
+				on = append(on, l.proof())
 			}
 		}
 		if len(on) == 0 {
 			continue
 		}
-		if err := verbs.Settle(ctx, settleLimit, p.cq, on); err != nil {
+		if err := verbs.Prove(ctx, settleLimit, p.cq, on...); err != nil {
 			return err
 		}
 		if p.flush != nil && p.flush.State() != verbs.StateRTS {

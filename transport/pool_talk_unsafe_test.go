@@ -84,7 +84,7 @@ func TestSimPoolPathIsCut(t *testing.T) {
 	command(t, "blackhole simB both")
 	s, r := pair(t, a, b)
 	command(t, "blackhole simB off")
-	if overVerbs(s) || a.log.Count("INFO", "no acknowledgement of a write of 0 bytes") == 0 {
+	if overVerbs(s) || a.log.Count("INFO", "no acknowledgement of a write of 256 bytes") == 0 {
 		t.Errorf("%q", a.log.Lines())
 	}
 	move(t, s, r, 100_000)

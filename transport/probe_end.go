@@ -17,6 +17,8 @@ type probeEnd struct {
 	pd     *verbs.PD
 	cq     *verbs.CQ
 	qp     *verbs.QP
+	proof  *verbs.Region // of the memory that proofs write from and to
+	theirs wire.Scratch  // the peer's, once it is connected
 }
 
 // newEnd makes a queue pair in INIT. When it fails nothing is left.
@@ -34,10 +36,13 @@ func (e *probeEnd) make() (err error) {
 	if e.pd, err = local.AcquirePD(); err != nil {
 		return err
 	}
-	if e.cq, err = e.pd.NewCQ(2); err != nil {
+	if e.cq, err = e.pd.NewCQ(verbs.ProofDepth + 1); err != nil {
 		return err
 	}
-	e.qp, err = local.NewQP(e.pd, verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: 1, RecvDepth: 1})
+	e.qp, err = local.NewQP(e.pd, verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: verbs.ProofDepth, RecvDepth: 1})
+	if err == nil {
+		e.proof, err = e.pd.Scratch()
+	}
 	return err
 }
 
@@ -45,19 +50,21 @@ func (e *probeEnd) make() (err error) {
 func (e *probeEnd) local() wire.QPEnd {
 	p := &e.probe.pair
 	l := e.qp.Local(p.gid)
-	return wire.QPEnd{Device: p.localIndex, Peer: p.peerIndex, QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: l.MTU, GID: portGID(l.GID)}
+	return wire.QPEnd{Device: p.localIndex, Peer: p.peerIndex, QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: p.cap(l.MTU), GID: portGID(l.GID),
+		Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: e.proof.RKey}}
 }
 
 func (e *probeEnd) connect(ctx context.Context, limit time.Duration, theirs *wire.QPEnd, sl, tc uint8) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	e.theirs = theirs.Scratch
 	return e.qp.Connect(ctx, verbs.Path{GID: e.probe.pair.gid, SL: sl, TC: tc,
-		Peer: verbs.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: theirs.MTU, GID: verbsGID(theirs.GID)}})
+		Peer: verbs.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.probe.pair.cap(theirs.MTU), GID: verbsGID(theirs.GID)}})
 }
 
-// ask writes nothing, which needs no key, and waits for the acknowledgement.
+// ask writes packets of every size that comms use, and waits for the acknowledgements.
 func (e *probeEnd) ask(ctx context.Context) error {
-	return e.qp.Prove(ctx, e.probe.watch.limit, e.cq, 0, 0)
+	return verbs.Prove(ctx, e.probe.watch.limit, e.cq, verbs.Proof{QP: e.qp, From: e.proof, Addr: e.theirs.Addr, RKey: e.theirs.Key})
 }
 
 // close ends what exists.
@@ -65,6 +72,9 @@ func (e *probeEnd) close() {
 	var err error
 	if e.qp != nil {
 		err = e.qp.Close()
+	}
+	if e.proof != nil {
+		err = errors.Join(err, e.proof.Release())
 	}
 	if e.cq != nil {
 		err = errors.Join(err, e.cq.Close())

@@ -32,12 +32,13 @@ type session struct {
 	cut     context.CancelCauseFunc // ends life
 
 	mu      sync.Mutex
-	members map[uint64]*member       // by comm id; protected by mu, as all below
-	users   int                      // active side: comms and handshakes that need it
-	idle    *time.Timer              // while it has no comm: ends it
-	ended   error                    // why it is over, nil while it stands
-	parting bool                     // bye was said, by either side
-	broke   map[[2]uint16]brokenPair // pairs of ports, here and there, that did not work
+	members map[uint64]*member        // by comm id; protected by mu, as all below
+	users   int                       // active side: comms and handshakes that need it
+	idle    *time.Timer               // while it has no comm: ends it
+	ended   error                     // why it is over, nil while it stands
+	parting bool                      // bye was said, by either side
+	broke   map[[2]uint16]brokenPair  // pairs of ports, here and there, that did not work
+	narrow  map[[2]uint16]*narrowPair // those that carry small packets only
 
 	growth struct {
 		led, followed errands // comms that get further lanes, on the connecting side and on the listening one

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 //  2. The suspect's pair of ports is asked, by the probe that all comms of the
 //     session on that pair and in that class share. Its acknowledgement means
 //     patience: the transfer is slow, or the peer's process is stopped.
-//  3. None within a tenth of T: all suspects of the pair end, on both sides.
+//  3. None within a tenth of T, or none of packets of full size: all suspects of
+//     the pair end, on both sides.
 //
 // Fatal events of a card end comms without a question.
 type watcher struct {
@@ -270,8 +272,12 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 	if len(lost) == 0 {
 		return
 	}
-	why := rdma.Errorf(rdma.Network, "liveness", "%d connection%s made no progress for %v or more, and port %v does not answer %v: %w",
-		len(lost), plural(len(lost)), w.late, p.pair.peerGID.Addr.Unmap(), p.pair.gid.Addr.Unmap(), u.Err.Err).
+	here, there := p.pair.gid.Addr.Unmap(), p.pair.peerGID.Addr.Unmap()
+	what := fmt.Sprintf("port %v does not answer %v", there, here)
+	if u.Passes > 0 {
+		what = fmt.Sprintf("large packets from port %v to %v are lost", here, there)
+	}
+	why := rdma.Errorf(rdma.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), plural(len(lost)), w.late, what, u.Err.Err).
 		On(p.pair.local.Name).With(p.key.session.name)
 	why.Remedy = u.Err.Remedy
 	end(lost, why)

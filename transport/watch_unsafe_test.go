@@ -247,7 +247,7 @@ func TestBrokenProbeIsMadeAnew(t *testing.T) {
 func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
 	_, b, s, r := probedPair(t, nil)
 	x := b.working()[0]
-	failed := rdma.Errorf(rdma.Host, "probe", "a write of 0 bytes ended LOC_QP_OP_ERR")
+	failed := rdma.Errorf(rdma.Host, "probe", "a write of 256 bytes ended LOC_QP_OP_ERR")
 	var u *verbs.Unanswered
 	if err := x.judge(t.Context(), failed); errors.As(err, &u) || !errors.Is(err, failed) {
 		t.Errorf("on a port that is up: %v", err)

@@ -202,13 +202,21 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
   return EXEC_DONE;
 }
 
+/* Whether a packet of the request, or of its answer if it reads, is larger than what a port on its way passes. */
+static int too_large(struct vqp* q, const struct op* o) {
+  int read = o->opcode == IBV_WR_RDMA_READ;
+  uint32_t mtu = 128u << q->attr.path_mtu, size = o->len < mtu ? o->len : mtu;
+  uint32_t out = get((read ? q->to : q->from)->most[0]), in = get((read ? q->from : q->to)->most[1]);
+  return (out && size > out) || (in && size > in);
+}
+
 /* EXEC_DONE with o->status, or EXEC_WAIT until q->wake. `now` is 0 while every link is as it should be. */
 int sv_exec(struct vqp* q, struct op* o, uint64_t now) {
   if (o->inject && !o->placed) return fail(o, o->inject);
   if (now) {
     if (get(q->from->down) && q->ctx->dev->conf->down_flushes) return fail(o, IBV_WC_WR_FLUSH_ERR);
     if (now < o->due) return wait_until(q, o->due);
-    if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2)) return sv_silent(q, o, now);
+    if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2) || too_large(q, o)) return sv_silent(q, o, now);
   }
   if (o->len > q->mtu_limit) return fail(o, IBV_WC_WR_FLUSH_ERR);
   struct shqp* p = q->peer;

@@ -39,8 +39,8 @@ type calls struct {
 	queryECE  func(qp object) (ECE, syscall.Errno)
 	setECE    func(qp object, ece ECE) syscall.Errno
 
-	// postProof posts a signaled WRITE of 0 bytes; pollOne takes at most one completion.
-	postProof func(qp object, addr uint64, rkey uint32) syscall.Errno
+	// postProof posts a signaled WRITE; pollOne takes at most one completion.
+	postProof func(qp object, from uintptr, lkey uint32, bytes int, addr uint64, rkey uint32) syscall.Errno
 	pollOne   func(cq object) (c polled, n int, errno syscall.Errno)
 
 	// getAsyncEvent answers EAGAIN when there is none: the descriptor does not block.

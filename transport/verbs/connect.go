@@ -118,6 +118,7 @@ func (q *QP) Connect(ctx context.Context, path Path) error {
 	k := d.provider.knobs
 	q.life.Lock()
 	psn := q.life.psn
+	q.life.mtu = MTUBytes(rtr.mtu)
 	q.life.Unlock()
 	rts := &qpAttr{
 		mask: maskState | maskSQPSN | maskTimeout | maskRetryCnt | maskRNRRetry | maskMaxRd, state: StateRTS, sqPSN: psn,

@@ -49,15 +49,18 @@ func laneAgain(t *testing.T, tx, rx *laneSide) {
 	}
 }
 
-// settleOn settles the lanes on a device.
+// settleOn settles the lanes on a device, whose peers are on the other.
 func settleOn(t *testing.T, s *laneSide, d int) error {
-	var qps []*QP
+	from, to := must(s.pds[d].Scratch()), must(s.pds[1-d].Scratch())
+	defer from.Release()
+	defer to.Release()
+	var all []Proof
 	for l, q := range s.qps {
 		if l%2 == d {
-			qps = append(qps, q)
+			all = append(all, Proof{QP: q, From: from, Addr: ScratchAddr(), RKey: to.RKey})
 		}
 	}
-	return Settle(t.Context(), time.Second, s.cqs[d], qps)
+	return Prove(t.Context(), time.Second, s.cqs[d], all...)
 }
 
 // laneBurst moves messages whose receives are all posted before the first is sent.

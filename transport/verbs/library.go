@@ -207,8 +207,8 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 		}, syscall.Errno(rc)
 	}
 	c.destroyQP = func(qp object) syscall.Errno { return syscall.Errno(C.weft_ibv_destroy_qp(v, C.uintptr_t(qp))) }
-	c.postProof = func(qp object, addr uint64, rkey uint32) syscall.Errno {
-		return syscall.Errno(C.weft_ibv_post_proof(C.uintptr_t(qp), C.uint64_t(addr), C.uint32_t(rkey)))
+	c.postProof = func(qp object, from uintptr, lkey uint32, bytes int, addr uint64, rkey uint32) syscall.Errno {
+		return syscall.Errno(C.weft_ibv_post_proof(C.uintptr_t(qp), C.uint64_t(from), C.uint32_t(lkey), C.uint32_t(bytes), C.uint64_t(addr), C.uint32_t(rkey)))
 	}
 	c.pollOne = func(cq object) (polled, int, syscall.Errno) {
 		var wc C.struct_ibv_wc

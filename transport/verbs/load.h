@@ -84,9 +84,9 @@ int weft_ibv_destroy_qp(const struct weft_ibv* v, uintptr_t qp);
 int weft_ibv_query_ece(const struct weft_ibv* v, uintptr_t qp, struct ibv_ece* ece);
 int weft_ibv_set_ece(const struct weft_ibv* v, uintptr_t qp, struct ibv_ece* ece);
 
-/* Posts a signaled WRITE of 0 bytes, whose wr_id no request of the executor has. */
+/* Posts a signaled WRITE, whose wr_id no request of the executor has. */
 #define WEFT_PROOF 0
-int weft_ibv_post_proof(uintptr_t qp, uint64_t addr, uint32_t rkey);
+int weft_ibv_post_proof(uintptr_t qp, uint64_t from, uint32_t lkey, uint32_t bytes, uint64_t addr, uint32_t rkey);
 /* Takes at most one completion: 1: there was one, 0: none, < 0: the call failed. */
 int weft_ibv_poll_one(uintptr_t cq, struct ibv_wc* wc);
 

@@ -2,6 +2,8 @@ package verbs
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"syscall"
 	"time"
@@ -9,8 +11,22 @@ import (
 	"weft/transport/rdma"
 )
 
-// Unanswered says that the peer was asked and no acknowledgement came.
-type Unanswered struct{ Err *rdma.Error }
+// Proof is a queue pair that is to show which packets its path carries. It writes
+// from one scratch to another: what arrives there matters to nobody.
+type Proof struct {
+	QP   *QP
+	From *Region // of Scratch, here
+	Addr uint64  // the peer's
+	RKey uint32
+}
+
+// Unanswered says that the peer was asked and no acknowledgement came, of packets
+// of full size at least.
+type Unanswered struct {
+	Err    *rdma.Error
+	MTU    int // of the path, in bytes
+	Passes int // the largest MTU whose packets were acknowledged; 0: none
+}
 
 func (u *Unanswered) Error() string { return u.Err.Error() }
 
@@ -20,50 +36,53 @@ func (u *Unanswered) Unwrap() error { return u.Err }
 const (
 	retryExceeded = 12                    // IBV_WC_RETRY_EXC_ERR
 	longTurn      = 50 * time.Millisecond // what a wait counts at most between two looks
+	smallestMTU   = 256
+	largestMTU    = 4096
+
+	// ProofDepth is the requests that a proof posts: a write for each MTU.
+	ProofDepth = 5
 )
 
-// Prove writes nothing to the peer and waits for the acknowledgement: the path
-// carries packets both ways. The answer is an *Unanswered if none comes within
-// limit, counted in time in which this process runs: one that is stopped, or
-// gets no processor, must not take its own silence for the peer's. It polls the
-// queue pair's completion queue itself, so nobody else may.
-func (q *QP) Prove(ctx context.Context, limit time.Duration, cq *CQ, addr uint64, rkey uint32) error {
-	return prove(ctx, limit, cq, addr, rkey, []*QP{q})
-}
-
-// Settle is Prove for queue pairs that have carried something before, all of
-// those that complete to cq: each works, and holds no request of then any more.
-// What had been sent ended well; something that was received since is an error,
-// for nobody has seen it.
-func Settle(ctx context.Context, limit time.Duration, cq *CQ, qps []*QP) error {
-	return prove(ctx, limit, cq, 0, 0, qps) // 0 bytes need no key
-}
-
-func prove(ctx context.Context, limit time.Duration, cq *CQ, addr uint64, rkey uint32, qps []*QP) error {
-	if _, err := cq.take(qps); err != nil { // what is left there takes places in send queues
+// Prove writes one packet of each size up to the path's MTU, and waits for the
+// acknowledgements: what is written arrives, and answers come back. It answers an
+// *Unanswered if one is missing after limit, counted in time in which this process
+// runs: one that is stopped, or gets no processor, must not take its own silence
+// for the peer's. It polls cq itself, so nobody else may.
+//
+// Queue pairs that have carried something before, all that complete to cq, hold no
+// request of then any more when it succeeds. What had been sent ended well;
+// something that was received since is an error, for nobody has seen it.
+func Prove(ctx context.Context, limit time.Duration, cq *CQ, proofs ...Proof) error {
+	t := proving{cq: cq}
+	for i := range proofs {
+		t.left = append(t.left, &proved{Proof: &proofs[i]})
+	}
+	if err := t.take(); err != nil { // what is left there takes places in send queues
 		return err
 	}
-	for _, q := range qps {
-		if errno := q.call(func(lib *calls) syscall.Errno { return lib.postProof(q.raw, addr, rkey) }); errno != 0 {
-			return fail("ibv_post_send", q.dev.Name, errno, "a write of 0 bytes on queue pair %d", q.Number)
+	for _, p := range t.left {
+		if err := p.post(); err != nil {
+			return err
 		}
 	}
 	waited, looked := time.Duration(0), time.Now()
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
-		proven, err := cq.take(qps)
-		if err != nil {
+		if err := t.take(); err != nil {
 			return err
 		}
-		if qps = slices.DeleteFunc(slices.Clone(qps), func(q *QP) bool { return slices.Contains(proven, q) }); len(qps) == 0 {
+		if len(t.left) == 0 {
 			return nil
 		}
 		if waited >= limit {
-			return &Unanswered{rdma.Errorf(rdma.Network, "connect", "no acknowledgement of a write of 0 bytes on queue pair %d within %v", qps[0].Number, limit).
-				On(qps[0].dev.Name).Try("packets do not reach the peer, or its do not come back: check switch, VLAN, routes and firewalls (UDP port 4791)")}
+			return t.left[0].unanswered(limit)
 		}
 		select {
 		case <-ctx.Done():
-			return rdma.Errorf(rdma.Network, "connect", "waiting for the acknowledgement of a write of 0 bytes on queue pair %d: %w", qps[0].Number, context.Cause(ctx)).On(qps[0].dev.Name)
+			if t.left[0].done > 0 && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				return t.left[0].unanswered(waited) // what passed is worth knowing
+			}
+			q := t.left[0].QP
+			return rdma.Errorf(rdma.Network, "connect", "waiting for the acknowledgement of a proof on queue pair %d: %w", q.Number, context.Cause(ctx)).On(q.dev.Name)
 		case <-time.After(pause):
 		}
 		now := time.Now()
@@ -72,34 +91,95 @@ func prove(ctx context.Context, limit time.Duration, cq *CQ, addr uint64, rkey u
 	}
 }
 
-// take takes all completions that there are, and answers which of qps are proven.
-func (cq *CQ) take(qps []*QP) (proven []*QP, err error) {
+// proving is a proof under way.
+type proving struct {
+	cq   *CQ
+	left []*proved
+}
+
+// proved is a queue pair's part of it.
+type proved struct {
+	*Proof
+	posted, done int // writes
+}
+
+// post posts what there is room for.
+func (p *proved) post() error {
+	q := p.QP
+	for ; p.posted-p.done < q.SendDepth && p.size(p.posted) <= q.MTU(); p.posted++ {
+		size := p.size(p.posted)
+		if errno := q.call(func(lib *calls) syscall.Errno {
+			return lib.postProof(q.raw, scratch.addr, p.From.LKey, size, p.Addr, p.RKey)
+		}); errno != 0 {
+			return fail("ibv_post_send", q.dev.Name, errno, "a write of %d bytes on queue pair %d", size, q.Number)
+		}
+	}
+	return nil
+}
+
+// size is that of a write, by its number.
+func (p *proved) size(n int) int { return smallestMTU << n }
+
+// passes is the size of the largest write that was acknowledged.
+func (p *proved) passes() int {
+	if p.done == 0 {
+		return 0
+	}
+	return p.size(p.done - 1)
+}
+
+func (p *proved) unanswered(limit time.Duration) error {
+	q := p.QP
+	e := rdma.Errorf(rdma.Network, "connect", "no acknowledgement of a write of %d bytes on queue pair %d within %v", p.size(p.done), q.Number, limit.Round(time.Millisecond)).On(q.dev.Name)
+	return p.explain(e.Try("packets do not reach the peer, or its do not come back: check switch, VLAN, routes and firewalls (UDP port 4791)"))
+}
+
+// explain says what is lost on a path that carries small packets.
+func (p *proved) explain(e *rdma.Error) *Unanswered {
+	if p.done > 0 {
+		e.Err = fmt.Errorf("packets of MTU %d are lost, those of %d pass: %w", p.QP.MTU(), p.passes(), e.Err)
+		e.Remedy = fmt.Sprintf("a switch port or tunnel on the way takes less than the ports' MTU of %d and its headers: raise it there, or lower the MTU of the interfaces on both hosts", p.QP.MTU())
+	}
+	return &Unanswered{Err: e, MTU: p.QP.MTU(), Passes: p.passes()}
+}
+
+// take takes all completions that there are.
+func (t *proving) take() error {
 	for {
-		wc, n, errno := cq.a.p.lib.pollOne(cq.raw)
+		wc, n, errno := t.cq.a.p.lib.pollOne(t.cq.raw)
 		if errno != 0 {
-			return nil, fail("ibv_poll_cq", cq.a.name, errno, "")
+			return fail("ibv_poll_cq", t.cq.a.name, errno, "")
 		}
 		if n == 0 {
-			return proven, nil
+			return nil
 		}
-		i := slices.IndexFunc(qps, func(q *QP) bool { return q.Number == wc.QPN })
+		i := slices.IndexFunc(t.left, func(p *proved) bool { return p.QP.Number == wc.QPN })
 		switch {
 		case wc.Status != 0:
-			if wc.Work = "a request of an earlier connection"; wc.of == ofProof {
-				wc.Work = "a write of 0 bytes"
-			}
 			if i >= 0 {
-				wc.QP = qps[i]
+				wc.QP = t.left[i].QP
+			}
+			wc.Work = "a request of an earlier connection"
+			if wc.of == ofProof && i >= 0 {
+				wc.Work = fmt.Sprintf("a write of %d bytes", t.left[i].size(t.left[i].done))
 			}
 			err := wc.Explain()
-			if wc.Status == retryExceeded {
-				return nil, &Unanswered{err}
+			switch {
+			case wc.Status == retryExceeded && i >= 0:
+				return t.left[i].explain(err)
+			case wc.Status == retryExceeded:
+				return &Unanswered{Err: err}
 			}
-			return nil, err
+			return err
 		case wc.of == ofReceive:
-			return nil, rdma.Errorf(rdma.Peer, "connect", "queue pair %d received something that no connection was there for", wc.QPN).On(cq.a.name)
+			return rdma.Errorf(rdma.Peer, "connect", "queue pair %d received something that no connection was there for", wc.QPN).On(t.cq.a.name)
 		case wc.of == ofProof && i >= 0:
-			proven = append(proven, qps[i])
+			p := t.left[i]
+			if p.done++; p.size(p.done) > p.QP.MTU() {
+				t.left = slices.Delete(t.left, i, i+1)
+			} else if err := p.post(); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -58,6 +58,7 @@ type QP struct {
 	life struct {
 		sync.Mutex
 		psn   uint32  // protected; first packet number that this side sends
+		mtu   int     // protected; of the path, in bytes; 0: not connected
 		state QPState // protected; what it was brought to last
 	}
 	use struct {
@@ -208,6 +209,13 @@ func (q *QP) State() QPState {
 	q.life.Lock()
 	defer q.life.Unlock()
 	return q.life.state
+}
+
+// MTU is the largest payload of its packets, in bytes, once it is connected.
+func (q *QP) MTU() int {
+	q.life.Lock()
+	defer q.life.Unlock()
+	return q.life.mtu
 }
 
 // Device is the port that the queue pair belongs to.

@@ -31,7 +31,7 @@ var wcMeaning = [...]struct {
 	causes []string
 }{
 	0:  {name: "SUCCESS"},
-	1:  {"LOC_LEN_ERR", rdma.Internal, []string{"a request longer than the port's largest message, or a receive shorter than what came"}},
+	1:  {"LOC_LEN_ERR", rdma.Internal, []string{"a request longer than the port's largest message, or a receive shorter than what came", "the two ends have different path MTUs"}},
 	2:  {"LOC_QP_OP_ERR", rdma.Internal, []string{"a request that this queue pair cannot do", "with Soft-RoCE: no route to the peer from the network device behind this port"}},
 	3:  {"LOC_EEC_OP_ERR", rdma.Internal, nil},
 	4:  {"LOC_PROT_ERR", rdma.Host, []string{"memory that is not registered, or was deregistered while in use", "GPU memory whose mapping was revoked"}},
@@ -42,7 +42,7 @@ var wcMeaning = [...]struct {
 	9:  {"REM_INV_REQ_ERR", rdma.Peer, []string{"the peer's NIC refuses the request: its queue pair lacks the right, or the message is too long for it"}},
 	10: {"REM_ACCESS_ERR", rdma.Peer, []string{"the peer deregistered the memory while it was in use", "a key or address that the peer's NIC does not know", "the peer's buffer is shorter"}},
 	11: {"REM_OP_ERR", rdma.Peer, []string{"the peer's NIC failed while it carried the request out", "the peer's memory cannot be reached any more (IOMMU, GPU reset)"}},
-	12: {"RETRY_EXC_ERR", rdma.Network, []string{"the peer's process or host is gone", "the path is cut: cable, switch, VLAN or route", "packets are lost: PFC or ECN is not set up for this traffic class", "the peer's GID changed"}},
+	12: {"RETRY_EXC_ERR", rdma.Network, []string{"the peer's process or host is gone", "the path is cut: cable, switch, VLAN or route", "large packets are lost: a switch port or tunnel on the way has a smaller MTU than the ports", "packets are lost: PFC or ECN is not set up for this traffic class", "the peer's GID changed"}},
 	13: {"RNR_RETRY_EXC_ERR", rdma.Peer, []string{"the peer posted no receive in time: its process hangs or is stopped"}},
 	14: {"LOC_RDD_VIOL_ERR", rdma.Internal, nil},
 	15: {"REM_INV_RD_REQ_ERR", rdma.Peer, nil},

@@ -31,6 +31,14 @@ type QPEnd struct {
 	MTU          uint8 // enum ibv_mtu
 	GID          PortGID
 	ECE          ECE
+	Scratch      Scratch
+}
+
+// Scratch is memory of the message's sender that a proof writes to: how much
+// arrives there matters, not what.
+type Scratch struct {
+	Addr uint64
+	Key  uint32
 }
 
 // PortPair is two ports between which lanes may run, as the sender of a message
@@ -92,13 +100,15 @@ func (e *QPEnd) append(dst []byte) []byte {
 	dst = e.GID.append(append(dst, e.MTU))
 	dst = le.AppendUint32(dst, e.ECE.Vendor)
 	dst = le.AppendUint32(dst, e.ECE.Options)
-	return le.AppendUint32(dst, e.ECE.CompMask)
+	dst = le.AppendUint32(dst, e.ECE.CompMask)
+	return le.AppendUint32(le.AppendUint64(dst, e.Scratch.Addr), e.Scratch.Key)
 }
 
 func (c *cursor) qpEnd() QPEnd {
 	e := QPEnd{Device: c.u16(), Peer: c.u16(), Slot: c.u8(), QPN: c.u32(), PSN: c.u32(), LID: c.u16(), MTU: c.u8()}
 	e.GID = c.portGID()
 	e.ECE = ECE{Vendor: c.u32(), Options: c.u32(), CompMask: c.u32()}
+	e.Scratch = Scratch{Addr: c.u64(), Key: c.u32()}
 	if e.QPN >= max24 || e.PSN >= max24 || e.MTU < 1 || e.MTU > 5 || e.Device >= MaxDevices || e.Peer >= MaxDevices {
 		c.bad = true
 	}
