@@ -22,7 +22,7 @@ type tcpCarrier struct {
 	fp     *fastpath.Comm
 	conns  []*conn // until open
 	facts  tcp.Facts
-	ways   []string // addresses that the streams run between, each once
+	ways   []string // interfaces and addresses that the streams run between, each once
 	wayOf  []int    // by stream
 
 	mu  sync.Mutex
@@ -58,7 +58,7 @@ func (t *tcpCarrier) open(c *Comm) error {
 func (t *tcpCarrier) attach() error {
 	t.facts = tcp.ReadFacts(t.conns[0].fd)
 	for _, k := range t.conns {
-		way := fmt.Sprintf("%s to %s", hostOf(k.LocalAddr()), hostOf(k.RemoteAddr()))
+		way := t.ctx.core.wayOf(k)
 		at := slices.Index(t.ways, way)
 		if at < 0 {
 			at, t.ways = len(t.ways), append(t.ways, way)
@@ -94,12 +94,17 @@ func (x *Context) handover(k *conn) (int, error) {
 }
 
 func (t *tcpCarrier) describe(via string) string {
-	ways := ""
-	if len(t.ways) > 1 { // else the peer's name says it
-		ways = fmt.Sprintf(" (%s)", few(t.ways, 4, ", "))
+	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d", via,
+		len(t.fds), plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS)
+}
+
+// wayOf tells by which interface and between which addresses a connection runs.
+func (c *Core) wayOf(k *conn) string {
+	addrs := fmt.Sprintf("%s to %s", hostOf(k.LocalAddr()), hostOf(k.RemoteAddr()))
+	if name := c.egress.Interface(k.fd, k.local().Addr(), k.remote().Addr()); name != "" {
+		return name + " " + addrs
 	}
-	return fmt.Sprintf("tcp%s, %d stream%s%s, MTU %d, MSS %d, TOS %d", via,
-		len(t.fds), plural(len(t.fds)), ways, t.dev.MTU, t.facts.MSS, t.facts.TOS)
+	return addrs
 }
 
 // hostOf is an address without its port.

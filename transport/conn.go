@@ -92,8 +92,12 @@ func (c *conn) flow() (f tcp.Flow, err error) {
 func (c *conn) apply(o tcp.Options) error { return o.Apply(c.fd) }
 
 // remote is the peer's address without a zone's noise.
-func (c *conn) remote() netip.AddrPort {
-	a, _ := c.RemoteAddr().(*net.TCPAddr)
+func (c *conn) remote() netip.AddrPort { return plain(c.RemoteAddr()) }
+
+func (c *conn) local() netip.AddrPort { return plain(c.LocalAddr()) }
+
+func plain(addr net.Addr) netip.AddrPort {
+	a, _ := addr.(*net.TCPAddr)
 	if a == nil {
 		return netip.AddrPort{}
 	}

@@ -112,3 +112,17 @@ func TestTOS(t *testing.T) {
 
 // fdsOf are the sockets of a comm's streams.
 func fdsOf(c *Comm) []int { return slices.Clone(c.carrier.(*tcpCarrier).fds) }
+
+// An address of this host is reached over lo, whichever device was asked for.
+func TestTheLineNamesTheInterface(t *testing.T) {
+	asked := func(p string) *process { return start(t, nil, device(0, p, 2, "127.0.0.1/8")) }
+	a, b := asked("eth7"), asked("eth8")
+	s, r := pair(t, a, b)
+	defer s.Close()
+	defer r.Close()
+	for p, begin := range map[*process]string{a: "eth7 -> eth8 of ", b: "eth8 <- eth7 of "} {
+		if p.log.Count("INFO NET "+begin, "over tcp", ", 2 streams (lo 127.0.0.1 to 127.0.0.1), MTU 6553") != 1 {
+			t.Errorf("%q", p.log.Lines())
+		}
+	}
+}

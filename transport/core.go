@@ -47,6 +47,7 @@ type Core struct {
 	deaf       func() // ends the subscriptions to events
 	local      localAddrs
 	narrow     narrow
+	egress     tcp.Egress
 	files      fileLimit
 	outgoing   *slots // connects
 	growing    *slots // comms that get further lanes

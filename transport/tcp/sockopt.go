@@ -169,7 +169,7 @@ func (d *Device) BindToDevice(fd int) (bool, error) {
 
 // Facts are what a connected socket turned out to have, for the log's line.
 type Facts struct {
-	MSS, TOS int
+	MTU, MSS, TOS int // MTU: of the path, as far as the kernel knows
 }
 
 // ReadFacts reads them back; what cannot be read is -1.
@@ -181,7 +181,10 @@ func ReadFacts(fd int) Facts {
 		}
 		return n
 	}
-	f := Facts{MSS: get(unix.IPPROTO_TCP, unix.TCP_MAXSEG)}
+	f := Facts{MTU: -1, MSS: get(unix.IPPROTO_TCP, unix.TCP_MAXSEG)}
+	if flow, err := ReadFlow(fd); err == nil {
+		f.MTU = flow.MTU
+	}
 	if get(unix.SOL_SOCKET, unix.SO_DOMAIN) == unix.AF_INET6 {
 		f.TOS = get(unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
 	} else {
