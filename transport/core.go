@@ -51,7 +51,7 @@ type Core struct {
 	files      fileLimit
 	outgoing   *slots // connects
 	growing    *slots // comms that get further lanes
-	incoming   *slots // first streams of comms, from frame 1 to lanes
+	incoming   *slots // first streams of comms, from hello to lanes
 
 	manyLanes sync.Once     // a number of lanes that is cut is said once
 	nextComm  atomic.Uint64 // comm ids on the wire, for comms that this process connects

@@ -93,7 +93,6 @@ type handshake struct {
 	f2       wire.Frame2
 	reader   *wire.Reader
 	hello    wire.Hello // the peer's
-	leave    func()     // ends the claim to a slot
 }
 
 func (h *handshake) peer() string {
@@ -111,17 +110,6 @@ func (h *handshake) says() bool {
 // answer sends frame 2 and serves the role. It returns when the connection has
 // found its owner, or failed.
 func (h *handshake) answer() error {
-	leave := func() {}
-	if h.f1.Role == wire.RoleComm {
-		ctx, cancel := context.WithTimeout(h.conn.life, handshakeLimit)
-		defer cancel()
-		var err error
-		if leave, err = h.core.incoming.enter(ctx); err != nil {
-			return fmt.Errorf("waiting for its turn among many handshakes: %w", err)
-		}
-	}
-	h.leave = sync.OnceFunc(leave)
-	defer h.leave()
 	h.f2.Nonce = newNonce()
 	h.f2.Sign(&h.listener.token, &h.f1)
 	if _, err := h.conn.Write(h.f2.Append(nil)); err != nil {
@@ -176,18 +164,33 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 	return nil
 }
 
+// turn waits for a slot among the handshakes that are served at once. It comes when
+// the peer has proven itself and said who it is: who is silent holds no slot.
+func (h *handshake) turn() (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(h.conn.life, handshakeLimit)
+	defer cancel()
+	return h.core.incoming.enter(ctx)
+}
+
 // comm serves the first stream of a comm: hello, lanes, then go.
 func (h *handshake) comm() error {
 	l := h.listener
 	streams := l.dev.streams()
 	in := newInbound(h, streams)
-	rejected := false
+	refused := ""
+	leave := func() {}
 	pads, g := h.core.fill(h.conn, path{remote: h.conn.remote()})
 	defer g.stop()
 	err := h.readHello(pads, func(b []byte) []byte {
 		in.hello = h.hello
-		if rejected = !in.register(); rejected {
-			m := wire.Reject{Reason: "the listen is closing, or has as many connections that its host has not accepted as it takes"}
+		var late error
+		if leave, late = h.turn(); late != nil {
+			refused = "too many others connect at once"
+		} else if !in.register() {
+			refused = "the listen is closing, or has as many connections that its host has not accepted as it takes"
+		}
+		if refused != "" {
+			m := wire.Reject{Reason: refused}
 			return m.Append(b)
 		}
 		m := wire.Lanes{NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
@@ -198,19 +201,19 @@ func (h *handshake) comm() error {
 		}
 		return m.Append(b)
 	})
+	leave()
 	if err != nil {
 		in.abort(nil)
 		return err
 	}
-	if rejected {
-		return errors.New("refused: the listen is closing or full")
+	if refused != "" {
+		return errors.New("refused: " + refused)
 	}
 	if h.reader.Buffered() != 0 {
 		err := fmt.Errorf("%d bytes before lanes were agreed", h.reader.Buffered())
 		in.abort(err)
 		return err
 	}
-	h.leave()
 	if err = h.last(in); err != nil {
 		if g.stop() {
 			err = &streamError{&narrowError{path{remote: h.conn.remote()}, g.mtu}}

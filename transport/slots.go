@@ -22,7 +22,7 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.taken <- struct{}{}:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return func() {}, context.Cause(ctx)
 	}
 	t := time.AfterFunc(slotLimit, func() { <-s.taken })
 	return func() {
