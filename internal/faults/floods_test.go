@@ -222,8 +222,8 @@ func TestFloods(t *testing.T) {
 			})
 			left = stat(t, b)
 			said := len(b.h.Logs()) - lines
-			t.Logf("%-45s %6.1fs  descriptors %5d, at most %+5d, left %+5d;  RSS %5.1f MiB, at most %+6.1f, left %+6.1f;  lines %d", fl.name,
-				took.Seconds(), before.FDs, top.FDs-before.FDs, left.FDs-before.FDs, mib(before.RSS), mib(top.RSS-before.RSS), mib(left.RSS-before.RSS), said)
+			t.Logf("%-45s %6.1fs  descriptors %5d, at most %+5d, left %+5d;  RSS %5.1f MiB, at most %+6.1f, left %+6.1f;  threads at most %d;  lines %d", fl.name,
+				took.Seconds(), before.FDs, top.FDs-before.FDs, left.FDs-before.FDs, mib(before.RSS), mib(top.RSS-before.RSS), mib(left.RSS-before.RSS), top.Threads, said)
 			if n := top.FDs - before.FDs; n > fl.fds {
 				t.Errorf("%d descriptors at once, at most %d are allowed", n, fl.fds)
 			}
@@ -264,7 +264,7 @@ func highest(p *peer, stop chan struct{}) (top host.Stat) {
 		case <-time.After(50 * time.Millisecond):
 		}
 		if s, err := p.h.Stat(); err == nil {
-			top.FDs, top.RSS = max(top.FDs, s.FDs), max(top.RSS, s.RSS)
+			top.FDs, top.RSS, top.Threads = max(top.FDs, s.FDs), max(top.RSS, s.RSS), max(top.Threads, s.Threads)
 		}
 	}
 	return top
