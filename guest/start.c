@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "inside.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,12 @@ static void say(uintptr_t logger, const char* text) {
 /* 0, or -1 and why not in text. */
 static int start(char* text, size_t size) {
   if (!weft_go_entry) return 0;
+  int key = wf_thread_key_make();
+  if (key) {
+    snprintf(text, size, "init: no thread-specific key is left (pthread_key_create: errno %d): a process has %d, and its libraries have taken them all; see "
+             "which of them leaks keys", key, PTHREAD_KEYS_MAX);
+    return -1;
+  }
   if (guest_room(text, size) || guest_keep_threads(text, size)) return -1;
   char** argv = arguments();
   if (!argv) return snprintf(text, size, "init: no memory is left to start"), -1;

@@ -66,3 +66,12 @@ func TestSignals(t *testing.T) {
 		t.Run(name, func(t *testing.T) { ok(t, signals, name, lib) })
 	}
 }
+
+// The library in a process that has too little of something: it lives, and is told of what.
+func TestLimits(t *testing.T) {
+	lib := library(t)
+	limits := compile(t, "limits", "limits.c")
+	for _, name := range []string{"space", "threads", "keys", "crowd"} {
+		t.Run(name, func(t *testing.T) { ok(t, limits, name, lib) })
+	}
+}

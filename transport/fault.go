@@ -94,6 +94,9 @@ func (f *fault) describe(op, dev, peer string) *rdma.Error {
 	case faultHeld:
 		e = rdma.Errorf(rdma.Host, f.where, "another thread's call on this connection has not returned for %d s", f.want).
 			Try("a thread of the host is stopped inside it, by a debugger or a signal: look at the threads of this process")
+	case faultThreads:
+		e = rdma.Errorf(rdma.Host, op, "no memory for one more calling thread: thousands call weft at once, or the process's memory is used up").
+			Try("end threads of the host, or raise its limit of memory (ulimit -v)")
 	default:
 		e = rdma.Errorf(rdma.Internal, op, "%s (kind %d, errno %d, expected %d, got %d)", f.where, f.kind, int(f.errno), f.want, f.got).
 			Try("this is a defect of weft; please report it with this line")

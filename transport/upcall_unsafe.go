@@ -79,6 +79,7 @@ const (
 	faultCompletion = C.WF_FAULT_COMPLETION
 	faultPost       = C.WF_FAULT_POST
 	faultHeld       = C.WF_FAULT_HELD
+	faultThreads    = C.WF_FAULT_THREADS
 	faultNull       = C.WF_FAULT_NULL
 
 	deviceFault = C.WF_LANES // plus a device's slot, in place of a lane

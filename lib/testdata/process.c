@@ -98,14 +98,17 @@ static void forked(const char* lib, const char* a_path) {
   pid_t pid = fork();
   if (pid == 0) {
     alarm(20);
-    int ndev;
-    char handle[128];
+    int ndev, said[2];
+    char handle[128], text[1024];
+    CHECK(pipe(said) == 0 && dup2(said[1], STDERR_FILENO) >= 0);
     void* q = NULL;
     ncclNetProperties_v12_t p;
     CHECK(n->devices(&ndev) == ncclSystemError && n->getProperties(0, &p) == ncclSystemError);
     CHECK(n->listen(ctx, 0, handle, &q) == ncclSystemError && n->closeSend((void*)5) == ncclSystemError);
     CHECK(n->isend((void*)5, handle, 1, 0, NULL, NULL, &q) == ncclSystemError && n->test((void*)5, &ndev, NULL) == ncclSystemError);
     CHECK(n->finalize(ctx) == ncclSystemError && a.init12(l, &ctx) == ncclSystemError);
+    ssize_t n = read(said[0], text, sizeof text - 1); /* one line for all calls */
+    CHECK(n > 0 && (text[n] = 0, strstr(text, "forked")) && strchr(text, '\n') == text + n - 1);
     _exit(0);
   }
   int status;

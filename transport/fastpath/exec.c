@@ -146,7 +146,7 @@ int weft_test(void* request, int* done, int* sizes) {
 	struct wf_thread* t = wf_self;
 	uint64_t h = (uint64_t)(uintptr_t)request;
 	if (wf_unlikely(!t) && wf_load(wf_forked_child)) return weft_forked();
-	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("test", WF_FAULT_INTERNAL, "too many calling threads", 0);
+	if (wf_unlikely(!t) && !(t = wf_thread_join())) return wf_bad("test", WF_FAULT_THREADS, "calling threads", 0);
 	*done = 0;
 	uint32_t slot = wf_handle_slot(h);
 	if (wf_unlikely(slot >= WF_SLOTS)) return wf_late_test(t, h, done, sizes);

@@ -106,7 +106,7 @@ static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const cha
 	struct wf_thread* t = wf_self;
 	*request = NULL;
 	if ((*rc = weft_forked())) return NULL;
-	if (!t && !(t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_INTERNAL, "too many calling threads", 0);
+	if (!t && !(t = wf_thread_join())) *rc = wf_bad(call, WF_FAULT_THREADS, "calling threads", 0);
 	if (*rc) return NULL;
 	struct wf_comm* c = wf_comm_lookup(h);
 	if (c && wf_handle_kind(h) == kind) {

@@ -92,6 +92,7 @@ enum wf_fault_kind {
 	WF_FAULT_COMPLETION = 9,  /* a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id */
 	WF_FAULT_POST = 10,       /* ibv_post_* failed: err = errno, where = which */
 	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
+	WF_FAULT_THREADS = 13,    /* no memory for the record of one more calling thread */
 	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
 };
 
@@ -331,6 +332,7 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 int weft_test(void* request, int* done, int* sizes);
 int weft_null(const char* function, const char* name); /* reports a pointer that must not be NULL; returns the code to answer */
 int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
+int wf_thread_key_make(void); /* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
 int weft_forked(void); /* 0, or the code that every call must answer in a forked child */
 
 extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept changed state; a futex word */

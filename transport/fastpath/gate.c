@@ -6,18 +6,22 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WF_THREADS 1024
+#define WF_THREADS 1024u /* records of a block */
+#define WF_BLOCKS 64u
 #define WF_ADOPT_YIELDS 200
 
 __thread struct wf_thread* wf_self __attribute__((tls_model("initial-exec")));
 uint32_t wf_fenced;
 
-static struct wf_thread wf_threads[WF_THREADS] __attribute__((aligned(64)));
-static uint32_t wf_threads_top; /* records above were never used */
+static struct wf_thread wf_first[WF_THREADS] __attribute__((aligned(64)));
+static struct wf_thread* wf_blocks[WF_BLOCKS] = {wf_first}; /* a block that is there stays */
+static uint32_t wf_threads_top;                            /* records above were never used */
 static pthread_key_t wf_thread_key;
+static uint32_t wf_keyed; /* 1: the key is ours */
 
 /* A destructor of the host's that runs later, on this thread, and calls in takes a record anew; the next round gives it back. One
  * that is taken in the last of PTHREAD_DESTRUCTOR_ITERATIONS rounds stays used. */
@@ -28,21 +32,40 @@ static void wf_thread_end(void* record) {
 	wf_store(t->used, 0u);
 }
 
+int wf_thread_key_make(void) {
+	if (wf_load(wf_keyed)) return 0;
+	int err = pthread_key_create(&wf_thread_key, wf_thread_end);
+	if (!err) wf_store(wf_keyed, 1u);
+	return err;
+}
+
 /* At load time, because a host may call in before Go has started. */
 __attribute__((constructor)) static void wf_gate_start(void) {
-	pthread_key_create(&wf_thread_key, wf_thread_end);
+	wf_thread_key_make();
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) wf_store(wf_fenced, 1u);
 }
 
-/* Gives the calling thread its record; NULL when more than WF_THREADS threads call. */
+static struct wf_thread* wf_block(uint32_t n) {
+	struct wf_thread* b = wf_load(wf_blocks[n]);
+	if (b) return b;
+	void* p = mmap(NULL, WF_THREADS * sizeof *b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) return NULL;
+	if (__atomic_compare_exchange_n(&wf_blocks[n], &b, (struct wf_thread*)p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return p;
+	munmap(p, WF_THREADS * sizeof *b); /* another thread was faster */
+	return b;
+}
+
+/* Gives the calling thread its record; NULL when there is no memory for one, or WF_BLOCKS are full. */
 struct wf_thread* wf_thread_join(void) {
-	for (uint32_t i = 0; i < WF_THREADS; i++) {
-		struct wf_thread* t = &wf_threads[i];
+	for (uint32_t i = 0; i < WF_BLOCKS * WF_THREADS; i++) {
+		struct wf_thread* t = wf_block(i / WF_THREADS);
 		uint32_t unused = 0;
+		if (!t) break;
+		t += i % WF_THREADS;
 		if (wf_load(t->used) || !__atomic_compare_exchange_n(&t->used, &unused, 1u, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
 		uint32_t top = wf_load(wf_threads_top);
 		while (top <= i && !__atomic_compare_exchange_n(&wf_threads_top, &top, i + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
-		pthread_setspecific(wf_thread_key, t);
+		if (wf_load(wf_keyed)) pthread_setspecific(wf_thread_key, t); /* if not, init refuses, and there are no comms */
 		return wf_self = t;
 	}
 	return NULL;
@@ -60,7 +83,10 @@ void wf_barrier(void) {
 	usleep(10000);
 }
 
-uint64_t wf_inside(uint32_t i) { return i < wf_load(wf_threads_top) ? __atomic_load_n(&wf_threads[i].in_call, __ATOMIC_SEQ_CST) : 1; }
+uint64_t wf_inside(uint32_t i) {
+	if (i >= wf_load(wf_threads_top)) return 1;
+	return __atomic_load_n(&wf_load(wf_blocks[i / WF_THREADS])[i % WF_THREADS].in_call, __ATOMIC_SEQ_CST);
+}
 
 int wf_hold_clear(struct wf_comm* c) {
 	uint64_t in = 0;

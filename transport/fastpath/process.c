@@ -21,7 +21,16 @@ static uint64_t wf_upcalls_default;
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls) { wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls); }
 const struct wf_upcalls* wf_default_upcalls(void) { return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default); }
 
-int weft_forked(void) { return wf_load(wf_forked_child) ? WF_SYSTEM_ERROR : 0; }
+/* The host's log function may wait for a lock that a thread held which the child does not have: stderr, once. */
+static int wf_forked_told(void) {
+	static const char line[] = "NET/weft : this process was forked from one that uses NCCL, and did not exec: no connection works in it, and every call "
+							   "fails. Fork before NCCL is initialized, or start the process with exec (in Python: multiprocessing's spawn)\n";
+	static uint32_t told;
+	if (!__atomic_exchange_n(&told, 1u, __ATOMIC_RELAXED) && write(STDERR_FILENO, line, sizeof line - 1) < 0) return WF_SYSTEM_ERROR;
+	return WF_SYSTEM_ERROR;
+}
+
+int weft_forked(void) { return wf_load(wf_forked_child) ? wf_forked_told() : 0; }
 
 /* Only what is async-signal-safe: the child of a threaded process may do no more. */
 static void wf_in_child(void) {

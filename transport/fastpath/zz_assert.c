@@ -397,4 +397,5 @@ _Static_assert(WF_FAULT_INTERNAL == 8, "value of WF_FAULT_INTERNAL");
 _Static_assert(WF_FAULT_COMPLETION == 9, "value of WF_FAULT_COMPLETION");
 _Static_assert(WF_FAULT_POST == 10, "value of WF_FAULT_POST");
 _Static_assert(WF_FAULT_HELD == 11, "value of WF_FAULT_HELD");
+_Static_assert(WF_FAULT_THREADS == 13, "value of WF_FAULT_THREADS");
 _Static_assert(WF_FAULT_NULL == 12, "value of WF_FAULT_NULL");

@@ -86,6 +86,7 @@ const (
 	wfFaultCompletion = 9  // a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id
 	wfFaultPost       = 10 // ibv_post_* failed: err = errno, where = which
 	wfFaultHeld       = 11 // the gate did not get free for want seconds: a thread of the host is stopped inside a call
+	wfFaultThreads    = 13 // no memory for the record of one more calling thread
 	wfFaultNull       = 12 // a pointer that must not be NULL: where names it
 )
 

@@ -1,0 +1,158 @@
+/* limits.c: a process that has too little of something, and loads the library: limits CASE LIB. Says "ok". Whatever is missing, the
+ * process lives, init answers an error whose line names it, and once there is enough init succeeds. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "net_v8.h"
+
+static int failed(const char* what, int line) {
+  printf("line %d: %s\n", line, what);
+  exit(1);
+}
+#define CHECK(what) ((what) ? 0 : failed(#what, __LINE__))
+
+static ncclNet_v8_t* net;
+static char warned[8192];
+static volatile int of_threads; /* a line is about threads */
+
+static void say(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* fmt, ...) {
+  char text[1024];
+  va_list a;
+  (void)flags, (void)file, (void)line;
+  va_start(a, fmt);
+  vsnprintf(text, sizeof text, fmt, a);
+  va_end(a);
+  if (strstr(text, "threads")) of_threads = 1;
+  if (level == 2 && strlen(warned) < sizeof warned / 2) strncat(warned, text, sizeof warned - strlen(warned) - 1);
+}
+
+static void load(const char* lib) {
+  void* m = dlopen(lib, RTLD_NOW | RTLD_LOCAL);
+  if (!m) printf("%s\n", dlerror());
+  CHECK(m && (net = dlsym(m, "ncclNetPlugin_v8")));
+}
+
+/* init fails, twice, with a line that says all of this; other calls fail as well, and isend and test do no harm. */
+static void refused(const char* what, const char* value, const char* remedy) {
+  int n = 0, done;
+  char handle[128];
+  void* q = NULL;
+  for (int i = 0; i < 2; i++) {
+    warned[0] = 0;
+    CHECK(net->init(say) == ncclSystemError);
+    if (!strstr(warned, what) || !strstr(warned, value) || !strstr(warned, remedy)) printf("%s\n", warned), failed(what, __LINE__);
+  }
+  CHECK(net->devices(&n) && net->listen(0, handle, &q) && net->closeListen((void*)5));
+  CHECK(net->isend((void*)5, handle, 1, 0, NULL, &q) && net->test((void*)5, &done, NULL));
+}
+
+static void set(int resource, rlim_t soft) {
+  struct rlimit l;
+  CHECK(!getrlimit(resource, &l));
+  l.rlim_cur = soft < l.rlim_max ? soft : l.rlim_max;
+  CHECK(!setrlimit(resource, &l));
+}
+
+static void* mover(void* rounds) {
+  for (intptr_t i = 0; i < (intptr_t)rounds; i++) {
+    char handle[128];
+    void *l = NULL, *s = NULL, *r = NULL;
+    CHECK(!net->listen(0, handle, &l));
+    while (!s || !r) {
+      if (!s) CHECK(!net->connect(0, handle, &s, NULL));
+      if (!r) CHECK(!net->accept(l, &r, NULL));
+    }
+    CHECK(!net->closeSend(s) && !net->closeRecv(r) && !net->closeListen(l));
+  }
+  return NULL;
+}
+
+static void space(const char* lib) {
+  set(RLIMIT_AS, 800000ull << 10);
+  load(lib);
+  refused("RLIMIT_AS", " 781 MiB", "ulimit -v");
+  set(RLIMIT_AS, 1800ull << 20); /* what docs/limits.md asks for, and this process */
+  CHECK(!net->init(say));
+  mover((void*)5);
+}
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static void* mover_at_gate(void* rounds) {
+  pthread_mutex_lock(&gate);
+  pthread_mutex_unlock(&gate);
+  return mover(rounds);
+}
+
+static void threads(const char* lib) {
+  enum { MOVERS = 4 };
+  pthread_t t[MOVERS];
+  load(lib);
+  int root = getuid() == 0; /* whom the limit does not bind, and others of whose processes count */
+  if (root) CHECK(!setuid(54321));
+  set(RLIMIT_NPROC, root ? 12 : 1);
+  refused("RLIMIT_NPROC", root ? " 12 " : " 1 ", "ulimit -u");
+  set(RLIMIT_NPROC, RLIM_INFINITY);
+  CHECK(!net->init(say));
+  pthread_mutex_lock(&gate);
+  for (int i = 0; i < MOVERS; i++) CHECK(!pthread_create(&t[i], NULL, mover_at_gate, (void*)20));
+  set(RLIMIT_NPROC, 1); /* from here on there is no new thread for anybody */
+  CHECK(pthread_create(&(pthread_t){0}, NULL, mover, NULL));
+  pthread_mutex_unlock(&gate);
+  for (int i = 0; i < MOVERS; i++) CHECK(!pthread_join(t[i], NULL));
+}
+
+static void keys(const char* lib) {
+  pthread_key_t first, last, k;
+  CHECK(!pthread_key_create(&first, NULL) && !pthread_setspecific(first, &first));
+  for (last = first; !pthread_key_create(&k, NULL); last = k) {}
+  load(lib);
+  refused("key", " 1024,", "leaks");
+  CHECK(pthread_getspecific(first) == &first);
+  CHECK(!pthread_key_delete(last) && !net->init(say)); /* one: Go does without */
+  mover((void*)5);
+  CHECK(pthread_getspecific(first) == &first);
+}
+
+static pthread_barrier_t all_called;
+static void* caller(void* none) {
+  int done;
+  CHECK(net->test((void*)5, &done, NULL) == ncclInternalError);
+  pthread_barrier_wait(&all_called); /* nobody ends before */
+  return none;
+}
+
+/* More threads than a table of fixed size would have. */
+static void crowd(const char* lib) {
+  enum { CROWD = 1500 };
+  static pthread_t t[CROWD];
+  pthread_attr_t small;
+  load(lib);
+  CHECK(!net->init(say) && !pthread_barrier_init(&all_called, NULL, CROWD));
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 64 << 10);
+  for (int i = 0; i < CROWD; i++) CHECK(!pthread_create(&t[i], &small, caller, NULL));
+  for (int i = 0; i < CROWD; i++) CHECK(!pthread_join(t[i], NULL));
+  CHECK(strstr(warned, "stale") && !of_threads);
+  mover((void*)5);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  alarm(100);
+  setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+  static const struct { const char* name; void (*run)(const char* lib); } cases[] = {
+    {"space", space}, {"threads", threads}, {"keys", keys}, {"crowd", crowd},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (!strcmp(argv[1], cases[i].name)) cases[i].run(argv[2]), puts("ok");
+  return 0;
+}
