@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -8,8 +9,8 @@ import (
 // layers lists the folders from the lowest up. A package imports from lower layers, and from its own folder's subtree.
 var layers = [][]string{
 	{"abi", "transport/rdma", "internal/knob"},
-	{"transport/fastpath", "transport/mesh", "transport/wire"},
-	{"transport/verbs", "transport/tcp", "transport/relay", "guest"},
+	{"transport/fastpath", "transport/wire"},
+	{"transport/verbs", "transport/tcp", "guest"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},
@@ -90,6 +91,28 @@ func TestImportsPointDown(t *testing.T) {
 			case to > level || to == level && where != folder:
 				t.Errorf("%s (layer %d) imports %s (layer %d); imports point down", g.name, level, imp, to)
 			}
+		}
+	}
+}
+
+// A rule about a folder that is gone, or that is not there yet, keeps nothing.
+func TestRulesNameWhatIsThere(t *testing.T) {
+	var named []string
+	for _, folders := range layers {
+		named = append(named, folders...)
+	}
+	for folder, imports := range beside {
+		named = append(append(named, folder), imports...)
+	}
+	for pkg := range cgo {
+		named = append(named, pkg)
+	}
+	for _, pkg := range tools {
+		named = append(named, strings.TrimPrefix(pkg, "weft/"))
+	}
+	for _, folder := range append(named, data...) {
+		if !slices.ContainsFunc(sources(t), func(g goFile) bool { return within(g.pkg, folder) }) {
+			t.Errorf("a rule names %s, where there is no Go package", folder)
 		}
 	}
 }
