@@ -229,13 +229,12 @@ func (v *verbsCarrier) left(c *Comm) {
 				return
 			}
 			if s := v.fp.Snapshot(); s.Incomplete > 0 || (c.kind == fastpath.Send && s.Unsent > 0 && look > 0) { // a receiver's are flushes
-				c.lost(rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).
-					On(v.dev.Name).With(v.peer).Try("its process closed first; look at its log"))
+				c.abortedBy(aborted(v.peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).On(v.dev.Name))
 				return
 			}
 			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
 				gone := rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection").On(v.dev.Name).With(v.peer)
-				c.note(gone, false)
+				c.note(gone)
 				v.forsaken.Store(v.fp.Fail(c.code(gone)))
 				return
 			}

@@ -176,6 +176,16 @@ func (c *Comm) because(err error, tell bool) {
 	c.carrier.fenceLater()
 }
 
+// note records why the executor ends c, which hands the host the code.
+func (c *Comm) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = err
+	}
+	rdma.Mention(c.ctx.opts.Log, err)
+}
+
 func (c *Comm) code(err error) int32 {
 	return c.ctx.core.cfg.Code(err, c.ctx.opts.ABI)
 }
@@ -238,12 +248,13 @@ func (c *Comm) Close() error {
 		return rdma.Errorf(rdma.Misuse, "close", "the comm was closed before").On(c.dev.Name).With(c.peer)
 	}
 	c.closed = true
-	m := c.member
+	m, failed := c.member, c.failed
 	c.mu.Unlock()
 
 	c.carrier.forget()
 	cutting.Lock()
-	busy := c.fp.Snapshot().Outstanding > 0
+	requests := c.fp.Snapshot().Outstanding
+	busy := requests > 0
 	err := c.fp.Close()
 	if busy {
 		c.carrier.fenceLater()
@@ -251,6 +262,9 @@ func (c *Comm) Close() error {
 	cutting.Unlock()
 	if busy {
 		c.carrier.fence()
+	}
+	if busy && failed == nil {
+		c.ctx.opts.Log.Info(rdma.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, plural(int(requests)))
 	}
 	c.sweep()
 	comms.take(c.cookie)

@@ -112,6 +112,11 @@ func (s *session) onAttach(a *wire.Attach) error {
 func (s *session) onFailed(f *wire.Failed) {
 	err := rdma.Errorf(rdma.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name).
 		Try("look at the peer's log")
+	ended := func(c *Comm) bool { return c.lost(err) }
+	if f.Aborted {
+		err = aborted(s.name, "comm", "the peer's host gave the connection up with requests in flight: %s", f.Reason)
+		ended = func(c *Comm) bool { return c.abortedBy(err) }
+	}
 	var c *Comm
 	s.withMember(f.Comm, func(m *member) {
 		if m.failed == nil {
@@ -123,10 +128,10 @@ func (s *session) onFailed(f *wire.Failed) {
 		return
 	}
 	if _, ok := c.carrier.streams(); !ok {
-		go c.orphaned(err)
+		go c.orphaned(ended)
 		return
 	}
-	if !c.lost(err) && rdma.CauseOf(c.failure()) == rdma.Peer {
+	if !ended(c) && rdma.CauseOf(c.failure()) == rdma.Peer {
 		rdma.Say(c.ctx.opts.Log, err) // its streams' end, which says less, was read first
 	}
 }
@@ -215,7 +220,7 @@ func (s *session) end(why *rdma.Error) {
 			streaming = append(streaming, c)
 			continue
 		}
-		go c.orphaned(why)
+		go c.orphaned(func(c *Comm) bool { return c.lost(why) })
 	}
 	if len(streaming) > 0 {
 		go watch(streaming, why)
@@ -257,8 +262,8 @@ func watch(left []*Comm, why *rdma.Error) {
 }
 
 // orphaned ends a comm without streams whose peer is gone: what has arrived is reported done, all else fails.
-func (c *Comm) orphaned(why *rdma.Error) {
-	defer rescue(c.ctx.opts.Log, "control connection", func(error) { c.lost(why) })
+func (c *Comm) orphaned(end func(*Comm) bool) {
+	defer rescue(c.ctx.opts.Log, "control connection", func(error) { end(c) })
 	c.carrier.drain()
-	c.lost(why)
+	end(c)
 }

@@ -209,13 +209,13 @@ func (c *Comm) DeregMr(h uintptr) error {
 // deregister ends m, which nobody else ends.
 func (c *Comm) deregister(m *memory) error {
 	m.dev.ports.remove(m)
-	cut := rdma.Errorf(rdma.Misuse, "deregMr", "%d bytes at %#x were deregistered while a request used them", m.size, m.addr).
+	cut := rdma.Errorf(rdma.Misuse, "deregMr", "the host gave up what was in flight: requests used the %d bytes at %#x that it deregisters, as an abort does", m.size, m.addr).
 		On(c.dev.Name).With(c.peer)
 	cutting.Lock()
 	users, err := fastpath.DeregisterMR(m.handle, c.code(cut))
 	for _, fp := range users {
 		if u, ok := comms.get(fp.Cookie()); ok {
-			u.note(cut, true)
+			u.gaveUp(cut)
 			u.carrier.fenceLater()
 		}
 	}
@@ -240,18 +240,5 @@ func (c *Comm) sweep() {
 		if err := c.deregister(m); err != nil {
 			rdma.Say(c.ctx.opts.Log, err)
 		}
-	}
-}
-
-// note records why the executor ends c, which hands the host the code.
-func (c *Comm) note(err error, tell bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failed == nil {
-		c.failed = err
-	}
-	c.ctx.opts.Log.Info(rdma.Net, "%v", err)
-	if tell {
-		c.member.tellFailed(err)
 	}
 }

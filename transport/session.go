@@ -37,6 +37,7 @@ type session struct {
 	idle    *time.Timer               // while it has no comm: ends it
 	ended   error                     // why it is over, nil while it stands
 	parting bool                      // bye was said, by either side
+	aborted time.Time                 // when the peer's host last gave a comm up
 	broke   map[[2]uint16]brokenPair  // pairs of ports, here and there, that did not work
 	narrow  map[[2]uint16]*narrowPair // those that carry small packets only
 

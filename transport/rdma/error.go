@@ -78,12 +78,19 @@ func CauseOf(err error) Cause {
 // Say logs err as one WARN. An Error is said once, however many calls return
 // it afterwards: a failed comm answers every later call with the same value.
 func Say(log Logger, err error) {
-	if err == nil {
-		return
+	if err != nil && first(err) {
+		log.Warn("%v", err)
 	}
+}
+
+// Mention is Say for what is no failure here: one INFO line.
+func Mention(log Logger, err error) {
+	if err != nil && first(err) {
+		log.Info(Net, "%v", err)
+	}
+}
+
+func first(err error) bool {
 	var e *Error
-	if errors.As(err, &e) && e.said.Swap(true) {
-		return
-	}
-	log.Warn("%v", err)
+	return !errors.As(err, &e) || !e.said.Swap(true)
 }

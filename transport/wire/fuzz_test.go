@@ -150,7 +150,7 @@ func FuzzRefused(f *testing.F) {
 }
 
 func FuzzFailed(f *testing.F) {
-	law(f, ParseFailed, func(m Failed) []byte { return m.Append(nil) }, Failed{Header: sample, Reason: "link"})
+	law(f, ParseFailed, func(m Failed) []byte { return m.Append(nil) }, Failed{Header: sample, Reason: "link"}, Failed{Header: sample, Aborted: true})
 }
 
 func FuzzBye(f *testing.F) {

@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"time"
+
+	"weft/transport/rdma"
+	"weft/transport/wire"
+)
+
+// How an abort is told. A host that aborts deregisters and closes with requests in
+// flight: that is its right, so its own log has it at INFO. On the peer, comms of
+// which nothing is asked end at INFO too; of those that the host waits for, one
+// is a WARN, and the others of that abort are not.
+
+// gaveUp records that the host itself ended c, and why; the executor hands out the
+// code. The peer hears that this was no failure.
+func (c *Comm) gaveUp(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = err
+	}
+	rdma.Mention(c.ctx.opts.Log, err)
+	if m := c.member; m != nil {
+		m.session.tellLater(&wire.Failed{Header: m.header(), Aborted: true, Reason: reasonOf(err)})
+	}
+}
+
+// abortedBy ends c, which is attached, because the peer's host gave it up. It
+// reports whether this was the first cause.
+func (c *Comm) abortedBy(err *rdma.Error) bool {
+	c.mu.Lock()
+	m := c.member
+	c.mu.Unlock()
+	if c.fp.Snapshot().Outstanding == 0 || !m.session.firstAbort() {
+		rdma.Mention(c.ctx.opts.Log, err)
+	}
+	return c.lost(err)
+}
+
+// firstAbort reports whether no other comm of the peer's was given up just before:
+// an abort ends all of a communicator's.
+func (s *session) firstAbort() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	first := s.aborted.IsZero() || now.Sub(s.aborted) > s.core.timeout
+	s.aborted = now
+	return first
+}
+
+// aborted is what the peer's comms end with.
+func aborted(peer, op, format string, args ...any) *rdma.Error {
+	return rdma.Errorf(rdma.Peer, op, format, args...).With(peer).
+		Try("this is an abort, or the peer's ranks were done; if neither was meant, its process says why before that")
+}
