@@ -62,6 +62,7 @@ bool alive(const struct fuzz* f, const void* value) {
       if (value && value == e->comm) return true;
       for (int i = 0; i < MRS; i++)
         if (value && value == e->mr[i].mh) return true;
+      if (value && value == e->spare.mh) return true;
       for (int i = 0; i < OPS; i++)
         if (value && value == e->op[i].req) return true;
     }
@@ -80,7 +81,7 @@ static void begin(struct fuzz* f) {
   if (fd >= 0) close(fd);
   f->random = (uint64_t)num(q, "seed", 1);
   f->ctx = ptr(q, "ctx");
-  const size_t size = (size_t)PLACES * (ROOM + CANARY);
+  const size_t size = (size_t)(PLACES + SPARE) * (ROOM + CANARY);
   f->arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (f->arena == MAP_FAILED) fail(q, "nomem", "%zu bytes for messages", size);
   if (over(f)) return;
@@ -126,7 +127,7 @@ static void c_fuzz(struct req* q) {
     out_num(q, "messages", f->messages), out_num(q, "bytes", f->bytes);
     out_num(q, "opened", f->opened), out_num(q, "broken", f->broken);
   }
-  if (f->arena && f->arena != MAP_FAILED) munmap(f->arena, (size_t)PLACES * (ROOM + CANARY));
+  if (f->arena && f->arena != MAP_FAILED) munmap(f->arena, (size_t)(PLACES + SPARE) * (ROOM + CANARY));
   if (f->log) munmap(f->log, f->log_len);
   free(f);
 }

@@ -19,6 +19,7 @@ enum {
   ROOM = 16 << 10, /* of a message */
   CANARY = 64,     /* bytes behind it that must stay as they are */
   PLACES = 256,    /* pieces of the arena, one per message under way */
+  SPARE = 32,      /* further ones, for what is missing when the connections in use hold all others */
   DEAD = 128,      /* values that were good once */
 };
 
@@ -35,7 +36,7 @@ struct op {
 };
 struct end {
   void* comm;
-  struct mr mr[MRS];
+  struct mr mr[MRS], spare; /* spare: of the further places, once they are needed */
   struct op op[OPS];
   unsigned posted[TAGS]; /* messages asked for, by tag */
 };
@@ -60,7 +61,8 @@ struct fuzz {
   int ndev;
   int64_t calls, until;
   char* arena;
-  struct place place[PLACES];
+  struct place place[PLACES + SPARE];
+  bool draining;
   struct pair pair[PAIRS];
   void *stray, *dead[DEAD]; /* stray: a listener for handles that are nearly right */
   unsigned ndead;

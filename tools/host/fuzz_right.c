@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DRAIN_NS (60LL * 1000000000) /* for what is under way, on a machine however slow */
+
 char* place_at(const struct fuzz* f, int place) { return f->arena + (size_t)place * (ROOM + CANARY); }
 
 /* Groups and tags came with v5. */
@@ -80,13 +82,28 @@ static struct mr* some_mr(struct fuzz* f, struct end* e) {
   return NULL;
 }
 
-static void reg(struct fuzz* f, struct end* e) {
-  struct mr* mr = &e->mr[draw(f, MRS)];
-  if (mr->mh) return;
-  mr->first = (int)draw(f, PLACES), mr->count = 1 + (int)draw(f, (uint64_t)(PLACES - mr->first)), mr->used = 0;
+static void reg_places(struct fuzz* f, struct end* e, struct mr* mr, int first, int count) {
+  mr->first = first, mr->count = count, mr->used = 0;
   const int64_t size = (int64_t)mr->count * (ROOM + CANARY);
   const int rc = CALL(f, "regMr", f->t->regMr(f->t, e->comm, place_at(f, mr->first), size, NCCL_PTR_HOST, &mr->mh), "%p places %d+%d", e->comm, mr->first, mr->count);
   if (rc != 0 || !mr->mh) wrong(f, "regMr of %lld bytes: %d, handle %p", (long long)size, rc, mr->mh);
+}
+
+static void reg(struct fuzz* f, struct end* e) {
+  struct mr* mr = &e->mr[draw(f, MRS)];
+  if (mr->mh) return;
+  const int first = (int)draw(f, PLACES);
+  reg_places(f, e, mr, first, 1 + (int)draw(f, (uint64_t)(PLACES - first)));
+}
+
+/* A free place and its registration; -1: there is none. */
+static int room(struct fuzz* f, struct end* e, struct mr** mr) {
+  int place = -1;
+  if ((*mr = some_mr(f, e))) place = take(f, *mr);
+  if (place >= 0 || !f->draining) return place;
+  *mr = &e->spare;
+  if (!e->spare.mh) reg_places(f, e, &e->spare, PLACES, SPARE);
+  return e->spare.mh ? take(f, &e->spare) : -1;
 }
 
 /* A host that gives up deregisters under requests: the comm fails, and nobody writes that memory any more. */
@@ -116,8 +133,8 @@ static bool worked(struct fuzz* f, struct pair* p, const char* what, int rc) {
 static void send_tag(struct fuzz* f, struct pair* p, int tag) {
   struct end* e = &p->end[SENDER];
   struct op* o = slot_for(e);
-  struct mr* mr = some_mr(f, e);
-  if (!o || !mr || (o->place[0] = take(f, mr)) < 0) return;
+  struct mr* mr;
+  if (!o || (o->place[0] = room(f, e, &mr)) < 0) return;
   const int size = chance(f, 10) ? 0 : chance(f, 80) ? (int)draw(f, 512) : (int)draw(f, ROOM + 1);
   char* const data = place_at(f, o->place[0]);
   pattern_fill(data, (size_t)size, pattern(p, tag, e->posted[tag]));
@@ -140,8 +157,8 @@ static void recv_tags(struct fuzz* f, struct pair* p, int n, const int* tags) {
   if (!o) return;
   for (o->n = 0; o->n < n; o->n++) {
     const int i = o->n;
-    struct mr* mr = some_mr(f, e);
-    if (!mr || (o->place[i] = take(f, mr)) < 0) break;
+    struct mr* mr;
+    if ((o->place[i] = room(f, e, &mr)) < 0) break;
     mr->used++, o->mr[i] = mr, mh[i] = mr->mh;
     o->tag[i] = tag[i] = tags[i];
     sizes[i] = ROOM;
@@ -261,11 +278,33 @@ void right_open(struct fuzz* f, struct pair* p) {
   free(handle);
 }
 
+/* Tells what is missing: requests are told by their slots in op, messages by how many of a tag were asked for. */
+static void never_came(struct fuzz* f, struct pair* p) {
+  char text[400];
+  int n = 0;
+  for (int end = 0; end < 2; end++) {
+    const struct end* e = &p->end[end];
+    n += snprintf(text + n, sizeof text - (size_t)n, "%s of", end == SENDER ? "sends" : "; receives of");
+    for (int tag = 0; tag < TAGS; tag++) n += snprintf(text + n, sizeof text - (size_t)n, " %u", e->posted[tag]);
+    int open = 0;
+    for (int i = 0; i < OPS; i++) open += e->op[i].req != NULL;
+    n += snprintf(text + n, sizeof text - (size_t)n, ", %d open", open);
+    for (int i = 0; i < OPS && n < (int)sizeof text - 60; i++) {
+      const struct op* o = &e->op[i];
+      if (o->req) n += snprintf(text + n, sizeof text - (size_t)n, " %s%d:%d", o->flush ? "flush " : "", o->n, o->tag[0]);
+    }
+  }
+  wrong(f, "requests that must come did not: %s", text);
+}
+
 /* Asks for what is missing on either side, and tests until every request has come. Groups are matched in their order, so a
  * send that finds no receive yet is asked again. */
 void right_drain(struct fuzz* f, struct pair* p) {
   bool open = p->end[SENDER].comm && p->end[RECEIVER].comm;
-  while (open && !p->spoiled && !over(f) && !late(f, "requests that must come")) {
+  const int64_t until = now_ns() + DRAIN_NS;
+  f->draining = true;
+  while (open && !p->spoiled && !over(f)) {
+    if (now_ns() >= until) never_came(f, p);
     open = false;
     for (int end = 0; end < 2; end++) {
       if (!some_mr(f, &p->end[end])) reg(f, &p->end[end]);
@@ -279,6 +318,7 @@ void right_drain(struct fuzz* f, struct pair* p) {
     }
     sched_yield();
   }
+  f->draining = false;
 }
 
 /* Closes an end, with whatever is under way on it; the listener goes with the first. */
@@ -293,6 +333,7 @@ void right_close(struct fuzz* f, struct pair* p, int end) {
   if (!e->comm) return;
   for (int i = 0; i < MRS && !over(f); i++)
     if (e->mr[i].mh) dereg(f, p, end, &e->mr[i]);
+  if (e->spare.mh && !over(f)) dereg(f, p, end, &e->spare);
   void *const comm = e->comm, *const fn = slot_fn(f->t, end == SENDER ? S_closeSend : S_closeRecv);
   const int rc = CALL(f, "close", ((int (*)(void*))fn)(comm), "%s %p", end == SENDER ? "send" : "recv", comm);
   if (rc != 0 && !p->spoiled) wrong(f, "close: %d", rc);
@@ -310,6 +351,6 @@ void right_close(struct fuzz* f, struct pair* p, int end) {
 }
 
 void right_end(struct fuzz* f) {
-  for (int i = 0; i < PLACES && !over(f); i++) quiet(f, i);
+  for (int i = 0; i < PLACES + SPARE && !over(f); i++) quiet(f, i);
   if (f->stray && !over(f)) CALL(f, "closeListen", SLOT(f, closeListen, int, void*)(f->stray), "%p", f->stray);
 }
