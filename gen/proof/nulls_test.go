@@ -75,7 +75,7 @@ func TestNulls(t *testing.T) {
 	args := []string{
 		"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 		"-I" + filepath.Join(root, "headers"), "-I" + filepath.Join(root, "plugin"),
-		"-I" + filepath.Join(root, "transport/fastpath"), "-I" + filepath.Join(root, "compat"),
+		"-I" + filepath.Join(root, "transport/fastpath"), "-I" + filepath.Join(root, "guest"), "-I" + filepath.Join(root, "compat"),
 		"-o", filepath.Join(dir, "nulls"), filepath.Join(dir, "nulls.c"), filepath.Join(dir, "core.c"),
 	}
 	command(t, root, "gcc", append(args, sources...)...)
