@@ -2,7 +2,6 @@
 
 dist:
 	@$(GO) run ./internal/link/weftlink -o $(DIST)
-	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(DIST)/bin/weft ./tools/weft
 
 run: all ## build, then move verified data between three ranks through every table
 	@$(DIST)/bin/weft run --local --abi old --sizes 8,64K,4M

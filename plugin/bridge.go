@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"weft/internal/version"
 	"weft/transport"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
@@ -13,7 +14,7 @@ type bridge struct{ core *transport.Core }
 
 func openTransport(o engineOptions) (engine, error) {
 	core, err := transport.Open(transport.Config{
-		Knobs: o.Knobs, Log: o.Log, Devices: o.Devices, Interfaces: o.Interfaces, Verbs: o.Verbs, NoVerbs: o.NoVerbs, Build: Build,
+		Knobs: o.Knobs, Log: o.Log, Devices: o.Devices, Interfaces: o.Interfaces, Verbs: o.Verbs, NoVerbs: o.NoVerbs, Build: version.String(),
 		Code: func(err error, table int) int32 { return Code(err, table) },
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/internal/knob"
+	"weft/internal/version"
 )
 
 // legal is a setting that the knob takes, its default if it has one.
@@ -27,7 +28,7 @@ func TestEffects(t *testing.T) {
 	for _, c := range effects {
 		b := newBench(t, map[string]string{c.name: c.value})
 		b.mustInit(12)
-		if len(b.host.lines(c.info, Build)) != 1 {
+		if len(b.host.lines(c.info, version.String())) != 1 {
 			t.Errorf("%s=%s: %v", c.name, c.value, b.host.said)
 		}
 	}

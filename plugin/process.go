@@ -7,6 +7,7 @@ import (
 	"weft/abi"
 	"weft/collnet"
 	"weft/internal/knob"
+	"weft/internal/version"
 	"weft/profiler"
 	"weft/transport"
 	"weft/transport/rdma"
@@ -125,7 +126,7 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	p.voices.trace.Store(strings.EqualFold(debug, "TRACE"))
 	knobs := knob.ParseEnv(p.host.Getenv, p.host.Environ)
 	p.voices.force(knobs.Text(knob.LogLevels))
-	log.Info(rdma.Init, "%s, first used through table v%d", Build, table)
+	log.Info(rdma.Init, "%s, first used through table v%d", version.String(), table)
 	for _, line := range knobs.Problems() {
 		log.Warn("%s", line)
 	}

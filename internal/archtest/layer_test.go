@@ -8,7 +8,7 @@ import (
 
 // layers lists the folders from the lowest up. A package imports from lower layers, and from its own folder's subtree.
 var layers = [][]string{
-	{"abi", "transport/rdma", "internal/knob"},
+	{"abi", "transport/rdma", "internal/knob", "internal/version"},
 	{"transport/fastpath", "transport/wire"},
 	{"transport/verbs", "transport/tcp", "guest"},
 	{"transport"},

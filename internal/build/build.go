@@ -56,6 +56,18 @@ func Host() (string, error) {
 		"tools/host", "headers")
 }
 
+// Command returns the path of the program weft.
+func Command() (string, error) {
+	if dir := os.Getenv(DistEnv); dir != "" {
+		if path := link.Dist(dir).Program("weft"); exists(path) {
+			return filepath.Abs(path)
+		}
+	}
+	return once("weft", func(root, out string) error { return link.Command(root, out, nil) })
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
 // Plugin compiles one C file into a plugin; flags may define macros.
 func Plugin(source string, flags ...string) (string, error) {
 	root, err := Root()

@@ -70,13 +70,13 @@ func (o Options) flags() ([]string, error) {
 		guestFlags(dir)...)
 	switch o.Mode {
 	case ASan:
-		return []string{"-buildmode=c-shared", "-asan", extld("", ext)}, nil
+		return []string{"-buildmode=c-shared", "-asan", extld(stamp(o.Root), ext)}, nil
 	case Release:
 		// Nothing may stay undefined: it would only fail in the host's dlopen. The stubs are found before the machine's own
 		// C library; libc_nonshared holds what glibc always links statically (pthread_atfork).
 		ext = append(ext, "-Wl,-z,defs", "-Wl,-z,relro", "-Wl,-z,now",
 			"-L"+dir, "-static-libgcc", "-Wl,--as-needed", "-lpthread", "-ldl", "-lrt", "-lc", "-l:libc_nonshared.a")
-		return []string{"-buildmode=c-shared", extld("-buildid= ", ext)}, nil
+		return []string{"-buildmode=c-shared", extld("-buildid= "+stamp(o.Root), ext)}, nil
 	}
 	return nil, fmt.Errorf("there is no mode %d", o.Mode)
 }

@@ -36,14 +36,7 @@ func launcher(t *testing.T, name, pkg string) string {
 // launched runs "weft run" as a launcher starts it, and returns what all its ranks wrote.
 func launched(t *testing.T, env []string, start ...string) (status int, out string) {
 	t.Helper()
-	weft, err := build.Once("weft", func(root, out string) error {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", out, "./tools/weft")
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w\n%s", err, text)
-		}
-		return nil
-	})
+	weft, err := build.Command()
 	if err != nil {
 		t.Fatal(err)
 	}

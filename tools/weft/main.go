@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"weft/internal/lab/frame"
 	"weft/internal/lab/guest"
+	"weft/internal/version"
 )
 
 type command struct {
@@ -35,6 +37,9 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	switch args[0] {
+	case "version", "-version", "--version":
+		fmt.Fprintf(stdout, "%s, %s, %s/%s\n", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return 0
 	case "help", "-h", "-help", "--help":
 		help(stdout)
 		return 0
@@ -54,5 +59,5 @@ func help(w io.Writer) {
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.about)
 	}
-	fmt.Fprint(w, "\nweft COMMAND -h explains a command. Exit status: 0 all is well, 1 it is not, 2 the command cannot be carried out as given.\n")
+	fmt.Fprint(w, "\nweft COMMAND -h explains a command; weft --version names this build. Exit status: 0 all is well, 1 it is not, 2 the command cannot be carried out as given.\n")
 }

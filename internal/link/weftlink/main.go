@@ -1,4 +1,4 @@
-// Command weftlink builds what make puts into dist: the library with its links and the C host. See package link.
+// Command weftlink builds what make puts into dist: the library with its links, the C host and weft. See package link.
 package main
 
 import (
@@ -65,6 +65,11 @@ func build(out, mode string, second bool) error {
 	header := filepath.Join(dist.Libraries(), "libnccl-net-weft.h") // the go command writes it; nobody is to include it
 	if err := os.Remove(header); err != nil && !os.IsNotExist(err) {
 		return err
+	}
+	if mode == "release" {
+		if err := link.Command(root, dist.Program("weft"), os.Stderr); err != nil {
+			return err
+		}
 	}
 	return link.Symlinks(dist.Libraries())
 }
