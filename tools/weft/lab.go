@@ -75,8 +75,9 @@ func labTo(args []string, stdout, stderr io.Writer) int {
 	f.IntVar(&c.MemMB, "mem", 0, "`MB` of memory of each machine (default: 1024 for one machine, 512 each for several)")
 	f.StringVar(&c.Kernel, "kernel", "6.1", "`version`: 6.1, or 6.12, which has udmabuf")
 	f.Func("share", "`folder` that the machines may write to; may be repeated", func(s string) error { c.Share = append(c.Share, s); return nil })
-	f.DurationVar(&c.Boot, "boot", 2*time.Minute, "limit until all machines are up")
-	limit := f.Duration("timeout", 10*time.Minute, "limit of CMD")
+	durationVar(f, &c.Boot, "boot", 2*time.Minute, "limit until all machines are up")
+	var limit time.Duration
+	durationVar(f, &limit, "timeout", 10*time.Minute, "limit of CMD")
 	f.BoolVar(&c.KeepLogs, "keep", false, "keep the run's folder with consoles and QEMU's messages, and say where it is")
 	console := f.Bool("console", false, "print the machines' consoles to stderr")
 	quiet := f.Bool("q", false, "do not say what the lab does")
@@ -90,7 +91,7 @@ func labTo(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "weft lab -h explains the flags")
 		return 2
 	}
-	if f.NArg() == 0 || *limit <= 0 || c.Boot <= 0 {
+	if f.NArg() == 0 || limit <= 0 || c.Boot <= 0 {
 		fmt.Fprintln(stderr, "weft lab: want a command to run, and positive limits (weft lab -h explains)")
 		return 2
 	}
@@ -113,7 +114,7 @@ func labTo(args []string, stdout, stderr io.Writer) int {
 		return labBroken
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(ctx, *limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return runOnAll(ctx, l, f.Args(), stdout, stderr)
 }

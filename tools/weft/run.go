@@ -159,7 +159,7 @@ func (o *runOptions) runTables(g ranks.Group, tables []int, out *report) error {
 }
 
 func (o *runOptions) ranks(abi int, out *report) ranks.Options {
-	r := ranks.Options{Host: o.host, Plugin: o.plugin, Device: o.device, Log: out.log, Abi: abi, Sizes: o.sizes, Iters: o.iters, Warm: 1,
+	r := ranks.Options{Host: o.host, Plugin: o.plugin, Device: o.device, Log: out.log, Abi: abi, Sizes: o.sizes, Iters: o.iters, Warm: o.warm,
 		Input: o.input, Bytes: o.bytes, Flush: o.flush, Limit: o.timeout}
 	if o.input != "" {
 		if path, err := filepath.Abs(o.input); err == nil {

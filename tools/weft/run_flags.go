@@ -36,6 +36,7 @@ examples:
   weft run --abi all --sizes 8,64K,4M        every table that the plugin exports
   weft run --nccl 2.12.12 --input photo.jpg  the table that NCCL 2.12.12 would take
   weft run --device mlx5_0+mlx5_1            one device made of two, as NCCL merges NICs
+  weft run -b 8 -e 128M -f 2 -n 20 -w 5      as nccl-tests
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
   srun -N 4 weft run                         a rank on each of four nodes
   mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH
@@ -47,7 +48,7 @@ type runOptions struct {
 	host, plugin, device string
 	abi, nccl            string
 	sizes                []int64
-	iters                int
+	iters, warm          int
 	input                string
 	bytes                int64
 	rank, nranks         int
@@ -56,7 +57,11 @@ type runOptions struct {
 	alone                string        // the launcher that started this process and no other
 	timeout              time.Duration
 	json, verbose, flush bool
+	level                int // the last of NCCL's log levels that is printed
 }
+
+// shortFlags are nccl-tests' names for ours.
+var shortFlags = map[string]string{"b": "min", "e": "max", "f": "factor", "n": "iters", "w": "warmup"}
 
 // parseRun returns nil and an exit status when there is nothing to run.
 func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
@@ -74,16 +79,23 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	factor := f.Int("factor", 2, "from one size to the next")
 	sizes := f.String("sizes", "", "sizes instead, such as 8,64K,4M")
 	f.IntVar(&o.iters, "iters", 0, "iterations of each size (default: 4 to 20, fewer for large sizes)")
+	f.IntVar(&o.warm, "warmup", 1, "iterations before those that are timed")
+	f.StringVar(smallest, "b", *smallest, "as --min, by nccl-tests' name")
+	f.StringVar(largest, "e", *largest, "as --max")
+	f.IntVar(factor, "f", *factor, "as --factor")
+	f.IntVar(&o.iters, "n", 0, "as --iters")
+	f.IntVar(&o.warm, "w", 1, "as --warmup")
+	check := f.Int("c", 1, "taken as in nccl-tests: every iteration is checked whatever `n` is, also before timing")
 	f.StringVar(&o.input, "input", "", "broadcast this `file` from rank 0 instead")
 	f.IntVar(&o.nranks, "nranks", 3, "number of ranks")
 	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
 	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
 	f.StringVar(&o.token, "token", os.Getenv("WEFT_RUN_TOKEN"), "secret that the ranks of a --join share (WEFT_RUN_TOKEN)")
 	local := f.Bool("local", false, "run all ranks here, whatever a launcher has set")
-	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "limit of each step")
+	durationVar(f, &o.timeout, "timeout", 2*time.Minute, "limit of each step")
 	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
 	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
-	f.BoolVar(&o.verbose, "v", false, "print what the plugin logs, not its warnings alone")
+	f.BoolVar(&o.verbose, "v", false, "print what the plugin logs, as NCCL_DEBUG=INFO does; without either its warnings")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			f.SetOutput(stdout)
@@ -95,7 +107,17 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 		return nil, 2
 	}
 	given := map[string]bool{}
-	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
+	f.Visit(func(fl *flag.Flag) {
+		if long, short := shortFlags[fl.Name]; short {
+			given[long] = true
+			return
+		}
+		given[fl.Name] = true
+	})
+	if *check < 0 {
+		fmt.Fprintf(stderr, "weft run: -c %d: want 0 or more\n", *check)
+		return nil, 2
+	}
 	err := o.check(f, given, *smallest, *largest, *factor, *sizes, *local)
 	if err != nil {
 		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
@@ -108,11 +130,18 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 	if f.NArg() > 0 {
 		return fmt.Errorf("what is %q? Only flags are expected", f.Arg(0))
 	}
+	var err error
+	if o.level, err = logLevel(os.Getenv("NCCL_DEBUG"), o.verbose); err != nil {
+		return err
+	}
 	if given["abi"] && given["nccl"] {
 		return errors.New("--abi and --nccl both choose the table: give one")
 	}
 	if o.iters < 0 {
 		return fmt.Errorf("--iters %d: want at least 1", o.iters)
+	}
+	if o.warm < 0 {
+		return fmt.Errorf("--warmup %d: want 0 or more", o.warm)
 	}
 	if o.timeout <= 0 {
 		return fmt.Errorf("--timeout %v: want a positive time", o.timeout)
@@ -123,7 +152,6 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 	if o.nranks < 2 || o.nranks > 4096 {
 		return fmt.Errorf("--nranks %d: a ring has 2 to 4096 ranks", o.nranks)
 	}
-	var err error
 	if o.sizes, err = sizeList(given, smallest, largest, factor, sizes, o.input != ""); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,15 +145,34 @@ func (r *report) Note(format string, a ...any) {
 	fmt.Fprintf(r.errOut, "# "+format+"\n", a...)
 }
 
-// log prints a plugin's warnings, and the rest with -v.
+// log prints what the plugin says, as far as NCCL would.
 func (r *report) log(rank int, l host.LogLine) {
-	if l.Level != 2 && !r.o.verbose {
+	if l.Level > r.o.level {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
 	fmt.Fprintf(r.errOut, "[rank %d] %s %s:%d %s\n", rank, levelWord(l.Level), l.Func, l.Line, l.Text)
+}
+
+// logLevel is what NCCL_DEBUG asks for. NCCL itself is silent without it; here the plugin is looked at, and warns.
+func logLevel(debug string, verbose bool) (int, error) {
+	level := 2
+	if verbose {
+		level = 3
+	}
+	if debug == "" {
+		return level, nil
+	}
+	asked, known := map[string]int{"NONE": 0, "VERSION": 1, "WARN": 2, "INFO": 3, "ABORT": 4, "TRACE": 5}[strings.ToUpper(debug)]
+	if !known {
+		return 0, fmt.Errorf("NCCL_DEBUG=%s: want VERSION, WARN, INFO or TRACE", debug)
+	}
+	if verbose {
+		return max(asked, level), nil
+	}
+	return asked, nil
 }
 
 // levelWord is the name of a level of NCCL's logger.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,6 +128,13 @@ func TestRunUsage(t *testing.T) {
 		{"--input /nonexistent/file", "no such file"},
 		{"--timeout 0s", "positive"},
 		{"--iters -1", "at least 1"},
+		{"--timeout 5", "write 5s"},
+		{"--timeout soon", "write 90s"},
+		{"-b 1M -e 1K", "larger than"},
+		{"-f 1", "at least 2"},
+		{"-n -1", "at least 1"},
+		{"-w -1", "0 or more"},
+		{"-b 8 --sizes 8", "give one"},
 	} {
 		status, _, errOut := tool(t, good(t), strings.Fields(c.args)...)
 		if status != 2 || !strings.Contains(errOut, c.want) {
@@ -219,5 +227,24 @@ func TestRunJoinedSizesDiffer(t *testing.T) {
 	wg.Wait()
 	if status != [2]int{} || !strings.Contains(errOut[1].text(), "rank 0's are used (sizes 8 65536)") || strings.Contains(errOut[0].text(), "are used") {
 		t.Errorf("status %d\n%s\n%s", status, errOut[0].text(), errOut[1].text())
+	}
+}
+
+// nccl-tests' flags mean what they mean there, and NCCL_DEBUG what it means to NCCL.
+func TestRunAsNCCLTests(t *testing.T) {
+	t.Setenv("NCCL_DEBUG", "INFO")
+	status, out, errOut := tool(t, ours(t), strings.Fields("-b 8 -e 128 -f 4 -n 3 -w 2 -c 1 --json")...)
+	var doc struct {
+		Tables []struct{ Results []struct{ Size, Iters int64 } }
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 || len(doc.Tables) != 1 {
+		t.Fatalf("status %d (%v)\n%s%s", status, err, out, errOut)
+	}
+	want := []struct{ Size, Iters int64 }{{8, 3}, {32, 3}, {128, 3}}
+	if got := doc.Tables[0].Results; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if !strings.Contains(errOut, "INFO ") {
+		t.Errorf("NCCL_DEBUG=INFO prints %s", errOut)
 	}
 }
