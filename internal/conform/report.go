@@ -29,14 +29,19 @@ func family(f host.Family) string {
 
 // TAP writes outcomes as Test Anything Protocol, version 13.
 type TAP struct {
-	W io.Writer
-	n int
+	W   io.Writer
+	n   int
+	lib string
 }
 
 // Report writes one test point.
 func (t *TAP) Report(o Outcome) {
 	if t.n == 0 {
 		fmt.Fprintln(t.W, "TAP version 13")
+	}
+	if o.Lib != t.lib {
+		fmt.Fprintf(t.W, "# %s\n", o.Lib)
+		t.lib = o.Lib
 	}
 	t.n++
 	switch {
@@ -79,8 +84,8 @@ type junitFail struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes outcomes as JUnit XML, one suite for each table.
-func JUnit(w io.Writer, lib string, all []Outcome) error {
+// JUnit writes outcomes as JUnit XML, one suite for each table of each library.
+func JUnit(w io.Writer, all []Outcome) error {
 	var doc junitSuites
 	at := map[string]int{}
 	for _, o := range all {
@@ -88,14 +93,15 @@ func JUnit(w io.Writer, lib string, all []Outcome) error {
 		if o.Version > 0 {
 			name = fmt.Sprintf("%s v%d", family(o.Family), o.Version)
 		}
-		i, ok := at[name]
+		suite := o.Lib + " " + name
+		i, ok := at[suite]
 		if !ok {
 			i = len(doc.Suites)
-			at[name] = i
-			doc.Suites = append(doc.Suites, junitSuite{Name: name})
+			at[suite] = i
+			doc.Suites = append(doc.Suites, junitSuite{Name: suite})
 		}
 		s := &doc.Suites[i]
-		c := junitCase{Name: o.Rule.ID, Class: lib + "." + strings.ReplaceAll(name, " ", "_"), Time: o.Took.Seconds()}
+		c := junitCase{Name: o.Rule.ID, Class: o.Lib + "." + strings.ReplaceAll(name, " ", "_"), Time: o.Took.Seconds()}
 		s.Tests++
 		s.Time += c.Time
 		switch {

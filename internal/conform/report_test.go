@@ -11,10 +11,10 @@ import (
 )
 
 var outcomes = []Outcome{
-	{Family: host.FamilyNet, Rule: ruleLoad},
-	{Family: host.FamilyNet, Version: 12, Rule: &Rule{ID: "size.zero", Says: "it arrives", Basis: "doc"}, Took: time.Second},
-	{Family: host.FamilyNet, Version: 12, Rule: &Rule{ID: "size.odd", Says: `a < b & "c"`, Basis: "doc"}, Fail: "byte 3\nis wrong"},
-	{Family: host.FamilyColl, Version: 3, Rule: &Rule{ID: "coll.init"}, Skip: "not asked"},
+	{Lib: "libx.so", Family: host.FamilyNet, Rule: ruleLoad},
+	{Lib: "libx.so", Family: host.FamilyNet, Version: 12, Rule: &Rule{ID: "size.zero", Says: "it arrives", Basis: "doc"}, Took: time.Second},
+	{Lib: "libx.so", Family: host.FamilyNet, Version: 12, Rule: &Rule{ID: "size.odd", Says: `a < b & "c"`, Basis: "doc"}, Fail: "byte 3\nis wrong"},
+	{Lib: "libx.so", Family: host.FamilyColl, Version: 3, Rule: &Rule{ID: "coll.init"}, Skip: "not asked"},
 }
 
 func TestTAP(t *testing.T) {
@@ -25,6 +25,7 @@ func TestTAP(t *testing.T) {
 	}
 	tap.End()
 	const want = `TAP version 13
+# libx.so
 ok 1 - library lib.load
 ok 2 - net v12 size.zero
 not ok 3 - net v12 size.odd
@@ -43,7 +44,7 @@ ok 4 - collNet v3 coll.init # SKIP not asked
 
 func TestJUnit(t *testing.T) {
 	var b bytes.Buffer
-	if err := JUnit(&b, "libx.so", outcomes); err != nil {
+	if err := JUnit(&b, outcomes); err != nil {
 		t.Fatal(err)
 	}
 	var doc junitSuites
@@ -54,7 +55,7 @@ func TestJUnit(t *testing.T) {
 		t.Fatalf("%d suites, want library, net v12 and collNet v3", len(doc.Suites))
 	}
 	net := doc.Suites[1]
-	if net.Name != "net v12" || net.Tests != 2 || net.Failures != 1 || net.Skipped != 0 || net.Time != 1 {
+	if net.Name != "libx.so net v12" || net.Tests != 2 || net.Failures != 1 || net.Skipped != 0 || net.Time != 1 {
 		t.Errorf("suite %+v", net)
 	}
 	if f := net.Cases[1].Failure; f == nil || f.Message != "byte 3\nis wrong" || !strings.Contains(f.Text, `a < b & "c"`) {

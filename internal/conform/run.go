@@ -2,6 +2,7 @@ package conform
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type Options struct {
 
 // Outcome is what one rule found on one table.
 type Outcome struct {
+	Lib     string // the plugin's file name
 	Family  host.Family
 	Version int // 0: the library as a whole
 	Rule    *Rule
@@ -86,6 +88,7 @@ type runner struct {
 }
 
 func (r *runner) report(o Outcome) {
+	o.Lib = filepath.Base(r.o.Lib)
 	r.out = append(r.out, o)
 	if r.o.Report != nil {
 		r.o.Report(o)

@@ -24,6 +24,7 @@ func TestConformCommand(t *testing.T) {
 		}
 		return path
 	}
+	none := plugin("broken/lib.tables.c")
 	good, bad, fragile := plugin("good.c"), plugin("broken/size.zero.c"), plugin("broken/close.twice.c")
 	report := filepath.Join(t.TempDir(), "report.xml")
 	for _, c := range []struct {
@@ -39,8 +40,16 @@ func TestConformCommand(t *testing.T) {
 		{[]string{"--abi", "5", bad}, 2, []string{"does not export ncclNetPlugin_v5"}},
 		{[]string{"--abi", "13", good}, 2, []string{"not a table version"}},
 		{[]string{"--rule", "size.none", good}, 2, []string{"no rule size.none"}},
-		{[]string{"/nowhere/libnccl-net-x.so"}, 1, []string{"lib.load"}},
-		{nil, 2, []string{"usage: weft conform"}},
+		{[]string{"/nowhere/libnccl-net-x.so"}, 2, []string{"/nowhere/libnccl-net-x.so: no such file"}},
+		{[]string{"libnccl-net-nowhere.so"}, 2, []string{"lib.load", "no table could be judged"}},
+		{[]string{bin}, 2, []string{"lib.load", bin + ": no table could be judged"}},
+		{[]string{none}, 2, []string{"lib.tables", "no table could be judged"}},
+		{[]string{good, "--abi", "v6", "--rule", "size.zero"}, 0, []string{good + "\n", good + ": "}},
+		{[]string{good, "--rule", "size.zero", bad, "--abi=12"}, 1, []string{good + "\n", bad + "\n", "FAIL  size.zero"}},
+		{[]string{bad, "--abi", "12", "--rule", "size.zero", "--", good}, 1, []string{good + ": ", bad + ": "}},
+		{[]string{good, "/nowhere/x.so", "--abi", "12", "--rule", "size.zero"}, 2, []string{good + ": ", "/nowhere/x.so: no such file"}},
+		{[]string{"--patience", "5", good}, 2, []string{"write 5s"}},
+		{nil, 2, []string{"want the library"}},
 		{[]string{"-h"}, 0, []string{"usage: weft conform"}},
 		{[]string{"--list"}, 0, []string{"close.twice", "dereg.barrier"}},
 	} {
