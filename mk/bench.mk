@@ -1,7 +1,8 @@
 # Figures, each beside its yardstick in the same run.
 
 bench: all simverbs $(CACHE)/bench/both ## bandwidth, latency, CPU, connects, memory, over TCP and simulated verbs, beside plain C loops (VS=OTHER.so: and another plugin; ONLY=CHAPTERS)
-	@$(GO) run ./internal/bench -dist $(DIST) -both $(CACHE)/bench/both $(if $(VS),-vs $(VS)) $(if $(ONLY),-only $(ONLY))
+	@$(call alive,building the benchmarks,$(GO) build -o $(CACHE)/bench/bench ./internal/bench)
+	@$(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both $(if $(VS),-vs $(VS)) $(if $(ONLY),-only $(ONLY))
 
 $(CACHE)/bench/both: $(wildcard internal/bench/both/*.[ch] headers/nccl/*.h headers/verbs/*.h)
 	@mkdir -p $(@D)

@@ -1,7 +1,10 @@
 # What is built, and how it is generated. How the library is linked stands in internal/link alone.
 
+# alive(what,command): the command, and a line now and then: the go command is silent while it compiles.
+alive = echo "$1" >&2; (while sleep 9 </dev/null >/dev/null 2>&1; do echo "... $1" >&2; done) & beat=$$!; trap 'kill $$beat 2>/dev/null' EXIT; $2
+
 dist:
-	@$(GO) run ./internal/link/weftlink -o $(DIST)
+	@$(call alive,building the library and the programs into $(DIST),$(GO) run ./internal/link/weftlink -o $(DIST))
 
 run: all ## build, then move verified data between three ranks through every table
 	@$(DIST)/bin/weft run --local --abi old --sizes 8,64K,4M

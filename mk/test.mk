@@ -16,7 +16,7 @@ else
 endif
 
 $(STEP): FORCE
-	@$(GO) build -o $@ ./internal/check
+	@$(call alive,building what counts the tests,$(GO) build -o $@ ./internal/check)
 FORCE:
 
 test-regen: $(STEP)
@@ -26,7 +26,7 @@ test-vet: $(STEP)
 	@$(STEP) "go vet" $(GO) vet ./...
 
 test-exports: $(STEP)
-	@$(GO) build -o $(CACHE)/weftvet ./internal/exportvet/weftvet
+	@$(call alive,building the vet of exported functions,$(GO) build -o $(CACHE)/weftvet ./internal/exportvet/weftvet)
 	@$(STEP) "vet of exported functions" $(GO) vet -vettool=$(abspath $(CACHE)/weftvet) ./...
 
 test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"weft/internal/beat"
 	"weft/internal/link"
 )
 
@@ -80,7 +82,10 @@ func (c *config) run(only []string) error {
 			return fmt.Errorf("-only %s: no such chapter", name)
 		}
 		fmt.Printf("\n%s: %s\n", chapters[i].name, chapters[i].about)
-		if err := chapters[i].run(c); err != nil {
+		alive := beat.Start(func(since time.Duration) { fmt.Fprintf(os.Stderr, "... %s, %v\n", name, since) })
+		err := chapters[i].run(c)
+		alive.Stop()
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

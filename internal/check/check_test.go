@@ -12,6 +12,22 @@ import (
 	"weft/internal/skips"
 )
 
+// Whoever waits for a step hears which tests have not ended.
+func TestWhatIsUnderWay(t *testing.T) {
+	g := &goTest{out: &bytes.Buffer{}}
+	g.Write([]byte(`{"Action":"run","Package":"weft/p","Test":"TestA"}
+{"Action":"run","Package":"weft/p","Test":"TestA/x"}
+{"Action":"run","Package":"weft/p","Test":"TestB"}
+{"Action":"pass","Package":"weft/p","Test":"TestB"}
+`))
+	if line := progress("tests", 20*time.Second, g.busy()); line != "... tests, 20s: p TestA/x" {
+		t.Errorf("%q", line)
+	}
+	if line := progress("lint", time.Minute, (&plain{}).busy()); line != "... lint, 1m0s" {
+		t.Errorf("%q", line)
+	}
+}
+
 func TestGoTestCountsLeaves(t *testing.T) {
 	for _, c := range []struct {
 		name, events string

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"weft/internal/skips"
 )
@@ -14,13 +16,33 @@ import (
 // counter reads a command's output as it comes.
 type counter interface {
 	io.Writer
+	busy() string // what is under way, as far as the output tells
 	done() result
+}
+
+// shared is a counter that is asked what is under way while it reads.
+type shared struct {
+	mu sync.Mutex // protects the counter
+	counter
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counter.Write(b)
+}
+
+func (s *shared) busy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counter.busy()
 }
 
 // plain passes the output on.
 type plain struct{ out io.Writer }
 
 func (p *plain) Write(b []byte) (int, error) { return p.out.Write(b) }
+func (p *plain) busy() string                { return "" }
 func (p *plain) done() result                { return result{} }
 
 // lines cuts what is written into lines.
@@ -61,6 +83,7 @@ func (t *tap) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (t *tap) busy() string { return "" }
 func (t *tap) done() result { return t.r }
 
 // goTest counts the leaves of go test -json: a test with subtests stands for them only. A skip that is not on the list failed.
@@ -212,4 +235,24 @@ func (g *goTest) done() result {
 		g.close(event{Action: "fail", Package: name}, g.packages[name])
 	}
 	return g.r
+}
+
+// busy names tests that have begun and not ended, those below others alone.
+func (g *goTest) busy() string {
+	var open []string
+	for name, p := range g.packages {
+		for test, outcome := range p.tests {
+			if outcome == "" && !parent(p.tests, test) {
+				open = append(open, path.Base(name)+" "+test)
+			}
+		}
+	}
+	slices.Sort(open)
+	switch {
+	case len(open) == 0:
+		return ""
+	case len(open) > 3:
+		return fmt.Sprintf("%s and %d more", strings.Join(open[:3], ", "), len(open)-3)
+	}
+	return strings.Join(open, ", ")
 }

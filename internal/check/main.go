@@ -4,6 +4,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/beat"
 	"weft/internal/skips"
 )
 
@@ -58,7 +60,10 @@ func main() {
 // step runs a command and counts.
 func step(name, kind string, limit time.Duration, args []string) result {
 	fmt.Printf("=== %s\n", name)
-	counter, args := newCounter(kind, args)
+	counter := &shared{}
+	alive := beat.Start(func(since time.Duration) { fmt.Println(progress(name, since, counter.busy())) })
+	defer alive.Stop()
+	counter.counter, args = newCounter(kind, args, alive.Writer(os.Stdout))
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr = counter, os.Stderr
@@ -84,6 +89,14 @@ func step(name, kind string, limit time.Duration, args []string) result {
 	}
 	fmt.Printf("--- %s\n", r)
 	return r
+}
+
+// progress is the line of a step that has said nothing for a while.
+func progress(name string, since time.Duration, busy string) string {
+	if busy != "" {
+		busy = ": " + busy
+	}
+	return fmt.Sprintf("... %s, %v%s", name, since, busy)
 }
 
 // wait ends the command and all its children when the limit has passed or somebody interrupts us.
@@ -114,21 +127,21 @@ func wait(cmd *exec.Cmd, limit time.Duration) error {
 }
 
 // newCounter returns what reads the command's output, and the command as it must be called for that.
-func newCounter(kind string, args []string) (counter, []string) {
+func newCounter(kind string, args []string, out io.Writer) (counter, []string) {
 	switch kind {
 	case "gotest":
 		for i, a := range args {
 			if a == "test" && i > 0 && filepath.Base(args[i-1]) == "go" {
-				out := append([]string{}, args[:i+1]...)
+				json := append([]string{}, args[:i+1]...)
 				list, err := skips.List()
 				if err != nil {
 					panic(err) // the list is part of this program, and tested
 				}
-				return &goTest{out: os.Stdout, skips: list}, append(append(out, "-json"), args[i+1:]...)
+				return &goTest{out: out, skips: list}, append(append(json, "-json"), args[i+1:]...)
 			}
 		}
 	case "tap":
-		return &tap{out: os.Stdout}, args
+		return &tap{out: out}, args
 	}
-	return &plain{out: os.Stdout}, args
+	return &plain{out: out}, args
 }

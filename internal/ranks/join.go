@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"weft/internal/beat"
 )
 
 // JoinOptions say where the ranks of several machines meet.
@@ -21,7 +23,7 @@ type JoinOptions struct {
 	Token    string
 	Limit    time.Duration                 // for all ranks to come, and for each Gather
 	Note     func(format string, a ...any) // what is being waited for
-	Every    time.Duration                 // how often; default Patience
+	Every    time.Duration                 // how often; default beat.Patience
 }
 
 // Join makes a rank's group over TCP: rank 0 listens, the others dial its addresses.
@@ -30,7 +32,7 @@ func Join(ctx context.Context, o JoinOptions) (Group, error) {
 		o.Note = func(string, ...any) {}
 	}
 	if o.Every == 0 {
-		o.Every = Patience
+		o.Every = beat.Patience
 	}
 	g := &joined{o: o, failed: make(chan struct{}), all: make(chan struct{}), verdict: make(chan string, 1), in: make([]chan []byte, o.Size), peers: make([]*wire, o.Size)}
 	for i := range g.in {

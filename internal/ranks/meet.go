@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// Patience is how often who waits says for whom.
-const Patience = 10 * time.Second
-
 // listen takes the other ranks in.
 func (g *joined) listen(ctx context.Context) error {
 	l, err := g.listener(ctx)

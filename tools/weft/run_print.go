@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/beat"
 	"weft/internal/host"
 	"weft/internal/ranks"
 )
@@ -26,8 +27,7 @@ type report struct {
 	busy   bool      // a progress line stands on the terminal
 	what   string    // is being done
 	since  time.Time // since when
-	spoke  time.Time // the last line
-	ended  bool
+	beat   *beat.Beat
 }
 
 type table struct {
@@ -45,31 +45,19 @@ func newReport(o *runOptions, stdout, stderr io.Writer) *report {
 		st, err := f.Stat()
 		r.terminal = err == nil && st.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	}
-	r.what, r.spoke, r.since = "start", time.Now(), time.Now()
-	go r.beat()
-	return r
-}
-
-// beat says what is under way when nothing else has been said for ten seconds.
-func (r *report) beat() {
-	for {
-		time.Sleep(time.Second)
+	r.what, r.since = "start", time.Now()
+	r.beat = beat.Start(func(time.Duration) {
 		r.mu.Lock()
-		switch {
-		case r.ended:
-			r.mu.Unlock()
-			return
-		case time.Since(r.spoke) >= ranks.Patience-time.Second:
-			r.clear()
-			fmt.Fprintf(r.errOut, "# %s for %d s\n", r.what, int(time.Since(r.since).Seconds()))
-		}
-		r.mu.Unlock()
-	}
+		defer r.mu.Unlock()
+		r.clear()
+		fmt.Fprintf(r.errOut, "# %s for %d s\n", r.what, int(time.Since(r.since).Seconds()))
+	})
+	return r
 }
 
 // clear takes the progress line away before another line; the caller holds mu.
 func (r *report) clear() {
-	r.spoke = time.Now()
+	r.beat.Spoke()
 	if r.busy {
 		fmt.Fprint(r.errOut, "\r\x1b[K")
 		r.busy = false
@@ -243,10 +231,10 @@ func plural(n int) string {
 }
 
 func (r *report) end(err error) {
+	r.beat.Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
-	r.ended = true
 	if !r.o.json {
 		r.verdict(err)
 		return
