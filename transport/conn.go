@@ -135,3 +135,18 @@ func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) 
 func cutOnCancel(ctx context.Context, c *conn) func() bool {
 	return context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 }
+
+// silence is how long nothing has come from the peer's kernel, as ours remembers; not known when it does not tell.
+func (c *conn) silence() (d time.Duration, known bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	_ = raw.Control(func(fd uintptr) { // who is closed does not tell
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil {
+			d, known = time.Duration(min(info.Last_ack_recv, info.Last_data_recv))*time.Millisecond, true
+		}
+	})
+	return d.Round(100 * time.Millisecond), known
+}

@@ -158,7 +158,11 @@ func (s *session) broken(doing string, err error) *rdma.Error {
 		e.Cause = rdma.Peer
 		e.Remedy = "the peer's process ended or was killed; look at its log"
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		e.Remedy = fmt.Sprintf("the peer's host did not answer for %v: it is down or the network between is cut", s.core.timeout)
+		since := "any more"
+		if d, known := s.conn.silence(); known {
+			since = fmt.Sprintf("for %v", d)
+		}
+		e.Remedy = fmt.Sprintf("the peer's host did not answer %s: it is down or the network between is cut", since)
 	}
 	return e
 }

@@ -172,6 +172,24 @@ func connPair(t *testing.T) (*conn, *net.TCPConn) {
 	return k, in
 }
 
+// What is said of a peer's silence is how long it was, not how long it may be.
+func TestSilenceIsMeasured(t *testing.T) {
+	begin := time.Now()
+	a := start(t, nil)
+	k, in := connPair(t)
+	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
+	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
+	if _, err := in.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	text := s.broken("reading", syscall.ETIMEDOUT).Remedy
+	_, after, _ := strings.Cut(text, "did not answer for ")
+	number, _, _ := strings.Cut(after, ":")
+	if d, err := time.ParseDuration(number); err != nil || d > time.Since(begin).Round(100*time.Millisecond) {
+		t.Errorf("after %v: %q", time.Since(begin), text)
+	}
+}
+
 // What the kernel takes at once is with it when tellLater returns: a process that ends then, by whatever means, has told its peer.
 func TestToldBeforeTheCallReturns(t *testing.T) {
 	a := start(t, nil)
