@@ -46,7 +46,7 @@ func TestEnvironmentNamesNeighbours(t *testing.T) {
 		{"the middle of a line", Config{Nodes: 3, Shape: Line}, 1,
 			[]string{"RANK=1", "WORLD_SIZE=3", "LAB_PEERS=0 2", "LAB_PEER_0=192.168.100.1", "LAB_PEER_2=192.168.101.3", "LAB_NICS_2=eth1", "LAB_RDMA=rxe0 rxe1"}, "MASTER_ADDR="},
 		{"a mesh reaches rank 0", Config{Nodes: 3}, 2, []string{"MASTER_ADDR=192.168.101.1", "LAB_ADDRS=192.168.101.3 192.168.102.3"}, "LAB_PEER_2="},
-		{"rank 0 listens everywhere", Config{Nodes: 3}, 0, []string{"MASTER_ADDR=0.0.0.0"}, "LAB_NICS_A="},
+		{"rank 0 is told its first address", Config{Nodes: 3}, 0, []string{"MASTER_ADDR=192.168.100.1"}, "LAB_NICS_A="},
 		{"two cables", Config{Nodes: 2, Cables: 2}, 0, []string{"LAB_PEERS=1 1", "LAB_PEER_1=192.168.100.2 192.168.101.2"}, "LAB_NICS_A="},
 		{"one machine", Config{}, 0, []string{"RANK=0", "NNODES=1", "LAB_RDMA_A=rxa0 rxa1 rxa2", "LAB_ADDRS_B=192.168.100.2 192.168.101.2 192.168.102.2"}, "LAB_PEERS="},
 	} {

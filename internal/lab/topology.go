@@ -176,14 +176,17 @@ func (c *Config) environ(node int, all []Cable) []string {
 	return env
 }
 
-// masterOf is where a node reaches rank 0, when all can: rank 0 itself listens on every address.
+// masterOf is where a node reaches rank 0, when all can: on cables that are subnets of their own, each by another address. Rank 0
+// itself has the first of them.
 func masterOf(node, nodes int, all []Cable) string {
 	at := make([]string, nodes)
-	at[0] = "0.0.0.0"
 	for _, c := range all {
 		if _, far, ok := c.far(0); ok && at[far.Node] == "" {
 			near, _, _ := c.far(0)
 			at[far.Node] = near.Addr
+			if at[0] == "" {
+				at[0] = near.Addr
+			}
 		}
 	}
 	for _, a := range at {
