@@ -24,7 +24,7 @@ test-arm64: $(STEP) ## the library compiled for arm64, its stress drivers, confo
 	@$(ARM_TEST) $(STEP) -kind gotest "table calls on arm64" $(GOTEST) -count=1 ./internal/fuzz
 
 stress-arm64: $(addprefix $(CACHE)/stress/arm64/,stress hostile lanes gates)
-	for d in stress hostile lanes; do timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/$$d $(SEED) 2 || exit 1; done
+	for d in stress hostile lanes; do timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/$$d $(STRESS_SEED) 2 || exit 1; done
 	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/gates
 
 $(CACHE)/stress/arm64/%: $(STRESS_DIR)/%.c $(STRESS_DEPS) $(STRESS_SIM) tools/simverbs/sim.h

@@ -6,13 +6,14 @@ STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c))
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h $(STRESS_DIR)/*.h)
 STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders
 ROUNDS     ?= 4
+STRESS_SEED = $(or $(SEED),1)
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
 stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates
-	timeout 300 $(CACHE)/stress/$*/stress $(or $(SEED),1) $(ROUNDS)
-	timeout 300 $(CACHE)/stress/$*/hostile $(or $(SEED),1) $(ROUNDS)
-	timeout 300 $(CACHE)/stress/$*/lanes $(or $(SEED),1) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/stress $(STRESS_SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/hostile $(STRESS_SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/lanes $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/gates
 
 # stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)

@@ -22,12 +22,6 @@ func compat(p *plan.Plan, out tree) error {
 		for _, c := range t.Copies {
 			copies = append(copies, copyFunction(c))
 		}
-		var null []*plan.Slot
-		for _, s := range t.Slots {
-			if s.How == plan.NullSlot {
-				null = append(null, s)
-			}
-		}
 		err := execute(out, "compat/"+name, tableTemplate, map[string]any{
 			"Header": Header, "T": t, "Asserts": asserts(t), "Copies": copies, "Functions": fns, "Prefix": prefix(t), "Null": plan.NullSlot,
 		})

@@ -1,6 +1,10 @@
 package plan
 
-import "weft/gen/model"
+import (
+	"slices"
+
+	"weft/gen/model"
+)
 
 // required lists the table's parameters that must not be NULL: every pointer that the core or an adapter reads or writes
 // through, but for those that a rule calls nullable.
@@ -24,11 +28,4 @@ func (p *planner) required(t *model.Table, s *Slot) {
 }
 
 // Requires reports whether the parameter must not be NULL.
-func (s *Slot) Requires(param string) bool {
-	for _, n := range s.Required {
-		if n == param {
-			return true
-		}
-	}
-	return false
-}
+func (s *Slot) Requires(param string) bool { return slices.Contains(s.Required, param) }
