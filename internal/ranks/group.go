@@ -21,8 +21,8 @@ type Group interface {
 	// all others.
 	Abort(cause error)
 	// Verdict is what all ranks' causes come to, once all have told them; for
-	// ranks that have aborted.
-	Verdict() string
+	// ranks that have aborted. told: rank 0 formed it, and so says it too.
+	Verdict() (text string, told bool)
 	// Leave ends a rank's part in order, after its last Gather.
 	Leave()
 	// Failed is closed when some rank has failed.
@@ -93,10 +93,10 @@ func (l *local) Abort(cause error) {
 }
 
 // Verdict is for when every rank has ended.
-func (l *local) Verdict() string {
+func (l *local) Verdict() (text string, told bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return verdict(l.size, l.told)
+	return verdict(l.size, l.told), true
 }
 
 func (l *local) Gather(name string, mine []byte) ([][]byte, error) {

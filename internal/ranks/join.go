@@ -183,8 +183,9 @@ const (
 	verdictLimit = collectLimit + 5*time.Second
 )
 
-// Verdict waits for the causes of all ranks and tells every rank what they come to.
-func (g *joined) Verdict() string {
+// Verdict waits for the causes of all ranks and tells every rank what they come to. A rank that rank 0 tells nothing
+// judges by what it knows itself.
+func (g *joined) Verdict() (text string, told bool) {
 	if g.o.Rank == 0 {
 		select {
 		case <-g.all:
@@ -192,20 +193,20 @@ func (g *joined) Verdict() string {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		text := verdict(g.o.Size, g.told)
+		text = verdict(g.o.Size, g.told)
 		g.tell('V', []byte(text), func(int) bool { return true })
-		return text
+		return text, true
 	}
 	select {
-	case text, said := <-g.verdict:
-		if said {
-			return text
+	case text, told = <-g.verdict:
+		if told {
+			return text, true
 		}
 	case <-time.After(verdictLimit):
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return verdict(g.o.Size, g.told)
+	return verdict(g.o.Size, g.told), false
 }
 
 // await is the next that a rank says. Rank 0, which asks one after the other, says every so often which are missing.

@@ -116,7 +116,8 @@ func (o *runOptions) runLocal(ctx context.Context, abi int, out *report) error {
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return errors.New(groups[0].Verdict())
+		text, _ := groups[0].Verdict()
+		return errors.New(text)
 	}
 	return nil
 }
@@ -131,11 +132,11 @@ func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) e
 	defer stop()
 	if err := o.runTables(g, tables, out); err != nil {
 		g.Abort(err) // unless Run has said it
-		err = errors.New(g.Verdict())
-		if o.rank > 0 && o.place.Launcher != "" { // one terminal shows what all ranks write
-			return toldError{err}
+		text, told := g.Verdict()
+		if told && o.rank > 0 && o.place.Launcher != "" { // one terminal shows what all ranks write
+			return toldError{errors.New(text)}
 		}
-		return err
+		return errors.New(text)
 	}
 	g.Leave()
 	return nil

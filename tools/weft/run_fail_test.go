@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -92,5 +93,46 @@ func TestRunStopped(t *testing.T) {
 				t.Errorf("hosts live on: %v", left)
 			}
 		})
+	}
+}
+
+// When rank 0 itself is lost, the other ranks of a launcher's job say so: nobody else will.
+func TestRunLostRankZero(t *testing.T) {
+	weft, err := build.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	var cmds [3]*exec.Cmd
+	var out, errOut [3]said
+	for rank := range cmds {
+		c := exec.Command(weft, "run", "--host", h, "--plugin", ours(t), "--sizes", "8", "--iters", "1000000000")
+		c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", port))
+		c.Stdout, c.Stderr = &out[rank], &errOut[rank]
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Process.Kill() // it has ended, unless the test fails
+		cmds[rank] = c
+	}
+	await(t, "a ring", func() bool { return strings.Contains(out[0].text(), ", 3 ranks, device") })
+	if err := cmds[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for rank, c := range cmds {
+		late := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+		_ = c.Wait() // its status is looked at below
+		late.Stop()
+		if rank == 0 {
+			continue
+		}
+		_, verdict, _ := strings.Cut(errOut[rank].text(), "weft run: ")
+		if c.ProcessState.ExitCode() != 1 || !strings.Contains(verdict, "look at rank 0 on 127.0.0.1: it is not heard of any more") {
+			t.Errorf("rank %d: %v, %s", rank, c.ProcessState, errOut[rank].text())
+		}
 	}
 }
