@@ -86,7 +86,7 @@ func (o *runOptions) run(ctx context.Context, out *report) error {
 		}
 		out.fileSum, o.bytes = sum, size
 	}
-	tables, err := o.tables()
+	tables, err := o.tables(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,13 +171,18 @@ func (o *runOptions) ranks(abi int, out *report) ranks.Options {
 }
 
 // tables asks a host which tables the plugin has, and picks those that were asked for.
-func (o *runOptions) tables() ([]int, error) {
+func (o *runOptions) tables(ctx context.Context) ([]int, error) {
 	h, err := host.Start(host.Options{Bin: o.host, Name: "host", Deadline: o.timeout})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
+	stop := context.AfterFunc(ctx, h.Kill) // a library's constructors may take as long as they like
+	defer stop()
 	lib, err := h.Load(o.plugin)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w (--plugin names the library, as dlopen takes it)", err)
 	}

@@ -96,6 +96,46 @@ func TestRunStopped(t *testing.T) {
 	}
 }
 
+// A library that never comes back from dlopen does not keep the run from being stopped.
+func TestRunStoppedInLoad(t *testing.T) {
+	stuck, err := build.Plugin("tools/host/testdata/stuck.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := build.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errOut said
+	done := make(chan int, 1)
+	go func() {
+		done <- runTo([]string{"--local", "--host", h, "--plugin", stuck, "--timeout", "1h"}, &said{}, &errOut)
+	}()
+	await(t, "a host that loads the library", func() bool {
+		for _, pid := range hosts(t) {
+			maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid)) // it may not run yet
+			if strings.Contains(string(maps), stuck) {
+				return true
+			}
+		}
+		return false
+	})
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case status := <-done:
+		if status != 1 || !strings.Contains(errOut.text(), "weft run: stopped by SIGINT") {
+			t.Errorf("status %d, %s", status, errOut.text())
+		}
+	case <-time.After(time.Minute):
+		for _, pid := range hosts(t) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // or it stays
+		}
+		t.Fatalf("the run goes on: %s", errOut.text())
+	}
+}
+
 // When rank 0 itself is lost, the other ranks of a launcher's job say so: nobody else will.
 func TestRunLostRankZero(t *testing.T) {
 	weft, err := build.Command()
