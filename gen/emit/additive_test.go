@@ -26,13 +26,14 @@ func TestAdditions(t *testing.T) {
 		{"every function gains a parameter at its end", func(t *testing.T, tree fstest.MapFS) {
 			gain(tree, nextVersion(t, tree), `($2, size_t bonus);`)
 		}, []string{
-			"has a new bonus; weft_isend does not take it",
+			"has a new bonus; weft_isend does not take it", "has a new bonus; weft_net_setNetAttr does not take it",
 			"weft_net_connect(ctx, dev, handle, sendComm, NULL, 0, NULL)", // the adapters' call
 			"weft_net_listen((uintptr_t)ctx, dev, handle, (uintptr_t*)listenComm, 0)", "Bonus      uint64",
 		}, nil},
 		{"every function gains a parameter at its beginning", func(t *testing.T, tree fstest.MapFS) {
 			gain(tree, nextVersion(t, tree), `(int16_t bonus, $2);`)
-		}, []string{"int weft_net_listen(int16_t bonus, uintptr_t ctx, int dev", "has a new bonus; weft_test does not take it"}, nil},
+		}, []string{"int weft_net_listen(int16_t bonus, uintptr_t ctx, int dev", "has a new bonus; weft_test does not take it",
+			"int weft_net_setNetAttr(uintptr_t ctx, ncclNetAttr_cur_t* netAttr);"}, nil},
 		{"a table without functions that it could lose", func(t *testing.T, tree fstest.MapFS) {
 			name := nextVersion(t, tree)
 			edit(t, tree, name, "  ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);\n", "")

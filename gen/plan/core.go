@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weft/gen/model"
+	"weft/gen/rules"
 )
 
 // Served says who serves a function of the canonical table.
@@ -104,14 +106,18 @@ func (p *planner) coreOf(t *model.Table) {
 			p.fastParams(c, t, f, r.Pos())
 		} else {
 			c.Served, c.CFunc = Answer, prefixes[t.Family]+f.Name
+			native := p.rules.Slot("native", fam, t.Version, f.Name)
 			if p.rules.Slot("slow", fam, t.Version, f.Name) != nil {
 				c.Served = Slow
-			} else if p.rules.Slot("native", fam, t.Version, f.Name) != nil {
+			} else if native != nil {
 				c.Served = Native
 			} else {
 				p.noted(fam, t.Version, f.Name, fmt.Sprintf("is new: it answers \"unsupported\" until somebody serves it and writes: slow %s %s", fam, f.Name))
 			}
 			p.slowParams(c, t)
+			if native != nil {
+				p.nativeParams(c, t, native)
+			}
 		}
 		p.vector(c, t)
 		p.cores[fam+"."+f.Name] = c
@@ -135,10 +141,34 @@ func (p *planner) fastParams(c *Core, t *model.Table, slot *model.Field, pos str
 	}
 	for _, q := range c.Func.Params {
 		if fn.Param(q.Name) == nil {
-			p.noted(string(t.Family), t.Version, slot.Name, fmt.Sprintf("has a new %s; %s does not take it, and it is dropped", q.Name, c.CFunc))
+			p.dropped(c, t, q.Name)
 		}
 	}
 	c.Func = fn
+}
+
+// dropped notes a parameter that C written by hand does not take.
+func (p *planner) dropped(c *Core, t *model.Table, param string) {
+	p.noted(string(t.Family), t.Version, c.Slot, fmt.Sprintf("has a new %s; %s does not take it, and it is dropped", param, c.CFunc))
+}
+
+// nativeParams leaves the parameters that the rule names, in its order.
+func (p *planner) nativeParams(c *Core, t *model.Table, r *rules.Rule) {
+	all := c.Params
+	c.Params = nil
+	for _, name := range r.Words {
+		i := slices.IndexFunc(all, func(q *CoreParam) bool { return q.Name == name })
+		if i < 0 {
+			p.errorf("%s: native: %s.%s has no parameter %s", r.Pos(), t.Record.Name, c.Slot, name)
+			continue
+		}
+		c.Params = append(c.Params, all[i])
+	}
+	for _, q := range all {
+		if c.Param(q.Name) == nil {
+			p.dropped(c, t, q.Name)
+		}
+	}
 }
 
 // slowParams derives the prototype of a Go function from the newest header.

@@ -159,7 +159,7 @@ func (p *planner) arguments(out *Table, t *model.Table, s *Slot) {
 			s.Why = append(s.Why, q.Name+" dropped")
 			continue
 		}
-		if s.Core.Served == Fast && p.newestHas(t.Family, s.Name, name) {
+		if (s.Core.Served == Fast || s.Core.Served == Native) && p.newestHas(t.Family, s.Name, name) {
 			continue // noted when the core was planned
 		}
 		p.missing(q.Pos, fmt.Sprintf("parameter %q (%s) is not taken by %s", q.Name, q.Type, s.Core.CFunc),

@@ -27,7 +27,7 @@ var grammar = map[string]string{
 	"from":     "family word",
 	"fast":     "family slot word",
 	"slow":     "family slot...",
-	"native":   "family slot...",
+	"native":   "family slot words",
 	"null":     "family versions slot !",
 	"adapter":  "family versions slot word !",
 	"call":     "family slot words",
