@@ -30,6 +30,8 @@ type Options struct {
 	Bytes int64         `json:"bytes"` // its size, filled in by rank 0
 	Flush bool          `json:"flush"` // also receive groups of many sizes, each flushed
 	Limit time.Duration `json:"limit"` // of each step
+
+	Require string `json:"require"` // RequireRDMA, or empty
 }
 
 // Result is one all-reduce size, over all ranks.
@@ -61,6 +63,7 @@ type Sink interface {
 	Result(Result)
 	Broadcast(Broadcast)
 	Flushed(Flushes)
+	Links([]RingLink)
 	Note(format string, a ...any) // of every rank: what the user should know
 }
 
@@ -99,7 +102,7 @@ func Run(g Group, o Options, sink Sink) (err error) {
 	if err := r.agree(); err != nil {
 		return err
 	}
-	if r.h, err = host.Start(host.Options{Bin: o.Host, Name: fmt.Sprintf("rank %d's host", g.Rank()), Env: o.Env, Deadline: r.o.Limit + 10*time.Second, Log: r.log}); err != nil {
+	if r.h, err = host.Start(host.Options{Bin: o.Host, Name: fmt.Sprintf("rank %d's host", g.Rank()), Env: r.env(), Deadline: r.o.Limit + 10*time.Second, Log: r.log}); err != nil {
 		return err
 	}
 	defer func() {
@@ -113,7 +116,7 @@ func Run(g Group, o Options, sink Sink) (err error) {
 	for _, step := range []struct {
 		name string
 		do   func() error
-	}{{"load", r.load}, {"connect", r.connect}, {"register", r.register}, {"flushed groups", r.flush}, {"all-reduce", r.reduce}, {"broadcast", r.broadcast}, {"close", r.leave}} {
+	}{{"load", r.load}, {"connect", r.connect}, {"register", r.register}, {"flushed groups", r.flush}, {"all-reduce", r.reduce}, {"broadcast", r.broadcast}, {"links", r.links}, {"close", r.leave}} {
 		r.busy(step.name)
 		if err := step.do(); err != nil {
 			return err
@@ -377,11 +380,8 @@ func (r *rank) broadcast() error {
 	return nil
 }
 
-// leave closes as NCCL does: registrations, comms, context; the library stays.
+// leave closes as NCCL does: registrations, comms, context; the library stays. All ranks are through with their data.
 func (r *rank) leave() error {
-	if _, err := r.g.Gather("done", nil); err != nil {
-		return err
-	}
 	for _, step := range []func() error{
 		func() error { return r.n.DeregMr(r.send, r.smh) },
 		func() error { return r.n.DeregMr(r.recv, r.rmh) },

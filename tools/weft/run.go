@@ -161,7 +161,7 @@ func (o *runOptions) runTables(g ranks.Group, tables []int, out *report) error {
 
 func (o *runOptions) ranks(abi int, out *report) ranks.Options {
 	r := ranks.Options{Host: o.host, Plugin: o.plugin, Device: o.device, Log: out.log, Abi: abi, Sizes: o.sizes, Iters: o.iters, Warm: o.warm,
-		Input: o.input, Bytes: o.bytes, Flush: o.flush, Limit: o.timeout}
+		Input: o.input, Bytes: o.bytes, Flush: o.flush, Limit: o.timeout, Require: o.require}
 	if o.input != "" {
 		if path, err := filepath.Abs(o.input); err == nil {
 			r.Input = path

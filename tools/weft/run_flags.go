@@ -15,6 +15,7 @@ import (
 	"weft/headers"
 	"weft/headers/facts"
 	"weft/internal/launch"
+	"weft/internal/ranks"
 )
 
 const runUsage = `usage: weft run [flags]
@@ -22,7 +23,8 @@ const runUsage = `usage: weft run [flags]
 Connects ranks in a ring through a network plugin, each rank a process that loads
 the plugin as NCCL does, and all-reduces float32 over it; the reduction happens in
 the host, every element of every iteration is checked. With --input a file's bytes
-go around the ring instead, and every rank's checksum is compared.
+go around the ring instead, and every rank's checksum is compared. At the end
+rank 0 says what each link between two ranks went over.
 
 All ranks run here, or one of them with --rank, --nranks and --join, or as srun,
 mpirun (Open MPI, MPICH) or torchrun has started it: what they set in the
@@ -36,6 +38,7 @@ examples:
   weft run --abi all --sizes 8,64K,4M        every table that the plugin exports
   weft run --nccl 2.12.12 --input photo.jpg  the table that NCCL 2.12.12 would take
   weft run --device mlx5_0+mlx5_1            one device made of two, as NCCL merges NICs
+  weft run --require rdma                    fail if a link goes over TCP
   weft run -b 8 -e 128M -f 2 -n 20 -w 5      as nccl-tests
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
   srun -N 4 weft run                         a rank on each of four nodes
@@ -53,6 +56,7 @@ type runOptions struct {
 	bytes                int64
 	rank, nranks         int
 	join, token          string
+	require              string
 	place                *launch.Place // among the processes of a job; nil: every rank runs here
 	alone                string        // the launcher that started this process and no other
 	timeout              time.Duration
@@ -91,6 +95,7 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
 	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
 	f.StringVar(&o.token, "token", os.Getenv("WEFT_RUN_TOKEN"), "secret that the ranks of a --join share (WEFT_RUN_TOKEN)")
+	f.StringVar(&o.require, "require", "", "`rdma`: fail where a link between ranks goes over anything else (WEFT_REQUIRE=rdma for every rank; rank 0's counts)")
 	local := f.Bool("local", false, "run all ranks here, whatever a launcher has set")
 	durationVar(f, &o.timeout, "timeout", 2*time.Minute, "limit of each step")
 	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
@@ -145,6 +150,9 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 	}
 	if o.timeout <= 0 {
 		return fmt.Errorf("--timeout %v: want a positive time", o.timeout)
+	}
+	if o.require != "" && o.require != ranks.RequireRDMA {
+		return fmt.Errorf("--require %s: want %s", o.require, ranks.RequireRDMA)
 	}
 	if err := o.findPlace(given, local); err != nil {
 		return err

@@ -37,6 +37,7 @@ type table struct {
 	Results   []ranks.Result   `json:"results,omitempty"`
 	Broadcast *ranks.Broadcast `json:"broadcast,omitempty"`
 	Flushes   *ranks.Flushes   `json:"flushes,omitempty"`
+	Links     []ranks.RingLink `json:"links,omitempty"`
 }
 
 func newReport(o *runOptions, stdout, stderr io.Writer) *report {
@@ -123,6 +124,25 @@ func (r *report) Flushed(f ranks.Flushes) {
 	defer r.mu.Unlock()
 	r.tables[len(r.tables)-1].Flushes = &f
 	r.print("# %d groups of %d buffers received, each flushed; %d flushes had something to do\n", f.Groups, f.Buffers, f.Requests)
+}
+
+func (r *report) Links(l []ranks.RingLink) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tables[len(r.tables)-1].Links = l
+}
+
+// links says once for all tables what the data went over.
+func (r *report) links() {
+	said := map[string]bool{}
+	for _, t := range r.tables {
+		for _, l := range t.Links {
+			if line := l.String(); !said[line] {
+				r.print("# %s\n", line)
+				said[line] = true
+			}
+		}
+	}
 }
 
 // Note is a word about what is being waited for.
@@ -236,6 +256,7 @@ func (r *report) end(err error) {
 	defer r.mu.Unlock()
 	r.clear()
 	if !r.o.json {
+		r.links()
 		r.verdict(err)
 		return
 	}

@@ -135,6 +135,7 @@ func TestRunUsage(t *testing.T) {
 		{"-n -1", "at least 1"},
 		{"-w -1", "0 or more"},
 		{"-b 8 --sizes 8", "give one"},
+		{"--require tcp", "want rdma"},
 	} {
 		status, _, errOut := tool(t, good(t), strings.Fields(c.args)...)
 		if status != 2 || !strings.Contains(errOut, c.want) {
@@ -160,7 +161,7 @@ func TestRunFusedDevice(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	status, out, errOut := tool(t, ours(t), "--abi", "9,12", "--sizes", "64,1M", "--iters", "1", "--device", "sim0+1", "-v")
-	if status != 0 || strings.Count(out, "device sim0+sim1") != 2 || !strings.Contains(errOut, " over sim0 ") {
+	if status != 0 || strings.Count(out, "device sim0+sim1") != 2 || !strings.Contains(errOut, " over sim0 ") || !strings.Contains(out, "# rank 0 -> 1: RoCE sim0+sim1 -> sim0+sim1, ") {
 		t.Errorf("status %d\n%s%s", status, out, errOut)
 	}
 	for _, c := range []struct{ args, want string }{
