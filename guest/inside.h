@@ -11,14 +11,15 @@
 /* What Go needs. Threads: those that run Go (mostProcs in plugin/runtime.go), Go's own three, and those that wait in the kernel or
  * in foreign code meanwhile. */
 #define GUEST_THREADS 32
-#define GUEST_SPACE (1024ull << 20) /* reserved when Go starts, and its heap */
-#define GUEST_DATA (128ull << 20)   /* of it, what is written to */
+#define GUEST_STACK (1024u << 10)    /* of each thread, whatever the host's default is: under mlockall all of it is memory */
+#define GUEST_SPACE (1536ull << 20) /* Go reserves 1.3 GiB when it starts, and its heap comes to that */
+#define GUEST_DATA (128ull << 20)    /* of it, what is written to */
 
 /* limits.c: 0, or -1 and why not in text */
 HIDDEN int guest_room(char* text, size_t size);
 HIDDEN void guest_no_thread(char* text, size_t size, int have, int want);
 
-/* threads.c */
+/* threads.c: 0, or -1 and why not in text: there are the threads, and room besides */
 HIDDEN int guest_keep_threads(char* text, size_t size);
 
 /* signals.c */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "inside.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,10 +22,10 @@ static void __attribute__((format(printf, 3, 4))) add(char* text, size_t size, c
   va_end(a);
 }
 
-/* 1: the process can map that much more. */
-static int fits(size_t bytes, int protection) {
+/* 0: the process can map that much more; else errno. */
+static int lacks(size_t bytes, int protection) {
   void* p = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p != MAP_FAILED && !munmap(p, bytes);
+  return p == MAP_FAILED ? errno : munmap(p, bytes) ? errno : 0;
 }
 
 static unsigned long long limit(int resource) {
@@ -50,15 +51,24 @@ static unsigned long long number(const char* folder, const char* name) {
   return n;
 }
 
+/* 1: that much memory cannot be had, and text names what is in the way. */
+static int no_memory(char* text, size_t size, size_t bytes, int protection) {
+  int err = lacks(bytes, protection);
+  if (!err) return 0;
+  unsigned long long space = limit(RLIMIT_AS), data = limit(RLIMIT_DATA), locked = limit(RLIMIT_MEMLOCK), pages = number("/proc/self", "statm");
+  if (err == EAGAIN) /* the errno of mlockall(MCL_FUTURE) alone */
+    add(text, size, "; all memory is to be locked (mlockall), and RLIMIT_MEMLOCK is %llu MiB: raise it (ulimit -l)", locked / MIB);
+  else if (lacks(bytes, PROT_NONE) && space != RLIM_INFINITY)
+    add(text, size, "; RLIMIT_AS is %llu MiB and %llu are used: raise it (ulimit -v)", space / MIB, pages * (size_t)getpagesize() / MIB);
+  else if (protection != PROT_NONE && data != RLIM_INFINITY) add(text, size, "; RLIMIT_DATA is %llu MiB: raise it (ulimit -d)", data / MIB);
+  else add(text, size, "; no limit of the process is in the way: look at vm.overcommit_memory, vm.max_map_count and memory");
+  return 1;
+}
+
 int guest_room(char* text, size_t size) {
-  if (fits(GUEST_SPACE, PROT_NONE) && fits(GUEST_DATA, PROT_READ | PROT_WRITE)) return 0;
-  unsigned long long space = limit(RLIMIT_AS), data = limit(RLIMIT_DATA), pages = number("/proc/self", "statm");
   snprintf(text, size, "init: weft needs %llu MiB of address space, %llu of them to write to, and the process cannot have them", GUEST_SPACE / MIB,
            GUEST_DATA / MIB);
-  if (space != RLIM_INFINITY) add(text, size, "; RLIMIT_AS is %llu MiB and %llu are used: raise it (ulimit -v)", space / MIB, pages * (size_t)getpagesize() / MIB);
-  if (data != RLIM_INFINITY) add(text, size, "; RLIMIT_DATA is %llu MiB: raise it (ulimit -d)", data / MIB);
-  if (space == RLIM_INFINITY && data == RLIM_INFINITY) add(text, size, "; no limit of the process is set: look at vm.overcommit_memory and at memory");
-  return -1;
+  return no_memory(text, size, GUEST_SPACE, PROT_NONE) || no_memory(text, size, GUEST_DATA, PROT_READ | PROT_WRITE) ? -1 : 0;
 }
 
 /* The control group that is full of threads: this process's, or one above it. 1: folder and most name it. */
@@ -87,10 +97,15 @@ static int full_group(char* folder, size_t size, unsigned long long* most) {
 
 void guest_no_thread(char* text, size_t size, int have, int want) {
   char folder[512];
-  unsigned long long most, user = limit(RLIMIT_NPROC), space = limit(RLIMIT_AS);
+  unsigned long long most, user = limit(RLIMIT_NPROC);
   snprintf(text, size, "init: weft needs %d threads, and only %d could be created", want, have);
-  if (!fits(16 * MIB, PROT_NONE) && space != RLIM_INFINITY) add(text, size, "; RLIMIT_AS is %llu MiB, and stacks take of it: raise it (ulimit -v)", space / MIB);
-  else if (full_group(folder, sizeof folder, &most)) add(text, size, "; pids.max of %s is %llu: raise it (TasksMax, --pids-limit)", folder, most);
-  else if (user != RLIM_INFINITY) add(text, size, "; RLIMIT_NPROC is %llu for all threads of this user: raise it (ulimit -u), or end some", user);
-  else add(text, size, "; look at kernel.threads-max, kernel.pid_max and memory");
+  if (no_memory(text, size, GUEST_STACK, PROT_READ | PROT_WRITE)) return;
+  if (full_group(folder, sizeof folder, &most)) {
+    add(text, size, "; pids.max of %s is %llu: raise it (TasksMax, --pids-limit)", folder, most);
+    return;
+  }
+  if (user != RLIM_INFINITY)
+    add(text, size, "; RLIMIT_NPROC is %llu for all threads of this user, unless it is root: raise it (ulimit -u), or end some; else", user);
+  else add(text, size, ";");
+  add(text, size, " look at kernel.threads-max, %llu for the machine, kernel.pid_max and memory", number("/proc/sys/kernel", "threads-max"));
 }

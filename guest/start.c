@@ -55,7 +55,7 @@ static int start(char* text, size_t size) {
              "which of them leaks keys", key, PTHREAD_KEYS_MAX);
     return -1;
   }
-  if (guest_room(text, size) || guest_keep_threads(text, size)) return -1;
+  if (guest_keep_threads(text, size)) return -1;
   char** argv = arguments();
   if (!argv) return snprintf(text, size, "init: no memory is left to start"), -1;
   if (getrlimit(RLIMIT_NOFILE, &files)) files = (struct rlimit){0};

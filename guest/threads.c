@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define KEPT GUEST_THREADS
-#define PATIENCE 3000 /* naps of 10 ms that a thread beyond the kept ones is waited for */
+#define PATIENCE 150 /* naps of 10 ms that a thread beyond the kept ones is waited for, by each of the 20 calls that Go makes for it */
 
 struct job {
   void* (*run)(void*);
@@ -21,7 +21,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static struct job jobs[KEPT];        /* given out, and no thread has them yet. protected by lock, as the others are */
 static int njobs, idle, alive, ends; /* idle: threads without a job, those given out are not */
-static size_t stack;                 /* of each kept thread */
 
 static void* kept(void* none) {
   (void)none;
@@ -69,7 +68,7 @@ static int give(const pthread_attr_t* attr, struct job j) {
   size_t wanted = 0;
   pthread_attr_getstacksize(attr, &wanted);
   pthread_mutex_lock(&lock);
-  int given = idle > 0 && wanted <= stack; /* the host may have changed the default since */
+  int given = idle > 0 && wanted <= GUEST_STACK;
   if (given) {
     idle--;
     jobs[njobs++] = j;
@@ -92,23 +91,34 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (
   }
 }
 
+/* What Go's C part begins the attributes of a thread with; the linker puts this before it. Go asks them how large the stack is. */
+int __real_pthread_attr_init(pthread_attr_t* attr) __attribute__((weak));
+int __wrap_pthread_attr_init(pthread_attr_t* attr);
+int __wrap_pthread_attr_init(pthread_attr_t* attr) {
+  int rc = __real_pthread_attr_init(attr);
+  return rc ? rc : pthread_attr_setstacksize(attr, GUEST_STACK);
+}
+
+/* Ends the kept threads, none of which has a job. With the lock held. */
+static void end(void) {
+  ends = 1;
+  pthread_cond_broadcast(&change);
+  while (alive) pthread_cond_wait(&change, &lock);
+  ends = idle = 0;
+}
+
 int guest_keep_threads(char* text, size_t size) {
   pthread_attr_t attr;
   pthread_t t;
   int rc = 0;
-  pthread_attr_init(&attr);
+  __wrap_pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  pthread_attr_getstacksize(&attr, &stack);
   uint64_t before = guest_block();
   pthread_mutex_lock(&lock);
   while (alive < KEPT && !(rc = __real_pthread_create(&t, &attr, kept, NULL))) alive++, idle++;
-  if (rc) {
-    guest_no_thread(text, size, alive, KEPT);
-    ends = 1;
-    pthread_cond_broadcast(&change);
-    while (alive) pthread_cond_wait(&change, &lock);
-    ends = idle = 0;
-  }
+  if (rc) guest_no_thread(text, size, alive, KEPT);
+  else rc = guest_room(text, size); /* with the stacks taken */
+  if (rc) end();
   pthread_mutex_unlock(&lock);
   guest_unblock(before);
   pthread_attr_destroy(&attr);

@@ -13,7 +13,7 @@ INSERT BEFORE .init_array;
 // startName is the script's file in the folder of the linker's inputs.
 const startName = "start.ld"
 
-// guestFlags let package guest start Go, and stand before its threads and before calls from C.
+// guestFlags let package guest start Go, and stand before its threads, the size of their stacks and calls from C.
 func guestFlags(dir string) []string {
-	return []string{"-Wl,-T," + filepath.Join(dir, startName), "-Wl,--wrap=pthread_create", "-Wl,--wrap=crosscall2"}
+	return []string{"-Wl,-T," + filepath.Join(dir, startName), "-Wl,--wrap=pthread_create", "-Wl,--wrap=pthread_attr_init", "-Wl,--wrap=crosscall2"}
 }

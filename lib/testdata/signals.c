@@ -77,7 +77,7 @@ static void handler(int sig) {
   errno = e;
 }
 
-static const int several[] = {SIGPROF, SIGUSR1, SIGCHLD, SIGURG, SIGALRM, SIGTERM, 34, 40};
+static const int several[] = {SIGPROF, SIGUSR1, SIGCHLD, SIGURG, SIGTERM, 34, 40};
 #define SEVERAL (sizeof several / sizeof *several)
 
 static void install(void) {
