@@ -64,14 +64,22 @@ static int start(char* text, size_t size) {
   return 0;
 }
 
+/* Go starts with the library where it was linked to: every child is without its threads. */
+__attribute__((constructor)) static void at_load(void) {
+  if (!weft_go_entry) weft_starts(1);
+}
+
 int weft_enter(uintptr_t logger) {
-  if (__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return weft_forked();
+  int forked = weft_forked(); /* first: a child may have inherited the lock, and Go half started */
+  if (forked || __atomic_load_n(&started, __ATOMIC_ACQUIRE)) return forked;
   char why[900]; /* NCCL cuts lines at 1024 */
+  weft_starts(1);
   pthread_mutex_lock(&starting);
-  int failed = !started && start(why, sizeof why);
+  int was = started, failed = !was && start(why, sizeof why);
   if (!failed) __atomic_store_n(&started, 1, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&starting);
-  if (!failed) return weft_forked();
+  if (was || failed) weft_starts(-1);
+  if (!failed) return 0;
   say(logger, why);
   return ncclSystemError;
 }

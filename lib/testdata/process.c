@@ -1,5 +1,6 @@
 /* process.c: a process that loads the library in ways that the host does not: process CASE LIB COPY COPY. Says "ok". */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,12 +117,63 @@ static void forked(const char* lib, const char* a_path) {
   CHECK(a.move12(l, ctx) == 0 && a.finalize(l, ctx) == 0);
 }
 
+static void* beside(void* n) {
+  CHECK(((ncclNet_v8_t*)n)->init(NULL) == 0);
+  return NULL;
+}
+
+/* Beside a thread that is in init a child works, if it was forked before, or is told; none waits for what it cannot get. */
+static void forks(const char* lib, int before) {
+  ncclNet_v8_t* n = dlsym(load(lib), "ncclNetPlugin_v8");
+  enum { CHILDREN = 8 };
+  pid_t children[CHILDREN];
+  pthread_t t;
+  int status, worked = 0;
+  if (!before) CHECK(pthread_create(&t, NULL, beside, n) == 0);
+  for (int i = 0; i < CHILDREN; i++) {
+    CHECK((children[i] = fork()) >= 0);
+    if (!children[i]) {
+      alarm(60); /* one that hangs */
+      CHECK(freopen("/dev/null", "w", stderr)); /* it may be told there */
+      int rc = n->init(NULL), ndev = 0;
+      _exit(rc == ncclSystemError ? n->devices(&ndev) == rc ? 2 : 3 : rc || n->devices(&ndev) || ndev != 1 ? 4 : 0);
+    }
+    if (!before) usleep(200);
+  }
+  for (int i = 0; i < CHILDREN; i++) {
+    CHECK(waitpid(children[i], &status, 0) == children[i] && WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2));
+    worked += !status;
+  }
+  if (before) CHECK(worked == CHILDREN && n->init(NULL) == 0);
+  else CHECK(pthread_join(t, NULL) == 0);
+}
+
+/* Children of a process that loaded the library and called nothing. */
+static void early(const char* lib) {
+  setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+  forks(lib, 1);
+}
+
+/* Children of a process whose first init is under way. */
+static void during(const char* lib) {
+  setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+  for (int i = 0; i < 25; i++) { /* each time with a Go that was not started */
+    int status;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (!pid) alarm(90), forks(lib, 0), _exit(0);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   alarm(100);
   if (!strcmp(argv[1], "copies")) copies(argv[2], argv[3], argv[4]);
   if (!strcmp(argv[1], "guest")) guest(argv[2]);
   if (!strcmp(argv[1], "forked")) forked(argv[2], argv[3]);
+  if (!strcmp(argv[1], "early")) early(argv[2]);
+  if (!strcmp(argv[1], "during")) during(argv[2]);
   puts("ok");
   return 0;
 }

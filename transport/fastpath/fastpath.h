@@ -333,6 +333,7 @@ int weft_test(void* request, int* done, int* sizes);
 int weft_null(const char* function, const char* name); /* reports a pointer that must not be NULL; returns the code to answer */
 int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
 int wf_thread_key_make(void); /* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
+void weft_starts(int32_t more); /* a start of Go begins, or failed: a child forked from then on cannot use weft */
 int weft_forked(void); /* 0, or the code that every call must answer in a forked child */
 
 extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept changed state; a futex word */

@@ -17,23 +17,27 @@ uint32_t wf_reaping;
 
 static uint64_t* wf_fds; /* a bit per descriptor; NULL: forks cannot be watched */
 static uint64_t wf_upcalls_default;
+static uint32_t wf_starts; /* of Go: those under way, and the one that succeeded */
 
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls) { wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls); }
 const struct wf_upcalls* wf_default_upcalls(void) { return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default); }
 
 /* The host's log function may wait for a lock that a thread held which the child does not have: stderr, once. */
 static int wf_forked_told(void) {
-	static const char line[] = "NET/weft : this process was forked from one that uses NCCL, and did not exec: no connection works in it, and every call "
-							   "fails. Fork before NCCL is initialized, or start the process with exec (in Python: multiprocessing's spawn)\n";
+	static const char line[] = "NET/weft : this process was forked from one in which NCCL had been initialized, and did not exec: no connection works "
+							   "in it, and every call fails. Fork before NCCL is initialized, or start the process with exec (in Python: multiprocessing's spawn)\n";
 	static uint32_t told;
 	if (!__atomic_exchange_n(&told, 1u, __ATOMIC_RELAXED) && write(STDERR_FILENO, line, sizeof line - 1) < 0) return WF_SYSTEM_ERROR;
 	return WF_SYSTEM_ERROR;
 }
 
+void weft_starts(int32_t more) { __atomic_add_fetch(&wf_starts, (uint32_t)more, __ATOMIC_SEQ_CST); }
+
 int weft_forked(void) { return wf_load(wf_forked_child) ? wf_forked_told() : 0; }
 
-/* Only what is async-signal-safe: the child of a threaded process may do no more. */
+/* Only what is async-signal-safe: the child of a threaded process may do no more. Where nothing had begun, nothing is missing. */
 static void wf_in_child(void) {
+	if (!wf_load(wf_starts)) return;
 	wf_self = NULL, wf_store(wf_forked_child, 1u); /* who has no record looks for the other */
 	for (uint32_t w = 0; w < WF_FDS / 64; w++)
 		for (uint64_t bits = wf_load(wf_fds[w]); bits; bits &= bits - 1) close((int)(w * 64 + (uint32_t)__builtin_ctzll(bits)));

@@ -158,6 +158,7 @@ static void forked(uint64_t seed) {
 	CHECK(wf_process_init() == 0 && wf_track_fd(p[0]) == 0, "track");
 	CHECK(weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &r) == 0 && r && !weft_forked(), "irecv");
 	fflush(stdout);
+	weft_starts(1); /* as the guest does before Go */
 	pid_t child = fork();
 	if (!child) {
 		void* again = NULL;
@@ -165,6 +166,7 @@ static void forked(uint64_t seed) {
 			weft_isend(h, NULL, 0, 0, NULL, NULL, &again) == 2 && weft_iflush(h, 1, &d, &tag, &m, &again) == 2 && fcntl(p[0], F_GETFD) < 0 ? 0 : 1);
 	}
 	CHECK(waitpid(child, &status, 0) == child && status == 0, "child answers %d", status);
+	weft_starts(-1);
 	CHECK(weft_test(r, &done, NULL) == 0 && !done, "the parent goes on");
 	wf_untrack_fd(p[0]);
 	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
