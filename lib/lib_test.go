@@ -86,3 +86,8 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) { ok(t, limits, name, lib) })
 	}
 }
+
+// A thread that cannot be had is waited for as long as docs/limits.md says, though Go asks for it twenty times.
+func TestPatience(t *testing.T) {
+	ok(t, compile(t, "patience", "patience.c", "../guest/threads.c"))
+}
