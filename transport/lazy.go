@@ -33,9 +33,10 @@ import (
 
 // growing is what a comm's further lanes are at.
 type growing struct {
-	begun   atomic.Bool // by either side; it is tried once
-	busy    sync.Mutex  // held while they are made: the comm's end waits for that
-	now     *growth     // protected by life
+	begun   atomic.Bool  // by either side; it is tried once
+	busy    sync.Mutex   // held while they are made: the comm's end waits for that
+	now     *growth      // protected by life
+	told    atomic.Int32 // times that lost lanes were told
 	answers chan *wire.FurtherAnswer
 	joins   chan *wire.Join
 	joined  chan *wire.Joined
@@ -118,11 +119,19 @@ func (g *growth) say(c *Comm, before int, err error) {
 	}
 	switch {
 	case c.over() || errors.Is(err, errOver) || g.m.session.life.Err() != nil:
-	case len(g.lost) > 0 && g.m.session.says():
-		log.Info(rdma.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
+	case len(g.lost) > 0:
+		if g.says() {
+			log.Info(rdma.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
+		}
 	case v.kind == fastpath.Send:
 		log.Info(rdma.Net, "%v has %d lanes now%s (queue pairs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
 	}
+}
+
+// says reports whether a growth that lost lanes is told. A comm that the peer lets grow
+// again and again, more often than there are lanes to lose, has its allowance of lines.
+func (g *growth) says() bool {
+	return int(g.v.more.told.Add(1)) <= len(g.v.pairAt) || g.m.session.says()
 }
 
 // newRoutes names the pairs of ports that have come with the lanes from one on.
