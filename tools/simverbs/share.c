@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct seg { uint64_t from, to; ino_t file; int fd; uint32_t refs; struct seg* next; };
+struct seg { uint64_t from, to; ino_t file; int fd, several; uint32_t refs; struct seg* next; }; /* several: regions have shared it */
 static struct seg* segs;
 static uint32_t segs_lock, maps_lock;
 static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
@@ -102,7 +102,7 @@ void sv_share(struct vmr* mr, struct shmr* s) {
     }
   }
   if (g) { /* one that was there may cover a part only; the rest goes the slow way */
-    g->refs++;
+    g->several |= g->refs++ > 0;
     mr->seg = g;
     s->from = from > g->from ? from : g->from;
     s->to = to < g->to ? to : g->to;
@@ -121,7 +121,9 @@ void sv_unshare(struct vmr* mr) {
     while (*p != g) p = &(*p)->next;
     *p = g->next;
     /* if that fails the memory stays where it is: the mapping outlives the descriptor */
-    for (uint64_t a = g->from, b = g->to; piece(g, &a, &b); a = b, b = g->to) replace(a, b, -1);
+    uint64_t a = g->from, b = g->to;
+    if (!g->several) replace(a, b, -1); /* nobody has mapped other memory there: it was registered until now */
+    else for (; a < b && piece(g, &a, &b); a = b, b = g->to) replace(a, b, -1);
     close(g->fd);
     free(g);
   }
