@@ -97,7 +97,7 @@ static ncclResult_t net_v5_getProperties(int dev, ncclNetProperties_v6_t* props)
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 89 "gen/rules/net.rules"
+#line 92 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 103 "zz_net_v5.c"
   lower_ncclNetProperties_v6(props, &props_cur);
@@ -153,7 +153,7 @@ static ncclResult_t net_v5_irecv(void* recvComm, int n, void** data, int* sizes,
   if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
   if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 86 "gen/rules/net.rules"
+#line 89 "gen/rules/net.rules"
   *request = NULL;
 #line 159 "zz_net_v5.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);

@@ -159,7 +159,7 @@ static ncclResult_t net_v6_irecv(void* recvComm, int n, void** data, int* sizes,
   if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
   if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 86 "gen/rules/net.rules"
+#line 89 "gen/rules/net.rules"
   *request = NULL;
 #line 165 "zz_net_v6.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);

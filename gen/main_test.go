@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"weft/gen/asof"
 )
 
 // The tree is what the generator makes of it.
@@ -43,7 +46,7 @@ func TestDeterministic(t *testing.T) {
 func copyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, dir := range []string{"headers", "gen/rules", "transport/fastpath", "abi", "compat", "plugin", "lib", "VERSIONING.md", "go.mod"} {
+	for _, dir := range []string{"headers", "gen/rules", "transport/fastpath", "abi", "compat", "plugin", "lib", "tools/host", "internal/host", "VERSIONING.md", "go.mod"} {
 		src := filepath.Join("..", dir)
 		st, err := os.Stat(src)
 		if err != nil {
@@ -115,6 +118,13 @@ func TestReleasedVersionsStay(t *testing.T) {
 // drop reads a folder on disk and writes into the repository.
 func TestDrop(t *testing.T) {
 	root, src := copyTree(t), t.TempDir()
+	old, err := asof.Headers(os.DirFS("../headers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(root, "headers")), os.CopyFS(filepath.Join(root, "headers"), old)); err != nil {
+		t.Fatal(err)
+	}
 	for _, h := range []string{"common.h", "net_device.h", "profiler_net.h", "net_v12.h"} {
 		b, err := os.ReadFile(filepath.Join("../headers/nccl", h))
 		if err != nil {

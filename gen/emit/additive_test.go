@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,7 @@ func TestAdditions(t *testing.T) {
 			"has a new bonus; weft_isend does not take it", "has a new bonus; weft_net_setNetAttr does not take it",
 			"weft_net_connect(ctx, dev, handle, sendComm, NULL, 0, NULL)", // the adapters' call
 			"weft_net_listen((uintptr_t)ctx, dev, handle, (uintptr_t*)listenComm, 0)", "Bonus      uint64",
+			"bonus of isend is 0", "closeSend(sendComm, (size_t){0});", // the host's calls
 		}, nil},
 		{"every function gains a parameter at its beginning", func(t *testing.T, tree fstest.MapFS) {
 			gain(tree, nextVersion(t, tree), `(int16_t bonus, $2);`)
@@ -38,6 +40,12 @@ func TestAdditions(t *testing.T) {
 			name := nextVersion(t, tree)
 			edit(t, tree, name, "  ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);\n", "")
 		}, []string{".irecvConsumed = NULL"}, nil},
+		{"a function more, and the types of the version before", func(t *testing.T, tree fstest.MapFS) {
+			name := nextVersion(t, tree)
+			edit(t, tree, name, "  ncclResult_t (*finalize)(void* ctx);\n", "  ncclResult_t (*finalize)(void* ctx);\n  ncclResult_t (*sweep)(void* ctx, int how);\n")
+			edit(t, tree, name, "typedef ncclNetDeviceHandle_v12_t ncclNetDeviceHandle_v13_t;\n\n", "")
+			tree[name] = &fstest.MapFile{Data: bytes.ReplaceAll(tree[name].Data, []byte("ncclNetDeviceHandle_v13_t"), []byte("ncclNetDeviceHandle_v12_t"))}
+		}, []string{`"sweep is not called"`, "typedef ncclNetDeviceHandle_v12_t ncclNetDeviceHandle_v13_t;"}, nil},
 		{"profiler v7, known from a fork", profilerV7, []string{"ncclProfiler_v7;", "KernelPhase() *ProfilerEventDescrV7KernelPhase"},
 			[]string{"to->coll.kernelVariant", "to->kernelPhase"}},
 	} {
@@ -133,8 +141,8 @@ func compile(t *testing.T, tree fstest.MapFS, files []output.File) {
 	}
 }
 
-// syntax gives the emitted C and the hand-written adapters to the compiler,
-// and returns what it says.
+// syntax gives the emitted C, the hand-written adapters and the host's tables
+// to the compiler, and returns what it says.
 func syntax(t *testing.T, tree fstest.MapFS, files []output.File) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -153,24 +161,26 @@ func syntax(t *testing.T, tree fstest.MapFS, files []output.File) string {
 	for _, f := range files {
 		put(f.Path, f.Data)
 	}
-	hand, err := filepath.Glob("../../compat/*.[ch]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range hand {
-		if base := filepath.Base(name); !strings.HasPrefix(base, "zz_") {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
+	for _, glob := range []string{"compat/*.[ch]", "tools/host/*.inc", "tools/host/host.h", "tools/host/tables.c"} {
+		hand, err := filepath.Glob("../../" + glob)
+		if err != nil || len(hand) == 0 {
+			t.Fatalf("%s: %v, %d files", glob, err, len(hand))
+		}
+		for _, name := range hand {
+			if base := filepath.Base(name); !strings.HasPrefix(base, "zz_") {
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				put(filepath.Join(filepath.Dir(glob), base), data)
 			}
-			put("compat/"+base, data)
 		}
 	}
 	sources, err := filepath.Glob(filepath.Join(dir, "compat", "*.c"))
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("%v, %d files", err, len(sources))
 	}
-	args := append([]string{"-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Iheaders", "-Iplugin", "-Itransport/fastpath", "-Iguest", "-Icompat"}, sources...)
+	args := append([]string{"-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Iheaders", "-Iplugin", "-Itransport/fastpath", "-Iguest", "-Icompat", "-Iheaders/nccl", "tools/host/tables.c"}, sources...)
 	cmd := exec.Command("gcc", args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()

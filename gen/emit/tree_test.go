@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"weft/gen/asof"
+	"weft/headers"
 )
 
 // realTree copies headers, rules and fast prototypes of this repository, to be
@@ -14,7 +17,16 @@ import (
 func realTree(t *testing.T) fstest.MapFS {
 	t.Helper()
 	root, out := os.DirFS("../.."), fstest.MapFS{}
-	for _, glob := range []string{"headers/nccl/*.h", "gen/rules/*.rules", "transport/fastpath/fastpath.h", "guest/guest.h"} {
+	old, err := asof.Headers(headers.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, f := range old {
+		if path.Ext(n) == ".h" {
+			out["headers/"+n] = f
+		}
+	}
+	for _, glob := range []string{"gen/rules/*.rules", "transport/fastpath/fastpath.h", "guest/guest.h"} {
 		names, err := fs.Glob(root, glob)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v, %d files", glob, err, len(names))

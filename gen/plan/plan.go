@@ -6,6 +6,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"weft/gen/model"
 	"weft/gen/rules"
@@ -17,10 +18,11 @@ type Plan struct {
 	Name     string // of every table
 	Cores    []*Core
 	Tables   []*Table
-	Cur      []*Cur     // aliases of the newest version of a type
-	Calls    []*Call    // what hand-written adapters call
-	Declared []*Declare // prototypes that the plugin writes by hand
-	Notes    []string   // decisions made without a rule, for review
+	Cur      []*Cur               // aliases of the newest version of a type
+	Calls    []*Call              // what hand-written adapters call
+	Declared []*Declare           // prototypes that the plugin writes by hand
+	Notes    []string             // decisions made without a rule, for review
+	Witness  map[model.Family]int // the newest version that the C host calls by hand
 }
 
 // Declare is a prototype out of the rules.
@@ -56,7 +58,7 @@ type planner struct {
 func Build(unit, fast *model.Unit, set *rules.Set) (*Plan, error) {
 	p := &planner{
 		unit: unit, fast: fast, rules: set,
-		plan:  &Plan{Unit: unit},
+		plan:  &Plan{Unit: unit, Witness: map[model.Family]int{}},
 		cores: map[string]*Core{}, curs: map[string]*Cur{},
 	}
 	for _, r := range set.Verb("name") {
@@ -68,10 +70,14 @@ func Build(unit, fast *model.Unit, set *rules.Set) (*Plan, error) {
 	for _, f := range model.Families {
 		if newest := unit.Newest(f); newest != nil {
 			p.coreOf(newest)
+			p.plan.Witness[f] = newest.Version
+			if v := p.number("witness", f); v > 0 {
+				p.plan.Witness[f] = v
+			}
 		}
 	}
 	for _, t := range unit.Tables {
-		if from := p.from(t.Family); from > 0 && t.Version >= from {
+		if from := p.number("from", t.Family); from > 0 && t.Version >= from {
 			p.table(t)
 		}
 	}
@@ -87,16 +93,18 @@ func Build(unit, fast *model.Unit, set *rules.Set) (*Plan, error) {
 	return p.plan, nil
 }
 
-// from returns the first version of a family that is exported.
-func (p *planner) from(f model.Family) int {
-	for _, r := range p.rules.Verb("from") {
-		if r.Family == string(f) {
-			var v int
-			if _, err := fmt.Sscanf(r.Use().Words[0], "%d", &v); err != nil {
-				p.errorf("%s: from: %q is not a number", r.Pos(), r.Words[0])
-			}
-			return v
+// number returns the version that a rule names for a family: the first that is
+// exported (from), the newest that the host calls by hand (witness); 0: none.
+func (p *planner) number(verb string, f model.Family) int {
+	for _, r := range p.rules.Verb(verb) {
+		if r.Family != string(f) {
+			continue
 		}
+		v, err := strconv.Atoi(r.Use().Words[0])
+		if err != nil || p.unit.Table(f, v) == nil {
+			p.errorf("%s: %s: there is no table %s of version %q", r.Pos(), verb, f, r.Words[0])
+		}
+		return v
 	}
 	return 0
 }

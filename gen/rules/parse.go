@@ -25,6 +25,7 @@ import (
 var grammar = map[string]string{
 	"name":     "word",
 	"from":     "family word",
+	"witness":  "family word",
 	"fast":     "family slot word",
 	"slow":     "family slot...",
 	"native":   "family slot words",

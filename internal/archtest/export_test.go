@@ -12,25 +12,42 @@ import (
 	"weft/internal/link"
 )
 
-// released lists the tables that the library exports. It only grows: what was released once is immutable.
-func released() []string {
-	var names []string
-	for _, family := range []struct {
-		symbol      string
-		first, last int
-	}{{"ncclNetPlugin", 2, 12}, {"ncclCollNetPlugin", 3, 12}, {"ncclProfiler", 1, 6}} {
+// released are the tables of each family that were released, and so never change. The list only grows, and only here, by hand.
+var released = []struct {
+	symbol      string
+	first, last int
+}{
+	{"ncclNetPlugin", 2, 12},
+	{"ncclCollNetPlugin", 3, 12},
+	{"ncclProfiler", 1, 6},
+}
+
+const toRelease = `%s is exported and not released. A released table keeps its layout, its NULL slots and its functions for good, so first read what is
+listed at the end of VERSIONING.md and decide it; then write its version as the last of its family into released, in internal/archtest/export_test.go.`
+
+// onlyReleased requires the released tables and no others.
+func onlyReleased(t *testing.T, exports []string) {
+	t.Helper()
+	var all []string
+	for _, family := range released {
 		for v := family.first; v <= family.last; v++ {
-			names = append(names, fmt.Sprintf("%s_v%d", family.symbol, v))
+			all = append(all, fmt.Sprintf("%s_v%d", family.symbol, v))
 		}
 	}
-	slices.Sort(names)
-	return names
+	for _, name := range all {
+		if !slices.Contains(exports, name) {
+			t.Errorf("%s was released and is exported no more: hosts that look it up would lose their network", name)
+		}
+	}
+	for _, name := range exports {
+		if !slices.Contains(all, name) {
+			t.Errorf(toRelease, name)
+		}
+	}
 }
 
 func TestVersionScriptListsTheReleasedTables(t *testing.T) {
-	if diff := cmp.Diff(released(), link.ScriptExports([]byte(read(t, "lib/zz_exports.map")))); diff != "" {
-		t.Error(diff)
-	}
+	onlyReleased(t, link.ScriptExports([]byte(read(t, "lib/zz_exports.map"))))
 }
 
 func TestLibraryExportsTheReleasedTablesAndIsPortable(t *testing.T) {
@@ -45,9 +62,7 @@ func TestLibraryExportsTheReleasedTablesAndIsPortable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(released(), facts.Exports); diff != "" {
-		t.Error(diff)
-	}
+	onlyReleased(t, facts.Exports)
 	if diff := cmp.Diff([]string(nil), facts.Portable()); diff != "" {
 		t.Error(diff)
 	}

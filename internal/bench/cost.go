@@ -67,7 +67,7 @@ func sizes(c *config) error {
 		}
 		l, err := h.Call("main", "load", host.Args{"path", c.library()})
 		if err == nil {
-			_, err = h.Call("main", "bind", host.Args{"lib", l.Ptr("lib"), "family", "net", "version", 12})
+			_, err = h.Call("main", "bind", host.Args{"lib", l.Ptr("lib"), "family", "net", "version", host.FamilyNet.Newest()})
 		}
 		var i *host.Reply
 		if err == nil {

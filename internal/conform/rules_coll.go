@@ -38,7 +38,7 @@ func (e *Env) cleanInit(t *host.Table) bool {
 	_, err := t.Call("main", "init", nil)
 	e.alive(err, "init")
 	c := host.Code(err)
-	if !legal(12, c) {
+	if !legal(host.FamilyNet.Newest(), c) {
 		e.failf("init: %v", c)
 	}
 	return c == host.Success

@@ -21,6 +21,7 @@ type Options struct {
 	Strict   bool               // a Care rule that fails counts as failure
 	Patience time.Duration      // a call that takes longer hangs; default 10 s
 	Report   func(Outcome)      // every outcome as it comes
+	Note     func(string)       // what limits the verdict: a table that is newer than what is known of tables; may be nil
 	Log      func(host.LogLine) // every line that the plugin logs, from several processes at once; must not block
 }
 
@@ -50,7 +51,7 @@ func Run(o Options) ([]Outcome, error) {
 	if err != nil {
 		return r.out, err
 	}
-	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
+	for _, f := range host.Families() {
 		for _, v := range tables[f] {
 			r.table(f, v)
 		}
@@ -172,16 +173,20 @@ func (r *runner) library() (map[host.Family][]int, error) {
 		return found, nil
 	}
 	r.report(o)
-	for _, f := range []host.Family{host.FamilyNet, host.FamilyColl, host.FamilyProf} {
+	for _, f := range host.Families() {
 		if found[f], err = lib.Tables(f); err != nil {
 			return nil, err
 		}
 	}
 	o = Outcome{Family: host.FamilyNet, Rule: ruleTables}
 	if len(found[host.FamilyNet]) == 0 {
-		o.Fail = "the library exports no ncclNetPlugin_v2..v12"
+		first, last := host.FamilyNet.Versions()
+		o.Fail = fmt.Sprintf("the library exports no ncclNetPlugin_v%d..v%d", first, last)
 	}
 	r.report(o)
+	if err := r.unwitnessed(lib, found); err != nil {
+		return nil, err
+	}
 	if len(r.o.Tables) > 0 && o.OK() {
 		for _, v := range r.o.Tables {
 			if !slices.Contains(found[host.FamilyNet], v) {
@@ -191,6 +196,23 @@ func (r *runner) library() (map[host.Family][]int, error) {
 		found = map[host.Family][]int{host.FamilyNet: r.o.Tables}
 	}
 	return found, nil
+}
+
+// unwitnessed notes tables whose header is newer than what the host calls by hand.
+func (r *runner) unwitnessed(lib *host.Lib, found map[host.Family][]int) error {
+	for _, f := range host.Families() {
+		for _, v := range found[f] {
+			if f.Witnessed(v) || r.o.Note == nil || len(r.o.Tables) > 0 && (f != host.FamilyNet || !slices.Contains(r.o.Tables, v)) {
+				continue
+			}
+			table, err := lib.Bind(f, v, "")
+			if err != nil {
+				return err
+			}
+			r.o.Note(table.Unwitnessed())
+		}
+	}
+	return nil
 }
 
 var (

@@ -13,7 +13,7 @@ import (
 )
 
 // tables are the versions whose calls differ most: blocking connects and no groups; groups; contexts and wide sizes.
-var tables = []int{2, 8, 12}
+var tables = []int{2, 8, host.FamilyNet.Newest()}
 
 // programs are what table calls are fuzzed with, in a folder of their own.
 type programs struct {

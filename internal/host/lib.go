@@ -54,16 +54,23 @@ func (f Family) Symbol(version int) string {
 	return fmt.Sprintf("ncclNetPlugin_v%d", version)
 }
 
+// span is what there is of a family: zz_versions.go has it from headers/ and gen/rules.
+type span struct{ first, newest, witness int }
+
+// Families are all of them, net first.
+func Families() []Family { return []Family{FamilyNet, FamilyColl, FamilyProf} }
+
 // Versions are the first and last table version of the family.
-func (f Family) Versions() (first, last int) {
-	switch f {
-	case FamilyColl:
-		return 3, 12
-	case FamilyProf:
-		return 1, 6
-	}
-	return 2, 12
-}
+func (f Family) Versions() (first, last int) { return versions[f].first, versions[f].newest }
+
+// Newest is the last table version of the family.
+func (f Family) Newest() int { return versions[f].newest }
+
+// Witnessed tells whether tools/host calls a version by hand; a newer one it calls as the newest that it knows.
+func (f Family) Witnessed(version int) bool { return version <= versions[f].witness }
+
+// Witness is the newest version that tools/host calls by hand.
+func (f Family) Witness() int { return versions[f].witness }
 
 // Table is a bound table.
 type Table struct {
@@ -74,6 +81,7 @@ type Table struct {
 	Addr    Ptr
 	Name    string // the table's name member, read before init
 	Slots   map[string]bool
+	News    string // of a version that is not witnessed: what is passed as zero or not called
 }
 
 // Bind looks the family's table up; as may be empty (then the family's name).
@@ -85,11 +93,23 @@ func (l *Lib) Bind(f Family, version int, as string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{h: l.h, Family: f, Version: version, As: as, Addr: r.Ptr("table"), Name: r.Str("name"), Slots: map[string]bool{}}
+	t := &Table{h: l.h, Family: f, Version: version, As: as, Addr: r.Ptr("table"), Name: r.Str("name"), News: r.Str("news"), Slots: map[string]bool{}}
 	for _, s := range strings.Split(r.Str("slots"), ",") {
 		t.Slots[s] = true
 	}
 	return t, nil
+}
+
+// Unwitnessed says how a table is called that is newer than the host's templates; nothing for others.
+func (t *Table) Unwitnessed() string {
+	if t.Family.Witnessed(t.Version) {
+		return ""
+	}
+	text := fmt.Sprintf("%s is unwitnessed: it is called as v%d is", t.Family.Symbol(t.Version), t.Family.Witness())
+	if t.News != "" {
+		text += "; " + t.News
+	}
+	return text
 }
 
 // Call calls a slot of the table with raw arguments.

@@ -123,10 +123,19 @@ struct io {
   int64_t sizes[MAX_GROUP];
 };
 
+/* How a table that is newer than the templates is shown to them: one of each version at a time. */
+struct view {
+  const void* real; /* the table that is shown, or NULL */
+  void (*see)(const void* real);
+  const void* seen;
+  const char* news; /* what is not called, or passed as zero */
+};
+
 /* A table: how to call it with the widest parameters of all versions. */
 struct table {
-  const char* base; /* what dlsym gave */
+  const char* base; /* what dlsym gave, or what is seen of it */
   int version;
+  struct view* view; /* NULL: the templates know the version */
   uint16_t off[S_COUNT]; /* of each slot; 0: the version has none */
   int (*call)(const struct table*, enum slot, struct req*, struct io*);
   int (*listen)(const struct table*, void* ctx, int dev, void* handle, void** comm);

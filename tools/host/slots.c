@@ -41,7 +41,7 @@ static struct binding* named(const char* as) {
 
 static void c_bind(struct req* q) {
   const char *family = str(q, "family", "net"), *as = str(q, "as", family);
-  const int v = (int)num(q, "version", 12);
+  const int v = (int)num(q, "version", 0);
   const struct table* known = table_known(family, v);
   if (!known) {
     fail(q, "usage", "no table %s v%d", family, v);
@@ -57,6 +57,14 @@ static void c_bind(struct req* q) {
     return;
   }
   pthread_mutex_lock(&mu);
+  struct view* view = known->view;
+  Dl_info other;
+  if (view && view->real && view->real != base && dladdr(view->real, &other)) {
+    pthread_mutex_unlock(&mu);
+    fail(q, "usage", "%s of %s is bound: of a version this new the host calls one library's at a time", symbol, other.dli_fname);
+    return;
+  }
+  if (view) view->see(base);
   struct binding* b = named(as);
   if (!b) {
     b = calloc(1, sizeof *b);
@@ -67,10 +75,11 @@ static void c_bind(struct req* q) {
   }
   snprintf(b->family, sizeof b->family, "%s", family);
   b->table = *known;
-  b->table.base = base;
+  b->table.base = view ? view->seen : base;
   pthread_mutex_unlock(&mu);
   out_ptr(q, "table", base);
   out_str(q, "name", *(const char* const*)base);
+  if (view) out_str(q, "news", view->news);
   text_add(&q->out, " slots=");
   const char* comma = "";
   for (int s = 1; s < S_COUNT; s++) {
@@ -168,6 +177,10 @@ static bool again(enum slot s, const struct req* q, const struct io* io) {
   return num(q, "poll", 0) && writes[s].out && !io->out;
 }
 
+static bool family_known(const char* family) {
+  return strcmp(family, "net") == 0 || strcmp(family, "coll") == 0 || strcmp(family, "prof") == 0;
+}
+
 bool slot_command(struct req* q) {
   const char* dot = strchr(q->cmd, '.');
   if (!dot) return false;
@@ -176,7 +189,7 @@ bool slot_command(struct req* q) {
   const char* name = strcmp(dot + 1, "props") == 0 ? "getProperties" : dot + 1;
   enum slot s = S_COUNT - 1;
   while (s && strcmp(slot_names[s], name) != 0) s--;
-  if (!s || !table_known(family, 6)) return false;
+  if (!s || !family_known(family)) return false;
   const struct table* t = table_of(q, family);
   if (!t) return true;
   if (!t->off[s] && s == S_getProperties) s = S_pciPath;

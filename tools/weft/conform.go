@@ -88,6 +88,7 @@ func conformTo(args []string, stdout, stderr io.Writer) int {
 	}
 	t := &conform.TAP{W: stdout}
 	o.Report = t.Report
+	o.Note = func(text string) { fmt.Fprintf(stdout, "# %s\n", text) }
 	if *verbose {
 		o.Log = logTo(stderr)
 	}
@@ -230,8 +231,8 @@ func versions(list string) ([]int, error) {
 	var out []int
 	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 		v, err := strconv.Atoi(strings.TrimPrefix(s, "v"))
-		if err != nil || v < 2 || v > 12 {
-			return nil, fmt.Errorf("%q is not a table version 2 to 12", s)
+		if first, last := host.FamilyNet.Versions(); err != nil || v < first || v > last {
+			return nil, fmt.Errorf("%q is not a table version %d to %d", s, first, last)
 		}
 		out = append(out, v)
 	}

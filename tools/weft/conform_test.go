@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"weft/internal/build"
+	"weft/internal/host"
 )
 
 // TestConformCommand runs the command over plugins good, bad and absent.
@@ -38,7 +40,7 @@ func TestConformCommand(t *testing.T) {
 		{[]string{"--rule", "close.twice", fragile}, 0, []string{"care  close.twice"}},
 		{[]string{"--rule", "close.twice", "--strict", fragile}, 1, []string{"close.twice"}},
 		{[]string{"--abi", "5", bad}, 2, []string{"does not export ncclNetPlugin_v5"}},
-		{[]string{"--abi", "13", good}, 2, []string{"not a table version"}},
+		{[]string{"--abi", fmt.Sprint(host.FamilyNet.Newest() + 1), good}, 2, []string{"not a table version"}},
 		{[]string{"--rule", "size.none", good}, 2, []string{"no rule size.none"}},
 		{[]string{"/nowhere/libnccl-net-x.so"}, 2, []string{"/nowhere/libnccl-net-x.so: no such file"}},
 		{[]string{"libnccl-net-nowhere.so"}, 2, []string{"lib.load", "no table could be judged"}},

@@ -86,7 +86,7 @@ func (o *runOptions) run(ctx context.Context, out *report) error {
 		}
 		out.fileSum, o.bytes = sum, size
 	}
-	tables, err := o.tables(ctx)
+	tables, err := o.tables(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (o *runOptions) ranks(abi int, out *report) ranks.Options {
 }
 
 // tables asks a host which tables the plugin has, and picks those that were asked for.
-func (o *runOptions) tables(ctx context.Context) ([]int, error) {
+func (o *runOptions) tables(ctx context.Context, out *report) ([]int, error) {
 	h, err := host.Start(host.Options{Bin: o.host, Name: "host", Deadline: o.timeout})
 	if err != nil {
 		return nil, err
@@ -196,6 +196,16 @@ func (o *runOptions) tables(ctx context.Context) ([]int, error) {
 	picked, err := o.pick(have)
 	if err != nil {
 		return nil, usageError{err}
+	}
+	for _, v := range picked {
+		if host.FamilyNet.Witnessed(v) {
+			continue
+		}
+		table, err := lib.Bind(host.FamilyNet, v, "")
+		if err != nil {
+			return nil, err
+		}
+		out.Note("%s", table.Unwitnessed())
 	}
 	return picked, nil
 }

@@ -8,6 +8,7 @@
 #include "compat.h"
 #include "nccl/net_v10.h"
 #include "nccl/net_v11.h"
+#include "nccl/net_v12.h"
 #include "nccl/net_v2.h"
 #include "nccl/net_v3.h"
 #include "nccl/net_v4.h"
@@ -48,7 +49,7 @@ static int failures;
 #define MISUSE 3
 #define TIMED_OUT 77
 
-/* ---- the core: recorders ---- */
+/* ---- the core: recorders. Those called took_ get what the generated prototype of weft_ has under the same names. ---- */
 static struct {
   int calls, forked, misuse, n, tag, abi, until, config, kind;
   uintptr_t ctx, comm;
@@ -97,13 +98,13 @@ int weft_test(void* request, int* done, int* sizes) {
   *done = got.until-- <= 0;
   return 0;
 }
-int weft_net_init(int abi, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction) {
+int took_net_init(int abi, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction) {
   got.calls++, got.abi = abi, got.config = config ? config->trafficClass : -100, got.log = logFunction, got.prof = profFunction;
   CHECK((ctx != NULL) == (abi >= 11));
   CHECK((commId != 0) == (abi >= 11));
   return 0;
 }
-int weft_net_connect(uintptr_t ctx, int dev, void* handle, uintptr_t* sendComm, ncclNetDeviceHandle_cur_t** sendDevComm, ncclNetCommConfig_cur_t* config) {
+int took_net_connect(uintptr_t ctx, int dev, void* handle, uintptr_t* sendComm, ncclNetDeviceHandle_cur_t** sendDevComm, ncclNetCommConfig_cur_t* config) {
   got.calls++, got.ctx = ctx, got.config = config ? config->trafficClass : -100;
   CHECK(dev == 5 && handle == P(50));
   if (sendDevComm) CHECK(*sendDevComm == NULL); /* Go must not find the host's garbage there */
@@ -111,25 +112,25 @@ int weft_net_connect(uintptr_t ctx, int dev, void* handle, uintptr_t* sendComm, 
   if (got.until == 1) __atomic_add_fetch(&weft_progress_epoch, 1, __ATOMIC_RELEASE);
   return 0;
 }
-int weft_net_accept(uintptr_t listenComm, uintptr_t* recvComm, ncclNetDeviceHandle_cur_t** recvDevComm) {
+int took_net_accept(uintptr_t listenComm, uintptr_t* recvComm, ncclNetDeviceHandle_cur_t** recvDevComm) {
   got.calls++;
   CHECK(listenComm == 51);
   if (recvDevComm) CHECK(*recvDevComm == NULL);
   *recvComm = got.until-- > 0 ? 0 : 94;
   return 0;
 }
-int weft_net_listen(uintptr_t ctx, int dev, void* handle, uintptr_t* listenComm) {
+int took_net_listen(uintptr_t ctx, int dev, void* handle, uintptr_t* listenComm) {
   got.calls++, got.ctx = ctx;
   CHECK(dev == 5 && handle == P(50));
   *listenComm = 51;
   return 0;
 }
-int weft_net_regMr(uintptr_t comm, uintptr_t data, size_t size, int type, uintptr_t* mhandle) {
+int took_net_regMr(uintptr_t comm, uintptr_t data, size_t size, int type, uintptr_t* mhandle) {
   got.calls++, got.comm = comm, got.data[0] = P(data), got.size = size, got.tag = type;
   *mhandle = 95;
   return 0;
 }
-int weft_net_getProperties(int dev, ncclNetProperties_cur_t* props) {
+int took_net_getProperties(int dev, ncclNetProperties_cur_t* props) {
   CHECK(dev == 5);
   memset(props, 0, sizeof *props);
   props->name = "eth5", props->pciPath = got.tag == -1 ? NULL : "/sys/5", props->guid = 0x55, props->ptrSupport = NCCL_PTR_HOST | NCCL_PTR_CUDA | NCCL_PTR_DMABUF;
@@ -149,19 +150,19 @@ int weft_blocking_timedout(int kind, int abi, int64_t waited_ms) {
   got.abi = abi;
   return TIMED_OUT;
 }
-int weft_coll_iallgather(uintptr_t collComm, uintptr_t sendData, int nRecvParts, ncclNetSGE_cur_t* recvParts, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, uintptr_t sendMhandle, uintptr_t* request) {
+int took_coll_iallgather(uintptr_t collComm, uintptr_t sendData, int nRecvParts, ncclNetSGE_cur_t* recvParts, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, uintptr_t sendMhandle, uintptr_t* request) {
   got.calls++, got.n = nRecvParts;
   CHECK(collComm == 60 && sendData == 61 && bytesPerRank == 62 && windowOffset == 63 && windowBytes == 64 && sendMhandle == 65);
   memcpy(got.parts, recvParts, (size_t)nRecvParts * sizeof *recvParts);
   *request = 96;
   return 0;
 }
-int weft_coll_iflush(uintptr_t collComm, uintptr_t data, int size, uintptr_t mhandle, uintptr_t* request) {
+int took_coll_iflush(uintptr_t collComm, uintptr_t data, int size, uintptr_t mhandle, uintptr_t* request) {
   CHECK(collComm == 60 && data == 61 && size == 62 && mhandle == 63);
   *request = 97;
   return 0;
 }
-int weft_coll_test(uintptr_t request, int* done, int* size) {
+int took_coll_test(uintptr_t request, int* done, int* size) {
   CHECK(request == 97 && size != NULL);
   *done = got.until-- <= 0;
   return 0;
@@ -169,19 +170,19 @@ int weft_coll_test(uintptr_t request, int* done, int* size) {
 static ncclProfilerEventDescr_cur_t descr, zero;
 static ncclProfilerEventStateArgs_cur_t args;
 static int args_given;
-int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
+int took_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
   CHECK(context == 70);
   if (eDescr) descr = *eDescr;
   *eHandle = 98;
   return 0;
 }
-int weft_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs) {
+int took_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs) {
   CHECK(eHandle == 98);
   got.tag = (int)eState, args_given = eStateArgs != NULL;
   if (eStateArgs) args = *eStateArgs;
   return 0;
 }
-int weft_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
+int took_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
   got.abi = abi;
   CHECK(context && eActivationMask);
   if (abi < 4) CHECK(!commId && !commName && !nNodes && !nranks && !rank && !logfn);

@@ -1,0 +1,180 @@
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"weft/gen/lock"
+	"weft/gen/model"
+	"weft/headers"
+	"weft/headers/facts"
+)
+
+// measured turns a parsed type into the form that the facts have.
+func measured(td *model.Typedef) facts.Type {
+	f := facts.Type{Type: td.Name, Kind: td.Type.Kind.String(), Size: td.Type.Size}
+	if td.Type.Name != td.Name {
+		f.Alias = td.Type.String()
+	}
+	switch {
+	case td.Type.IsFuncPtr():
+		f.Kind = "callback"
+	case td.Type.Record != nil && f.Alias == "":
+		f.Members = members(td.Type.Record, "", 0)
+	}
+	return f
+}
+
+func members(r *model.Record, path string, base int64) []facts.Member {
+	var ms []facts.Member
+	for _, f := range r.Fields {
+		p := path
+		if f.Name != "" {
+			p = strings.TrimPrefix(path+"."+f.Name, ".")
+			ms = append(ms, facts.Member{Member: p, Offset: base + f.Offset, Size: f.Type.Size, Type: f.Type.String()})
+		}
+		if in := f.Type.Record; in != nil && in.Name == "" {
+			ms = append(ms, members(in, p, base+f.Offset)...)
+		}
+	}
+	return ms
+}
+
+// unwitnessed are the names of a list that facts do not have. They may be there
+// only where a whole version is without facts: that is said, once, and passes.
+func unwitnessed(t *testing.T, what string, got, facts []string) {
+	t.Helper()
+	var lack []string
+	for _, name := range got {
+		if !slices.Contains(facts, name) {
+			lack = append(lack, name)
+		}
+	}
+	switch versions := newVersions(t); {
+	case len(lack) > 0 && len(versions) == 0:
+		t.Errorf("headers/nccl has %s that headers/facts does not: %s", what, strings.Join(lack, ", "))
+	case len(lack) > 0:
+		t.Logf("unwitnessed %s, with %s: %s", what, strings.Join(versions, ", "), strings.Join(lack, ", "))
+	}
+}
+
+// newVersions are the tables of which headers/facts says nothing.
+func newVersions(t *testing.T) []string {
+	t.Helper()
+	types, err := facts.Types(headers.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, table := range nccl(t).Tables {
+		if !slices.ContainsFunc(types, func(f facts.Type) bool { return f.Type == table.Record.Name }) {
+			list = append(list, table.Record.Name)
+		}
+	}
+	return list
+}
+
+// Everything that was measured is what the parser finds, and nothing else is there.
+func TestAgainstFacts(t *testing.T) {
+	u := nccl(t)
+	want, err := facts.Types(headers.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	var names, all []string
+	for _, f := range want {
+		known[f.Type] = true
+		names = append(names, f.Type)
+	}
+	ours := regexp.MustCompile(`^nccl(Net|CollNet|Profiler)\w*_v\d+_t$|^ncclDebugLogger_t$|^ncclProfilerCallback_t$`)
+	var got []facts.Type
+	for _, td := range u.Typedefs {
+		if !ours.MatchString(td.Name) {
+			continue
+		}
+		all = append(all, td.Name)
+		if known[td.Name] {
+			got = append(got, measured(td))
+		}
+	}
+	for _, list := range [][]facts.Type{got, want} {
+		sort.Slice(list, func(i, j int) bool { return list[i].Type < list[j].Type })
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("headers/facts (-) and headers/nccl (+) differ:\n%s", diff)
+	}
+	unwitnessed(t, "types", all, names)
+}
+
+func TestEnumsAgainstFacts(t *testing.T) {
+	u := nccl(t)
+	want, err := facts.Enums(headers.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, all []string
+	values := map[string]map[string]int64{}
+	for _, f := range want {
+		names = append(names, f.Enum)
+		for v := range f.Values {
+			names = append(names, f.Enum+"."+v)
+		}
+	}
+	for _, e := range u.Enums {
+		name := e.Name
+		if name == "" {
+			name = "enum:" + e.Values[0].Name
+		}
+		all = append(all, name)
+		values[name] = map[string]int64{"": e.Size}
+		for _, v := range e.Values {
+			all = append(all, name+"."+v.Name)
+			values[name][v.Name] = v.Value
+		}
+	}
+	grown := len(newVersions(t)) > 0
+	for _, f := range want {
+		have := values[f.Enum]
+		if have[""] != f.Size {
+			t.Errorf("%s has %d bytes, measured are %d", f.Enum, have[""], f.Size)
+		}
+		for name, v := range f.Values {
+			if got, is := have[name]; !is || got != v && !(grown && lock.Counter(name) && got > v) {
+				t.Errorf("%s.%s is %d (there: %t), measured is %d", f.Enum, name, got, is, v)
+			}
+		}
+	}
+	unwitnessed(t, "enumerators", all, names)
+}
+
+func TestMacrosAgainstFacts(t *testing.T) {
+	u := nccl(t)
+	want, err := facts.Macros(headers.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	var names, all []string
+	for _, m := range u.Macros {
+		switch m.Kind {
+		case model.MacroInt:
+			got[m.Name] = m.Int
+			all = append(all, m.Name)
+		case model.MacroUint:
+			got[m.Name] = int64(m.Uint)
+			all = append(all, m.Name)
+		}
+	}
+	for _, m := range want {
+		names = append(names, m.Macro)
+		if v, is := got[m.Macro]; !is || v != m.Value {
+			t.Errorf("%s is %d (there: %t), measured is %d", m.Macro, v, is, m.Value)
+		}
+	}
+	unwitnessed(t, "macros", all, names)
+}
