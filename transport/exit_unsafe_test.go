@@ -58,13 +58,21 @@ func childSends(x *Context, in *bufio.Reader) error {
 }
 
 // childWaitsToReceive accepts and tests a receive that nobody will ever match;
-// it prints the code that ends it.
+// it prints when it is posted, and the code that ends it.
 func childWaitsToReceive(x *Context, in *bufio.Reader) error {
 	c, err := childAccepts(x)
 	if err != nil {
 		return err
 	}
-	return childWaits(c, func(c *Comm, b hostcalls.Buf) *transfer { b.Tag = 1; return recv(c, b) })
+	return childWaits(c, func(c *Comm, b hostcalls.Buf) *transfer {
+		b.Tag = 1
+		r := recv(c, b)
+		for end := time.Now().Add(testLimit); r.req == 0 && !r.done && time.Now().Before(end); {
+			r.step()
+		}
+		fmt.Println("posted")
+		return r
+	})
 }
 
 // childWaitsToSend is the same from the connecting side.

@@ -191,7 +191,11 @@ func TestStoppedPeerOverRDMAIsNoFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.line(t)
+	for _, want := range []string{"accepted", "posted"} { // stopped earlier, it would ask for nothing
+		if s := p.line(t); s != want {
+			t.Fatal(s)
+		}
+	}
 	if !overVerbs(s) {
 		t.Fatalf("TCP: %q", a.log.Lines())
 	}
