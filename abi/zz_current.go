@@ -11,8 +11,8 @@ type (
 	NetProperties          = NetPropertiesV12
 	NetSGE                 = NetSGEV12
 	NetVDeviceProps        = NetVDevicePropsV12
-	ProfilerEventDescr     = ProfilerEventDescrV6
-	ProfilerEventStateArgs = ProfilerEventStateArgsV6
+	ProfilerEventDescr     = ProfilerEventDescrV7
+	ProfilerEventStateArgs = ProfilerEventStateArgsV7
 	ProfilerNetIbDescr     = ProfilerNetIbDescrV1
 	ProfilerNetSockDescr   = ProfilerNetSockDescrV1
 )

@@ -18,6 +18,7 @@ const (
 	ProfileCeColl       = 4096
 	ProfileCeSync       = 8192
 	ProfileCeBatch      = 16384
+	ProfileKernelPhase  = 32768
 )
 
 // ProfilerEventState is ncclProfilerEventState_t.
@@ -55,4 +56,5 @@ const (
 	ProfilerCeSyncComplete          ProfilerEventState = 28
 	ProfilerCeBatchStart            ProfilerEventState = 29
 	ProfilerCeBatchComplete         ProfilerEventState = 30
+	ProfilerKernelPhaseStop         ProfilerEventState = 31
 )

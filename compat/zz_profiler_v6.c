@@ -199,6 +199,105 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclProfiler_v6_t*)0)->
 _Static_assert(offsetof(ncclProfiler_v6_t, finalize) == 40, "layout differs from what the generator read");
 _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclProfiler_v6_t*)0)->finalize), ncclResult_t (*)(void* context)), "layout differs from what the generator read");
 
+static void lift_ncclProfilerEventDescr_v6(ncclProfilerEventDescr_cur_t* to, const ncclProfilerEventDescr_v6_t* from) {
+  memset(to, 0, sizeof *to);
+  to->type = from->type;
+  to->parentObj = from->parentObj;
+  to->rank = from->rank;
+  switch (from->type) {
+  case ncclProfileGroupApi:
+    to->groupApi.graphCaptured = from->groupApi.graphCaptured;
+    to->groupApi.groupDepth = from->groupApi.groupDepth;
+    break;
+  case ncclProfileCollApi:
+    to->collApi.func = from->collApi.func;
+    to->collApi.count = from->collApi.count;
+    to->collApi.datatype = from->collApi.datatype;
+    to->collApi.root = from->collApi.root;
+    to->collApi.stream = from->collApi.stream;
+    to->collApi.graphCaptured = from->collApi.graphCaptured;
+    break;
+  case ncclProfileP2pApi:
+    to->p2pApi.func = from->p2pApi.func;
+    to->p2pApi.count = from->p2pApi.count;
+    to->p2pApi.datatype = from->p2pApi.datatype;
+    to->p2pApi.stream = from->p2pApi.stream;
+    to->p2pApi.graphCaptured = from->p2pApi.graphCaptured;
+    break;
+  case ncclProfileKernelLaunch:
+    to->kernelLaunch.stream = from->kernelLaunch.stream;
+    break;
+  case ncclProfileColl:
+    to->coll.seqNumber = from->coll.seqNumber;
+    to->coll.func = from->coll.func;
+    to->coll.sendBuff = from->coll.sendBuff;
+    to->coll.recvBuff = from->coll.recvBuff;
+    to->coll.count = from->coll.count;
+    to->coll.root = from->coll.root;
+    to->coll.datatype = from->coll.datatype;
+    to->coll.nChannels = from->coll.nChannels;
+    to->coll.nWarps = from->coll.nWarps;
+    to->coll.algo = from->coll.algo;
+    to->coll.proto = from->coll.proto;
+    to->coll.parentGroup = from->coll.parentGroup;
+    break;
+  case ncclProfileP2p:
+    to->p2p.func = from->p2p.func;
+    to->p2p.buff = from->p2p.buff;
+    to->p2p.datatype = from->p2p.datatype;
+    to->p2p.count = from->p2p.count;
+    to->p2p.peer = from->p2p.peer;
+    to->p2p.nChannels = from->p2p.nChannels;
+    to->p2p.parentGroup = from->p2p.parentGroup;
+    break;
+  case ncclProfileProxyOp:
+    to->proxyOp.pid = from->proxyOp.pid;
+    to->proxyOp.channelId = from->proxyOp.channelId;
+    to->proxyOp.peer = from->proxyOp.peer;
+    to->proxyOp.nSteps = from->proxyOp.nSteps;
+    to->proxyOp.chunkSize = from->proxyOp.chunkSize;
+    to->proxyOp.isSend = from->proxyOp.isSend;
+    break;
+  case ncclProfileProxyStep:
+    to->proxyStep.step = from->proxyStep.step;
+    break;
+  case ncclProfileKernelCh:
+    to->kernelCh.channelId = from->kernelCh.channelId;
+    to->kernelCh.pTimer = from->kernelCh.pTimer;
+    break;
+  case ncclProfileNetPlugin:
+    to->netPlugin.id = from->netPlugin.id;
+    to->netPlugin.data = from->netPlugin.data;
+    break;
+  case ncclProfileCeColl:
+    to->ceColl.seqNumber = from->ceColl.seqNumber;
+    to->ceColl.func = from->ceColl.func;
+    to->ceColl.sendBuff = from->ceColl.sendBuff;
+    to->ceColl.recvBuff = from->ceColl.recvBuff;
+    to->ceColl.count = from->ceColl.count;
+    to->ceColl.root = from->ceColl.root;
+    to->ceColl.datatype = from->ceColl.datatype;
+    to->ceColl.syncStrategy = from->ceColl.syncStrategy;
+    to->ceColl.intraBatchSync = from->ceColl.intraBatchSync;
+    to->ceColl.batchSize = from->ceColl.batchSize;
+    to->ceColl.numBatches = from->ceColl.numBatches;
+    to->ceColl.ceSeqNum = from->ceColl.ceSeqNum;
+    to->ceColl.stream = from->ceColl.stream;
+    break;
+  case ncclProfileCeSync:
+    to->ceCollSync.isComplete = from->ceCollSync.isComplete;
+    to->ceCollSync.nRanks = from->ceCollSync.nRanks;
+    break;
+  case ncclProfileCeBatch:
+    to->ceCollBatch.numOps = from->ceCollBatch.numOps;
+    to->ceCollBatch.totalBytes = from->ceCollBatch.totalBytes;
+    to->ceCollBatch.useIntraSync = from->ceCollBatch.useIntraSync;
+    break;
+  default:
+    break;
+  }
+}
+
 static ncclResult_t profiler_v6_init(void** context, uint64_t commId, int* eActivationMask, const char* commName, int nNodes, int nranks, int rank, ncclDebugLogger_t logfn) {
   int rc = weft_enter((uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
@@ -212,7 +311,9 @@ static ncclResult_t profiler_v6_startEvent(void* context, void** eHandle, ncclPr
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
-  return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, (ncclProfilerEventDescr_cur_t*)eDescr);
+  ncclProfilerEventDescr_cur_t eDescr_cur;
+  lift_ncclProfilerEventDescr_v6(&eDescr_cur, eDescr);
+  return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, &eDescr_cur);
 }
 
 static ncclResult_t profiler_v6_stopEvent(void* eHandle) {

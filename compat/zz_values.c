@@ -121,6 +121,7 @@ _Static_assert(ncclProfileKernelLaunch == 2048, "layout differs from what the ge
 _Static_assert(ncclProfileCeColl == 4096, "layout differs from what the generator read");
 _Static_assert(ncclProfileCeSync == 8192, "layout differs from what the generator read");
 _Static_assert(ncclProfileCeBatch == 16384, "layout differs from what the generator read");
+_Static_assert(ncclProfileKernelPhase == 32768, "layout differs from what the generator read");
 _Static_assert(sizeof(ncclProfilerEventState_t) == 4, "layout differs from what the generator read");
 _Static_assert(ncclProfilerProxyOpSendPosted == 0, "layout differs from what the generator read");
 _Static_assert(ncclProfilerProxyOpSendRemFifoWait == 1, "layout differs from what the generator read");
@@ -153,6 +154,7 @@ _Static_assert(ncclProfilerCeSyncStart == 27, "layout differs from what the gene
 _Static_assert(ncclProfilerCeSyncComplete == 28, "layout differs from what the generator read");
 _Static_assert(ncclProfilerCeBatchStart == 29, "layout differs from what the generator read");
 _Static_assert(ncclProfilerCeBatchComplete == 30, "layout differs from what the generator read");
+_Static_assert(ncclProfilerKernelPhaseStop == 31, "layout differs from what the generator read");
 _Static_assert(NCCL_PTR_HOST == 1, "layout differs from what the generator read");
 _Static_assert(NCCL_PTR_CUDA == 2, "layout differs from what the generator read");
 _Static_assert(NCCL_PTR_DMABUF == 4, "layout differs from what the generator read");

@@ -9,7 +9,7 @@
 
 #include "nccl/net_device.h"
 #include "nccl/net_v12.h"
-#include "nccl/profiler_v6.h"
+#include "nccl/profiler_v7.h"
 
 /* The newest version of each type; hand-written code names no version. */
 typedef ncclNetAttr_v12_t ncclNetAttr_cur_t;
@@ -19,9 +19,9 @@ typedef ncclNetDeviceHandle_v12_t ncclNetDeviceHandle_cur_t;
 typedef ncclNetProperties_v12_t ncclNetProperties_cur_t;
 typedef ncclNetSGE_v12_t ncclNetSGE_cur_t;
 typedef ncclNetVDeviceProps_v12_t ncclNetVDeviceProps_cur_t;
-typedef ncclProfilerEventDescr_v6_t ncclProfilerEventDescr_cur_t;
-typedef ncclProfilerEventStateArgs_v6_t ncclProfilerEventStateArgs_cur_t;
-typedef ncclProfilerEventState_v6_t ncclProfilerEventState_cur_t;
+typedef ncclProfilerEventDescr_v7_t ncclProfilerEventDescr_cur_t;
+typedef ncclProfilerEventStateArgs_v7_t ncclProfilerEventStateArgs_cur_t;
+typedef ncclProfilerEventState_v7_t ncclProfilerEventState_cur_t;
 
 int weft_net_init(int abi, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction);
 int weft_net_devices(int* ndev);

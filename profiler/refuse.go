@@ -12,7 +12,7 @@ import (
 //     communicators' threads may be using it.
 //   - 2.28 and 2.29 log it and go on calling this profiler with a context that
 //     was never set.
-//   - 2.30 drops a reference on failure and again at finalize, so that the
+//   - 2.30 and 2.31 drop a reference on failure and again at finalize, so that the
 //     count is wrong ever after.
 //
 // With the mask empty no release starts an event, and from 2.28 on finalize is

@@ -263,8 +263,8 @@ func TestChanged(t *testing.T) {
 func TestGrownEnums(t *testing.T) {
 	v7 := foreign(t, "profiler_v6.h", "_v6", "_v7", "typedef ncclProfilerEventStateArgs_v5_t ncclProfilerEventStateArgs_v7_t;", "typedef ncclProfilerEventStateArgs_v6_t ncclProfilerEventStateArgs_v7_t;")
 	events := foreign(t, "profiler_event.h",
-		"\n} ncclProfilerEventState_t;", ",\n  ncclProfilerPhase = 77\n} ncclProfilerEventState_t;",
-		"\n};", ",\n  ncclProfilePhase = 1 << 29\n};")
+		"\n} ncclProfilerEventState_t;", ",\n  ncclProfilerInvented = 77\n} ncclProfilerEventState_t;",
+		"\n};", ",\n  ncclProfileInvented = 1 << 29\n};")
 	root := repo(t, "")
 	files, report, err := runImport(t, root, folder(map[string]string{"profiler_v7.h": v7, "profiler.h": events}), "")
 	if err != nil {
@@ -284,12 +284,12 @@ func TestGrownEnums(t *testing.T) {
 	var got []string
 	for _, e := range u.Enums {
 		for _, v := range e.Values {
-			if strings.HasSuffix(v.Name, "Phase") {
+			if strings.HasSuffix(v.Name, "Invented") {
 				got = append(got, v.Name)
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"ncclProfilePhase", "ncclProfilerPhase"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"ncclProfileInvented", "ncclProfilerInvented"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

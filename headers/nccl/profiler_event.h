@@ -21,10 +21,11 @@ enum {
   ncclProfileKernelLaunch = 1 << 11,
   ncclProfileCeColl = 1 << 12,
   ncclProfileCeSync = 1 << 13,
-  ncclProfileCeBatch = 1 << 14
+  ncclProfileCeBatch = 1 << 14,
+  ncclProfileKernelPhase = 1 << 15
 };
 
-/* States of events. The list only grows: v4, v5 and v6 append, from 19, 23 and 25 on. */
+/* States of events. The list only grows: v4 to v7 append, from 19, 23, 25 and 31 on. */
 typedef enum {
   ncclProfilerProxyOpSendPosted = 0,  /* 0 to 7: until version 3 */
   ncclProfilerProxyOpSendRemFifoWait = 1,
@@ -56,7 +57,8 @@ typedef enum {
   ncclProfilerCeSyncStart = 27,
   ncclProfilerCeSyncComplete = 28,
   ncclProfilerCeBatchStart = 29,
-  ncclProfilerCeBatchComplete = 30
+  ncclProfilerCeBatchComplete = 30,
+  ncclProfilerKernelPhaseStop = 31
 } ncclProfilerEventState_t;
 
 /* The process in which a proxy operation began. */

@@ -19,7 +19,7 @@ var released = []struct {
 }{
 	{"ncclNetPlugin", 2, 12},
 	{"ncclCollNetPlugin", 3, 12},
-	{"ncclProfiler", 1, 6},
+	{"ncclProfiler", 1, 7},
 }
 
 const toRelease = `%s is exported and not released. A released table keeps its layout, its NULL slots and its functions for good, so first read what is

@@ -16,7 +16,7 @@ var versions = map[Family]span{
 	},
 	"prof": {
 		first:   1,
-		newest:  6,
+		newest:  7,
 		witness: 6,
 	},
 }
