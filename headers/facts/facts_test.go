@@ -13,8 +13,8 @@ func TestReleases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rs) != 60 || rs[0].Release != "2.4.2" || rs[len(rs)-1].Release != "2.30.7" {
-		t.Fatalf("%d releases from %s to %s; 60 from 2.4.2 to 2.30.7 were measured", len(rs), rs[0].Release, rs[len(rs)-1].Release)
+	if len(rs) != 62 || rs[0].Release != "2.4.2" || rs[len(rs)-1].Release != "2.32.3" {
+		t.Fatalf("%d releases from %s to %s; 62 from 2.4.2 to 2.32.3 were measured", len(rs), rs[0].Release, rs[len(rs)-1].Release)
 	}
 	for i, r := range rs {
 		if i > 0 && r.Date < rs[i-1].Date && r.Net[0] < rs[i-1].Net[0] {

@@ -14,7 +14,7 @@ import (
 )
 
 // full are the releases whose whole order of calls is run; the others follow by data.
-var full = []string{"2.4.8", "2.8.4", "2.12.12", "2.18.6", "2.22.3", "2.26.6", "2.28.3", "2.28.9", "2.29.7", "2.30.7"}
+var full = []string{"2.4.8", "2.8.4", "2.12.12", "2.18.6", "2.22.3", "2.26.6", "2.28.3", "2.28.9", "2.29.7", "2.30.7", "2.32.3"}
 
 func releases(t *testing.T) []*Release {
 	t.Helper()

@@ -203,7 +203,7 @@ func TestProfilerInNet(t *testing.T) {
 		want    int // version of the profiler's table, 0 for none
 	}{
 		{"2.22.3", str("weft"), 0}, {"2.23.4", nil, 0}, {"2.23.4", str("weft"), 0}, {"2.23.4", &path, 1},
-		{"2.26.6", str("weft"), 3}, {"2.27.3", str("weft"), 4}, {"2.28.9", nil, 5}, {"2.28.9", str("none"), 0}, {"2.30.7", nil, 6}, {"2.30.7", str("weft"), 6},
+		{"2.26.6", str("weft"), 3}, {"2.27.3", str("weft"), 4}, {"2.28.9", nil, 5}, {"2.28.9", str("none"), 0}, {"2.30.7", nil, 6}, {"2.30.7", str("weft"), 6}, {"2.31.2", nil, 7}, {"2.32.3", str("weft"), 7},
 	} {
 		o.Profiler = c.value
 		p, err := Start(find(t, c.release), o)
