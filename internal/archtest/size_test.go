@@ -13,7 +13,7 @@ var budgets = []struct {
 	lines int
 	match func(file string) bool
 }{
-	{"the executor, transport/fastpath/*.c", 850, func(f string) bool {
+	{"the executor, transport/fastpath/*.c", 900, func(f string) bool {
 		return path.Dir(f) == "transport/fastpath" && strings.HasSuffix(f, ".c") && !ofQueuePairs(f)
 	}},
 	{"the lanes of queue pairs, transport/fastpath/verbs.c, flush.c and post.h", 500, ofQueuePairs},

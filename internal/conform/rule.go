@@ -26,6 +26,7 @@ const (
 	basisHeader = "table header"
 	basisLoader = "NCCL's loader"
 	basisProxy  = "NCCL's proxy threads"
+	basisNets   = "NCCL's own networks"
 	basisWeft   = "weft's own promise; NCCL does not do this"
 )
 

@@ -1,6 +1,8 @@
 package conform
 
 import (
+	"time"
+
 	"weft/internal/host"
 )
 
@@ -14,6 +16,27 @@ func legal(version int, c host.Result) bool {
 		return version >= 6
 	}
 	return false
+}
+
+// postsTo posts to a peer that has gone, until test has told of it twice: what is posted after that is taken, too. That test tells
+// of it at all is for other rules.
+func (l *link) postsTo(gone string, next func() *op) {
+	o := next()
+	for told, end := 0, time.Now().Add(l.e.o.Patience); told < 2 && time.Now().Before(end); {
+		if o.req == 0 {
+			if o.post(); o.err != nil {
+				l.e.failf("%s after the %s had gone answers %v itself", o.what, gone, host.Code(o.err))
+			}
+			continue
+		}
+		o.test()
+		if o.err != nil {
+			told++
+		}
+		if o.err != nil || o.done {
+			o = next()
+		}
+	}
 }
 
 var failRules = []*Rule{
@@ -53,6 +76,28 @@ var failRules = []*Rule{
 				}
 				return false
 			})
+		}},
+	{ID: "dead.posted", Care: true, Says: "isend and irecv on a connection whose peer has gone are taken: the error is test's to tell",
+		Basis: basisNets, Check: func(e *Env) {
+			for _, leave := range []func(l *link, gone *proc, c string) error{
+				func(_ *link, gone *proc, _ string) error { gone.h.Kill(); return nil },
+				func(l *link, _ *proc, c string) error { return l.closing(c) },
+			} {
+				l := e.apart()
+				l.move(1000, 1)
+				e.alive(leave(l, l.tx, "closeSend"), "closeSend")
+				l.postsTo("sender", func() *op { return l.recvOp(1, l.rx.buf(1000)) })
+
+				l = e.apart()
+				l.move(1000, 1)
+				for range 4 { // for a plugin whose sends wait for their receives
+					r := l.recvOp(1, l.rx.buf(1000))
+					e.until(0, r.what, r.post)
+					r.test()
+				}
+				e.alive(leave(l, l.rx, "closeRecv"), "closeRecv")
+				l.postsTo("receiver", func() *op { return l.sendOp(l.tx.buf(1000), 1000, 1) })
+			}
 		}},
 	{ID: "dead.others", Says: "the death of one peer leaves connections with others alone",
 		Basis: basisProxy, Check: func(e *Env) {

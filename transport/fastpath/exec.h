@@ -21,6 +21,7 @@ WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
 WF_HIDDEN int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request);
 WF_HIDDEN WF_COLD int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** request);
 WF_HIDDEN WF_COLD int wf_late_test(struct wf_thread* t, uint64_t h, int* done, int* sizes);
+WF_HIDDEN WF_COLD int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const size_t* sizes, void** request);
 WF_HIDDEN WF_COLD uint32_t wf_reclaim(struct wf_comm* c);
 WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
 

@@ -64,7 +64,8 @@ func TestLaneHostileSender(t *testing.T) {
 			}
 			_, rc := hostcalls.Finish(t, receive)
 			if rc == 0 && bad.later {
-				_, rc = hostcalls.Irecv(rx.handle, bufs...)
+				receive, _ = hostcalls.Irecv(rx.handle, bufs...)
+				_, rc = hostcalls.Finish(t, receive)
 			}
 			if f := hostcalls.LastFault(); rc != 103 || f.Kind != 3 {
 				t.Errorf("receive ends with %d, %+v", rc, f)

@@ -178,8 +178,9 @@ func TestLaneHostileCTS(t *testing.T) {
 			binary.LittleEndian.PutUint64(line[8:], bad.size)
 			binary.LittleEndian.PutUint32(line[52:], bad.n<<16|bad.i)
 			binary.LittleEndian.PutUint64(line[56:], bad.seq)
-			if _, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 1, 0)); rc != bad.wantCode {
-				t.Errorf("isend answers %d, %+v", rc, hostcalls.LastFault())
+			s, _ := hostcalls.Send(t, tx.handle, tx.buf(0, 1, 0))
+			if _, _, rc := hostcalls.Test(s); rc != bad.wantCode {
+				t.Errorf("test answers %d, %+v", rc, hostcalls.LastFault())
 			}
 			if tx.comm.Snapshot().Code != bad.wantCode {
 				t.Error("the comm lives")
@@ -240,8 +241,9 @@ func TestLaneFaults(t *testing.T) {
 		r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))
 		_, _, _ = hostcalls.Test(r)
 		command(t, "fail post_send 1 ENOMEM")
-		_, rc := hostcalls.Send(t, tx.handle, tx.buf(0, 50, 0))
+		s, _ := hostcalls.Send(t, tx.handle, tx.buf(0, 50, 0))
 		command(t, "fail post_send 1000000 EIO")
+		_, _, rc := hostcalls.Test(s)
 		if f := hostcalls.LastFault(); rc != 110 || f.Err != 12 || f.Where != "ibv_post_send" {
 			t.Errorf("code %d, %+v", rc, f)
 		}
@@ -260,8 +262,9 @@ func TestLaneFaults(t *testing.T) {
 		if sizes, rc := hostcalls.Finish(t, r); rc != 0 || sizes[0][0] != 50 {
 			t.Errorf("code %d, %v", rc, sizes)
 		}
-		if _, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0)); rc != 7 {
-			t.Errorf("irecv answers %d", rc)
+		r, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))
+		if _, _, rc := hostcalls.Test(r); rc != 7 {
+			t.Errorf("test of an irecv after the end answers %d", rc)
 		}
 		tx, rx = laneConnected(t, p, laneConfigs[0])
 		r, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))

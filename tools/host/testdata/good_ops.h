@@ -108,6 +108,12 @@ static int mr_covers(void *mh, const char *data, size_t size) {
   struct mr *m = object_get(mh, MR, 0);
   return !size || (m && data >= m->base && data + size <= m->base + m->size);
 }
+/* What is posted on a comm that has ended is taken: test tells. */
+static int take_ended(void *comm, int send, void **req) {
+  struct request *r = calloc(1, sizeof *r);
+  r->comm = comm, r->send = send;
+  return *req = object_new(REQUEST, r), OK;
+}
 static int good_isend(void *comm, void *data, size_t size, int tag, void *mh, void *ph, void **req) {
   struct comm *c = object_get(comm, SEND, 0);
   struct request *r;
@@ -118,7 +124,8 @@ static int good_isend(void *comm, void *data, size_t size, int tag, void *mh, vo
   pthread_mutex_lock(&c->lock);
   int rc = progress(c, 0), i = 0;
   struct group *g = &c->g[c->head % DEPTH];
-  if (rc || c->head == c->tail || c->mtail - c->mhead + c->nw >= SENDS) goto out;
+  if (rc) rc = take_ended(comm, 1, req);
+  if (*req || c->head == c->tail || c->mtail - c->mhead + c->nw >= SENDS) goto out;
   while (i < g->n && (g->e[i].taken || g->e[i].tag != tag)) i++;
   if (i == g->n) goto out;
   if (size > g->e[i].room) {
@@ -149,7 +156,8 @@ static int good_irecv(void *comm, int n, void **data, size_t *sizes, int *tags, 
     if (!mr_covers(mhs[i], data[i], sizes[i])) FAIL(INTERNAL, "irecv: memory not registered");
   pthread_mutex_lock(&c->lock);
   int rc = progress(c, 1);
-  if (rc || c->tail - c->head == DEPTH) goto out;
+  if (rc) rc = take_ended(comm, 0, req);
+  if (*req || c->tail - c->head == DEPTH) goto out;
   struct group *g = &c->g[c->tail % DEPTH];
   struct frame f = {.type = READY, .seq = c->tail, .n = n};
   struct request *r = calloc(1, sizeof *r);
