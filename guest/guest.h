@@ -13,6 +13,9 @@ int weft_enter(uintptr_t logger);
  * bit per signal, signal 1 the lowest. */
 uint64_t weft_signal_stacks(void);
 
+/* 1: the calling thread is one of Go's, 0: it is the host's, or Go was not started by weft_enter. */
+int weft_thread_of_go(void);
+
 /* The limit of open files before Go raised it; 0: Go was not started by weft_enter. */
 void weft_files_before_go(uint64_t* soft, uint64_t* hard);
 

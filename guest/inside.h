@@ -8,8 +8,8 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* What Go needs. Threads: those that run Go (mostProcs in plugin/runtime.go), Go's own three, and those that wait in the kernel or
- * in foreign code meanwhile. */
+/* What Go needs. Threads: those that run Go (mostProcs in plugin/runtime.go), Go's own three, those that are inside foreign code
+ * meanwhile (places.go), and five for short calls into the kernel. */
 #define GUEST_THREADS 32
 #define GUEST_STACK (1024u << 10)    /* of each thread, whatever the host's default is: under mlockall all of it is memory */
 #define GUEST_SPACE (1536ull << 20) /* Go reserves 1.3 GiB when it starts, and its heap comes to that */

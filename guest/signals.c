@@ -50,6 +50,8 @@ static void close_again(int sig, siginfo_t* info, void* context) {
   closing = 0;
 }
 
+int weft_thread_of_go(void) { return of_go; }
+
 static int is_ours(const struct action* a) { return a->handler == (void*)(uintptr_t)close_again; }
 
 /* Without our signal, as when the host uses it, what Go unblocks stays so. */

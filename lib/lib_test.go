@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/build"
+	"weft/internal/simverbs"
 )
 
 // compile builds a C file of testdata.
@@ -85,6 +86,35 @@ func TestLimits(t *testing.T) {
 	for _, name := range []string{"space", "edge", "data", "stacks", "locked", "threads", "keys", "crowd"} {
 		t.Run(name, func(t *testing.T) { ok(t, limits, name, lib) })
 	}
+}
+
+// Calls into libibverbs that take long, of many connections at once, take no thread that was not there at init.
+func TestSlowCalls(t *testing.T) {
+	lib := library(t)
+	dist, err := simverbs.Dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "slow-calls-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w := simverbs.World{Name: "slow-calls", Dir: dir, Devices: []simverbs.Device{{Name: "sim0", GIDs: []string{"10.1.0.1/24"}}}}
+	if err := os.Chmod(dir, 0o777); err != nil { // the process changes its user
+		t.Fatal(err)
+	}
+	env, err := w.Env(dist, "", "slow create_qp 30000", "slow modify_qp 30000", "slow create_cq 30000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := compile(t, "limits", "limits.c")
+	t.Setenv("NCCL_IBVERBS_LIB", filepath.Join(dist, "libibverbs.so.1"))
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	ok(t, limits, "slow", lib)
 }
 
 // A thread that cannot be had is waited for as long as docs/limits.md says, though Go asks for it twenty times.

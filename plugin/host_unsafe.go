@@ -61,7 +61,14 @@ func (cHost) Exports(address uintptr, symbol string) bool {
 	return C.weft_host_exports(C.uintptr_t(address), csymbol) != 0
 }
 
+// Log calls the host's function. A line of the background is left out when those before it have not come back for long: what else
+// the background does must go on.
 func (cHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
+	give := guest.LogPlaces.TakeWithin(silence)
+	if give == nil {
+		return
+	}
+	defer give()
 	cfunction, ctext := C.CString(function), C.CString(text)
 	C.weft_host_log(C.uintptr_t(logger), C.int(level), C.ulong(flags), cfunction, C.int(line), ctext)
 	C.free(unsafe.Pointer(cfunction))

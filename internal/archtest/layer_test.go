@@ -10,7 +10,8 @@ import (
 var layers = [][]string{
 	{"abi", "transport/rdma", "internal/knob", "internal/version"},
 	{"transport/fastpath", "transport/wire"},
-	{"transport/verbs", "transport/tcp", "guest"},
+	{"guest"},
+	{"transport/verbs", "transport/tcp"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

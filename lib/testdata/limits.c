@@ -27,6 +27,7 @@ static int failed(const char* what, int line) {
 
 static ncclNet_v8_t* net;
 static char warned[8192];
+static char last_comm[1024]; /* the line of the last connection */
 static volatile int of_threads; /* a line is about threads */
 
 static void say(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* fmt, ...) {
@@ -37,6 +38,7 @@ static void say(ncclDebugLogLevel level, unsigned long flags, const char* file, 
   vsnprintf(text, sizeof text, fmt, a);
   va_end(a);
   if (strstr(text, "threads")) of_threads = 1;
+  if (strstr(text, " over ")) strcpy(last_comm, text);
   if (level == 2 && strlen(warned) < sizeof warned / 2) strncat(warned, text, sizeof warned - strlen(warned) - 1);
 }
 
@@ -173,6 +175,44 @@ static void threads(const char* lib) {
   for (int i = 0; i < MOVERS; i++) CHECK(!pthread_join(t[i], NULL));
 }
 
+static int of_process(void) {
+  char line[128];
+  int n = 0;
+  FILE* f = fopen("/proc/self/status", "r");
+  while (f && fgets(line, sizeof line, f)) sscanf(line, "Threads: %d", &n);
+  CHECK(f && !fclose(f) && n);
+  return n;
+}
+
+/* Each call of libibverbs takes long, and connections are many: the threads that were there at init are enough. */
+static void slow(const char* lib) {
+  enum { MANY = 64 };
+  static char handles[MANY][128];
+  void *l, *s[MANY] = {NULL}, *r[MANY] = {NULL};
+  int rdma = 0, before;
+  CHECK(dlopen(getenv("NCCL_IBVERBS_LIB"), RTLD_NOW)); /* before the user changes, who may not look there */
+  CHECK(!setenv("NCCL_IBVERBS_LIB", "libibverbs.so.1", 1));
+  load(lib);
+  if (getuid() == 0) CHECK(!setuid(54321));
+  CHECK(!net->init(say) && !net->devices(&rdma) && rdma);
+  before = of_process();
+  set(RLIMIT_NPROC, 1);
+  CHECK(!net->listen(0, handles[0], &l));
+  for (int i = 1; i < MANY; i++) memcpy(handles[i], handles[0], sizeof handles[0]);
+  for (int left = 2 * MANY; left; usleep(1000)) {
+    left = 0;
+    for (int i = 0; i < MANY; i++) {
+      if (!s[i]) CHECK(!net->connect(0, handles[i], &s[i], NULL));
+      if (!r[i]) CHECK(!net->accept(l, &r[i], NULL));
+      left += !s[i] + !r[i];
+    }
+  }
+  CHECK(strstr(last_comm, "GIDs")); /* over RDMA */
+  CHECK(of_process() == before);
+  for (int i = 0; i < MANY; i++) CHECK(!net->closeSend(s[i]) && !net->closeRecv(r[i]));
+  CHECK(!net->closeListen(l));
+}
+
 static void keys(const char* lib) {
   pthread_key_t first, last, k;
   CHECK(!pthread_key_create(&first, NULL) && !pthread_setspecific(first, &first));
@@ -216,7 +256,8 @@ int main(int argc, char** argv) {
   alarm(100);
   setenv("NCCL_SOCKET_IFNAME", "lo", 1);
   static const struct { const char* name; void (*run)(const char* lib); } cases[] = {
-    {"space", space}, {"edge", edge}, {"data", data}, {"stacks", stacks}, {"locked", locked}, {"threads", threads}, {"keys", keys}, {"crowd", crowd},
+    {"space", space}, {"edge", edge}, {"data", data}, {"stacks", stacks}, {"locked", locked}, {"threads", threads},
+    {"slow", slow}, {"keys", keys}, {"crowd", crowd},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (!strcmp(argv[1], cases[i].name)) cases[i].run(argv[2]), puts("ok");

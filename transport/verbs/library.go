@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"weft/guest"
 	_ "weft/headers" // rebuild when a header changes
 )
 
@@ -38,6 +39,9 @@ func loadLibrary(name string) (*calls, error) {
 	return bind(v), nil
 }
 
+// placed takes a place for a call that may take long: all but those of the data path and of events that are there.
+func placed() (give func()) { return guest.VerbsPlaces.Take() }
+
 // bind makes the Go table over one loaded library.
 func bind(v *C.struct_weft_ibv) *calls {
 	c := &calls{loaded: object(uintptr(unsafe.Pointer(v))), lacks: map[string]bool{
@@ -49,7 +53,10 @@ func bind(v *C.struct_weft_ibv) *calls {
 		"ibv_query_ece":        v.query_ece == nil,
 		"ibv_set_ece":          v.set_ece == nil,
 	}}
-	c.forkInit = func() syscall.Errno { return syscall.Errno(C.weft_ibv_fork_init(v)) }
+	c.forkInit = func() syscall.Errno {
+		defer placed()()
+		return syscall.Errno(C.weft_ibv_fork_init(v))
+	}
 	bindDevices(c, v)
 	bindMemory(c, v)
 	bindQueues(c, v)
@@ -59,6 +66,7 @@ func bind(v *C.struct_weft_ibv) *calls {
 
 func bindDevices(c *calls, v *C.struct_weft_ibv) {
 	c.getDeviceList = func() (object, []deviceEntry, syscall.Errno) {
+		defer placed()()
 		var list C.uintptr_t
 		var n C.int
 		if rc := C.weft_ibv_get_device_list(v, &list, &n); rc != 0 {
@@ -76,15 +84,18 @@ func bindDevices(c *calls, v *C.struct_weft_ibv) {
 	}
 	c.freeDeviceList = func(list object) { C.weft_ibv_free_device_list(v, C.uintptr_t(list)) }
 	c.openDevice = func(device object) (object, int, int, syscall.Errno) {
+		defer placed()()
 		var context C.uintptr_t
 		var cmd, async C.int
 		rc := C.weft_ibv_open_device(v, C.uintptr_t(device), &context, &cmd, &async)
 		return object(context), int(cmd), int(async), syscall.Errno(rc)
 	}
 	c.closeDevice = func(context object) syscall.Errno {
+		defer placed()()
 		return syscall.Errno(C.weft_ibv_close_device(v, C.uintptr_t(context)))
 	}
 	c.queryDevice = func(context object) (deviceAttr, syscall.Errno) {
+		defer placed()()
 		var a C.struct_ibv_device_attr
 		if rc := C.weft_ibv_query_device(v, C.uintptr_t(context), &a); rc != 0 {
 			return deviceAttr{}, syscall.Errno(rc)
@@ -96,6 +107,7 @@ func bindDevices(c *calls, v *C.struct_weft_ibv) {
 		}, 0
 	}
 	c.queryPort = func(context object, port uint8) (portAttr, syscall.Errno) {
+		defer placed()()
 		var a C.struct_ibv_port_attr
 		if rc := C.weft_ibv_query_port(v, C.uintptr_t(context), C.uint8_t(port), &a); rc != 0 {
 			return portAttr{}, syscall.Errno(rc)
@@ -107,16 +119,19 @@ func bindDevices(c *calls, v *C.struct_weft_ibv) {
 		}, 0
 	}
 	c.queryPortSpeed = func(context object, port uint8) (uint64, syscall.Errno) {
+		defer placed()()
 		var speed C.uint64_t
 		rc := C.weft_ibv_query_port_speed(v, C.uintptr_t(context), C.uint32_t(port), &speed)
 		return uint64(speed), syscall.Errno(rc)
 	}
 	c.queryGID = func(context object, port uint8, index int) ([16]byte, syscall.Errno) {
+		defer placed()()
 		var gid [16]byte
 		rc := C.weft_ibv_query_gid(v, C.uintptr_t(context), C.uint8_t(port), C.int(index), (*C.union_ibv_gid)(unsafe.Pointer(&gid)))
 		return gid, syscall.Errno(rc)
 	}
 	c.queryGIDTable = func(context object, most int) ([]gidEntry, syscall.Errno) {
+		defer placed()()
 		raw := make([]C.struct_ibv_gid_entry, max(most, 1))
 		var n C.size_t
 		if rc := C.weft_ibv_query_gid_table(v, C.uintptr_t(context), &raw[0], C.size_t(len(raw)), &n); rc != 0 {
@@ -151,38 +166,53 @@ func bindMemory(c *calls, v *C.struct_weft_ibv) {
 		return memoryKeys{mr: object(m.mr), lkey: uint32(m.lkey), rkey: uint32(m.rkey)}, syscall.Errno(rc)
 	}
 	c.allocPD = func(context object) (object, syscall.Errno) {
+		defer placed()()
 		var pd C.uintptr_t
 		rc := C.weft_ibv_alloc_pd(v, C.uintptr_t(context), &pd)
 		return object(pd), syscall.Errno(rc)
 	}
-	c.deallocPD = func(pd object) syscall.Errno { return syscall.Errno(C.weft_ibv_dealloc_pd(v, C.uintptr_t(pd))) }
+	c.deallocPD = func(pd object) syscall.Errno {
+		defer placed()()
+		return syscall.Errno(C.weft_ibv_dealloc_pd(v, C.uintptr_t(pd)))
+	}
 	c.regMR = func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+		defer placed()()
 		var m C.struct_weft_ibv_mr
 		rc := C.weft_ibv_reg_mr(v, C.uintptr_t(pd), C.uintptr_t(addr), C.size_t(length), C.int(access), &m)
 		return keys(m, rc)
 	}
 	c.regMRIova2 = func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+		defer placed()()
 		var m C.struct_weft_ibv_mr
 		rc := C.weft_ibv_reg_mr_iova2(v, C.uintptr_t(pd), C.uintptr_t(addr), C.size_t(length), C.uint(access), &m)
 		return keys(m, rc)
 	}
 	c.regDmabufMR = func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno) {
+		defer placed()()
 		var m C.struct_weft_ibv_mr
 		rc := C.weft_ibv_reg_dmabuf_mr(v, C.uintptr_t(pd), C.uint64_t(offset), C.size_t(length), C.uint64_t(iova), C.int(fd), C.int(access), &m)
 		return keys(m, rc)
 	}
-	c.deregMR = func(mr object) syscall.Errno { return syscall.Errno(C.weft_ibv_dereg_mr(v, C.uintptr_t(mr))) }
+	c.deregMR = func(mr object) syscall.Errno {
+		defer placed()()
+		return syscall.Errno(C.weft_ibv_dereg_mr(v, C.uintptr_t(mr)))
+	}
 }
 
 func bindQueues(c *calls, v *C.struct_weft_ibv) {
 	c.createCQ = func(context object, cqe int) (object, int, syscall.Errno) {
+		defer placed()()
 		var cq C.uintptr_t
 		var got C.int
 		rc := C.weft_ibv_create_cq(v, C.uintptr_t(context), C.int(cqe), &cq, &got)
 		return object(cq), int(got), syscall.Errno(rc)
 	}
-	c.destroyCQ = func(cq object) syscall.Errno { return syscall.Errno(C.weft_ibv_destroy_cq(v, C.uintptr_t(cq))) }
+	c.destroyCQ = func(cq object) syscall.Errno {
+		defer placed()()
+		return syscall.Errno(C.weft_ibv_destroy_cq(v, C.uintptr_t(cq)))
+	}
 	c.createQP = func(pd, sendCQ, recvCQ object, want qpCap) (object, uint32, qpCap, syscall.Errno) {
+		defer placed()()
 		rawCap := C.struct_ibv_qp_cap{
 			max_send_wr: C.uint32_t(want.sendWR), max_recv_wr: C.uint32_t(want.recvWR),
 			max_send_sge: 1, max_recv_sge: 1, max_inline_data: C.uint32_t(want.inline),
@@ -194,10 +224,12 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 		return object(qp), uint32(number), got, syscall.Errno(rc)
 	}
 	c.modifyQP = func(qp object, attr *qpAttr) syscall.Errno {
+		defer placed()()
 		raw := rawAttr(attr)
 		return syscall.Errno(C.weft_ibv_modify_qp(v, C.uintptr_t(qp), &raw, C.int(attr.mask)))
 	}
 	c.queryQP = func(qp object) (qpAttr, syscall.Errno) {
+		defer placed()()
 		var raw C.struct_ibv_qp_attr
 		mask := C.IBV_QP_STATE | C.IBV_QP_PORT | C.IBV_QP_SQ_PSN | C.IBV_QP_RQ_PSN | C.IBV_QP_PKEY_INDEX | C.IBV_QP_AV | C.IBV_QP_TIMEOUT | C.IBV_QP_RETRY_CNT
 		rc := C.weft_ibv_query_qp(v, C.uintptr_t(qp), C.int(mask), &raw)
@@ -206,7 +238,10 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 			path: addressHandle{trafficClass: uint8(raw.ah_attr.grh.traffic_class), sl: uint8(raw.ah_attr.sl), port: uint8(raw.ah_attr.port_num)},
 		}, syscall.Errno(rc)
 	}
-	c.destroyQP = func(qp object) syscall.Errno { return syscall.Errno(C.weft_ibv_destroy_qp(v, C.uintptr_t(qp))) }
+	c.destroyQP = func(qp object) syscall.Errno {
+		defer placed()()
+		return syscall.Errno(C.weft_ibv_destroy_qp(v, C.uintptr_t(qp)))
+	}
 	c.postProof = func(qp object, from uintptr, lkey uint32, bytes int, addr uint64, rkey uint32) syscall.Errno {
 		return syscall.Errno(C.weft_ibv_post_proof(C.uintptr_t(qp), C.uint64_t(from), C.uint32_t(lkey), C.uint32_t(bytes), C.uint64_t(addr), C.uint32_t(rkey)))
 	}
@@ -226,11 +261,13 @@ func bindQueues(c *calls, v *C.struct_weft_ibv) {
 		return p, int(n), 0
 	}
 	c.queryECE = func(qp object) (ECE, syscall.Errno) {
+		defer placed()()
 		var e C.struct_ibv_ece
 		rc := C.weft_ibv_query_ece(v, C.uintptr_t(qp), &e)
 		return ECE{Vendor: uint32(e.vendor_id), Options: uint32(e.options), CompMask: uint32(e.comp_mask)}, syscall.Errno(rc)
 	}
 	c.setECE = func(qp object, ece ECE) syscall.Errno {
+		defer placed()()
 		e := C.struct_ibv_ece{vendor_id: C.uint32_t(ece.Vendor), options: C.uint32_t(ece.Options), comp_mask: C.uint32_t(ece.CompMask)}
 		return syscall.Errno(C.weft_ibv_set_ece(v, C.uintptr_t(qp), &e))
 	}

@@ -43,24 +43,29 @@ func bindMLX5(c *calls, name string) error {
 		return errors.New(strings.TrimSpace(goText(why[:])))
 	}
 	c.mlx5Supported = func(device object) syscall.Errno {
+		defer placed()()
 		return syscall.Errno(C.weft_mlx5_is_supported(m, C.uintptr_t(device)))
 	}
 	c.mlx5DirectPath = func(context object) (string, syscall.Errno) {
+		defer placed()()
 		var path [C.PATH_MAX]C.char
 		rc := C.weft_mlx5_data_direct_path(m, C.uintptr_t(context), &path[0], C.size_t(len(path)-1))
 		return goText(path[:]), syscall.Errno(rc)
 	}
 	c.mlx5RegDirect = func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno) {
+		defer placed()()
 		var mr C.struct_weft_ibv_mr
 		rc := C.weft_mlx5_reg_data_direct(m, C.uintptr_t(pd), C.uint64_t(offset), C.size_t(length), C.uint64_t(iova), C.int(fd), C.int(access), &mr)
 		return memoryKeys{mr: object(mr.mr), lkey: uint32(mr.lkey), rkey: uint32(mr.rkey)}, syscall.Errno(rc)
 	}
 	c.mlx5AnyOrder = func(context object) (int, syscall.Errno) {
+		defer placed()()
 		var receives C.uint32_t
 		rc := C.weft_mlx5_any_order(m, C.uintptr_t(context), &receives)
 		return int(receives), syscall.Errno(rc)
 	}
 	c.mlx5CreateQP = func(context, pd, sendCQ, recvCQ object, want qpCap) (object, uint32, qpCap, syscall.Errno) {
+		defer placed()()
 		capacity := C.struct_ibv_qp_cap{
 			max_send_wr: C.uint32_t(want.sendWR), max_recv_wr: C.uint32_t(want.recvWR),
 			max_send_sge: 1, max_recv_sge: 1, max_inline_data: C.uint32_t(want.inline),
