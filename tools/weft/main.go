@@ -21,6 +21,7 @@ type command struct {
 var commands = []command{
 	{"run", "move verified data between ranks through a plugin", runRun},
 	{"conform", "judge a plugin against NCCL's contract, table by table", runConform},
+	{"doctor", "say how NCCL looks for plugins on this machine, and what is wrong", runDoctor},
 	{"lab", "run a command in virtual machines with Soft-RoCE", runLab},
 }
 

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDoctor(t *testing.T) {
+	root := t.TempDir()
+	conf := filepath.Join(root, "etc", "nccl.conf")
+	if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, []byte("NCCL_NET_PLUGIN=none\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		out    []string
+		err    string
+	}{
+		{[]string{"--root", root}, 1, []string{"NCCL 2.4.2", "asks for nothing: NCCL's own networks", "plugin.none: NCCL_NET_PLUGIN=none", "sed -i 1d /etc/nccl.conf", "1 finding\n"}, ""},
+		{[]string{"--root", root + "/none"}, 2, nil, "no such file"},
+		{[]string{"--root", conf}, 2, nil, "not a folder"},
+		{[]string{"more"}, 2, nil, "nothing to say about"},
+		{[]string{"--what"}, 2, nil, "explains the flags"},
+		{[]string{"-h"}, 0, []string{"usage: weft doctor", "-root"}, ""},
+	} {
+		var out, errOut bytes.Buffer
+		if status := doctorTo(c.args, &out, &errOut); status != c.status {
+			t.Errorf("%q: status %d, want %d", c.args, status, c.status)
+		}
+		for _, want := range c.out {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q does not say %q:\n%s", c.args, want, out.String())
+			}
+		}
+		if !strings.Contains(errOut.String(), c.err) || c.err == "" && errOut.Len() > 0 {
+			t.Errorf("%q on stderr: %q, want %q", c.args, errOut.String(), c.err)
+		}
+	}
+}
