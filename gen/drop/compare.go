@@ -3,7 +3,6 @@ package drop
 import (
 	"fmt"
 	"regexp"
-	"sort"
 
 	"weft/gen/lock"
 	"weft/gen/model"
@@ -33,13 +32,14 @@ type report struct {
 	broken   []*lock.Change
 	notes    []string
 	grown    []growth
+	macros   []*model.Macro // new ones that all versions share
 }
 
 var ourTypes = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)\w*_v\d+_t$`)
 
 // compare compares every versioned type of theirs, and what all versions
 // share, with ours.
-func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
+func compare(ours, theirs *model.Unit, drifts []lock.Drift, limits []limit) *report {
 	rep := &report{}
 	have := byType(lock.Of(ours))
 	got := lock.Of(theirs)
@@ -75,7 +75,7 @@ func compare(ours, theirs *model.Unit, drifts []lock.Drift) *report {
 		rep.verdicts = append(rep.verdicts, v)
 	}
 	rep.enums(ours, theirs)
-	rep.macros(ours, theirs)
+	rep.limits(ours, theirs, limits)
 	rep.comments(ours, theirs)
 	return rep
 }
@@ -146,77 +146,4 @@ func newTables(ours, theirs *model.Unit) []*model.Table {
 		}
 	}
 	return ts
-}
-
-// enums compares the shared enumerations: values must agree, and new ones are
-// taken over together with a new table.
-func (rep *report) enums(ours, theirs *model.Unit) {
-	for _, e := range theirs.Enums {
-		mine := ours.Enum(e.Name)
-		if e.Name == "" {
-			mine = enumCalled(ours, lock.EnumName(e))
-		}
-		if mine == nil {
-			continue
-		}
-		value, name := map[string]int64{}, map[int64]string{}
-		for _, v := range mine.Values {
-			value[v.Name] = v.Value
-			name[v.Value] = v.Name
-		}
-		for _, v := range e.Values {
-			was, known := value[v.Name]
-			switch {
-			case known && was == v.Value, lock.Counter(v.Name):
-			case known:
-				c := &lock.Change{Kind: lock.Changed,
-					Old: &lock.Line{Struct: lock.EnumName(mine), Field: v.Name, Offset: was, Size: e.Size, Type: "enumerator"},
-					New: &lock.Line{Struct: lock.EnumName(e), Field: v.Name, Offset: v.Value, Size: e.Size, Type: "enumerator", Pos: v.Pos}}
-				rep.broken = append(rep.broken, c)
-			case name[v.Value] != "" && !lock.Counter(name[v.Value]):
-				rep.notes = append(rep.notes, fmt.Sprintf("%v: %s = %d is called %s here", v.Pos, v.Name, v.Value, name[v.Value]))
-			default:
-				rep.add(mine, v)
-				rep.notes = append(rep.notes, fmt.Sprintf("%v: new value %s.%s = %d", v.Pos, lock.EnumName(mine), v.Name, v.Value))
-			}
-		}
-	}
-}
-
-// add remembers a new value, once.
-func (rep *report) add(e *model.Enum, v *model.EnumValue) {
-	for i := range rep.grown {
-		if g := &rep.grown[i]; g.enum == e {
-			for _, w := range g.values {
-				if w.Name == v.Name {
-					return
-				}
-			}
-			g.values = append(g.values, v)
-			return
-		}
-	}
-	rep.grown = append(rep.grown, growth{e, []*model.EnumValue{v}})
-}
-
-func enumCalled(u *model.Unit, name string) *model.Enum {
-	for _, e := range u.Enums {
-		if lock.EnumName(e) == name {
-			return e
-		}
-	}
-	return nil
-}
-
-// macros notes limits that differ: they belong to a release, not to a version.
-func (rep *report) macros(ours, theirs *model.Unit) {
-	var notes []string
-	for _, m := range theirs.Macros {
-		mine := ours.Macro(m.Name)
-		if mine != nil && m.Kind != model.MacroText && (m.Int != mine.Int || m.Uint != mine.Uint) {
-			notes = append(notes, fmt.Sprintf("%v: %s is %s there, %s here", m.Pos, m.Name, m.Text, mine.Text))
-		}
-	}
-	sort.Strings(notes)
-	rep.notes = append(rep.notes, notes...)
 }

@@ -118,6 +118,11 @@ func wrap(b *strings.Builder, line string, f *model.Func) {
 
 // needs lists the typedefs of u that a typedef refers to, by name.
 func needs(u *model.Unit, t *model.Typedef) []string {
+	return refers(t, func(name string) bool { return u.Typedef(name) != nil })
+}
+
+// refers lists the types of those that count that a typedef refers to.
+func refers(t *model.Typedef, counts func(name string) bool) []string {
 	var names []string
 	seen := map[string]bool{t.Name: true}
 	var walk func(*model.Type)
@@ -126,7 +131,7 @@ func needs(u *model.Unit, t *model.Typedef) []string {
 		if x == nil {
 			return
 		}
-		if x.Name != "" && x.Name != t.Name && u.Typedef(x.Name) != nil {
+		if x.Name != "" && x.Name != t.Name && counts(x.Name) {
 			if !seen[x.Name] {
 				seen[x.Name] = true
 				names = append(names, x.Name)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing/fstest"
@@ -63,11 +65,21 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := compare(ours, theirs, drifts)
+	limits, err := limitsOf(root)
+	if err != nil {
+		return nil, err
+	}
+	rep := compare(ours, theirs, drifts, limits)
 	for _, p := range s.paths {
-		if s.banned[p] {
-			rep.notes = append(rep.notes, p+": cannot be read and was left out; what it defines is taken from headers/nccl")
+		if why := s.banned[p]; why != nil {
+			rep.notes = append(rep.notes, fmt.Sprintf("%s: cannot be read and was left out; what it defines is taken from headers/nccl: %v", p, why))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.absent)) {
+		if !s.plan.reads(s.absent[name]) {
+			continue
+		}
+		rep.notes = append(rep.notes, fmt.Sprintf("%s: not in the source, and taken to be empty; %s includes it", name, s.absent[name]))
 	}
 	rep.notes = append(rep.notes, s.plan.notes()...)
 	rep.print(out)
@@ -75,8 +87,8 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 		return nil, &lock.BrokenError{Changes: rep.broken}
 	}
 	texts := restate(ours, theirs)
-	if len(texts) == 0 {
-		return nil, nil
+	if len(texts) == 0 && len(rep.grown) == 0 {
+		return nil, nil // macros alone are noted
 	}
 	if err := rep.growAll(headers, texts); err != nil {
 		return nil, err
@@ -108,6 +120,11 @@ func verified(headers fs.FS, theirs *model.Unit, texts map[string]string, drifts
 	unit, err := parse.NCCL(after)
 	if err != nil {
 		return nil, fmt.Errorf("drop: the restated header does not parse; the source declares what we cannot restate:\n%w", err)
+	}
+	for p := range texts {
+		if _, err := parse.Headers(parse.Options{FS: after, Headers: []string{p}, Arch: parse.Arches[0]}); err != nil {
+			return nil, fmt.Errorf("drop: the restated %s does not stand alone:\n%w", p, err)
+		}
 	}
 	lines := lock.Of(unit)
 	mine, want := byType(lines), byType(lock.Of(theirs))

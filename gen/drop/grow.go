@@ -38,6 +38,32 @@ func (rep *report) growAll(headers fs.FS, texts map[string]string) error {
 		}
 		texts[file] = grow(text, g.enum, g.values)
 	}
+	return rep.growMacros(headers, texts)
+}
+
+// growMacros adds new macros to the header that all versions include.
+func (rep *report) growMacros(headers fs.FS, texts map[string]string) error {
+	if len(rep.macros) == 0 {
+		return nil
+	}
+	const file = "nccl/common.h"
+	text, ok := texts[file]
+	if !ok {
+		b, err := fs.ReadFile(headers, file)
+		if err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+		text = string(b)
+	}
+	var b strings.Builder
+	for _, m := range rep.macros {
+		fmt.Fprintf(&b, "#define %s %s\n", m.Name, value(m))
+	}
+	end := strings.LastIndex(text, "#endif")
+	if end < 0 {
+		return fmt.Errorf("drop: headers/%s has no #endif", file)
+	}
+	texts[file] = text[:end] + b.String() + "\n" + text[end:]
 	return nil
 }
 

@@ -25,14 +25,18 @@ func ReadLock(headers fs.FS) ([]lock.Line, error) {
 	return lock.Parse(LockPath, b)
 }
 
+func ruleSet(root fs.FS) (*rules.Set, error) {
+	dir, err := fs.Sub(root, "gen/rules")
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	return rules.LoadFS(dir, "gen/rules")
+}
+
 // Drifts returns the drift rules under gen/rules of the repository at root.
 // Each must name a member that we hold.
 func Drifts(root fs.FS) ([]lock.Drift, error) {
-	dir, err := fs.Sub(root, "gen/rules")
-	if err != nil {
-		return nil, fmt.Errorf("read drift rules: %w", err)
-	}
-	set, err := rules.LoadFS(dir, "gen/rules")
+	set, err := ruleSet(root)
 	if err != nil {
 		return nil, err
 	}

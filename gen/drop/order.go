@@ -29,7 +29,7 @@ const madeDir = "weft"
 
 func (s *source) order(ours *model.Unit) *plan {
 	p := &plan{s: s, ours: ours, made: map[string]string{}, visited: map[string]bool{}, took: map[string][]string{}, inferred: map[string]string{}}
-	for _, t := range s.tables {
+	for _, t := range append(slices.Clone(s.tables), s.leaders...) {
 		p.visit(t)
 	}
 	return p
@@ -108,6 +108,11 @@ func newestAlias(u *model.Unit, name string) *model.Typedef {
 	return best
 }
 
+// reads reports whether a header of the source is read.
+func (p *plan) reads(header string) bool {
+	return slices.ContainsFunc(p.headers, func(h string) bool { return slices.Contains(p.s.included(h), header) })
+}
+
 // notes says what the source lacked.
 func (p *plan) notes() []string {
 	var list []string
@@ -124,15 +129,13 @@ func (s *source) included(p string) []string {
 	var list []string
 	var add func(string)
 	add = func(p string) {
-		if seen[p] || s.banned[p] {
+		if seen[p] || s.banned[p] != nil {
 			return
 		}
 		seen[p] = true
 		list = append(list, p)
-		for _, m := range inclusion.FindAllStringSubmatch(s.texts[p], -1) {
-			if q := s.find(path.Join(path.Dir(p), m[1])); q != "" {
-				add(q)
-			}
+		for _, q := range s.includes(p) {
+			add(q)
 		}
 	}
 	add(p)
@@ -159,7 +162,7 @@ func (s *source) find(name string) string {
 func (s *source) definer(name, user string) string {
 	best, distance := "", 0
 	for _, p := range s.defines[name] {
-		if s.banned[p] {
+		if s.banned[p] != nil {
 			continue
 		}
 		if d := far(path.Dir(p), path.Dir(user)); best == "" || d < distance {

@@ -22,7 +22,7 @@ func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
 	for {
 		plan := s.order(ours)
 		u, err := parse.Headers(parse.Options{
-			FS: tree{s, files(plan.inferred)}, System: newSystem(plan), Headers: plan.headers, Arch: parse.Arches[0],
+			FS: tree{s, files(plan.inferred)}, System: system{s, files(plan.made)}, Headers: plan.headers, Arch: parse.Arches[0],
 			Prelude: prelude, Library: true,
 		})
 		if err == nil {
@@ -92,9 +92,9 @@ func (s *source) ban(err error) bool {
 		return false
 	}
 	fault := s.find(refused[0].Pos.File)
-	if fault == "" || s.banned[fault] || slices.Contains(s.tables, fault) {
+	if fault == "" || s.banned[fault] != nil || slices.Contains(s.tables, fault) {
 		return false
 	}
-	s.banned[fault] = true
+	s.banned[fault] = refused[0]
 	return true
 }

@@ -65,10 +65,14 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 	}
 	for i, t := range all {
 		if h := home[t.Name]; h != "" && h != name {
-			includes[h] = true
 			continue
 		}
 		home[t.Name] = name
+		for _, n := range refers(t, func(n string) bool { return home[n] != "" }) {
+			if h := home[n]; h != name {
+				includes[h] = true
+			}
+		}
 		for _, tab := range tables {
 			if tab.Record.Name == t.Name {
 				fmt.Fprintf(&body, "/* %s */\n", tab.Symbol)

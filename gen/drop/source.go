@@ -29,7 +29,9 @@ type source struct {
 	tables  []string            // paths that define a table, those to import
 	named   []string            // those of them that should, by their names, and do not seem to
 	plan    *plan               // how the source was read
-	banned  map[string]bool     // paths that cannot be read and count as empty
+	leaders []string            // headers that include one of those: they have what all versions share
+	banned  map[string]error    // paths that cannot be read and count as empty, and why
+	absent  map[string]string   // what headers without a table include and the source does not have, and who does
 }
 
 var errNoTable = errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t or ncclProfiler_vN_t")
@@ -56,7 +58,7 @@ func open(src string) (*source, error) {
 }
 
 func load(fsys fs.FS, only string) (*source, error) {
-	s := &source{fsys: fsys, texts: map[string]string{}, defines: map[string][]string{}, banned: map[string]bool{}}
+	s := &source{fsys: fsys, texts: map[string]string{}, defines: map[string][]string{}, banned: map[string]error{}, absent: map[string]string{}}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -132,7 +134,31 @@ func (s *source) choose(only string) error {
 		s.tables = []string{only} // the parser may know better why
 	}
 	sort.Strings(s.tables)
+	for _, p := range among {
+		switch {
+		case slices.Contains(s.tables, p):
+			continue
+		case slices.ContainsFunc(s.includes(p), func(q string) bool { return slices.Contains(s.tables, q) }):
+			s.leaders = append(s.leaders, p)
+		}
+		for _, m := range inclusion.FindAllStringSubmatch(s.texts[p], -1) {
+			if strings.HasPrefix(m[1], `"`) && s.find(path.Join(path.Dir(p), m[2])) == "" && !upstream.MatchString(path.Base(m[2])) {
+				s.absent[m[2]] = p
+			}
+		}
+	}
 	return nil
+}
+
+// includes lists the headers of the source that one includes by itself.
+func (s *source) includes(p string) []string {
+	var list []string
+	for _, m := range inclusion.FindAllStringSubmatch(s.texts[p], -1) {
+		if q := s.find(path.Join(path.Dir(p), m[2])); q != "" {
+			list = append(list, q)
+		}
+	}
+	return list
 }
 
 // leads reports whether p includes a header with a table.
@@ -149,7 +175,7 @@ var (
 	tableHeader   = regexp.MustCompile(`^(net|profiler)_v\d+\.h$`)
 	tableType     = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)_v\d+_t$`)
 	definition    = regexp.MustCompile(`\}\s*(\w+)\s*;|\btypedef\b[^;{}()]*?\b(\w+)\s*;|\btypedef\b[^;{}()]*\(\s*\*\s*(\w+)\s*\)|(?m:^[ \t]*#[ \t]*define[ \t]+(\w+))`)
-	inclusion     = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">])`)
+	inclusion     = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])`)
 	usedName      = regexp.MustCompile(`\bnccl\w+|\bNCCL_\w+`)
 	attributeText = regexp.MustCompile(`__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)`)
 	commentText   = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)

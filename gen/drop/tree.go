@@ -15,7 +15,7 @@ type tree struct {
 
 func (t tree) Open(name string) (fs.File, error) {
 	switch p := t.s.find(name); {
-	case p != "" && t.s.banned[p]:
+	case p != "" && t.s.banned[p] != nil:
 		return stubs.Open("stubs/nccl.h") // declares nothing
 	case p != "":
 		return t.s.fsys.Open(p)
@@ -26,9 +26,20 @@ func (t tree) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
+// One is the path of the header that a name opens.
+func (t tree) One(name string) string {
+	if p := t.s.find(name); p != "" {
+		return p
+	}
+	return name
+}
+
 // system serves <...>, and "..." that the tree does not have: stubs, and what
 // the plan made.
-type system struct{ made fstest.MapFS }
+type system struct {
+	s    *source
+	made fstest.MapFS
+}
 
 func (y system) Open(name string) (fs.File, error) {
 	if f, err := y.made.Open(name); err == nil {
@@ -37,7 +48,7 @@ func (y system) Open(name string) (fs.File, error) {
 	if f, err := stubs.Open(path.Join("stubs", name)); err == nil {
 		return f, nil
 	}
-	if upstream.MatchString(path.Base(name)) && path.Dir(name) != "sys" {
+	if y.s.absent[name] != "" || upstream.MatchString(path.Base(name)) && path.Dir(name) != "sys" {
 		return stubs.Open("stubs/nccl.h") // the plan declares what is used of it
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -46,8 +57,6 @@ func (y system) Open(name string) (fs.File, error) {
 // upstream are the names of headers that NCCL and its examples have beside a
 // header of tables; we hold what the tables need of them.
 var upstream = regexp.MustCompile(`^(err|types|common|nccl_common|net_device|net|profiler|profiler_net|nccl_net|nccl_profiler|(net|profiler|net_ib|net_socket)_v\d+|net_ib|net_socket)\.h$`)
-
-func newSystem(p *plan) system { return system{files(p.made)} }
 
 func files(texts map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}

@@ -141,24 +141,45 @@ func (e *BrokenError) Error() string {
 			b.WriteByte('\n')
 		}
 		l := c.Line()
-		fmt.Fprintf(&b, "%v: version %s changed: %v", l.Pos, version(l.Version), c)
+		fmt.Fprintf(&b, "%v: %s changed: %v", l.Pos, version(l.Version), c)
 	}
-	b.WriteString("\nA released table never changes.")
+	b.WriteString("\nA released table never changes, nor what all versions share.")
+	e.rules(&b, "If a release may say so and headers/ should not", func(c *Change) string {
+		if c.New.Type != "macro" {
+			return ""
+		}
+		return fmt.Sprintf("limit %s %d -- WHY", c.New.Field, c.New.Offset)
+	})
+	e.rules(&b, "If such copies exist upstream and one reading serves both", func(c *Change) string {
+		if c.Old.Field == Whole || c.Old.Offset != c.New.Offset || c.Old.Type == c.New.Type || strings.Contains(c.New.Type, "(*)") || c.New.Version == 0 {
+			return ""
+		}
+		return fmt.Sprintf("drift %s v%d %s %s HOW -- WHY", Stem(c.New.Struct), c.New.Version, c.New.Field, strings.ReplaceAll(c.New.Type, " ", "_"))
+	})
+	return b.String()
+}
+
+// rules says which lines would allow changes, if there are any.
+func (e *BrokenError) rules(b *strings.Builder, when string, rule func(*Change) string) {
 	for _, c := range e.Changes {
-		if c.Kind == Changed && c.Old.Field != Whole && c.Old.Offset == c.New.Offset && c.Old.Type != c.New.Type {
-			fmt.Fprintf(&b, " If such copies exist upstream and one reading serves both, add to gen/rules/drift.rules:\ndrift %s v%d %s %s HOW -- WHY",
-				Stem(c.New.Struct), c.New.Version, c.New.Field, strings.ReplaceAll(c.New.Type, " ", "_"))
-			break
+		if c.Kind != Changed {
+			continue
+		}
+		if line := rule(c); line != "" {
+			if when != "" {
+				fmt.Fprintf(b, "\n%s, add to gen/rules/drift.rules:", when)
+				when = ""
+			}
+			fmt.Fprintf(b, "\n%s", line)
 		}
 	}
-	return b.String()
 }
 
 func version(v int) string {
 	if v == 0 {
-		return "(all)"
+		return "what all versions share"
 	}
-	return fmt.Sprint(v)
+	return fmt.Sprint("version ", v)
 }
 
 // Stem returns a type's name without its version.

@@ -88,7 +88,7 @@ func TestMerge(t *testing.T) {
 		"added field":       {"int a;", "int a; int b;", nil, "thing_v3_t.b: none -> int, 4 bytes at 4"},
 		"nested":            {"short lo", "char lo", nil, "thing_v3_t.pair.lo: short, 2 bytes at 4 -> char, 1 bytes at 4"},
 		"function":          {"(int x)", "(long x)", nil, "int (*)(int x), 8 bytes at 8 -> int (*)(long x), 8 bytes at 8"},
-		"enumerator":        {"tA = 0", "tA = 7", nil, "version (all) changed: t_t.tA: 0 -> 7"},
+		"enumerator":        {"tA = 0", "tA = 7", nil, "what all versions share changed: t_t.tA: 0 -> 7"},
 		"new enumerator":    {"tA = 0, tNumAll = 1", "tA = 0, tB = 1, tNumAll = 2", nil, ""},
 		"removed":           {"tA = 0, ", "", nil, "t_t.tA: 0 -> none"},
 		"counter shrinks":   {"tNumAll = 1", "tNumAll = 0", nil, "t_t.tNumAll: 1 -> 0"},

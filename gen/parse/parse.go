@@ -23,7 +23,7 @@ var Arches = []string{"amd64", "arm64"}
 
 // Options say what is parsed. The zero value is of no use.
 type Options struct {
-	FS      fs.FS    // holds the headers and everything they include by "..."
+	FS      fs.FS    // holds the headers and everything they include by "..."; it may have a method One(name string) string for a file's one name
 	Headers []string // paths in FS, in the order in which they are included
 	Arch    string   // one of Arches
 

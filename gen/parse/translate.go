@@ -140,7 +140,7 @@ func translate(o Options, over *overlay) (*cc.AST, error) {
 		Header:          true,
 		UnsignedEnums:   true,
 		ExpansionLimit:  maxExpansion,
-		PragmaHandler:   func(toks []cc.Token) error { return pragma(toks, once) },
+		PragmaHandler:   func(toks []cc.Token) error { return pragma(toks, once, o.one) },
 	}
 	var unit strings.Builder
 	unit.WriteString("#include <stddef.h>\n")
@@ -184,7 +184,7 @@ func translate(o Options, over *overlay) (*cc.AST, error) {
 }
 
 // pragma honours "once" and refuses the rest: pack changes layouts silently.
-func pragma(toks []cc.Token, once map[string]bool) error {
+func pragma(toks []cc.Token, once map[string]bool, one func(name string) string) error {
 	var words []string
 	for _, t := range toks {
 		if w := strings.TrimSpace(t.SrcStr()); w != "" {
@@ -196,14 +196,23 @@ func pragma(toks []cc.Token, once map[string]bool) error {
 	}
 	at := toks[0].Position()
 	if len(words) == 1 && words[0] == "once" {
-		if once[at.Filename] {
+		name := one(at.Filename)
+		if once[name] {
 			return cc.SkipSource
 		}
-		once[at.Filename] = true
+		once[name] = true
 		return nil
 	}
 	text := strings.NewReplacer(" ( ", "(", " )", ")", " ,", ",").Replace(strings.Join(words, " "))
 	return fmt.Errorf("%s:%d:%d: #pragma %s: only \"once\" is understood", at.Filename, at.Line, at.Column, text)
+}
+
+// one gives the name by which a file is known that several names open.
+func (o *Options) one(name string) string {
+	if f, ok := o.FS.(interface{ One(name string) string }); ok {
+		return f.One(name)
+	}
+	return name
 }
 
 func newOverlay(o Options) *overlay {

@@ -52,6 +52,7 @@ var grammar = map[string]string{
 	"convert":  "subject",
 	"declare":  "c",
 	"drift":    "stem versions field word word !",
+	"limit":    "word word !",
 }
 
 var families = []string{"net", "collNet", "profiler"}

@@ -101,7 +101,7 @@ func (s *Set) Field(verb, stem string, version int, field string) *Rule {
 func (s *Set) Unused() []error {
 	var errs []error
 	for _, r := range s.Rules {
-		if !r.used && r.Verb != "drift" { // those are matched against headers/LOCK
+		if !r.used && r.Verb != "drift" && r.Verb != "limit" { // those are about sources, which drop reads
 			errs = append(errs, fmt.Errorf("%s: rule %q matches nothing: no header has %s", r.Pos(), r.Verb, r.target()))
 		}
 	}
