@@ -51,6 +51,34 @@ func TestSimSlowerSubstitute(t *testing.T) {
 	}
 }
 
+// Two ports of one subnet whose partition stands at different places of their
+// tables meet by its key, and not by its place; ends in two partitions do not
+// hear each other.
+func TestSimPartitions(t *testing.T) {
+	key := map[string]string{"NCCL_IB_PKEY_VALUE": "0x8111"}
+	for _, c := range []struct {
+		name     string
+		a, b     map[string]string
+		overRDMA bool
+	}{
+		{"by its key", key, key, true},
+		{"by its place", map[string]string{"NCCL_IB_PKEY": "1"}, map[string]string{"NCCL_IB_PKEY": "1"}, false},
+		{"on one side only", key, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := startSim(t, "=simC", c.a), startSim(t, "=simD", c.b)
+			s, r := pair(t, a, b)
+			if overVerbs(s) != c.overRDMA || overVerbs(r) != c.overRDMA {
+				t.Fatalf("RDMA: %v, %v: %q %q", overVerbs(s), overVerbs(r), a.log.Lines(), b.log.Lines())
+			}
+			move(t, s, r, 1<<20)
+			if warned := a.log.Count("WARN", "simC -> ", "goes over TCP") == 1; warned == c.overRDMA {
+				t.Errorf("%q", a.log.Lines())
+			}
+		})
+	}
+}
+
 // Each side of a connection that goes over TCP hears the other's reason.
 func TestSimWhyTCP(t *testing.T) {
 	const no = "NCCL_IB_DISABLE=1"

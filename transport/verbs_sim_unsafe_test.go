@@ -30,14 +30,15 @@ const simDirect = "/devices/pci0000:85/0000:85:00.0"
 //	simR: 10.10.0.0/31 === routers === simT: 10.10.0.2/31, simS --- 10.9.6.0/24 --- simU, simW: 10.11.0.0/31
 //
 // simA, simB and simX have the same vendor's enhancements, simF another's, the
-// others none; simG takes no DMA-BUF, simM takes them on a path of their own too;
+// others none; simC and simD have one partition more in common, at different
+// places of their tables; simG takes no DMA-BUF, simM takes them on a path of their own too;
 // simX, simY, simZ and simV are of mlx5, all but simZ with out-of-order receives.
 var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 	w := simverbs.World{Name: fmt.Sprintf("transport-%d", os.Getpid()), Routes: []string{"10.10.0.0/16 10.10.0.0/16"}, Devices: []simverbs.Device{
 		{Name: "simA", GIDs: []string{"10.9.1.1/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 12},
 		{Name: "simB", GIDs: []string{"10.9.1.2/24"}, MaxQP: simQPs, ECEVendor: 0x15b3, ECEOptions: 6},
-		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs},
-		{Name: "simD", GIDs: []string{"10.9.2.2/24"}, MaxQP: simQPs},
+		{Name: "simC", GIDs: []string{"10.9.2.1/24"}, MaxQP: simQPs, PKeys: []uint16{0xffff, 0x8111}},
+		{Name: "simD", GIDs: []string{"10.9.2.2/24"}, MaxQP: simQPs, PKeys: []uint16{0xffff, 0x8222, 0x8111}},
 		{Name: "simE", GIDs: []string{"10.9.3.1/24"}, MaxQP: simQPs},
 		{Name: "simG", GIDs: []string{"10.9.4.1/24"}, MaxQP: simQPs, DMABuf: new(bool)},
 		{Name: "simM", GIDs: []string{"10.9.4.2/24"}, MaxQP: simQPs, MLX5: true, DataDirect: simDirect},

@@ -22,5 +22,5 @@ var resiliencyRows = map[ID]Spec{
 	IBRecoverySequenceSize:  later("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE", 5, 1, 1<<20, "5 messages in order are needed."),
 	IBRecoveryAliveTimeout:  later("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_TIMEOUT", 4000, 0, ms, "4000 ms for that."),
 	IBRecoveryAckTimeout:    later("NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT", 5000, 0, ms, "5000 ms for the answer."),
-	IBRecoveryAttempts:      later("NCCL_IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX", 5, 0, 1<<20, "5 trials; after them the member stays out."),
+	IBRecoveryAttempts:      later("NCCL_IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX", 20, 0, 1<<20, "20 trials (5 before 2.31); after them the member stays out."),
 }

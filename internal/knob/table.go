@@ -34,6 +34,7 @@ const (
 	IBTimeout
 	IBRetryCnt
 	IBPkey
+	IBPkeyValue
 	IBSL
 	IBTC
 	IBFifoTC

@@ -37,6 +37,7 @@ type Device struct {
 	MLX5        bool     `json:"mlx5,omitempty"`
 	OOO         int      `json:"ooo,omitempty"`
 	DataDirect  string   `json:"data_direct,omitempty"`
+	PKeys       []uint16 `json:"pkeys,omitempty"`
 	ECEVendor   uint32   `json:"ece_vendor,omitempty"`
 	ECEOptions  uint32   `json:"ece_options,omitempty"`
 	DownFlushes *bool    `json:"down_flushes,omitempty"`

@@ -125,6 +125,10 @@ static void gids(struct port* p) {
   }
 }
 
+static void pkeys(struct devconf* d) {
+  for (d->npkey = 0; element(d->npkey) && d->npkey < MAX_PKEY; d->npkey++) d->pkeys[d->npkey] = (uint16_t)number();
+}
+
 static void port(struct port* p) {
   char key[64];
   for (int n = 0; member(n, key); n++) {
@@ -138,10 +142,11 @@ static void device(int i) {
   struct port *p = &sv_conf.port[i * MAX_PORT], common = {0};
   char key[64];
   *d = (struct devconf){.ports = 1, .speed = 100000, .mtu = 4096, .max_inline = 512, .max_sge = MAX_SGE, .max_qp = MAX_QP / 2,
-                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_flushes = 1};
+                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_flushes = 1, .npkey = 1, .pkeys = {0xffff}};
   snprintf(d->name, sizeof d->name, "sim%d", i);
   for (int n = 0; member(n, key); n++) {
     if (!strcmp(key, "gids")) gids(p);
+    else if (!strcmp(key, "pkeys")) pkeys(d);
     else if (!strcmp(key, "ports")) for (d->ports = 0; element(d->ports) && d->ports < MAX_PORT; d->ports++) port(&p[d->ports]);
     else if (!known(key, device_fields, d) && !known(key, port_fields, &common)) complain("an unknown name");
   }

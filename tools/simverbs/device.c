@@ -82,7 +82,7 @@ static int query_port(struct ibv_context* ctx, uint8_t n, struct ibv_port_attr* 
   while (mtu < IBV_MTU_4096 && (256 << mtu) <= c->mtu) mtu++;
   struct ibv_port_attr a = {
       .state = get(p->down) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = (enum ibv_mtu)mtu,
-      .gid_tbl_len = MAX_GID, .port_cap_flags = IBV_PORT_CM_SUP, .max_msg_sz = 1u << 30, .pkey_tbl_len = 1, .max_vl_num = 1,
+      .gid_tbl_len = MAX_GID, .port_cap_flags = IBV_PORT_CM_SUP, .max_msg_sz = 1u << 30, .pkey_tbl_len = (uint16_t)c->npkey, .max_vl_num = 1,
       .active_width = speeds[k].width, .active_speed = speeds[k].speed, .active_speed_ex = speeds[k].ex,
       .phys_state = get(p->down) ? 3 : 5, .link_layer = c->ib ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET, .subnet_timeout = 18};
   if (c->ib) a.lid = (uint16_t)(d->index * MAX_PORT + n), a.sm_lid = 1;
@@ -112,7 +112,7 @@ PUBLIC int ibv_query_device(struct ibv_context* ctx, struct ibv_device_attr* a) 
       .vendor_id = c->mlx5 ? 0x02c9 : 0xffffff, .vendor_part_id = c->mlx5 ? 4129 : 0, .max_qp = c->max_qp,
       .max_qp_wr = c->max_qp_wr, .max_sge = c->max_sge, .max_sge_rd = c->max_sge, .max_cq = MAX_CQ, .max_cqe = c->max_cqe,
       .max_mr = MAX_MR, .max_pd = 1 << 20, .max_qp_rd_atom = 128, .max_res_rd_atom = 1 << 20, .max_qp_init_rd_atom = 128,
-      .atomic_cap = IBV_ATOMIC_HCA, .max_ah = 1 << 16, .max_pkeys = 1, .local_ca_ack_delay = 15, .phys_port_cnt = (uint8_t)c->ports,
+      .atomic_cap = IBV_ATOMIC_HCA, .max_ah = 1 << 16, .max_pkeys = (uint16_t)c->npkey, .local_ca_ack_delay = 15, .phys_port_cnt = (uint8_t)c->ports,
       .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID};
   snprintf(a->fw_ver, sizeof a->fw_ver, "1.0.simverbs");
   return 0;
@@ -182,8 +182,9 @@ PUBLIC int ibv_query_gid(struct ibv_context* ctx, uint8_t n, int i, union ibv_gi
 
 PUBLIC int ibv_query_pkey(struct ibv_context* ctx, uint8_t n, int i, uint16_t* pkey) {
   MAY_FAIL_WITH(query_pkey, -1);
-  if (n < 1 || n > ((struct vdev*)ctx->device)->conf->ports || i) { errno = EINVAL; return -1; }
-  *pkey = 0xffff;
+  struct devconf* c = ((struct vdev*)ctx->device)->conf;
+  if (n < 1 || n > c->ports || i < 0 || i >= c->npkey) { errno = EINVAL; return -1; }
+  *pkey = htobe16(c->pkeys[i]);
   return 0;
 }
 

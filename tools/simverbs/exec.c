@@ -171,9 +171,12 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
 /* Went, and its memory with it, after it was found alive. */
 static int gone(const struct vqp* q, const struct shqp* p) { return get(p->qpn) != q->s->dest; }
 
+/* One partition: the same lower 15 bits, and not two limited members. */
+static int partners(uint32_t a, uint32_t b) { return !((a ^ b) & 0x7fff) && ((a | b) & 0x8000); }
+
 static int alive(const struct vqp* q, const struct shqp* p) {
   uint32_t s = get(p->state);
-  return !gone(q, p) && get(p->dest) == q->s->qpn && get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
+  return !gone(q, p) && get(p->dest) == q->s->qpn && partners(q->s->pkey, get(p->pkey)) && get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
 }
 
 static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {

@@ -186,6 +186,7 @@ static void keep(struct vqp* q, const struct ibv_qp_attr* a, int mask) {
   KEEP(TIMEOUT, timeout) KEEP(RETRY_CNT, retry_cnt) KEEP(RNR_RETRY, rnr_retry)
 #undef KEEP
   put(q->s->access, k->qp_access_flags);
+  put(q->s->pkey, q->ctx->dev->conf->pkeys[k->pkey_index]);
   put(q->s->rnr_timer, k->min_rnr_timer);
 }
 
@@ -197,7 +198,7 @@ PUBLIC int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* a, int mask) {
   uint32_t from = get(q->s->state), to = mask & IBV_QP_STATE ? (uint32_t)a->qp_state : from;
   if (((mask & IBV_QP_CUR_STATE) && (uint32_t)a->cur_qp_state != from) || !legal(q, from, to, mask)) e = EINVAL;
   if (!e && (mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > q->ctx->dev->conf->ports)) e = EINVAL;
-  if (!e && (mask & IBV_QP_PKEY_INDEX) && a->pkey_index) e = EINVAL;
+  if (!e && (mask & IBV_QP_PKEY_INDEX) && a->pkey_index >= q->ctx->dev->conf->npkey) e = EINVAL;
   if (!e && to == IBV_QPS_RTR) e = to_rtr(q, a);
   if (!e) {
     if (mask & IBV_QP_PORT) q->s->port = (uint32_t)q->ctx->dev->index * MAX_PORT + a->port_num - 1;

@@ -17,7 +17,7 @@
 #include "verbs/verbs.h"
 #undef ibv_query_port
 
-enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_ROUTE = 64, MAX_PROC = 512, MAX_QP = 1 << 15, MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
+enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_PKEY = 8, MAX_ROUTE = 64, MAX_PROC = 512, MAX_QP = 1 << 15, MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
 enum { MAX_SGE = 16, MAX_INLINE = 1024 };
 #define HEAP_BYTES ((uint64_t)4 << 30)
 
@@ -47,7 +47,7 @@ struct shcq { uint32_t users, proc, mask, depth, tail, head, armed, fired, full,
 
 struct shqp {
   uint32_t qpn, ref, proc, gen; /* ref: those who execute a request at it right now */
-  uint32_t state, cause, port, pd, access, dest, rnr_timer, rcq, sq_head; /* cause: an event to raise + 1 */
+  uint32_t state, cause, port, pd, access, dest, rnr_timer, rcq, sq_head, pkey; /* cause: an event to raise + 1 */
   struct rq rq __attribute__((aligned(64))); /* what receivers write apart from what senders write */
 };
 
@@ -83,6 +83,8 @@ struct devconf {
   uint64_t guid;
   int ib, ports, speed, mtu, max_inline, max_sge, max_qp, max_qp_wr, max_cqe, dmabuf, mlx5, ooo, down_flushes, visible;
   uint32_t ece_vendor, ece_options;
+  int npkey;
+  uint16_t pkeys[MAX_PKEY]; /* of every port; the upper bit: a full member */
 };
 extern struct config {
   char dir[160], name[64];

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "load.h"
 
+#include <endian.h>
 #include <errno.h>
 
 #define AS(type, value) ((struct type*)(value))
@@ -86,6 +87,14 @@ int weft_ibv_query_gid_table(const struct weft_ibv* v, uintptr_t context, struct
 	ssize_t got = v->query_gid_table(AS(ibv_context, context), entries, most, 0, sizeof(*entries));
 	*n = got < 0 ? 0 : (size_t)got;
 	return got < 0 ? status((int)got) : 0;
+}
+
+int weft_ibv_query_pkey(const struct weft_ibv* v, uintptr_t context, uint8_t port, int index, uint16_t* pkey) {
+	errno = 0;
+	if (!v->query_pkey) return ENOSYS;
+	int rc = status(v->query_pkey(AS(ibv_context, context), port, index, pkey));
+	*pkey = be16toh(*pkey);
+	return rc;
 }
 
 int weft_ibv_alloc_pd(const struct weft_ibv* v, uintptr_t context, uintptr_t* pd) {

@@ -22,6 +22,7 @@ type calls struct {
 	queryPortSpeed func(context object, port uint8) (hundredMbps uint64, errno syscall.Errno)
 	queryGID       func(context object, port uint8, index int) ([16]byte, syscall.Errno)
 	queryGIDTable  func(context object, most int) ([]gidEntry, syscall.Errno)
+	queryPKey      func(context object, port uint8, index int) (uint16, syscall.Errno)
 
 	allocPD     func(context object) (pd object, errno syscall.Errno)
 	deallocPD   func(pd object) syscall.Errno

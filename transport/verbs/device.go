@@ -186,6 +186,10 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 		rdma.Say(p.log, err)
 		return nil, "no usable GID"
 	}
+	if _, _, err := p.partition(a, port, &attr); err != nil {
+		rdma.Say(p.log, err)
+		return nil, "not in the partition"
+	}
 	d := &Device{
 		Device: rdma.Device{
 			Name: a.name, GUID: a.attr.systemGUID, SpeedMbps: p.speed(a, port, &attr), MaxComms: a.attr.maxQP, MaxRecvs: rdma.MaxRecvs,

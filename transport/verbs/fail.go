@@ -62,7 +62,7 @@ func advise(call string, errno syscall.Errno) (rdma.Cause, string) {
 	case syscall.EINVAL:
 		switch {
 		case modify:
-			return rdma.Host, "the device refuses the path: a forced NCCL_IB_GID_INDEX, NCCL_IB_PKEY or a GID that both ends do not share is the usual reason"
+			return rdma.Host, "the device refuses the path: a forced NCCL_IB_GID_INDEX, NCCL_IB_PKEY, NCCL_IB_PKEY_VALUE or a GID that both ends do not share is the usual reason"
 		case register:
 			return rdma.Usage, "the device cannot map this kind of memory, or the range lies outside the buffer"
 		}

@@ -50,6 +50,7 @@ type fakePort struct {
 	unreadable bool
 	speed      uint64
 	gids       []gidEntry
+	pkeys      []uint16 // as many as pkeyTableLen says
 }
 
 const allMaxWR = 1024
@@ -209,6 +210,15 @@ func (f *fakeLib) table() *calls {
 				f.t.Errorf("GID table of %d entries read into %d", len(all), most)
 			}
 			return all, optional("ibv_query_gid_table")
+		},
+		queryPKey: func(context object, port uint8, index int) (uint16, syscall.Errno) {
+			f.enter("query_pkey")
+			defer f.mu.Unlock()
+			keys := f.card(context).ports[port-1].pkeys
+			if index >= len(keys) {
+				return 0, syscall.EINVAL
+			}
+			return keys[index], 0
 		},
 		allocPD: func(context object) (object, syscall.Errno) {
 			f.enter("alloc_pd")

@@ -31,7 +31,8 @@ var effects = []struct {
 	{"NCCL_IB_SUBNET_PREFIX_LEN", "16", seeSubnet, "10.9.1.0/24", "10.9.0.0/16"},
 	{"NCCL_IB_TIMEOUT", "14", seeQP(func(a qpAttr) any { return a.timeout }), "20", "14"},
 	{"NCCL_IB_RETRY_CNT", "3", seeQP(func(a qpAttr) any { return a.retry }), "7", "3"},
-	{"NCCL_IB_PKEY", "1", seeQP(func(a qpAttr) any { return a.pkeyIndex }), "0", "refused EINVAL"}, // there is one partition key
+	{"NCCL_IB_PKEY", "1", seeQP(func(a qpAttr) any { return a.pkeyIndex }), "0", "1"},
+	{"NCCL_IB_PKEY_VALUE", "0x0111", seeQP(func(a qpAttr) any { return a.pkeyIndex }), "0", "2"}, // 1 is a limited member's
 	{"NCCL_IB_SL", "3", seeQP(func(a qpAttr) any { return a.path.sl }), "0", "3"},
 	{"NCCL_IB_TC", "0x68", seeQP(func(a qpAttr) any { return a.path.trafficClass }), "0", "104"},
 	{"NCCL_IB_FIFO_TC", "16", seeReceiver, "7", "16"},

@@ -145,6 +145,11 @@ func bindDevices(c *calls, v *C.struct_weft_ibv) {
 		}
 		return entries, 0
 	}
+	c.queryPKey = func(context object, port uint8, index int) (uint16, syscall.Errno) {
+		var key C.uint16_t
+		rc := C.weft_ibv_query_pkey(v, C.uintptr_t(context), C.uint8_t(port), C.int(index), &key)
+		return uint16(key), syscall.Errno(rc)
+	}
 	c.getAsyncEvent = func(context object) (asyncEvent, syscall.Errno) {
 		var e C.struct_weft_ibv_event
 		if rc := C.weft_ibv_get_async_event(v, C.uintptr_t(context), &e); rc != 0 {

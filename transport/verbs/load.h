@@ -17,6 +17,7 @@
 	X(query_port_speed, ibv_query_port_speed, "IBVERBS_1.16", 0) \
 	X(query_gid, ibv_query_gid, "IBVERBS_1.1", 1) \
 	X(query_gid_table, _ibv_query_gid_table, "IBVERBS_1.11", 0) \
+	X(query_pkey, ibv_query_pkey, "IBVERBS_1.1", 0) \
 	X(alloc_pd, ibv_alloc_pd, "IBVERBS_1.1", 1) \
 	X(dealloc_pd, ibv_dealloc_pd, "IBVERBS_1.1", 1) \
 	X(reg_mr, ibv_reg_mr, "IBVERBS_1.1", 1) \
@@ -59,6 +60,8 @@ int weft_ibv_query_port_speed(const struct weft_ibv* v, uintptr_t context, uint3
 int weft_ibv_query_gid(const struct weft_ibv* v, uintptr_t context, uint8_t port, int index, union ibv_gid* gid);
 int weft_ibv_query_gid_table(const struct weft_ibv* v, uintptr_t context, struct ibv_gid_entry* entries, size_t most,
                              size_t* n);
+/* In the order of this host's bytes. */
+int weft_ibv_query_pkey(const struct weft_ibv* v, uintptr_t context, uint8_t port, int index, uint16_t* pkey);
 int weft_ibv_alloc_pd(const struct weft_ibv* v, uintptr_t context, uintptr_t* pd);
 int weft_ibv_dealloc_pd(const struct weft_ibv* v, uintptr_t pd);
 

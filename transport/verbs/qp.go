@@ -146,13 +146,16 @@ func (a *adapter) createQP(pd *PD, c *QPConfig, want qpCap) (raw object, number 
 // toInit also draws the packet number that this side starts with.
 func (q *QP) toInit() error {
 	psn := rand.Uint32() & psnMask
-	k := q.dev.provider.knobs
+	key, how, err := q.dev.partition()
+	if err != nil {
+		return err
+	}
 	attr := qpAttr{
 		mask: maskState | maskPkeyIndex | maskPort | maskAccess, state: StateInit,
-		pkeyIndex: uint16(k.Int(knob.IBPkey)), port: q.dev.portNum, access: q.access,
+		pkeyIndex: key, port: q.dev.portNum, access: q.access,
 	}
 	if errno := q.modify(&attr); errno != 0 {
-		return q.stepFailed(&attr, errno, fmt.Sprintf("port %d, partition key index %d (NCCL_IB_PKEY)", attr.port, attr.pkeyIndex))
+		return q.stepFailed(&attr, errno, fmt.Sprintf("port %d, %s", attr.port, how))
 	}
 	q.life.Lock()
 	q.life.psn = psn

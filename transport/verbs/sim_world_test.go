@@ -20,8 +20,8 @@ import (
 //	simA --- 10.9.1.0/24 --- simB        simI: InfiniBand, two ports        simX: no DMA-BUF, 32 requests, no PCI path
 const simWorld = `{"dir":%q,"devices":[
  {"name":"simB","pci":"0000:82:00.1","gids":["10.9.1.2/24","10.9.1.2/24 v1"],"mtu":1024,"ece_vendor":5564,"ece_options":12},
- {"name":"simA","pci":"0000:81:00.0","gids":["10.9.1.1/24","2001:db8::1/64"],"speed":400000,"ece_vendor":5564,"ece_options":12},
- {"name":"simI","pci":"0000:83:00.0","link":"infiniband","ports":[{"gids":[]},{"gids":[]}]},
+ {"name":"simA","pci":"0000:81:00.0","pkeys":[65535,273,33041],"gids":["10.9.1.1/24","2001:db8::1/64"],"speed":400000,"ece_vendor":5564,"ece_options":12},
+ {"name":"simI","pci":"0000:83:00.0","link":"infiniband","pkeys":[65535,546],"ports":[{"gids":[]},{"gids":[]}]},
  {"name":"simX","gids":["10.9.3.1/24"],"dmabuf":0,"max_qp_wr":32,"max_inline":100}]}`
 
 // sim builds the library once and answers its path and a way to command it.

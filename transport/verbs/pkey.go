@@ -1,0 +1,60 @@
+package verbs
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// A partition key is 15 bits of value under one bit of membership. Full members
+// hear everybody in the partition, limited ones only full members.
+const (
+	pkeyValue = 1<<15 - 1
+	pkeyFull  = 1 << 15
+)
+
+// partition is that of the device's port, for a queue pair of it.
+func (d *Device) partition() (index uint16, how string, err error) {
+	d.now.Lock()
+	attr := d.now.port
+	d.now.Unlock()
+	return d.provider.partition(d.adapter, d.portNum, &attr)
+}
+
+// partition finds the index of the partition key for a port's queue pairs, and
+// says how. A value is looked up each time, as the subnet manager may move it.
+func (p *Provider) partition(a *adapter, port uint8, attr *portAttr) (index uint16, how string, err error) {
+	value := p.knobs.Int(knob.IBPkeyValue)
+	if value < 0 {
+		index = uint16(p.knobs.Int(knob.IBPkey))
+		return index, fmt.Sprintf("partition key index %d (NCCL_IB_PKEY)", index), nil
+	}
+	limited := -1
+	var have []string
+	for i := range int(attr.pkeyTableLen) {
+		key, errno := p.lib.queryPKey(a.context, port, i)
+		if errno != 0 {
+			return 0, "", fail("ibv_query_pkey", a.name, errno, "port %d, index %d", port, i)
+		}
+		switch {
+		case key&pkeyValue == 0: // an empty entry
+			continue
+		case int64(key&pkeyValue) != value&pkeyValue:
+			have = append(have, fmt.Sprintf("%#04x", key))
+			continue
+		case key&pkeyFull == 0:
+			if limited < 0 {
+				limited = i
+			}
+			continue
+		}
+		return uint16(i), fmt.Sprintf("partition key %#04x at index %d (NCCL_IB_PKEY_VALUE)", key, i), nil
+	}
+	if limited < 0 {
+		return 0, "", rdma.Errorf(rdma.Host, "choose a partition key", "NCCL_IB_PKEY_VALUE=%#04x is not in the port's table, which has %s", value, strings.Join(cut(have), ", ")).
+			On(fmt.Sprintf("%s:%d", a.name, port)).Try("have the subnet manager make the port a member of that partition, or name one that it is in")
+	}
+	return uint16(limited), fmt.Sprintf("partition key %#04x at index %d (NCCL_IB_PKEY_VALUE)", value&pkeyValue, limited), nil
+}
