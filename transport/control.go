@@ -21,6 +21,10 @@ func (s *session) read(rd *wire.Reader) {
 	for {
 		b, err := rd.Next()
 		if err != nil {
+			close(s.heard)
+			if peerGone(err) {
+				s.hearOther()
+			}
 			s.end(s.broken("reading", err))
 			return
 		}
@@ -116,6 +120,10 @@ func (s *session) onFailed(f *wire.Failed) {
 	if f.Aborted {
 		err = aborted(s.name, "comm", "the peer's host gave the connection up with requests in flight: %s", f.Reason)
 		ended = func(c *Comm) bool { return c.abortedBy(err) }
+	} else {
+		s.mu.Lock()
+		s.said = word{f.Reason, time.Now()}
+		s.mu.Unlock()
 	}
 	var c *Comm
 	s.withMember(f.Comm, func(m *member) {
@@ -156,6 +164,7 @@ func (s *session) broken(doing string, err error) *rdma.Error {
 	switch {
 	case peerGone(err):
 		e.Cause = rdma.Peer
+		e.Err = s.afterWord(e.Err)
 		e.Remedy = "the peer's process ended or was killed; look at its log"
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		since := "any more"

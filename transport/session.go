@@ -30,6 +30,7 @@ type session struct {
 	active  bool          // this process opened it
 	life    context.Context
 	cut     context.CancelCauseFunc // ends life
+	heard   chan struct{}           // closed when all has been read that the peer said
 
 	mu      sync.Mutex
 	members map[uint64]*member        // by comm id; protected by mu, as all below
@@ -38,6 +39,7 @@ type session struct {
 	ended   error                     // why it is over, nil while it stands
 	parting bool                      // bye was said, by either side
 	aborted time.Time                 // when the peer's host last gave a comm up
+	said    word                      // why the peer last did so on a failure
 	broke   map[[2]uint16]brokenPair  // pairs of ports, here and there, that did not work
 	narrow  map[[2]uint16]*narrowPair // those that carry small packets only
 
@@ -74,7 +76,7 @@ func (m *member) header() wire.Header { return wire.Header{Comm: m.id} }
 
 func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, active bool) *session {
 	s := &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
-		members: map[uint64]*member{}}
+		members: map[uint64]*member{}, heard: make(chan struct{})}
 	s.life, s.cut = context.WithCancelCause(context.Background())
 	if peer.Build != c.cfg.Build && s.says() {
 		c.cfg.Log.Info(rdma.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
@@ -284,7 +286,9 @@ func (s *session) flush() {
 		s.out.spare = b[:0]
 		s.out.Unlock()
 		if err != nil {
-			s.end(s.broken("sending", err))
+			if !peerGone(err) { // else reading comes to the end, past what the peer said before
+				s.end(s.broken("sending", err))
+			}
 			return // writing stays set: nothing is sent any more
 		}
 	}

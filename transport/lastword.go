@@ -1,0 +1,64 @@
+package transport
+
+import (
+	"fmt"
+	"time"
+)
+
+// A process that meets an error tells its peers why, and may be gone at once. What
+// it said is the cause of all that breaks with it: of the other comms on this
+// control connection, and of those on the second that two processes have when each
+// has connected to the other. So the end of either is taken for the end of the
+// process only when both have been read to their ends.
+
+// word is why the peer last gave a connection up.
+type word struct {
+	reason string
+	at     time.Time
+}
+
+// hearOther returns when the other control connection with the same process has
+// been read to its end, or shows that it goes on.
+func (s *session) hearOther() {
+	other := s.core.sessions.other(s)
+	if other == nil {
+		return
+	}
+	select {
+	case <-other.heard:
+	case <-time.After(s.core.timeout / 10): // closed by the same exit, the two end together
+	}
+	other.mu.Lock()
+	said := other.said
+	other.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if said.at.After(s.said.at) {
+		s.said = said
+	}
+}
+
+// afterWord adds what a peer that is gone had said just before.
+func (s *session) afterWord(err error) error {
+	s.mu.Lock()
+	said := s.said
+	s.mu.Unlock()
+	if said.reason == "" || time.Since(said.at) > s.core.timeout {
+		return err
+	}
+	return fmt.Errorf("%w, after the peer gave a connection up: %s", err, said.reason)
+}
+
+// other is the control connection that the process at the other end of s opened,
+// if this one opened s, or else the one that this one opened; nil: none.
+func (ss *sessions) other(s *session) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s.active {
+		return ss.in[s.peer.Process]
+	}
+	if o := ss.out[s.peer.Process]; o != nil {
+		return o.s
+	}
+	return nil
+}
