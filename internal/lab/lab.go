@@ -28,6 +28,7 @@ type Config struct {
 	Shape    Shape         // of several (mesh)
 	Cables   int           // between every two neighbours (1); of one machine with itself (3)
 	MTU      int           // of the interfaces (4500, for RDMA with 4096)
+	Between  int           // of a port between the ends of each cable, which drops what is larger (no such port)
 	CPUs     int           // of each machine (2 for one machine, else 1)
 	MemMB    int           // of each machine (1024 for one machine, else 512)
 	Kernel   string        // 6.1 or 6.12 (6.1)
@@ -49,6 +50,7 @@ type Lab struct {
 	accel  string
 	tscKHz int64
 	dir    string
+	wires  []*wire // of the cables by number, with Config.Between
 	close  sync.Once
 }
 
@@ -92,6 +94,9 @@ func (c *Config) Check() error {
 		if b.v < b.lo || b.v > b.h {
 			return fmt.Errorf("%s: %d, want %d to %d", b.what, b.v, b.lo, b.h)
 		}
+	}
+	if c.Between != 0 && (one || c.Between < 1280 || c.Between > 9000) {
+		return fmt.Errorf("MTU between: %d, want 1280 to 9000, and several nodes", c.Between)
 	}
 	if _, err := c.Shape.pairs(c.Nodes); err != nil {
 		return err
@@ -179,6 +184,16 @@ func (l *Lab) boot(ctx context.Context, bin string, program []byte) error {
 	if l.accel == "tcg" {
 		l.tscKHz = tscKHz()
 	}
+	for _, c := range l.Cables {
+		if l.config.Between == 0 {
+			break
+		}
+		w, err := l.newWire(c)
+		if err != nil {
+			return err
+		}
+		l.wires = append(l.wires, w)
+	}
 	for i := range l.config.Nodes {
 		n, err := l.start(bin, i)
 		if err != nil {
@@ -260,6 +275,9 @@ func (l *Lab) Close() {
 	l.close.Do(func() {
 		for _, n := range l.Nodes {
 			n.Kill()
+		}
+		for _, w := range l.wires {
+			w.close()
 		}
 		if l.config.KeepLogs {
 			l.config.Note("consoles and QEMU's messages stay in %s", l.dir)

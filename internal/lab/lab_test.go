@@ -74,7 +74,7 @@ func TestEnvironmentNamesNeighbours(t *testing.T) {
 }
 
 func TestCheckRefuses(t *testing.T) {
-	for _, c := range []Config{{Nodes: 5}, {Nodes: -1}, {Shape: "star"}, {MTU: 100}, {MemMB: 1}, {Cables: 9}, {Share: []string{"/nonexistent/folder"}}} {
+	for _, c := range []Config{{Nodes: 5}, {Nodes: -1}, {Shape: "star"}, {MTU: 100}, {MemMB: 1}, {Cables: 9}, {Between: 1500}, {Nodes: 2, Between: 100}, {Share: []string{"/nonexistent/folder"}}} {
 		if err := c.Check(); err == nil {
 			t.Errorf("%+v was taken", c)
 		}

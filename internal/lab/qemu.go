@@ -78,8 +78,11 @@ func (l *Lab) qemuArgs(node int) []string {
 			if e.Node != node {
 				continue
 			}
-			id := "n" + fmt.Sprint(cable.Number)
-			a = append(a, "-netdev", fmt.Sprintf("dgram,id=%s,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s", id, plug(cable, i), plug(cable, 1-i)),
+			id, remote := "n"+fmt.Sprint(cable.Number), plug(cable, 1-i)
+			if c.Between != 0 {
+				remote = wirePlug(cable, i)
+			}
+			a = append(a, "-netdev", fmt.Sprintf("dgram,id=%s,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s", id, plug(cable, i), remote),
 				"-device", fmt.Sprintf("virtio-net-pci,netdev=%s,mac=%s,romfile=", id, mac(cable.Number, i)))
 		}
 	}
@@ -89,6 +92,7 @@ func (l *Lab) qemuArgs(node int) []string {
 func shareTag(i int) string            { return fmt.Sprintf("share%d", i) }
 func ctlSocket(node int) string        { return fmt.Sprintf("ctl%d", node) }
 func plug(c Cable, end int) string     { return fmt.Sprintf("cable%d-%d", c.Number, end) }
+func wirePlug(c Cable, end int) string { return plug(c, end) + "-wire" }
 func consoleFile(node int) string      { return fmt.Sprintf("console%d.log", node) }
 func qemuLog(node int) string          { return fmt.Sprintf("qemu%d.log", node) }
 func (l *Lab) path(name string) string { return filepath.Join(l.dir, name) }

@@ -48,6 +48,7 @@ examples:
   weft lab -- ibv_devinfo
   weft lab -- dist/bin/weft conform dist/lib/libnccl-net-weft.so
   weft lab --nodes 3 -- dist/bin/weft run --sizes 8,64K
+  weft lab --nodes 2 --mtu 9000 --between 1500 -- dist/bin/weft run -v
   weft lab --nodes 2 --cables 2 -- sh -c 'ping -c 1 ${LAB_PEER_0:-$LAB_PEER_1}'
 
 flags:
@@ -71,6 +72,7 @@ func labTo(args []string, stdout, stderr io.Writer) int {
 	shape := f.String("topology", string(lab.Mesh), "of several machines: mesh, ring or line")
 	f.IntVar(&c.Cables, "cables", 0, "cables between neighbours, or of one machine with itself (default: 1, or 3)")
 	f.IntVar(&c.MTU, "mtu", 4500, "of the interfaces: 4500 carries RDMA with 4096, 1500 with 1024")
+	f.IntVar(&c.Between, "between", 0, "`MTU` of a port between the ends of each cable, which drops what is larger and tells nobody (default: none)")
 	f.IntVar(&c.CPUs, "cpus", 0, "of each machine (default: 2 for one machine, 1 each for several)")
 	f.IntVar(&c.MemMB, "mem", 0, "`MB` of memory of each machine (default: 1024 for one machine, 512 each for several)")
 	f.StringVar(&c.Kernel, "kernel", "6.1", "`version`: 6.1, or 6.12, which has udmabuf")

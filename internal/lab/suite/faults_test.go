@@ -85,11 +85,11 @@ func TestTwoMachines(t *testing.T) {
 }
 
 // underWay starts weft run on both ends of a cable and returns when data is on its way.
-func underWay(t *testing.T, l *lab.Lab, c, tcp lab.Cable, iters string) [2]<-chan *outcome {
+func underWay(t *testing.T, l *lab.Lab, c, tcp lab.Cable, iters string, env ...string) [2]<-chan *outcome {
 	t.Helper()
 	n, device := l.Nodes[c.Ends[0].Node], c.Ends[0].RDMA
 	before := sent(t, n, device)
-	ends := pairBy(t, l, c, tcp, nil, "--sizes", "256K", "--iters", iters)
+	ends := pairBy(t, l, c, tcp, env, "--sizes", "256K", "--iters", iters)
 	for until := time.Now().Add(time.Minute); sent(t, n, device) < before+500; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("the ranks send nothing by RDMA")

@@ -70,6 +70,10 @@ func tryBoot(ctx context.Context, c lab.Config) (*lab.Lab, error) {
 	return lab.Boot(ctx, c)
 }
 
+// patient is for runs on a machine with much else to do: there the kernel of an emulated one, which answers for its card, may
+// stand still for longer than a path may be silent by default.
+const patient = "WEFT_TIMEOUT=40"
+
 // outcome is how a program on a node ended.
 type outcome struct {
 	status int
