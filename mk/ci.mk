@@ -31,8 +31,9 @@ ci-lint: $(STEP)
 	@$(STEP) "lint-c" $(MAKE) --no-print-directory lint-c
 
 # weft run under the launchers themselves: none may be left out here.
-LAUNCHER_NEEDS = openmpi-bin mpich slurm-wlm munge
-LAUNCHERS = /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich /usr/bin/srun /usr/sbin/slurmctld /usr/sbin/slurmd /usr/sbin/munged
+LAUNCHER_NEEDS = openmpi-bin mpich slurm-wlm munge libpmix-dev
+LAUNCHERS = /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich /usr/bin/srun /usr/sbin/slurmctld /usr/sbin/slurmd /usr/sbin/munged \
+  $(or $(wildcard /usr/lib/*/pmix2/lib/libpmix.so),libpmix.so)
 
 ci-launchers: $(STEP)
 	@$(call install-missing,$(LAUNCHERS),$(LAUNCHER_NEEDS),packages of the launchers)

@@ -26,11 +26,17 @@ func launcher(t *testing.T, name, pkg string) string {
 			return path
 		}
 	}
+	lacks(t, name, pkg)
+	return ""
+}
+
+// lacks ends a test for want of what a package has.
+func lacks(t *testing.T, name, pkg string) {
+	t.Helper()
 	if os.Getenv(launchersRequired) != "" {
 		t.Fatalf("%s is missing: install %s", name, pkg)
 	}
 	t.Skipf("%s is not installed (%s)", name, pkg)
-	return ""
 }
 
 // launched runs "weft run" as a launcher starts it, and returns what all its ranks wrote.
@@ -93,6 +99,14 @@ func TestSlurm(t *testing.T) {
 	if status, out = launched(t, conf, salloc, "--overcommit", "-n", "3"); status != 2 || !strings.Contains(out, "say srun weft run") {
 		t.Errorf("in an allocation without srun: status %d\n%s", status, out)
 	}
+	t.Run("PMIx", func(t *testing.T) {
+		// Debian's mpi_pmix.so opens libpmix.so in this folder by that name, which is in the package for developers alone.
+		if found, _ := filepath.Glob("/usr/lib/*/pmix2/lib/libpmix.so"); len(found) == 0 { // the pattern is well formed
+			lacks(t, "pmix2/lib/libpmix.so", "libpmix-dev")
+		}
+		status, out := launched(t, conf, srun, "--overcommit", "--mpi=pmix", "-n", "3")
+		oneJob(t, 3, status, out)
+	})
 }
 
 const slurmConf = `ClusterName=weft
