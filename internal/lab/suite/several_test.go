@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,18 +24,18 @@ func TestThreeMachines(t *testing.T) {
 		perftest(t, c.Ends, from, to, "ib_write_bw", "-n", "100", "-s", "65536")
 		perftest(t, c.Ends, from, to, "ib_send_lat", "-n", "200", "-s", "8")
 	})
-	t.Run("weft run on all", func(t *testing.T) {
-		noLeak(t, l.Nodes...)
-		all := make([]<-chan *outcome, len(l.Nodes))
-		for i, n := range l.Nodes {
-			all[i] = start(t, n, 2*time.Minute, nil, program(t), "run", "-v", "--sizes", "8,64K,1M", "--iters", "3")
-		}
-		for i, c := range all { // each hop must find the cable that joins its ends, whichever device was asked for
-			o := <-c
-			right(t, i, o)
-			overRDMA(t, o, 2, "rxe0", "rxe1")
-		}
-	})
+	for _, c := range []struct {
+		name, kind string
+		carriers   []string
+		meet       func(rank int) []string // how a rank finds rank 0, beside what its environment says
+		env        []string
+	}{
+		{"RDMA, met by MASTER_ADDR", "RoCE", []string{"rxe0", "rxe1"}, func(int) []string { return nil }, nil},
+		{"RDMA, met by --join", "RoCE", []string{"rxe0", "rxe1"}, func(rank int) []string { return joins(l, rank) }, nil},
+		{"TCP, met by --join", "TCP", []string{"tcp"}, func(rank int) []string { return joins(l, rank) }, []string{"NCCL_IB_DISABLE=1"}},
+	} {
+		t.Run("weft run on all: "+c.name, func(t *testing.T) { triangle(t, l, c.kind, c.carriers, c.meet, c.env) })
+	}
 	for _, c := range l.Cables {
 		t.Run(fmt.Sprintf("weft run over cable %d", c.Number), func(t *testing.T) {
 			noLeak(t, l.Nodes...)
@@ -90,6 +91,57 @@ func TestThreeMachines(t *testing.T) {
 			t.Errorf("the other end: status %d, %v, want 1\n%s", o.status, o.err, o.text())
 		}
 	})
+}
+
+// triangle runs a rank on each of three machines, of which no subnet has all: each hop must find the cable that joins its ends,
+// whichever device was asked for, with no word about interfaces or devices.
+func triangle(t *testing.T, l *lab.Lab, kind string, carriers []string, meet func(rank int) []string, env []string) {
+	noLeak(t, l.Nodes...)
+	var before [3]int64
+	sender := func(c lab.Cable) lab.End { // of the ring's hop that this cable carries
+		if a, b := c.Ends[0], c.Ends[1]; (a.Node+1)%3 != b.Node {
+			return b
+		}
+		return c.Ends[0]
+	}
+	for i, c := range l.Cables {
+		before[i] = sent(t, l.Nodes[sender(c).Node], sender(c).RDMA)
+	}
+	var ends [3]<-chan *outcome
+	for i, n := range l.Nodes {
+		ends[i] = start(t, n, 2*time.Minute, append(env, patient), slices.Concat([]string{program(t), "run", "-v", "--sizes", "8,64K,1M", "--iters", "3"}, meet(i))...)
+	}
+	var text string // of rank 0, which tells of all
+	for i, end := range ends {
+		o := <-end
+		right(t, i, o)
+		overRDMA(t, o, 2, carriers...)
+		if i == 0 {
+			text = o.out.String()
+		}
+	}
+	for i, c := range l.Cables {
+		from := sender(c)
+		if want := fmt.Sprintf("# rank %d -> %d: %s ", from.Node, (from.Node+1)%3, kind); strings.Count(text, want) != 1 {
+			t.Errorf("rank 0 does not say %q once\n%s", want, text)
+		}
+		if kind != "TCP" {
+			carried(t, l.Nodes[from.Node], from.RDMA, before[i], 4<<20)
+		}
+	}
+	if !strings.Contains(text, "# all data right: ") {
+		t.Errorf("rank 0 does not say that all data was right\n%s", text)
+	}
+}
+
+// joins are the flags by which a rank meets the others at an address of rank 0 that its own machine reaches.
+func joins(l *lab.Lab, rank int) []string {
+	for _, c := range l.Cables {
+		if a, b := c.Ends[0], c.Ends[1]; a.Node == 0 && (rank == 0 || b.Node == rank) {
+			return []string{"--rank", fmt.Sprint(rank), "--nranks", fmt.Sprint(len(l.Nodes)), "--join", a.Addr + ":29600"}
+		}
+	}
+	return nil
 }
 
 // right wants data that was right.
