@@ -24,6 +24,11 @@ var budgets = []struct {
 	{"the simulated libibverbs, tools/simverbs/*.c and *.h", 2650, func(f string) bool {
 		return path.Dir(f) == "tools/simverbs" && slices.Contains([]string{".c", ".h"}, path.Ext(f))
 	}},
+	{"the simulated CUDA, tools/simgpu/cuda and tools/simgpu/include", 1600, func(f string) bool {
+		return ofSimgpu(f, "cuda") || ofSimgpu(f, "include")
+	}},
+	{"the player of kernels, tools/simgpu/player", 1500, func(f string) bool { return ofSimgpu(f, "player") }},
+	{"the ranks under NCCL, tools/simgpu/driver", 850, func(f string) bool { return ofSimgpu(f, "driver") }},
 }
 
 func ofQueuePairs(f string) bool {
@@ -35,6 +40,8 @@ func ofHost(f string) bool {
 }
 
 func ofFuzzer(f string) bool { return strings.HasPrefix(path.Base(f), "fuzz") }
+
+func ofSimgpu(f, part string) bool { return strings.HasPrefix(f, "tools/simgpu/"+part+"/") }
 
 func count(text string) int { return strings.Count(text, "\n") }
 
@@ -62,7 +69,7 @@ const maxLines = 400
 func TestFilesAreShort(t *testing.T) {
 	for _, f := range list(t) {
 		switch path.Ext(f) {
-		case ".go", ".c", ".h", ".mk", ".sh":
+		case ".go", ".c", ".cc", ".h", ".mk", ".sh":
 		default:
 			continue
 		}
@@ -71,6 +78,18 @@ func TestFilesAreShort(t *testing.T) {
 		}
 		if n := count(read(t, f)); n > maxLines {
 			t.Errorf("%s has %d lines, at most %d are allowed: which second concept moved in?", f, n, maxLines)
+		}
+	}
+}
+
+// C++ is where NCCL's own headers are: the player is compiled with them, and CUDA's names are theirs.
+func TestCxxIsConfined(t *testing.T) {
+	for _, f := range list(t) {
+		switch path.Ext(f) {
+		case ".cc", ".cpp", ".cxx", ".hh", ".hpp":
+			if path.Dir(f) != "tools/simgpu/player" {
+				t.Errorf("%s is C++, which stands in tools/simgpu/player only", f)
+			}
 		}
 	}
 }

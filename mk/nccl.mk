@@ -1,0 +1,13 @@
+# weft under the real NCCL, without a GPU (tools/simgpu/README.md). Sources are for the user to bring: NCCL_SRC=TREE[:TREE...].
+
+NCCL_OUT  ?= $(DIST)/nccl
+NCCL_JOBS ?= $(shell nproc)
+NCCL_TREES = $(subst :, ,$(NCCL_SRC))
+NCCL_MAKE  = $(MAKE) --no-print-directory -f tools/simgpu/nccl.mk OUT=$(NCCL_OUT) NCCL=$1
+NCCL_WHERE = NCCL_SRC=TREE[:TREE...] names source trees of NCCL, unmodified: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl
+
+nccl-host: ## the host code of NCCL on a simulated CUDA, into dist/nccl/VERSION: NCCL_SRC=TREE[:TREE...]
+	@test -n "$(NCCL_SRC)" || { echo "nccl-host: $(NCCL_WHERE)" >&2; exit 2; }
+	@$(foreach t,$(NCCL_TREES),$(call alive,building NCCL from $t,$(call NCCL_MAKE,$t) -j$(NCCL_JOBS)) &&) true
+
+.PHONY: nccl-host

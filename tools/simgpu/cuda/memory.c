@@ -1,0 +1,206 @@
+/* Device memory, which is the host's, and pinned host memory: who owns an address, and DMA-BUFs. */
+#define _GNU_SOURCE
+#include "simcuda.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, GRAIN = 65536 };
+
+/* A range of a block that has moved into a memfd. */
+struct export {
+  struct export* next;
+  size_t off, len;
+  int fd;
+};
+
+struct block {
+  struct span span;
+  bool mapped; /* by us; else memory of the program that it has registered */
+  struct export* exports;
+};
+
+/* Sorted by address; the lock protects the table and the exports of its blocks. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block* blocks;
+static size_t count, room;
+
+/* How many blocks begin at p or before it. */
+static size_t place(uintptr_t p) {
+  size_t lo = 0, hi = count;
+  while (lo < hi) {
+    const size_t mid = (lo + hi) / 2;
+    if (blocks[mid].span.at <= p) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+static struct block* find(uintptr_t p) {
+  const size_t i = place(p);
+  return i && p - blocks[i - 1].span.at < blocks[i - 1].span.size ? &blocks[i - 1] : NULL;
+}
+
+static cudaError_t insert(struct block b) {
+  pthread_mutex_lock(&lock);
+  if (count == room) {
+    const size_t more = room ? 2 * room : 64;
+    struct block* grown = realloc(blocks, more * sizeof *blocks);
+    if (!grown) {
+      pthread_mutex_unlock(&lock);
+      return failed(cudaErrorMemoryAllocation);
+    }
+    blocks = grown, room = more;
+  }
+  const size_t i = place(b.span.at);
+  memmove(&blocks[i + 1], &blocks[i], (count - i) * sizeof *blocks);
+  blocks[i] = b;
+  count++;
+  pthread_mutex_unlock(&lock);
+  return cudaSuccess;
+}
+
+bool memory_find(const void* p, struct span* out) {
+  pthread_mutex_lock(&lock);
+  const struct block* b = find((uintptr_t)p);
+  if (b) *out = b->span;
+  pthread_mutex_unlock(&lock);
+  return b;
+}
+
+static cudaError_t allocate(void** out, size_t size, bool on_device) {
+  *out = NULL;
+  if (!size) return cudaSuccess;
+  size = (size + GRAIN - 1) & ~(size_t)(GRAIN - 1);
+  void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return failed(cudaErrorMemoryAllocation);
+  const struct block b = {{(uintptr_t)p, size, device_current, on_device}, true, NULL};
+  const cudaError_t e = insert(b);
+  if (e) munmap(p, size);
+  else *out = p;
+  return e;
+}
+
+cudaError_t memory_free(void* p) {
+  if (!p) return cudaSuccess;
+  pthread_mutex_lock(&lock);
+  struct block* at = find((uintptr_t)p);
+  if (!at || at->span.at != (uintptr_t)p) {
+    pthread_mutex_unlock(&lock);
+    return failed(cudaErrorInvalidValue);
+  }
+  const struct block b = *at;
+  count--;
+  memmove(at, at + 1, (size_t)(blocks + count - at) * sizeof *blocks);
+  pthread_mutex_unlock(&lock);
+  if (b.mapped) munmap(p, b.span.size);
+  for (struct export *e = b.exports, *next; e; e = next) {
+    next = e->next;
+    close(e->fd);
+    free(e);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** p, size_t n) { return allocate(p, n, true); }
+cudaError_t cudaMallocAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) { return allocate(p, n, true); }
+cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) { return allocate(p, n, true); }
+cudaError_t cudaHostAlloc(void** p, size_t n, unsigned flags) { return allocate(p, n, false); }
+cudaError_t cudaMallocHost(void** p, size_t n) { return allocate(p, n, false); }
+cudaError_t cudaFreeHost(void* p) { return memory_free(p); }
+
+/* Freeing waits for what the device still does, as CUDA's does. */
+cudaError_t cudaFree(void* p) {
+  struct span s;
+  if (p && memory_find(p, &s)) streams_sync(s.device);
+  return memory_free(p);
+}
+
+struct free_work {
+  struct work w;
+  void* p;
+};
+static void free_now(struct work* w) { memory_free(((struct free_work*)w)->p); }
+
+cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
+  struct free_work* f = work_new(free_now, sizeof *f);
+  f->p = p;
+  stream_add(s, f);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* m, const cudaMemPoolProps* props) {
+  return (*m = malloc(1)) ? cudaSuccess : failed(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t m) { free(m); return cudaSuccess; }
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t m, cudaMemPoolAttr a, void* v) { return cudaSuccess; }
+
+cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
+  return insert((struct block){{(uintptr_t)p, n, device_current, false}, false, NULL});
+}
+cudaError_t cudaHostUnregister(void* p) { return memory_free(p); }
+cudaError_t cudaHostGetDevicePointer(void** d, void* h, unsigned flags) { *d = h; return cudaSuccess; }
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
+  struct span s;
+  if (!memory_find(p, &s)) *a = (cudaPointerAttributes){cudaMemoryTypeUnregistered, -1, NULL, (void*)p};
+  else *a = (cudaPointerAttributes){s.on_device ? cudaMemoryTypeDevice : cudaMemoryTypeHost, s.device, (void*)p, s.on_device ? NULL : (void*)p};
+  return cudaSuccess;
+}
+
+CUresult cuPointerGetAttribute(void* v, CUpointer_attribute a, CUdeviceptr p) {
+  struct span s;
+  if (!memory_find((void*)p, &s)) return CUDA_ERROR_INVALID_VALUE;
+  int value = 0;
+  if (a == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) value = s.on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+  if (a == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) value = s.device;
+  memcpy(v, &value, sizeof value);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAddressRange(CUdeviceptr* at, size_t* size, CUdeviceptr p) {
+  struct span s;
+  if (!memory_find((void*)p, &s)) return CUDA_ERROR_NOT_FOUND;
+  if (at) *at = s.at;
+  if (size) *size = s.size;
+  return CUDA_SUCCESS;
+}
+
+/* The range moves, in place, into a memfd: who maps the descriptor sees the memory. */
+static struct export* move_to_memfd(struct block* b, size_t off, size_t n) {
+  char* at = (char*)b->span.at + off;
+  struct export* e = calloc(1, sizeof *e);
+  if (!e) return NULL;
+  *e = (struct export){b->exports, off, n, memfd_create("simgpu", MFD_CLOEXEC)};
+  if (e->fd >= 0 && !ftruncate(e->fd, (off_t)n) && pwrite(e->fd, at, n, 0) == (ssize_t)n &&
+      mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, e->fd, 0) != MAP_FAILED)
+    return b->exports = e;
+  if (e->fd >= 0) close(e->fd);
+  free(e);
+  return NULL;
+}
+
+static CUresult export_range(CUdeviceptr p, size_t n, int* fd) {
+  struct block* b = find((uintptr_t)p);
+  if (!b || !b->span.on_device) return CUDA_ERROR_INVALID_VALUE;
+  const size_t off = (size_t)((uintptr_t)p - b->span.at);
+  if (off + n > b->span.size || (off | n) % PAGE) return CUDA_ERROR_INVALID_VALUE;
+  struct export* e = b->exports;
+  for (; e && (e->off != off || e->len < n); e = e->next)
+    if (e->off < off + n && off < e->off + e->len) return refused("a DMA-BUF of part of another") ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  if (!e && !(e = move_to_memfd(b, off, n))) return CUDA_ERROR_OUT_OF_MEMORY;
+  *fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 3);
+  return *fd < 0 ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr p, size_t n, CUmemRangeHandleType type, unsigned long long flags) {
+  if (!device_takes_dmabuf() || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return CUDA_ERROR_NOT_SUPPORTED;
+  pthread_mutex_lock(&lock);
+  const CUresult r = export_range(p, n, handle);
+  pthread_mutex_unlock(&lock);
+  return r;
+}

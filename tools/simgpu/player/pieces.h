@@ -1,0 +1,102 @@
+// How a collective's data is cut: into the parts of channels, and these into chunks. Since 2.20 the host does it.
+#pragma once
+#include "path.h"
+
+namespace simgpu {
+#if WORK == WORK_UNCUT
+typedef ncclWorkElem CollWork;
+
+class Pieces {
+ public:
+  Pieces(Block&, CollWork* w, const Function& f, int elt)
+    : count(w->count), proto(f.proto), elt(elt), number(w->bid), channels(w->nChannels), threads(w->nWarps * WARP_SIZE), last(w->lastChunkSize) {}
+  const int64_t count;  // elements in all, of a rank where ranks have parts
+
+  // A chunk in a slot of so many bytes and steps.
+  void slots(int64_t bytes, int chunkSteps) { chunk = proto == NCCL_PROTO_SIMPLE ? bytes / elt * chunkSteps : bytes / 2 / elt; }
+
+  // visit(where it begins, elements) for each piece of this channel.
+  template <typename F> void each(F visit) const {
+    for (int64_t off = 0; off < count; off += channels * chunk) {
+      const int64_t c = cut(off, 1), at = off + number * c;
+      if (!visit(at, std::max<int64_t>(0, std::min(c, count - at)))) return;
+    }
+  }
+
+  // visit(at, len), functions of the rank whose part a piece is: all-reduce cuts each round into parts of the ranks.
+  template <typename F> void eachRound(int ranks, F visit) const {
+    for (int64_t off = 0; off < count; off += channels * ranks * chunk) {
+      const int64_t c = cut(off, ranks);
+      auto at = [=, this](int k) {
+        k %= ranks;
+        return proto == NCCL_PROTO_SIMPLE ? off + (number * ranks + k) * c : off + (k * channels + number) * c;
+      };
+      if (!visit(at, [=, this](int k) { return std::max<int64_t>(0, std::min(c, count - at(k))); })) return;
+    }
+  }
+
+ private:
+  const int proto, elt, number;
+  const int64_t channels, threads, last;
+  int64_t chunk = 0;
+
+  // The chunk of a loop that begins at off: a channel takes so many of them in one.
+  int64_t cut(int64_t off, int parts) const {
+    const int64_t left = count - off;
+    if (proto == NCCL_PROTO_SIMPLE) {
+      const int64_t grain = (threads - WARP_SIZE) * 8 / elt;
+      return divup(std::min(chunk, divup(left, channels * parts)), grain) * grain;
+    }
+    const int64_t grain = threads * (8 / elt);
+    if (parts > 1) return std::min(chunk, divup(left, channels * parts * grain) * grain);
+    return left < channels * chunk ? last : chunk;
+  }
+};
+
+#else
+#if WORK == WORK_LISTS
+typedef ncclWorkElem CollWork;
+#else
+typedef ncclDevWorkColl CollWork;
+#endif
+
+class Pieces {
+ public:
+  Pieces(Block& b, CollWork* w, const Function& f, int elt) : elt(elt) {
+#if WORK == WORK_LISTS
+    count = (int64_t)w->count, offset = (int64_t)w->workOffset, part = (int64_t)w->workCount, chunk = (int64_t)w->chunkCount, last = (int64_t)w->lastChunkCount;
+#else
+    ncclCollCbdPart(w, (uint32_t)b.number, f.proto, elt, &count, &offset, &part, &chunk);
+#endif
+  }
+  int64_t count;
+  void slots(int64_t, int) {}
+  void whole(int64_t most) { chunk = most; }  // pieces as large as the network takes
+  int64_t first() const { return offset; }
+  int64_t all() const { return part; }
+
+  template <typename F> void each(F visit) const {
+    for (int64_t at = 0; at < part; at += chunk)
+      if (!visit(offset + at, std::min(chunk, part - at))) return;
+  }
+
+  template <typename F> void eachRound(int ranks, F visit) const {
+    for (int64_t off = 0; off < part; off += ranks * chunk) {
+      const int64_t left = part - off, c = left < ranks * chunk ? lastChunk(left, ranks) : chunk;
+      auto at = [=, this](int k) { return offset + off + (k % ranks) * c; };
+      if (!visit(at, [=](int k) { return std::max<int64_t>(0, std::min(c, left - (k % ranks) * c)); })) return;
+    }
+  }
+
+ private:
+  const int elt;
+  int64_t offset, part, chunk, last = 0;
+
+  int64_t lastChunk(int64_t left, int ranks) const {
+    if (last) return last;
+    const int64_t grain = 16 / elt;
+    return divup(divup(left, ranks), grain) * grain;
+  }
+};
+#endif
+}  // namespace simgpu
