@@ -10,4 +10,13 @@ nccl-host: ## the host code of NCCL on a simulated CUDA, into dist/nccl/VERSION:
 	@test -n "$(NCCL_SRC)" || { echo "nccl-host: $(NCCL_WHERE)" >&2; exit 2; }
 	@$(foreach t,$(NCCL_TREES),$(call alive,building NCCL from $t,$(call NCCL_MAKE,$t) -j$(NCCL_JOBS)) &&) true
 
-.PHONY: nccl-host
+test-nccl: $(STEP) ## weft under the real NCCL, over TCP and simulated RDMA: NCCL_SRC=TREE[:TREE...]; RUN=REGEXP chooses
+ifeq ($(NCCL_SRC),)
+	@echo "test-nccl: left out: $(NCCL_WHERE)"
+else
+	@$(STEP) -limit 60m "NCCL on a simulated CUDA" $(MAKE) --no-print-directory nccl-host
+	@WEFT_TEST_NCCL=$$(for t in $(NCCL_TREES); do $(call NCCL_MAKE,$$t) where; done | paste -sd:) \
+	  $(STEP) -kind gotest -limit 60m "weft under NCCL" $(GO) test -timeout 58m -count=1 $(if $(RUN),-run '$(RUN)') ./internal/nccl
+endif
+
+.PHONY: nccl-host test-nccl

@@ -1,0 +1,160 @@
+package nccl
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// quiet is for runs in which something breaks: releases from 2.19 to 2.24 log each further round of their progress loop.
+const quiet = "NCCL_DEBUG=WARN"
+
+// An abort in mid-flight is no fault of the network: every rank gets out, and a new communicator works. Who is left hears of
+// it once, and not as a warning.
+func TestAbort(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		if j.Release.Since(2, 23) && !j.Release.Since(2, 25) {
+			t.Skipf("%s hangs in ncclCommAbort while operations are under way, over its own sockets too", j.Release)
+		}
+		j.Env = []string{quiet}
+		run := start(t, j, "abort", "absent=1")
+		if err := run.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range run.Ranks {
+			log, err := run.Log(k.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range log {
+				if l.Ours() {
+					t.Errorf("rank %d: %s %s", k.Number, l.Level, l.Text)
+				}
+			}
+		}
+	})
+}
+
+// told requires that NCCL tells a rank of the failure, and that weft has said why, in one line, with one of these texts.
+func told(t *testing.T, run *Run, rank int, why ...string) {
+	t.Helper()
+	if _, err := run.Ranks[rank].Says("told after", patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Ranks[rank].End(patience); err != nil {
+		t.Error(err)
+	}
+	log, err := run.Log(rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	var lines []string
+	for _, l := range log {
+		if !l.Ours() {
+			continue
+		}
+		lines = append(lines, l.Level+" "+l.Text)
+		for _, w := range why {
+			if strings.Contains(l.Text, w) {
+				said++
+				break
+			}
+		}
+	}
+	if said == 0 {
+		t.Errorf("rank %d: no line says %q; weft's lines:\n%s", rank, why, strings.Join(lines, "\n"))
+	}
+}
+
+// traffic starts two ranks that move data until something breaks.
+func traffic(t *testing.T, j Job, keys ...string) *Run {
+	t.Helper()
+	j.Ranks = 2
+	j.Env = append([]string{quiet}, j.Env...)
+	return start(t, j, append([]string{"traffic", "abort=0"}, keys...)...)
+}
+
+func underWay(t *testing.T, run *Run) {
+	t.Helper()
+	for _, k := range run.Ranks {
+		if _, err := k.Says("under way", patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRankKilled(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		run := traffic(t, j)
+		underWay(t, run)
+		if err := run.Ranks[1].Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		told(t, run, 0, "process ended or was killed")
+	})
+}
+
+// A rank that dies while nothing is under way is told with the next operation.
+func TestIdleRankKilled(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		run := traffic(t, j, "idle=1")
+		for _, k := range run.Ranks {
+			if _, err := k.Says("idle", patience); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := run.Ranks[1].Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Ranks[0].Go(); err != nil {
+			t.Fatal(err)
+		}
+		told(t, run, 0, "process ended or was killed")
+	})
+}
+
+// A stopped rank is no failure, however long it takes.
+func TestRankStopped(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		j.Env = []string{"WEFT_TIMEOUT=2"}
+		run := traffic(t, j, "count=60", "size=1M")
+		underWay(t, run)
+		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+			if err := run.Ranks[1].Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			if s == syscall.SIGSTOP {
+				time.Sleep(6 * time.Second)
+			}
+		}
+		if err := run.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range run.Ranks {
+			if _, err := k.Says("all operations are done", patience); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A link that goes down, or loses everything without a word, is told on both sides.
+func TestLinkLost(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		for _, c := range []struct{ name, fault string }{{"down", "link sim0 down"}, {"black hole", "blackhole sim0 both"}} {
+			t.Run(c.name, func(t *testing.T) {
+				j := Job{Release: r, Network: rdma(t, 1)}
+				run := traffic(t, j)
+				underWay(t, run)
+				if err := j.Network.World.Control(run.Ranks[0].Cmd.Process.Pid, c.fault); err != nil {
+					t.Fatal(err)
+				}
+				for rank := range run.Ranks {
+					told(t, run, rank, "sim0")
+				}
+			})
+		}
+	})
+}

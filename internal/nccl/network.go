@@ -1,0 +1,89 @@
+package nccl
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"weft/internal/build"
+	"weft/internal/simverbs"
+)
+
+// Network is what the ranks have between them: weft over TCP, or over a world of simulated RDMA devices.
+type Network struct {
+	Name  string
+	World *simverbs.World
+	env   []string
+}
+
+var worlds atomic.Int32
+
+// TCP is weft over loopback.
+func TCP(Release) (Network, error) {
+	lib, err := library()
+	return Network{Name: "TCP", env: []string{"LD_LIBRARY_PATH=" + lib, "NCCL_IB_DISABLE=1"}}, err
+}
+
+// RDMA is weft over devices that all ranks see: sim0, sim1 and so on, ports of one card at a PCI address.
+func RDMA(devices ...simverbs.Device) (Network, error) {
+	lib, err := library()
+	if err != nil {
+		return Network{}, err
+	}
+	dist, err := simverbs.Dist()
+	if err != nil {
+		return Network{}, err
+	}
+	w := &simverbs.World{Name: fmt.Sprintf("nccl-%d-%d", os.Getpid(), worlds.Add(1))}
+	for i, d := range devices {
+		d.Name = fmt.Sprintf("sim%d", i)
+		d.GIDs = []string{fmt.Sprintf("10.%d.0.1/24", i+1)}
+		d.PCI = fmt.Sprintf("0000:81:00.%d", i)
+		w.Devices = append(w.Devices, d)
+	}
+	env, err := w.Env(lib+string(filepath.ListSeparator)+dist, "")
+	return Network{Name: "RDMA", World: w, env: env}, err
+}
+
+// library is the folder of the plugin.
+func library() (string, error) {
+	path, err := build.Library()
+	if err == nil && path == build.Self {
+		err = fmt.Errorf("%s has the library inside a host: NCCL cannot load it", build.DistEnv)
+	}
+	return filepath.Dir(path), err
+}
+
+//go:embed topo-two-ports.xml
+var twoPorts string
+
+// TwoPorts writes NCCL's topology file for two ports of one card, which NCCL then makes one device of.
+func TwoPorts(dir string) (env string, err error) {
+	path := filepath.Join(dir, "topo.xml")
+	return "NCCL_TOPO_FILE=" + path, os.WriteFile(path, []byte(twoPorts), 0o644)
+}
+
+// join puts lists of KEY=VALUE together; a later value of a key is the one that holds, and paths of libraries are joined.
+func join(lists ...[]string) []string {
+	var out []string
+	at := map[string]int{}
+	for _, list := range lists {
+		for _, kv := range list {
+			key, value, _ := strings.Cut(kv, "=")
+			i, known := at[key]
+			switch {
+			case !known:
+				at[key] = len(out)
+				out = append(out, kv)
+			case key == "LD_LIBRARY_PATH":
+				out[i] += string(filepath.ListSeparator) + value
+			default:
+				out[i] = kv
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package nccl
+
+import (
+	"os"
+	"testing"
+)
+
+// All collectives are right, from 8 bytes up.
+func TestCollectives(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "sizes", "min=8", "max=8M", "step=16", "rounds=2") })
+}
+
+func TestRandomGroups(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "random", "n=150", "seed=7") })
+}
+
+// NCCL 2.20 to 2.23 (table v8) send all that is left of a registered buffer into a receive of one step, where the network
+// takes GPU memory: the network has to cut it.
+func TestRegisteredSend(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		if !r.Since(2, 20) || r.Since(2, 24) {
+			t.Skipf("%s registers otherwise", r)
+		}
+		if os.Geteuid() != 0 {
+			t.Skip("needs root to make a mount namespace, where nvidia_peermem is loaded")
+		}
+		for _, c := range []struct{ name, send, recv string }{{"sender", "send=1", "recv=0"}, {"receiver", "send=0", "recv=1"}, {"both", "send=1", "recv=1"}} {
+			t.Run(c.name, func(t *testing.T) {
+				j := Job{Release: r, Network: rdma(t, 1), Ranks: 2, Wrap: peermem, Env: []string{"SIMGPU_DMABUF=1", "NCCL_NET_GDR_LEVEL=SYS"}}
+				run := peacefully(t, j, "registered", "bytes=8M", c.send, c.recv)
+				if n := ours(t, run, 0, "nvidia_peermem is loaded"); n["INFO"] != 1 {
+					t.Errorf("the device does not take GPU memory by its address, so nothing was registered: %v", n)
+				}
+			})
+		}
+	})
+}
+
+// peermem is in front of a command that shall find nvidia_peermem loaded.
+var peermem = []string{"unshare", "-m", "--propagation", "private", "sh", "-c",
+	"mount -t tmpfs tmpfs /sys/module && mkdir /sys/module/nvidia_peermem && echo 1 >/sys/module/nvidia_peermem/version && exec \"$@\"", "sh"}
+
+// GPU memory is registered as DMA-BUFs, user buffers too, and data goes straight into it.
+func TestGPUDirect(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		j := Job{Release: r, Network: rdma(t, 1), Ranks: 3, Env: []string{"SIMGPU_DMABUF=1", "NCCL_NET_GDR_LEVEL=SYS"}}
+		run := peacefully(t, j, "sizes", "max=4M", "step=64", "reg=1")
+		if n := ours(t, run, 0, "GPU Direct RDMA Enabled for"); n["INFO"] == 0 {
+			t.Error("NCCL did not use GPUDirect")
+		}
+	})
+}
+
+// NCCL makes one device of two ports of a card, as it does from table v9 on.
+func TestFusion(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		if !r.Since(2, 24) {
+			t.Skipf("%s makes no devices of several", r)
+		}
+		env, err := TwoPorts(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := peacefully(t, Job{Release: r, Network: rdma(t, 2), Ranks: 2, Env: []string{env}}, "sizes", "max=8M", "step=64")
+		if n := ours(t, run, 0, "sim0+sim1 -> "); n["INFO"] == 0 {
+			t.Error("no connection is of both ports")
+		}
+	})
+}

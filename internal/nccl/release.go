@@ -1,0 +1,42 @@
+package nccl
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Env names the folders of built releases, with a colon between them.
+const Env = "WEFT_TEST_NCCL"
+
+// Release is a release of NCCL that make nccl-host has built.
+type Release struct {
+	Dir          string
+	Major, Minor int
+}
+
+func (r Release) String() string { return filepath.Base(r.Dir) }
+
+// Since says whether the release is major.minor or later.
+func (r Release) Since(major, minor int) bool {
+	return r.Major > major || r.Major == major && r.Minor >= minor
+}
+
+// Releases are those that Env names.
+func Releases() ([]Release, error) {
+	var list []Release
+	for _, dir := range filepath.SplitList(os.Getenv(Env)) {
+		r := Release{Dir: dir}
+		if _, err := fmt.Sscanf(filepath.Base(dir), "%d.%d", &r.Major, &r.Minor); err != nil {
+			return nil, fmt.Errorf("%s: %s is not named after a release: %w", Env, dir, err)
+		}
+		if _, err := os.Stat(r.Driver()); err != nil {
+			return nil, fmt.Errorf("%s: %w (make nccl-host builds it)", Env, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// Driver is the program that is one rank.
+func (r Release) Driver() string { return filepath.Join(r.Dir, "driver") }
