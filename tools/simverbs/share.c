@@ -179,10 +179,23 @@ static uint8_t* reach(struct shmr* m, uint64_t va, uint32_t len) {
   return base ? base + (va - m->from) : NULL;
 }
 
-/* The last 8 bytes of the last part are stored last, at once if aligned; so are those of each line of a short one. */
+/* Whole lines are stored one after another, the last 8 bytes of each last, as a card writes them. */
+static size_t store_lines(uint8_t* to, const uint8_t* from, size_t len) {
+  size_t done = 0;
+  for (uint64_t v; ((uintptr_t)to & 63) == 0 && len - done >= 64; done += 64)
+    for (size_t i = done; i < done + 64; i += 8) {
+      memcpy(&v, from + i, 8);
+      if (i == done + 56) __atomic_store_n((uint64_t*)(void*)(to + i), v, __ATOMIC_RELEASE);
+      else __atomic_store_n((uint64_t*)(void*)(to + i), v, __ATOMIC_RELAXED);
+    }
+  return done;
+}
+
+/* The last 8 bytes of the last part are stored last, at once if aligned. */
 static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
+  const size_t lines = store_lines(to, from, len);
+  to += lines, from += lines, len -= lines;
   size_t v, tail = !last ? 0 : len < 8 ? len : 8;
-  for (; last && len >= 72 && len <= 512 && !((uintptr_t)to & 63); to += 64, from += 64, len -= 64) store(to, from, 64, 1);
   if (len > tail) memmove(to, from, len - tail);
   to += len - tail, from += len - tail;
   if (tail == 8 && ((uintptr_t)to & 7) == 0) {
