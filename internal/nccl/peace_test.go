@@ -5,9 +5,21 @@ import (
 	"testing"
 )
 
-// All collectives are right, from 8 bytes up.
+// All collectives are right, from 8 bytes up, with every protocol that the player has. NCCL itself would use LL128 only
+// between GPUs with NVLink; asked for, it uses it here, and reads the lines while they arrive.
 func TestCollectives(t *testing.T) {
-	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "sizes", "min=8", "max=8M", "step=16", "rounds=2") })
+	overBoth(t, func(t *testing.T, j Job) {
+		for _, c := range []struct{ name, env, elements string }{
+			{"as NCCL chooses", "NCCL_DEBUG=INFO", "f32"},
+			{"LL128", "NCCL_PROTO=LL128,Simple", "i32"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				j := j
+				j.Env = []string{c.env}
+				peacefully(t, j, "sizes", "min=8", "max=8M", "step=16", "rounds=2", "type="+c.elements)
+			})
+		}
+	})
 }
 
 func TestRandomGroups(t *testing.T) {
