@@ -104,6 +104,7 @@ const (
 	NCCL_LOG_INFO    DebugLogLevel = 3
 	NCCL_LOG_ABORT   DebugLogLevel = 4
 	NCCL_LOG_TRACE   DebugLogLevel = 5
+	NCCL_LOG_ATTN    DebugLogLevel = 6
 )
 
 // DebugLogSubSys is ncclDebugLogSubSys.

@@ -71,6 +71,7 @@ _Static_assert(NCCL_LOG_WARN == 2, "layout differs from what the generator read"
 _Static_assert(NCCL_LOG_INFO == 3, "layout differs from what the generator read");
 _Static_assert(NCCL_LOG_ABORT == 4, "layout differs from what the generator read");
 _Static_assert(NCCL_LOG_TRACE == 5, "layout differs from what the generator read");
+_Static_assert(NCCL_LOG_ATTN == 6, "layout differs from what the generator read");
 _Static_assert(sizeof(ncclDebugLogSubSys) == 4, "layout differs from what the generator read");
 _Static_assert(NCCL_INIT == 1, "layout differs from what the generator read");
 _Static_assert(NCCL_COLL == 2, "layout differs from what the generator read");

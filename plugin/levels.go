@@ -1,6 +1,11 @@
 package plugin
 
-import "weft/abi"
+import (
+	"slices"
+	"strings"
+
+	"weft/abi"
+)
 
 // severity is what weft has to say of a line; it has no use for other levels of NCCL's.
 type severity int
@@ -36,6 +41,15 @@ func levelsOf(h host, function uintptr) levels {
 		return ncclxLevels
 	}
 	return ncclLevels
+}
+
+// traces tells whether the host prints TRACE lines: NCCL_DEBUG names one level, and from 2.32 on NCCL_DEBUG_LEVELS adds some.
+func traces(h host) bool {
+	level, _ := h.Getenv("NCCL_DEBUG")
+	more, _ := h.Getenv("NCCL_DEBUG_LEVELS")
+	return slices.ContainsFunc(append(strings.Split(more, ","), level), func(name string) bool {
+		return strings.EqualFold(name, "TRACE") || strings.EqualFold(name, "ALL")
+	})
 }
 
 // force takes the user's word for it: a value of WEFT_LOG_LEVELS, empty where it is not set.

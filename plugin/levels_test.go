@@ -71,3 +71,20 @@ func TestLevelsOfTwoHosts(t *testing.T) {
 		}
 	}
 }
+
+// Trace lines are formatted where the host prints them, and only there.
+func TestWhoPrintsTraces(t *testing.T) {
+	for _, c := range []struct {
+		level, more string
+		want        int
+	}{
+		{"", "", 0}, {"INFO", "", 0}, {"trace", "", 1}, {"WARN", "INFO,TRACE", 1}, {"", "ALL", 1}, {"INFO", "ATTN", 0},
+	} {
+		b := newBench(t, map[string]string{"NCCL_DEBUG": c.level, "NCCL_DEBUG_LEVELS": c.more})
+		b.mustInit(12)
+		b.log.Trace(rdma.Net, "traced")
+		if got := len(b.host.lines(int32(ncclLevels[trace]), "traced")); got != c.want {
+			t.Errorf("NCCL_DEBUG=%s NCCL_DEBUG_LEVELS=%s: %d lines, want %d", c.level, c.more, got, c.want)
+		}
+	}
+}

@@ -40,7 +40,7 @@ type function struct {
 // context (the control connection, the reaper) is said through the first that lives.
 type voices struct {
 	host  host
-	trace atomic.Bool // NCCL_DEBUG=TRACE; otherwise trace lines are not even formatted
+	trace atomic.Bool // the host prints TRACE lines; otherwise they are not even formatted
 
 	forced atomic.Pointer[levels] // by the user; nil: those of each host
 

@@ -122,8 +122,7 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	if e, err := p.current("init"); err == nil {
 		return e, nil
 	}
-	debug, _ := p.host.Getenv("NCCL_DEBUG")
-	p.voices.trace.Store(strings.EqualFold(debug, "TRACE"))
+	p.voices.trace.Store(traces(p.host))
 	knobs := knob.ParseEnv(p.host.Getenv, p.host.Environ)
 	p.voices.force(knobs.Text(knob.LogLevels))
 	log.Info(rdma.Init, "%s, first used through table v%d", version.String(), table)

@@ -1,5 +1,5 @@
 /* What the plugins of all families share: results, element types and operations,
- * logging, kinds of memory and limits. Values are those of NCCL 2.30.7; none of them
+ * logging, kinds of memory and limits. Values are those of NCCL 2.32; none of them
  * ever changed its meaning. */
 #ifndef WEFT_NCCL_COMMON_H
 #define WEFT_NCCL_COMMON_H
@@ -81,7 +81,8 @@ typedef enum {
   NCCL_LOG_WARN = 2,
   NCCL_LOG_INFO = 3,
   NCCL_LOG_ABORT = 4,
-  NCCL_LOG_TRACE = 5
+  NCCL_LOG_TRACE = 5,
+  NCCL_LOG_ATTN = 6     /* since 2.32; between WARN and INFO in what is shown */
 } ncclDebugLogLevel;
 
 /* What a message is about: a set. */

@@ -32,7 +32,7 @@ type Options struct {
 
 // LogLine is one line that the plugin gave to NCCL's logger, or a signal event.
 type LogLine struct {
-	Level  int // 1 VERSION, 2 WARN, 3 INFO, 4 ABORT, 5 TRACE
+	Level  int // 1 VERSION, 2 WARN, 3 INFO, 4 ABORT, 5 TRACE, 6 ATTN
 	Flags  uint64
 	Func   string
 	Line   int

@@ -1,5 +1,12 @@
 package knob
 
+// unkept are promises of NCCL's variables that weft does not keep. Who set one
+// hears so, and nobody its value.
+var unkept = []struct{ name, why string }{
+	{"NCCL_PSK", "is set for encrypted connections, and weft's are not: they prove a secret that NCCL's handle brings, and carry data as it is; " +
+		"unset it, or encrypt the network below (IPsec, MACsec)"},
+}
+
 // foreign is a variable that concerns the network and that weft does not read.
 type foreign struct{ name, meaning, ours string }
 
@@ -12,7 +19,8 @@ var foreigns = []struct {
 		{"NCCL_NET", "unset: which network to take, by its name", "the name is `weft`"},
 		{"NCCL_NET_PLUGIN", "unset: which libraries to look in", "`weft`, or the path of the library"},
 		{"NCCL_NET_PLUGIN_REF_COUNT", "0; 1: the library is never unloaded", "a Go library is never unloaded anyhow, and its state outlives dlclose"},
-		{"NCCL_DEBUG, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE", "what is logged, and where", "weft's lines go through NCCL's log; it looks at `NCCL_DEBUG` only to know whether TRACE lines are worth their text"},
+		{"NCCL_DEBUG, NCCL_DEBUG_LEVELS, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE", "what is logged (the second from 2.32 on: levels besides), and where", "weft's lines go through NCCL's log; it looks at the first two only to know whether TRACE lines are worth their text. None of its lines is an ATTN"},
+		{"NCCL_PSK", "unset; a key (from 2.32 on): NCCL's own TCP connections are encrypted", "none: connections prove a secret that NCCL's handle brings, but what they carry is not encrypted. A WARN says so; it does not show the key"},
 		{"NCCL_CONF_FILE", "`~/.nccl.conf`, `/etc/nccl.conf`: further settings", "they count for weft too: NCCL puts them into the environment"},
 		{"NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_NET_GDR_C2C", "unset, -2, 1: how near GPU and NIC must be for GPU memory to be registered", "`ptrSupport` says truthfully what a device can register"},
 		{"NCCL_DMABUF_ENABLE", "1: GPU memory is registered as a DMA-BUF where the device takes that", "regMrDmaBuf"},
@@ -34,7 +42,7 @@ var foreigns = []struct {
 	{"Not used: GIN and RMA", "They belong to NCCL's device-initiated networking, which weft does not offer: it exports no such table, and NCCL looks for one elsewhere.", []foreign{
 		{"NCCL_GIN_ENABLE, NCCL_GIN_TYPE, NCCL_GIN_NCONNECTIONS", "1, -1, -2: whether, which, how many connections", "none"},
 		{"NCCL_GIN_IB_TC", "-1: the traffic class of GIN", "`NCCL_IB_TC` for everything that weft sends"},
-		{"NCCL_GIN_ERROR_QUERY_SEC, NCCL_GIN_PROXY_QUEUE_SIZE", "10, -1", "none"},
+		{"NCCL_GIN_ERROR_QUERY_SEC, NCCL_GIN_PROXY_QUEUE_SIZE, NCCL_GIN_PROXY_NTHREADS, NCCL_GIN_PROXY_POLL_BATCH, NCCL_GIN_IB_OOO_OPT", "10, -1, 1, 32, 0", "none"},
 		{"NCCL_GIN_GDAKI_NIC_HANDLER, NCCL_GIN_GDAKI_QP_DEPTH, NCCL_GIN_GDAKI_MAX_DEST_RD_ATOMIC, NCCL_GIN_GDAKI_MAX_QP_RD_ATOMIC, NCCL_GDAKI_USE_RELIABLE_DB", "0, 128, -2, -2, 0", "none"},
 		{"NCCL_RMA_PROXY_QUEUE_SIZE, NCCL_RMA_PROXY_DUMP_SIGNAL", "-1, -1", "none"},
 	}},

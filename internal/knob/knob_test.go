@@ -107,7 +107,22 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// ncclDefaults is what NCCL 2.31.2 takes for its variables where none is set; "" is no value.
+// A key is no secret any more once it is in a log.
+func TestKeysAreNotShown(t *testing.T) {
+	const key = "0123456789abcdef0123456789abcdef"
+	v := Parse(map[string]string{"NCCL_PSK": key})
+	if p := v.Problems(); len(p) != 1 || !strings.HasPrefix(p[0], "NCCL_PSK is set for encrypted connections, and weft's are not") {
+		t.Errorf("%q", p)
+	}
+	if text := strings.Join(append(v.Problems(), v.Notes()...), " "); strings.Contains(text, key[:4]) {
+		t.Errorf("the key is shown: %s", text)
+	}
+	if p := Parse(map[string]string{"NCCL_PSK": ""}).Problems(); len(p) != 0 {
+		t.Errorf("unset: %q", p)
+	}
+}
+
+// ncclDefaults is what NCCL 2.32 takes for its variables where none is set; "" is no value.
 var ncclDefaults = map[string]string{
 	"SOCKET_IFNAME": "", "SOCKET_FAMILY": "", "COMM_ID": "", "SOCKET_NTHREADS": "-2", "NSOCKS_PERTHREAD": "-2", "SOCKET_INLINE": "128",
 	"SOCKET_MIN_TASKSIZE": "65536", "SOCKET_RETRY_CNT": "34", "SOCKET_RETRY_SLEEP_MSEC": "100", "SOCKET_POLL_TIMEOUT_MSEC": "0",
@@ -119,7 +134,8 @@ var ncclDefaults = map[string]string{
 	"IB_RECEIVER_SIDE_MATCHING_SCHEME": "-2", "IB_PREPOST_RECEIVE_WORK_REQUESTS": "-2", "IB_ECE_ENABLE": "1", "IB_PCI_RELAXED_ORDERING": "2",
 	"IB_DATA_DIRECT": "1", "IB_MERGE_VFS": "1", "IB_MERGE_NICS": "1", "IB_DEVICE_PCI_ORDER": "1", "IB_WARN_RAIL_LOCAL": "0",
 	"IB_QUERY_PORT_SPEED": "1", "IB_RETURN_ASYNC_EVENTS": "1", "IB_MQP_RETRY_ALL": "0", "IB_MQP_RETRY_CNT": "34",
-	"IB_MQP_RETRY_SLEEP_MSEC": "100", "GDR_FLUSH_DISABLE": "0", "IB_RESILIENCY_PORT_FAILOVER": "0",
+	"IB_MQP_RETRY_SLEEP_MSEC": "100", "GDR_FLUSH_DISABLE": "0", "IB_EVENT_BASED_LB": "0", "IB_EVENT_BASED_LB_REMOTE": "1",
+	"IB_RAIL_POLICY": "CX9", "IB_SORT_MERGE_NICS": "1", "IB_WQE_LATENCY_THRESHOLD_NS": "0", "IB_WQE_LATENCY_REPORT": "1", "IB_RESILIENCY_PORT_FAILOVER": "0",
 	"IB_RESILIENCY_PORT_FAILOVER_MAX_ATTEMPTS": "1", "IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY": "10", "IB_RESILIENCY_PORT_RECOVERY": "0",
 	"IB_RESILIENCY_PORT_RECOVERY_START_DELAY": "200", "IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_INTERVAL": "500",
 	"IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_SIZE": "5", "IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE": "5",

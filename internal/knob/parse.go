@@ -44,6 +44,11 @@ func ParseEnv(getenv func(name string) (string, bool), environ func() []string) 
 			v.notes = append(v.notes, fmt.Sprintf("%s=%s is accepted and changes nothing here: %s", spec.Name, printable(text), spec.Inert))
 		}
 	}
+	for _, u := range unkept {
+		if text, _ := getenv(u.name); text != "" {
+			v.problems = append(v.problems, u.name+" "+u.why)
+		}
+	}
 	v.problems = append(v.problems, unknown(environ())...)
 	return v
 }

@@ -55,6 +55,12 @@ const (
 	IBWarnRailLocal
 	IBQueryPortSpeed
 	IBAsyncEvents
+	IBEventBasedLB
+	IBEventBasedLBRemote
+	IBRailPolicy
+	IBSortMergeNICs
+	IBLatencyThreshold
+	IBLatencyReport
 	IBModifyRetryAll
 	IBModifyRetryCnt
 	IBModifyRetrySleep

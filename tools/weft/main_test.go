@@ -21,7 +21,7 @@ func TestLogLevel(t *testing.T) {
 		debug   string
 		verbose bool
 		want    int
-	}{{"", false, 2}, {"", true, 3}, {"info", false, 3}, {"TRACE", false, 5}, {"VERSION", false, 1}, {"WARN", true, 3}, {"TRACE", true, 5}, {"NONE", false, 0}} {
+	}{{"", false, 2}, {"", true, 3}, {"info", false, 3}, {"TRACE", false, 5}, {"VERSION", false, 1}, {"WARN", true, 3}, {"ATTN", false, 2}, {"attn", true, 3}, {"TRACE", true, 5}, {"NONE", false, 0}} {
 		if level, err := logLevel(c.debug, c.verbose); err != nil || level != c.want {
 			t.Errorf("NCCL_DEBUG=%s, -v %t: level %d (%v), want %d", c.debug, c.verbose, level, err, c.want)
 		}

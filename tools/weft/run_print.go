@@ -173,9 +173,9 @@ func logLevel(debug string, verbose bool) (int, error) {
 	if debug == "" {
 		return level, nil
 	}
-	asked, known := map[string]int{"NONE": 0, "VERSION": 1, "WARN": 2, "INFO": 3, "ABORT": 4, "TRACE": 5}[strings.ToUpper(debug)]
+	asked, known := map[string]int{"NONE": 0, "VERSION": 1, "WARN": 2, "ATTN": 2, "INFO": 3, "ABORT": 4, "TRACE": 5}[strings.ToUpper(debug)] // weft has no ATTN lines
 	if !known {
-		return 0, fmt.Errorf("NCCL_DEBUG=%s: want VERSION, WARN, INFO or TRACE", debug)
+		return 0, fmt.Errorf("NCCL_DEBUG=%s: want VERSION, WARN, ATTN, INFO or TRACE", debug)
 	}
 	if verbose {
 		return max(asked, level), nil
