@@ -19,28 +19,28 @@ import (
 // its links carry in GB/s (0: whatever the machine does), Speed what it says it
 // carries in Mb/s.
 type Device struct {
-	Name        string   `json:"name"`
-	Node        string   `json:"node,omitempty"`
-	PCI         string   `json:"pci,omitempty"`
-	Link        string   `json:"link,omitempty"` // ethernet or infiniband
-	GIDs        []string `json:"gids,omitempty"`
-	Ports       []Port   `json:"ports,omitempty"`
-	Rate        float64  `json:"rate,omitempty"`
-	DelayUs     float64  `json:"delay_us,omitempty"`
-	Speed       int      `json:"speed,omitempty"`
-	MTU         int      `json:"mtu,omitempty"`
-	MaxInline   *int     `json:"max_inline,omitempty"`
-	MaxQP       int      `json:"max_qp,omitempty"`
-	MaxQPWR     int      `json:"max_qp_wr,omitempty"`
-	MaxCQE      int      `json:"max_cqe,omitempty"`
-	DMABuf      *bool    `json:"dmabuf,omitempty"`
-	MLX5        bool     `json:"mlx5,omitempty"`
-	OOO         int      `json:"ooo,omitempty"`
-	DataDirect  string   `json:"data_direct,omitempty"`
-	PKeys       []uint16 `json:"pkeys,omitempty"`
-	ECEVendor   uint32   `json:"ece_vendor,omitempty"`
-	ECEOptions  uint32   `json:"ece_options,omitempty"`
-	DownFlushes *bool    `json:"down_flushes,omitempty"`
+	Name       string   `json:"name"`
+	Node       string   `json:"node,omitempty"`
+	PCI        string   `json:"pci,omitempty"`
+	Link       string   `json:"link,omitempty"` // ethernet or infiniband
+	GIDs       []string `json:"gids,omitempty"`
+	Ports      []Port   `json:"ports,omitempty"`
+	Rate       float64  `json:"rate,omitempty"`
+	DelayUs    float64  `json:"delay_us,omitempty"`
+	Speed      int      `json:"speed,omitempty"`
+	MTU        int      `json:"mtu,omitempty"`
+	MaxInline  *int     `json:"max_inline,omitempty"`
+	MaxQP      int      `json:"max_qp,omitempty"`
+	MaxQPWR    int      `json:"max_qp_wr,omitempty"`
+	MaxCQE     int      `json:"max_cqe,omitempty"`
+	DMABuf     *bool    `json:"dmabuf,omitempty"`
+	MLX5       bool     `json:"mlx5,omitempty"`
+	OOO        int      `json:"ooo,omitempty"`
+	DataDirect string   `json:"data_direct,omitempty"`
+	PKeys      []uint16 `json:"pkeys,omitempty"`
+	ECEVendor  uint32   `json:"ece_vendor,omitempty"`
+	ECEOptions uint32   `json:"ece_options,omitempty"`
+	DownFails  *bool    `json:"down_fails,omitempty"`
 }
 
 // Port is one port of a device that has several.

@@ -80,7 +80,7 @@ static const struct field device_fields[] = {
     TEXT(devconf, name), TEXT(devconf, pci), TEXT(devconf, node), TEXT(devconf, data_direct), TEXT(devconf, link),
     NUMBER(devconf, speed), NUMBER(devconf, mtu), NUMBER(devconf, max_inline), NUMBER(devconf, max_sge), NUMBER(devconf, max_qp),
     NUMBER(devconf, max_qp_wr), NUMBER(devconf, max_cqe), NUMBER(devconf, dmabuf), NUMBER(devconf, mlx5), NUMBER(devconf, ooo),
-    NUMBER(devconf, down_flushes), NUMBER(devconf, ece_vendor), NUMBER(devconf, ece_options), {0}};
+    NUMBER(devconf, down_fails), NUMBER(devconf, ece_vendor), NUMBER(devconf, ece_options), {0}};
 static const struct field port_fields[] = {
     {"rate", offsetof(struct port, rate), 8, 1e9}, {"delay_us", offsetof(struct port, delay), 8, 1e3}, NUMBER(port, down), {0}};
 
@@ -142,7 +142,7 @@ static void device(int i) {
   struct port *p = &sv_conf.port[i * MAX_PORT], common = {0};
   char key[64];
   *d = (struct devconf){.ports = 1, .speed = 100000, .mtu = 4096, .max_inline = 512, .max_sge = MAX_SGE, .max_qp = MAX_QP / 2,
-                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_flushes = 1, .npkey = 1, .pkeys = {0xffff}};
+                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_fails = 1, .npkey = 1, .pkeys = {0xffff}};
   snprintf(d->name, sizeof d->name, "sim%d", i);
   for (int n = 0; member(n, key); n++) {
     if (!strcmp(key, "gids")) gids(p);

@@ -217,7 +217,7 @@ static int too_large(struct vqp* q, const struct op* o) {
 int sv_exec(struct vqp* q, struct op* o, uint64_t now) {
   if (o->inject && !o->placed) return fail(o, o->inject);
   if (now) {
-    if (get(q->from->down) && q->ctx->dev->conf->down_flushes) return fail(o, IBV_WC_WR_FLUSH_ERR);
+    if (get(q->from->down) && q->ctx->dev->conf->down_fails) return fail(o, IBV_WC_LOC_QP_OP_ERR);
     if (now < o->due) return wait_until(q, o->due);
     if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2) || too_large(q, o)) return sv_silent(q, o, now);
   }

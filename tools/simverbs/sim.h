@@ -81,7 +81,7 @@ struct arena {
 struct devconf {
   char name[32], pci[96], node[32], data_direct[96], link[16];
   uint64_t guid;
-  int ib, ports, speed, mtu, max_inline, max_sge, max_qp, max_qp_wr, max_cqe, dmabuf, mlx5, ooo, down_flushes, visible;
+  int ib, ports, speed, mtu, max_inline, max_sge, max_qp, max_qp_wr, max_cqe, dmabuf, mlx5, ooo, down_fails, visible;
   uint32_t ece_vendor, ece_options;
   int npkey;
   uint16_t pkeys[MAX_PKEY]; /* of every port; the upper bit: a full member */

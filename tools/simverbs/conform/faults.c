@@ -46,8 +46,10 @@ static void links(const char* ctl) {
   ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_PORT_ACTIVE, "PORT_ACTIVE");
   ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 2000) == 1 && !wc.status, "an idle queue pair has not noticed");
   command(ctl, "link sim0 down");
-  post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &b, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR, "a write on a port that is down (status %d)", (int)wc.status);
+  post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &b, 0, 0);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_LOC_QP_OP_ERR, "a write on a port that is down (status %d)", (int)wc.status);
+  post(&p.a, IBV_WR_RDMA_WRITE, 3, 0, 8, &b, 0, 0);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR, "what follows is flushed (status %d)", (int)wc.status);
   command(ctl, "link sim0 up");
   unpair(&p);
 }
