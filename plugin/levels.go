@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weft/abi"
@@ -21,26 +23,52 @@ type levels [3]int32
 
 // The numberings that there are:
 //
-//	          NONE  VERSION  ERROR  WARN  INFO  ABORT  TRACE  ATTN
-//	NCCL         0        1           2     3      4      5     6, from 2.32 on
-//	NCCLX        0        1      2    3     4      5      6     7, from 2.32 on
+//	                        NONE  VERSION  ERROR  WARN  INFO  ABORT  TRACE  ATTN
+//	NCCL, RCCL to ROCm 7.1     0        1           2     3      4      5     6, from 2.32 on
+//	NCCLX                      0        1      2    3     4      5      6     7, from 2.32 on
+//	RCCL from ROCm 7.2 on      0        2      1    3     4      5      6
 //
-// RCCL has NCCL's.
+// What weft says has the same numbers wherever there is an ERROR.
 var (
 	ncclLevels  = levels{warn: int32(abi.NCCL_LOG_WARN), info: int32(abi.NCCL_LOG_INFO), trace: int32(abi.NCCL_LOG_TRACE)}
-	ncclxLevels = levels{warn: 3, info: 4, trace: 6}
+	errorLevels = levels{warn: 3, info: 4, trace: 6}
 )
 
-// ncclxMark is a function of NCCLX's interface, since 2.18, that no other NCCL has. Its tree has releases that are not NCCLX's
-// yet, as 2.31 was at first: they lack the function, and number as NCCL does.
-const ncclxMark = "ncclCommGetUniqueHash"
+// Functions by which hosts are known.
+const (
+	// ncclxMark is of NCCLX's interface, since 2.18, and of no other NCCL's. Its tree has releases that are not NCCLX's yet, as
+	// 2.31 was at first: they lack the function, and number as NCCL does.
+	ncclxMark = "ncclCommGetUniqueHash"
+	// rcclMark is of RCCL's interface, and rcclErrorMark came to it with 2.28.3, after ERROR had come with ROCm 7.2's 2.27.7.
+	rcclMark      = "ncclAllToAllv"
+	rcclErrorMark = "ncclCommDump"
+	// rcclError is the first ROCm whose RCCL has ERROR, as the name of its file ends: librccl.so.1.0.70200.
+	rcclError = 70200
+)
 
-// levelsOf are those of the host that gave a log function, by what the module of that function exports.
+// levelsOf are those of the host that gave a log function, by the module of that function.
 func levelsOf(h host, function uintptr) levels {
-	if function != 0 && h.Exports(function, ncclxMark) {
-		return ncclxLevels
+	switch {
+	case function == 0:
+	case h.Exports(function, ncclxMark):
+		return errorLevels
+	case h.Exports(function, rcclMark) && (h.Exports(function, rcclErrorMark) || rocm(h.Module(function).name) >= rcclError):
+		return errorLevels
 	}
 	return ncclLevels
+}
+
+// rocm is the number of the ROCm that a library is of, by the name of its file; 0 when that does not tell.
+func rocm(library string) int {
+	if file, err := filepath.EvalSymlinks(library); err == nil {
+		library = file
+	}
+	_, version, _ := strings.Cut(filepath.Base(library), ".so.")
+	number, err := strconv.Atoi(version[strings.LastIndexByte(version, '.')+1:])
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 // traces tells whether the host prints TRACE lines: NCCL_DEBUG names one level, and from 2.32 on NCCL_DEBUG_LEVELS adds some.
@@ -57,7 +85,7 @@ func (v *voices) force(name string) {
 	switch name {
 	case "nccl":
 		v.forced.Store(&ncclLevels)
-	case "ncclx":
-		v.forced.Store(&ncclxLevels)
+	case "ncclx", "rccl":
+		v.forced.Store(&errorLevels)
 	}
 }

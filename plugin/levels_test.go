@@ -17,7 +17,10 @@ var hostsThatLog = []struct {
 }{
 	{"NCCL 2.31.2", "libnccl.so.2", [3]int32{2, 3, 5}},
 	{"NCCL 2.32.3, with ATTN = 6", "libnccl.so.2", [3]int32{2, 3, 5}},
-	{"RCCL", "librccl.so.1", [3]int32{2, 3, 5}},
+	{"RCCL up to ROCm 7.1", "librccl.so.1.0.70101", [3]int32{2, 3, 5}},
+	{"RCCL of ROCm 7.2", "/opt/rocm/lib/librccl.so.1.0.70200", [3]int32{3, 4, 6}},
+	{"RCCL from 2.28.3 on", "librccl.so.1.0", [3]int32{3, 4, 6}},
+	{"RCCL 2.27.7 beside PyTorch, of which ROCm is not known: as before, since a line too many is less harm than a line lost", "librccl.so", [3]int32{2, 3, 5}},
 	{"NCCLX 2.29", "libncclx.so", [3]int32{3, 4, 6}},
 	{"NCCLX 2.30", "libncclx.so", [3]int32{3, 4, 6}},
 	{"NCCLX 2.32, with ATTN = 7", "libncclx.so", [3]int32{3, 4, 6}},

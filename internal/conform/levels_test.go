@@ -50,6 +50,10 @@ func TestLevelsInAHost(t *testing.T) {
 		{"NCCL as a library", []string{program, library, made("libnccl.so", "-shared", "-fPIC")}, "", "2", "3"},
 		{"NCCLX as a library", []string{program, library, made("libncclx.so", "-shared", "-fPIC", "-DMARK")}, "", "3", "4"},
 		{"NCCL beside NCCLX", []string{program, library, made("libboth.so", "-shared", "-fPIC", "-Wl,--no-as-needed", mark, "-Wl,-rpath,"+dir)}, "", "2", "3"},
+		{"RCCL of ROCm 7.1", []string{program, library, made("librccl.so.1.0.70100", "-shared", "-fPIC", "-DRCCL")}, "", "2", "3"},
+		{"RCCL of ROCm 7.2, by a link", []string{program, library, linked(t, made("librccl.so.1.0.70200", "-shared", "-fPIC", "-DRCCL"), "librccl.so.1")}, "", "3", "4"},
+		{"RCCL from 2.28.3 on", []string{program, library, made("librccl.so", "-shared", "-fPIC", "-DRCCL", "-DDUMP")}, "", "3", "4"},
+		{"NCCL that can dump", []string{program, library, made("libdump.so", "-shared", "-fPIC", "-DDUMP")}, "", "2", "3"},
 		{"NCCLX, and told that it is none", []string{program, library, made("libnot.so", "-shared", "-fPIC", "-DMARK")}, "WEFT_LOG_LEVELS=nccl", "2", "3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,4 +72,14 @@ func TestLevelsInAHost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// linked is another name for a file, beside it.
+func linked(t *testing.T, file, name string) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(file), name)
+	if err := os.Symlink(filepath.Base(file), path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -22,6 +22,6 @@ var ownRows = map[ID]Spec{
 		Doc: "`LOW-HIGH`: ports that the process may listen on, for firewalls. One port per address and process is used. Unset: the kernel chooses."},
 	Require: {Name: "WEFT_REQUIRE", Type: Choice, Choices: []string{"rdma"},
 		Doc: "`rdma`: no connection goes over TCP. A listen, connect or accept that RDMA cannot carry is an error that says why, on both sides. Unset: it goes over TCP, and the first one of an RDMA device is a warning."},
-	LogLevels: {Name: "WEFT_LOG_LEVELS", Type: Choice, Choices: []string{"nccl", "ncclx"},
-		Doc: "How the host numbers the levels of its log: `nccl`, as NCCL and RCCL do, or `ncclx`, which has ERROR before WARN, so that NCCL's number for INFO is a warning there. Unset: `ncclx` where the module of NCCL's log function exports `ncclCommGetUniqueHash`, as libnccl.so of NCCLX does; else `nccl`. To be set where NCCLX is linked into a program that does not export it."},
+	LogLevels: {Name: "WEFT_LOG_LEVELS", Type: Choice, Choices: []string{"nccl", "ncclx", "rccl"},
+		Doc: "How the host numbers the levels of its log: `nccl`, as NCCL does and RCCL did up to ROCm 7.1, or `ncclx` and `rccl`, which have ERROR before WARN, so that NCCL's number for INFO is a warning there. Unset: known by what the module of NCCL's log function exports, `ncclCommGetUniqueHash` of NCCLX, `ncclAllToAllv` and `ncclCommDump` of RCCL from 2.28.3 on; for RCCL 2.27.7 by the name of its file (`librccl.so.1.0.70200` is of ROCm 7.2); else `nccl`. To be set where NCCLX is linked into a program that does not export it, and where RCCL 2.27.7 of ROCm 7.2 has a shorter name, as beside PyTorch."},
 }

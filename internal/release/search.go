@@ -67,6 +67,9 @@ func (r *Release) names(pre, name string) []string {
 // library is asked. value is NCCL_PROFILER_PLUGIN, nil when it is not set.
 func (r *Release) ProfilerNames(value *string) []string {
 	pre := r.prefix("profiler")
+	if r.Code >= 22907 { // RCCL took NCCL's name for it with this base
+		pre = "libnccl-profiler"
+	}
 	switch {
 	case !r.Profiles():
 		return nil

@@ -55,6 +55,19 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// RCCL has names of its own, but for the profiler from the base 2.29.7 on.
+func TestNamesOfRCCL(t *testing.T) {
+	for release, want := range map[string]string{"2.28.3": "librccl", "2.29.7": "libnccl", "2.30.7": "libnccl", "2.31.2": "libnccl"} {
+		r := find(t, release).AMD()
+		if got := r.ProfilerNames(nil); !reflect.DeepEqual(got, []string{want + "-profiler.so"}) {
+			t.Errorf("%v: %q", r, got)
+		}
+		if got := r.NetNames(nil); !reflect.DeepEqual(got, [][]string{{"librccl-net.so"}}) {
+			t.Errorf("%v: %q", r, got)
+		}
+	}
+}
+
 // TestSearch looks for the installed library as users of each range name it.
 func TestSearch(t *testing.T) {
 	o := setup(t)

@@ -1,5 +1,5 @@
 /* A host that prints the number of each line that the plugin logs. Built as a program and as a library with its log function in it;
- * with MARK it has a function that only NCCLX exports. */
+ * with MARK it has a function that only NCCLX exports, with RCCL one that only RCCL does, with DUMP one that newer ones do. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +9,16 @@
 #ifdef MARK
 int ncclCommGetUniqueHash(void);
 int ncclCommGetUniqueHash(void) { return 0; }
+#endif
+
+#ifdef RCCL
+int ncclAllToAllv(void);
+int ncclAllToAllv(void) { return 0; }
+#endif
+
+#ifdef DUMP
+int ncclCommDump(void);
+int ncclCommDump(void) { return 0; }
 #endif
 
 #ifndef ONLY_MARK
