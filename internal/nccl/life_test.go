@@ -38,7 +38,7 @@ func TestDestroyWithWorkOutstanding(t *testing.T) {
 // Many ranks connect to one another at once.
 func TestConnectStorm(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) {
-		j.Ranks, j.Threads = 8, true
+		j.Ranks, j.Threads = 6, true
 		peacefully(t, j, "threads", "rounds=1")
 	})
 }
