@@ -58,9 +58,13 @@ static void wf_clear(void* from, void* to) {
  * locked pages stay as they are, and so do all where a sandbox answers madvise. Words that are not named are written before they
  * are read. */
 static void wf_forget(struct wf_comm* c) {
-	wf_clear(c->ring, c->area);
+	if (!wf_get(c->gen)) return; /* the slab has had no comm: its pages are empty, and to read them would cost a fault each */
+	uint64_t seq = wf_get(c->cts_seq) > wf_get(c->next_seq) ? wf_get(c->cts_seq) : wf_get(c->next_seq);
+	if (wf_get(c->lanes[0].streams)) /* over TCP nobody else writes the ring: lines of the groups until seq, or tags of those refused */
+		wf_clear(c->ring, c->ring + (seq < WF_LINES / WF_GROUP ? seq * WF_GROUP : WF_LINES + WF_LINES_SPARE));
+	else
+		wf_clear(c->ring, c->area), wf_clear(c->late, c->req);
 	for (uint32_t i = wf_get(c->slots); i--;) wf_clear(&c->req[i].gen, &c->req[i].n);
-	wf_clear(c->late, c->req);
 }
 
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls) {

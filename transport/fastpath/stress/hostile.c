@@ -97,21 +97,26 @@ static void handles(uint64_t seed) {
 	close(p[0]), close(p[1]);
 }
 
-/* A slab is another comm's: nothing of the one before is believed, or told to its peer. */
-static void recycled(uint64_t seed) {
-	(void)seed;
+/* A slab is another comm's: nothing of the one before, which had receives, is believed, or told to its peer. direct: it was of queue
+ * pairs, and its peer wrote all of the ring; else the tags of refused groups are there. */
+static void recycled_of(int direct, int receives) {
 	int p[2], done;
 	tcp_pair(p);
 	struct wf_comm *c = comm_over(WF_KIND_RECV, p, 1, &upcalls, 0), *before = c;
 	void *h = (void*)(uintptr_t)wf_comm_open(c), *old[WF_LINES], *r, *d = NULL, *m = NULL;
 	size_t size = 0;
 	int tag = 0;
-	for (int i = 0; i < WF_LINES; i++) CHECK(weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &old[i]) == 0 && old[i], "irecv");
-	for (uint64_t i = 0; i < WF_LINES; i++) c->ring[i] = c->out[i] = (struct wf_cts_line){.size = 8, .rkey = {1, 1}, .n_i = 1 << 16, .seq = i + 1};
+	for (int i = 0; i < receives; i++) CHECK(weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &old[i]) == 0 && old[i], "irecv");
+	for (uint64_t i = 0; i < WF_LINES + WF_LINES_SPARE; i++) {
+		struct wf_cts_line line = {.size = 8, .rkey = {1, 1}, .n_i = 1 << 16, .seq = i + 1};
+		if (direct) c->ring[i] = c->out[i] = line;
+		else if (i < (uint64_t)receives) c->ring[(i + 1) % WF_LINES] = line;
+	}
+	if (direct) wf_put(c->lanes[0].streams, 0u);
 	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
 	CHECK((c = comm_over(WF_KIND_SEND, p, 1, &upcalls, 1)) == before, "not the slab that was freed last");
 	h = (void*)(uintptr_t)wf_comm_open(c);
-	for (int i = 0; i < WF_LINES; i++) CHECK(weft_test(old[i], &done, NULL) == 3 && !done, "request %d of the comm before", i);
+	for (int i = 0; i < receives; i++) CHECK(weft_test(old[i], &done, NULL) == 3 && !done, "request %d of the comm before", i);
 	unsigned char* mem = calloc(1, 2000);
 	void* mr = register_memory(mem, 2000, 0);
 	CHECK(weft_isend(h, mem, 2000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
@@ -119,6 +124,13 @@ static void recycled(uint64_t seed) {
 	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
 	close(p[0]), close(p[1]);
 	free(mem);
+}
+
+static void recycled(uint64_t seed) {
+	(void)seed;
+	int receives[] = {1, 7, 8, 31, 32, 33, WF_LINES};
+	recycled_of(1, WF_LINES);
+	for (size_t i = 0; i < sizeof receives / sizeof *receives; i++) recycled_of(0, receives[i]), recycled_of(1, receives[i]);
 }
 
 /* A message waits for a tag that does not come: what it costs a group does not grow with those that have gone by. */
