@@ -3,7 +3,6 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 
@@ -100,17 +99,12 @@ func (t *tcpCarrier) describe(via string) string {
 
 // wayOf tells by which interface and between which addresses a connection runs.
 func (c *Core) wayOf(k *conn) string {
-	addrs := fmt.Sprintf("%s to %s", hostOf(k.LocalAddr()), hostOf(k.RemoteAddr()))
-	if name := c.egress.Interface(k.fd, k.local().Addr(), k.remote().Addr()); name != "" {
-		return name + " " + addrs
+	local, remote := k.local().Addr(), k.remote().Addr()
+	b := make([]byte, 0, 64)
+	if name := c.egress.Interface(k.fd, local, remote); name != "" {
+		b = append(append(b, name...), ' ')
 	}
-	return addrs
-}
-
-// hostOf is an address without its port.
-func hostOf(a net.Addr) string {
-	host, _, _ := net.SplitHostPort(a.String())
-	return host
+	return string(remote.AppendTo(append(local.AppendTo(b), " to "...)))
 }
 
 // Sockets copy: a request that has ended for the host touches no memory of its.

@@ -102,7 +102,7 @@ func (n *narrow) smaller(lost *narrowError) bool {
 }
 
 // passed says once that a path works with smaller packets.
-func (n *narrow) passed(p path, c *conn, dev, peer string, log rdma.Logger) {
+func (n *narrow) passed(p path, c *conn, dev string, peer func() string, log rdma.Logger) {
 	n.mu.Lock()
 	x := n.paths[p.ends()]
 	say := x != nil && !x.said
@@ -112,7 +112,7 @@ func (n *narrow) passed(p path, c *conn, dev, peer string, log rdma.Logger) {
 	n.mu.Unlock()
 	if say {
 		log.Warn("%s -> %s: packets of MTU %d are lost between %s and %s, those of %d pass and are used: transfers are slower than they could be; a port or tunnel between has a smaller MTU than the hosts: give it %d, or these hosts' interfaces %d",
-			dev, peer, x.wide, hostOf(c.LocalAddr()), hostOf(c.RemoteAddr()), x.mtu, x.wide, x.mtu)
+			dev, peer(), x.wide, c.local().Addr(), c.remote().Addr(), x.mtu, x.wide, x.mtu)
 	}
 }
 
@@ -145,8 +145,11 @@ type guard struct {
 // within this host crosses no port.
 func (c *Core) fill(k *conn, p path) ([]byte, *guard) {
 	g := &guard{conn: k, log: c.cfg.Log, looked: time.Now()}
+	if c.local.has(p.remote.Addr()) {
+		return nil, g
+	}
 	flow, err := k.flow()
-	if err != nil || c.local.has(p.remote.Addr()) {
+	if err != nil {
 		return nil, g
 	}
 	g.mtu = flow.MTU

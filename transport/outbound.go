@@ -80,7 +80,7 @@ func (k *connector) agree(w *won) (*wire.Hello, *wants, error) {
 	if err = g.judge(w.path, err); err != nil {
 		return nil, nil, err
 	}
-	k.core.narrow.passed(w.path, w.conn, k.dev.Name, endName(peer, w.conn), k.ctx.opts.Log)
+	k.core.narrow.passed(w.path, w.conn, k.dev.Name, func() string { return endName(peer, w.conn) }, k.ctx.opts.Log)
 	return peer, to, nil
 }
 
@@ -177,7 +177,7 @@ func (k *connector) stream(ctx context.Context, w *won, way path, i int, o tcp.O
 			err = readTaken(v.conn)
 		}
 		if err = g.judge(way, err); err == nil {
-			k.core.narrow.passed(way, v.conn, k.dev.Name, v.conn.remote().String(), k.ctx.opts.Log)
+			k.core.narrow.passed(way, v.conn, k.dev.Name, func() string { return v.conn.remote().String() }, k.ctx.opts.Log)
 			return v, nil
 		}
 		v.conn.Close()

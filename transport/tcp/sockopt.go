@@ -181,14 +181,11 @@ func ReadFacts(fd int) Facts {
 		}
 		return n
 	}
-	f := Facts{MTU: -1, MSS: get(unix.IPPROTO_TCP, unix.TCP_MAXSEG)}
-	if flow, err := ReadFlow(fd); err == nil {
-		f.MTU = flow.MTU
-	}
+	f := Facts{MSS: get(unix.IPPROTO_TCP, unix.TCP_MAXSEG)}
 	if get(unix.SOL_SOCKET, unix.SO_DOMAIN) == unix.AF_INET6 {
-		f.TOS = get(unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
+		f.MTU, f.TOS = get(unix.IPPROTO_IPV6, unix.IPV6_MTU), get(unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
 	} else {
-		f.TOS = get(unix.IPPROTO_IP, unix.IP_TOS)
+		f.MTU, f.TOS = get(unix.IPPROTO_IP, unix.IP_MTU), get(unix.IPPROTO_IP, unix.IP_TOS)
 	}
 	return f
 }

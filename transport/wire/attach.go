@@ -22,8 +22,8 @@ func (m *Attach) Verify(token *Token, f1 *Frame1, f2 *Frame2) bool {
 }
 
 func (m *Attach) proof(token *Token, f1 *Frame1, f2 *Frame2) Proof {
-	signed := f1.signed()
-	return prove(token, []byte{labelAttach}, signed[:], f2.Nonce[:], le.AppendUint64(le.AppendUint64(nil, m.Session), m.Comm))
+	b := f1.labelled(labelAttach)
+	return prove(token, le.AppendUint64(le.AppendUint64(append(b, f2.Nonce[:]...), m.Session), m.Comm))
 }
 
 // Append writes m.

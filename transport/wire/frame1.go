@@ -39,6 +39,12 @@ func (f *Frame1) signed() (b [frame1Signed]byte) {
 	return b
 }
 
+// labelled begins a message that is proven later in the handshake.
+func (f *Frame1) labelled(label byte) []byte {
+	b := f.signed()
+	return append(append(make([]byte, 0, longestProven), label), b[:]...)
+}
+
 // Sign sets the proof.
 func (f *Frame1) Sign(token *Token) {
 	b := f.signed()

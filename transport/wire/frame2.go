@@ -20,8 +20,7 @@ func (f *Frame2) Verify(token *Token, f1 *Frame1) bool {
 }
 
 func (f *Frame2) proof(token *Token, f1 *Frame1, label byte) Proof {
-	signed := f1.signed()
-	return prove(token, []byte{label}, signed[:], f.Nonce[:])
+	return prove(token, append(f1.labelled(label), f.Nonce[:]...))
 }
 
 // Append writes f.

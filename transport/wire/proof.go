@@ -15,14 +15,16 @@ const (
 	labelAttach = 4
 )
 
-func prove(token *Token, parts ...[]byte) (p Proof) {
+// prove proves the token for a message, which begins with a label.
+func prove(token *Token, message []byte) (p Proof) {
 	m := hmac.New(sha256.New, token[:])
-	for _, b := range parts {
-		m.Write(b)
-	}
+	m.Write(message)
 	m.Sum(p[:0])
 	return p
 }
+
+// longestProven is more than any message that is proven.
+const longestProven = 128
 
 // Equal compares in constant time.
 func (p *Proof) Equal(q *Proof) bool { return hmac.Equal(p[:], q[:]) }
