@@ -221,7 +221,7 @@ int sv_exec(struct vqp* q, struct op* o, uint64_t now) {
     if (now < o->due) return wait_until(q, o->due);
     if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2) || too_large(q, o)) return sv_silent(q, o, now);
   }
-  if (o->len > q->mtu_limit) return fail(o, IBV_WC_WR_FLUSH_ERR);
+  if (o->len > q->mtu_limit) return sv_silent(q, o, now); /* its packets are too large for a port */
   struct shqp* p = q->peer;
   add(p->ref, 1);
   int rc = likely(alive(q, p)) ? deliver(q, o, p, now) : sv_silent(q, o, now);

@@ -116,7 +116,7 @@ void sv_progress(struct vqp* q, uint64_t now) {
   if (get(q->s->state) == IBV_QPS_ERR) flush_sends(q);
   while (q->exec != q->tail && !q->halted) {
     struct op* o = sv_op(q, q->exec);
-    int shuffle = hot && get(sv_arena->devs[q->ctx->dev->index].reorder) && o->opcode == IBV_WR_RDMA_WRITE && !o->inject;
+    int shuffle = hot && get(sv_arena->devs[q->ctx->dev->index].reorder) && o->opcode == IBV_WR_RDMA_WRITE && !o->inject && o->len <= q->mtu_limit;
     if (shuffle) {
       if (sv_exec_reordered(q, now) == EXEC_WAIT) break;
     } else {

@@ -54,6 +54,25 @@ static void links(const char* ctl) {
   unpair(&p);
 }
 
+/* Whoever asks for larger packets than a port carries has them lost, in order or not. */
+static void large_packets(const char* ctl) {
+  struct pair p;
+  struct address b;
+  struct ibv_wc wc = {0};
+  struct ibv_port_attr port;
+  begin("a path MTU above the port's");
+  if (pair(&p, &(struct options){.path_mtu = IBV_MTU_4096, .timeout = 12, .retry = 1})) return;
+  if (ibv_query_port(p.a.ctx, 1, &port) || port.active_mtu == IBV_MTU_4096) { skip("the port carries any"); unpair(&p); return; }
+  self_address(&p.b, &b);
+  command(ctl, "reorder sim0 on");
+  pattern(p.a.mem, 4096, 23);
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 1024, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status && is_pattern(p.b.mem, 1024, 23), "a small packet passes (status %d)", (int)wc.status);
+  post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 4096, &b, 8192, IBV_SEND_SIGNALED);
+  ok(poll_one(p.a.scq, &wc, 5000) == 1 && wc.wr_id == 2 && wc.status == IBV_WC_RETRY_EXC_ERR && !p.b.mem[8192], "a large one is lost (status %d)", (int)wc.status);
+  command(ctl, "reorder sim0 off");
+  unpair(&p);
+}
+
 static void holes(const char* ctl) {
   struct pair p;
   struct address b;
@@ -179,5 +198,6 @@ void test_faults(void) {
   times(ctl);
   injected(ctl);
   reordered(ctl);
+  large_packets(ctl);
   events(ctl);
 }
