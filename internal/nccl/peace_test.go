@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +19,17 @@ func TestCollectives(t *testing.T) {
 				j.Env = []string{c.env}
 				peacefully(t, j, "sizes", "min=8", "max=8M", "step=16", "rounds=2", "type="+c.elements)
 			})
+		}
+	})
+}
+
+// One bit that is spoiled on its way is seen: what the other tests call right is right.
+func TestSpoiledBitIsSeen(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		run := start(t, Job{Release: r, Network: tcp(t, r), Ranks: 2, Env: []string{"SIMGPU_CORRUPT=5", "NCCL_PROTO=Simple"}},
+			"sizes", "ops=allreduce", "min=64K", "max=1M", "rounds=4")
+		if err := run.Wait(); err == nil || !strings.Contains(err.Error(), "operations were wrong") {
+			t.Errorf("a spoiled bit goes unseen: %v", err)
 		}
 	})
 }
