@@ -15,11 +15,12 @@ const NCCL_NET_DEVICE_UNPACK_VERSION = 7
 type NetDeviceType uint32
 
 const (
-	NCCL_NET_DEVICE_HOST      NetDeviceType = 0
-	NCCL_NET_DEVICE_UNPACK    NetDeviceType = 1
-	NCCL_NET_DEVICE_GIN_PROXY NetDeviceType = 2
-	NCCL_NET_DEVICE_GIN_GDAKI NetDeviceType = 3
-	NCCL_NET_DEVICE_GIN_GPI   NetDeviceType = 4
+	NCCL_NET_DEVICE_HOST        NetDeviceType = 0
+	NCCL_NET_DEVICE_UNPACK      NetDeviceType = 1
+	NCCL_NET_DEVICE_GIN_PROXY   NetDeviceType = 2
+	NCCL_NET_DEVICE_GIN_GDAKI   NetDeviceType = 3
+	NCCL_NET_DEVICE_GIN_GPI     NetDeviceType = 4
+	NCCL_NET_DEVICE_GIN_EFA_GDA NetDeviceType = 5
 )
 
 // NetDeviceHandleV7 is ncclNetDeviceHandle_v7_t.

@@ -98,6 +98,7 @@ _Static_assert(NCCL_NET_DEVICE_UNPACK == 1, "layout differs from what the genera
 _Static_assert(NCCL_NET_DEVICE_GIN_PROXY == 2, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_DEVICE_GIN_GDAKI == 3, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_DEVICE_GIN_GPI == 4, "layout differs from what the generator read");
+_Static_assert(NCCL_NET_DEVICE_GIN_EFA_GDA == 5, "layout differs from what the generator read");
 _Static_assert(ncclProfilerNetEventStart == 0, "layout differs from what the generator read");
 _Static_assert(ncclProfilerNetEventStop == 1, "layout differs from what the generator read");
 _Static_assert(ncclProfilerNetEventUpdate == 2, "layout differs from what the generator read");
@@ -172,6 +173,11 @@ _Static_assert(NCCL_NET_MULTI_REQUEST == 2, "layout differs from what the genera
 _Static_assert(NCCL_NET_TRAFFIC_CLASS_UNDEF == -1, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_ATTR_UNDEF == -1, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_ID_UNDEF == -1, "layout differs from what the generator read");
+_Static_assert(NCCL_NET_MR_FLAG_FORCE_SO == 1, "layout differs from what the generator read");
+_Static_assert(NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET == 2, "layout differs from what the generator read");
+_Static_assert(NCCL_NET_SIGNAL_OP_INC == 1, "layout differs from what the generator read");
+_Static_assert(NCCL_NET_SIGNAL_OP_ADD == 2, "layout differs from what the generator read");
+_Static_assert(NCCL_NET_MAX_PLUGINS == 16, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_DEVICE_INVALID_VERSION == 0, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_MTU_SIZE == 4096, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_DEVICE_UNPACK_VERSION == 7, "layout differs from what the generator read");

@@ -215,7 +215,7 @@ func TestAdditions(t *testing.T) {
 				"  ncclResult_t (*finalize)(void* ctx);\n", "  ncclResult_t (*finalize)(void* ctx);\n  ncclResult_t (*sweep)(void* ctx, ncclSweep_t how);\n")
 			p.net13 = "typedef enum { SWEEP_SOFT = 0, SWEEP_HARD = 1 } ncclSweep_t;\n" + p.net13
 			p.edit(t, &p.prof7, "    } ceCollBatch;\n", "    } ceCollBatch;\n    struct {\n      uint8_t phaseId;\n    } kernelPhase;\n")
-			p.edit(t, &p.events, "\n};", ",\n  ncclProfileKernelPhase = 1 << 29\n};", "\n} ncclProfilerEventState_t;", ",\n  ncclProfilerPhaseEnds = 77\n} ncclProfilerEventState_t;")
+			p.edit(t, &p.events, "\n};", ",\n  ncclProfileSweep = 1 << 29\n};", "\n} ncclProfilerEventState_t;", ",\n  ncclProfilerPhaseEnds = 77\n} ncclProfilerEventState_t;")
 			p.edit(t, &p.logging, "\n} ncclDebugLogLevel;", ",\n  NCCL_LOG_WHISPER = 77\n} ncclDebugLogLevel;")
 			p.limits += "#define NCCL_NET_MAX_SWEEPS 3\n"
 			root, report, err := imported(t, l, p)
@@ -231,7 +231,7 @@ func TestAdditions(t *testing.T) {
 			for what, shipped := range map[string]bool{
 				"uint32_t rackId;": l.net, "(*closeSend)(void* sendComm, int linger);": l.net, "(*sweep)(void* ctx, ncclSweep_t how);": l.net,
 				"SWEEP_HARD = 1": l.net, "ncclCollNet_v13_t;": l.net, "uint8_t phaseId;": l.prof, "ncclProfiler_v7_t;": l.prof,
-				"ncclProfileKernelPhase = 536870912": l.prof && l.shared, "ncclProfilerPhaseEnds = 77": l.prof && l.shared,
+				"ncclProfileSweep = 536870912": l.prof && l.shared, "ncclProfilerPhaseEnds = 77": l.prof && l.shared,
 				"NCCL_LOG_WHISPER = 77": l.logs, "#define NCCL_NET_MAX_SWEEPS 3": l.net && l.shared,
 			} {
 				if strings.Contains(text.String(), what) != shipped {
@@ -308,6 +308,20 @@ func TestBreakingVersions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A limit in other words is the same, whether it is signed or not: NCCL 2.31
+// has 1ULL where 2.30 had 1L.
+func TestLimitsInOtherWords(t *testing.T) {
+	for _, text := range []string{"128U", "(2 * 64ULL)", "0x80L"} {
+		p := release(t)
+		p.edit(t, &p.limits, "NCCL_NET_HANDLE_MAXSIZE 128", "NCCL_NET_HANDLE_MAXSIZE "+text)
+		l := layouts[2]
+		files, report, err := runImport(t, repo(t, ""), folder(l.files(p)), l.only)
+		if err != nil || len(files) != 2 || strings.Contains(report, "NCCL_NET_HANDLE_MAXSIZE") {
+			t.Errorf("%s: %d files, %v\n%s", text, len(files), err, report)
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func (rep *report) limits(ours, theirs *model.Unit, limits []limit) {
 		case mine == nil && pluginMacro.MatchString(m.Name) && !otherMacro.MatchString(m.Text) && lock.Version(m.Name) == 0 && arriving && !inTable(theirs, m):
 			rep.macros = append(rep.macros, m)
 			rep.notes = append(rep.notes, fmt.Sprintf("%v: new macro %s = %s", m.Pos, m.Name, value(m)))
-		case mine == nil || m.Int == mine.Int && m.Uint == mine.Uint:
+		case mine == nil || number(m) == number(mine): // signed or not
 		case !arriving:
 			rep.notes = append(rep.notes, fmt.Sprintf("%v: %s is %s there, %s here", m.Pos, m.Name, m.Text, mine.Text))
 		case !limited(limits, m):

@@ -140,4 +140,13 @@ typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, 
 #define NCCL_NET_ATTR_UNDEF -1
 #define NCCL_NET_ID_UNDEF -1
 
+/* Of one-sided networks (GIN, RMA): flags of a registration, operations on a signal. */
+#define NCCL_NET_MR_FLAG_FORCE_SO 1
+#define NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET 2
+#define NCCL_NET_SIGNAL_OP_INC 1
+#define NCCL_NET_SIGNAL_OP_ADD 2
+
+/* How many networks NCCL holds, its own two included. */
+#define NCCL_NET_MAX_PLUGINS 16
+
 #endif
