@@ -39,7 +39,8 @@ func loadLibrary(name string) (*calls, error) {
 	return bind(v), nil
 }
 
-// placed takes a place for a call that may take long: all but those of the data path and of events that are there.
+// placed takes a place for a call that may take long: all but those of the data path, and of events that are there, whose
+// acknowledgement a destroy waits for.
 func placed() (give func()) { return guest.VerbsPlaces.Take() }
 
 // bind makes the Go table over one loaded library.
