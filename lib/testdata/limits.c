@@ -175,28 +175,23 @@ static void threads(const char* lib) {
   for (int i = 0; i < MOVERS; i++) CHECK(!pthread_join(t[i], NULL));
 }
 
-static int of_process(void) {
-  char line[128];
-  int n = 0;
-  FILE* f = fopen("/proc/self/status", "r");
-  while (f && fgets(line, sizeof line, f)) sscanf(line, "Threads: %d", &n);
-  CHECK(f && !fclose(f) && n);
-  return n;
+/* In place of libc's, for the library too. */
+static int refuses, refused_threads;
+int pthread_create(pthread_t* t, const pthread_attr_t* attr, void* (*run)(void*), void* arg) {
+  int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = NULL;
+  if (__atomic_load_n(&refuses, __ATOMIC_ACQUIRE)) return __atomic_add_fetch(&refused_threads, 1, __ATOMIC_RELAXED), EAGAIN;
+  *(void**)&real = dlsym(RTLD_NEXT, "pthread_create");
+  return real(t, attr, run, arg);
 }
 
-/* Each call of libibverbs takes long, and connections are many: the threads that were there at init are enough. */
+/* Each call of libibverbs takes long, and connections are many: no thread is asked for beyond those that were there at init. */
 static void slow(const char* lib) {
   enum { MANY = 64 };
   static char handles[MANY][128];
   void *l, *s[MANY] = {NULL}, *r[MANY] = {NULL};
-  int rdma = 0, before;
-  CHECK(dlopen(getenv("NCCL_IBVERBS_LIB"), RTLD_NOW)); /* before the user changes, who may not look there */
-  CHECK(!setenv("NCCL_IBVERBS_LIB", "libibverbs.so.1", 1));
   load(lib);
-  if (getuid() == 0) CHECK(!setuid(54321));
-  CHECK(!net->init(say) && !net->devices(&rdma) && rdma);
-  before = of_process();
-  set(RLIMIT_NPROC, 1);
+  CHECK(!net->init(say));
+  __atomic_store_n(&refuses, 1, __ATOMIC_RELEASE);
   CHECK(!net->listen(0, handles[0], &l));
   for (int i = 1; i < MANY; i++) memcpy(handles[i], handles[0], sizeof handles[0]);
   for (int left = 2 * MANY; left; usleep(1000)) {
@@ -208,9 +203,8 @@ static void slow(const char* lib) {
     }
   }
   CHECK(strstr(last_comm, "GIDs")); /* over RDMA */
-  CHECK(of_process() == before);
   for (int i = 0; i < MANY; i++) CHECK(!net->closeSend(s[i]) && !net->closeRecv(r[i]));
-  CHECK(!net->closeListen(l));
+  CHECK(!net->closeListen(l) && !refused_threads);
 }
 
 static void keys(const char* lib) {
