@@ -67,9 +67,19 @@ func regenerate(root string, check bool, out io.Writer) error {
 	if err := emit.TypeCheck(root, files); err != nil {
 		return err
 	}
+	undecided, err := emit.Undecided(os.DirFS(root), files)
+	if err != nil {
+		return err
+	}
 	touched, err := output.Write(root, files)
 	for _, p := range touched {
 		fmt.Fprintln(out, p)
+	}
+	if len(undecided) > 0 {
+		fmt.Fprintln(out, "\nto decide before the tables are released (VERSIONING.md lists it too):")
+	}
+	for _, l := range undecided {
+		fmt.Fprintln(out, "-", l)
 	}
 	return err
 }

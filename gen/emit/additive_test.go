@@ -27,14 +27,14 @@ func TestAdditions(t *testing.T) {
 		{"every function gains a parameter at its end", func(t *testing.T, tree fstest.MapFS) {
 			gain(tree, nextVersion(t, tree), `($2, size_t bonus);`)
 		}, []string{
-			"has a new bonus; weft_isend does not take it", "has a new bonus; weft_net_setNetAttr does not take it",
+			"); weft_isend does not take it, and it is dropped: have it take it, or write: drop net v13.. isend.bonus -- WHY", "); weft_net_setNetAttr does not take it, and it is dropped: have it take it, or write: drop net v13.. setNetAttr.bonus -- WHY",
 			"weft_net_connect(ctx, dev, handle, sendComm, NULL, 0, NULL)", // the adapters' call
 			"weft_net_listen((uintptr_t)ctx, dev, handle, (uintptr_t*)listenComm, 0)", "Bonus      uint64",
 			"bonus of isend is 0", "closeSend(sendComm, (size_t){0});", // the host's calls
 		}, nil},
 		{"every function gains a parameter at its beginning", func(t *testing.T, tree fstest.MapFS) {
 			gain(tree, nextVersion(t, tree), `(int16_t bonus, $2);`)
-		}, []string{"int weft_net_listen(int16_t bonus, uintptr_t ctx, int dev", "has a new bonus; weft_test does not take it",
+		}, []string{"int weft_net_listen(int16_t bonus, uintptr_t ctx, int dev", "; weft_test does not take it",
 			"int weft_net_setNetAttr(uintptr_t ctx, ncclNetAttr_cur_t* netAttr);"}, nil},
 		{"a table without functions that it could lose", func(t *testing.T, tree fstest.MapFS) {
 			name := nextVersion(t, tree)
@@ -188,4 +188,30 @@ func syntax(t *testing.T, tree fstest.MapFS, files []output.File) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// TestDecisions drops a parameter by rule: it is no longer for review.
+func TestDecisions(t *testing.T) {
+	tree := realTree(t)
+	edit(t, tree, nextVersion(t, tree), "size_t size, int tag,", "size_t size, uint64_t hints, int tag,")
+	tree["VERSIONING.md"] = &fstest.MapFile{Data: []byte(matrixBegin + matrixEnd)}
+	for _, rule := range []string{"", "drop net v13.. isend.hints -- a hint\n"} {
+		tree["gen/rules/x.rules"] = &fstest.MapFile{Data: []byte(rule)}
+		files, _ := generated(t, tree)
+		lines, err := Undecided(tree, files)
+		if err != nil || len(lines) == 0 {
+			t.Fatalf("%d lines for review, %v", len(lines), err)
+		}
+		said := strings.Contains(strings.Join(lines, "\n"), "net v13 isend: has a new hints (nccl/net_v13.h:")
+		if said != (rule == "") {
+			t.Errorf("with the rule %q: isend.hints is for review: %t\n%s", rule, said, strings.Join(lines, "\n"))
+		}
+		for _, f := range files {
+			tree[f.Path] = &fstest.MapFile{Data: f.Data}
+		}
+		if again, err := Undecided(tree, files); err != nil || len(again) > 0 {
+			t.Errorf("what was listed is listed again: %q, %v", again, err)
+		}
+		tree["VERSIONING.md"] = &fstest.MapFile{Data: []byte(matrixBegin + matrixEnd)}
+	}
 }

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -90,6 +91,8 @@ func TestRefusals(t *testing.T) {
 		}},
 		{"missing rule for a union", func(t *testing.T, tree fstest.MapFS) {
 			edit(t, tree, "gen/rules/profiler.rules", "select ncclProfilerEventDescr type ncclProfileP2p p2p\n", "")
+			events := "headers/nccl/profiler_event.h"
+			tree[events] = &fstest.MapFile{Data: bytes.ReplaceAll(tree[events].Data, []byte("ncclProfileP2p "), []byte("ncclProfilePair "))}
 		}, func(t *testing.T, tree fstest.MapFS) []string {
 			return []string{at(t, tree, "headers/nccl/profiler_v1.h", "} p2p;", "p2p") + `: ncclProfiler_v1_t.startEvent: field "p2p" of ncclProfilerEventDescr_v1_t: it is a member of a union, and nothing says when it counts; write in gen/rules: select ncclProfilerEventDescr SELECTOR VALUE p2p`}
 		}},

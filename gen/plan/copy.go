@@ -172,6 +172,13 @@ func (w *copier) union(at, curAt string, old, cur *model.Record) []*Step {
 			continue
 		}
 		if len(c.Values) == 0 {
+			if on, value := w.byName(m.Name); value != "" {
+				w.p.noted(string(w.out.Family), w.out.Version, w.slot.Name, fmt.Sprintf("member %s of %s counts where %s is %s, by its name", m.Name, w.stem, on, value))
+				w.selector(st, on, "")
+				c.Values = []string{value}
+			}
+		}
+		if len(c.Values) == 0 {
 			w.missing(m, "it is a member of a union, and nothing says when it counts", fmt.Sprintf("select %s SELECTOR VALUE %s", w.stem, m.Name))
 			continue
 		}
@@ -187,6 +194,30 @@ func (w *copier) union(at, curAt string, old, cur *model.Record) []*Step {
 		w.p.missing(w.slot.Pos, fmt.Sprintf("the core would have to write the union of %s", w.copy.Old.Name))
 	}
 	return []*Step{st}
+}
+
+// byName finds the enumerator that is called as a member is, behind what the
+// enumerators of the struct's other members begin with.
+func (w *copier) byName(member string) (on, value string) {
+	prefix := ""
+	for _, r := range w.p.rules.Verb("select") {
+		if r.Stem != w.stem || strings.HasPrefix(r.Param, "@") {
+			continue
+		}
+		if on == "" {
+			on, prefix = r.Param, r.Words[0]
+		}
+		for !strings.HasPrefix(r.Words[0], prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	if on == "" || prefix == "" {
+		return "", ""
+	}
+	if value = prefix + strings.ToUpper(member[:1]) + member[1:]; !w.enumerator(value) {
+		return "", ""
+	}
+	return on, value
 }
 
 func (w *copier) selector(st *Step, name, pos string) {

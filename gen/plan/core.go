@@ -141,15 +141,20 @@ func (p *planner) fastParams(c *Core, t *model.Table, slot *model.Field, pos str
 	}
 	for _, q := range c.Func.Params {
 		if fn.Param(q.Name) == nil {
-			p.dropped(c, t, q.Name)
+			p.dropped(c, t, q.Name, q.Pos)
 		}
 	}
 	c.Func = fn
 }
 
-// dropped notes a parameter that C written by hand does not take.
-func (p *planner) dropped(c *Core, t *model.Table, param string) {
-	p.noted(string(t.Family), t.Version, c.Slot, fmt.Sprintf("has a new %s; %s does not take it, and it is dropped", param, c.CFunc))
+// dropped notes a parameter that C written by hand does not take, until a rule
+// says that it need not.
+func (p *planner) dropped(c *Core, t *model.Table, param string, pos model.Pos) {
+	if p.rules.Param("drop", string(t.Family), t.Version, c.Slot, param) != nil {
+		return
+	}
+	p.noted(string(t.Family), t.Version, c.Slot, fmt.Sprintf("has a new %s (%s:%d); %s does not take it, and it is dropped: have it take it, or write: drop %s v%d.. %s.%s -- WHY",
+		param, pos.File, pos.Line, c.CFunc, t.Family, t.Version, c.Slot, param))
 }
 
 // nativeParams leaves the parameters that the rule names, in its order.
@@ -166,7 +171,7 @@ func (p *planner) nativeParams(c *Core, t *model.Table, r *rules.Rule) {
 	}
 	for _, q := range all {
 		if c.Param(q.Name) == nil {
-			p.dropped(c, t, q.Name)
+			p.dropped(c, t, q.Name, q.Pos)
 		}
 	}
 }
