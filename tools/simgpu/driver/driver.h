@@ -33,6 +33,8 @@ double seconds(void);
 
 /* The communicator of all ranks with this number: rank 0 leaves its id in a file for the others. */
 ncclComm_t join(int number);
+/* Waits until every rank has come here with this number, by files beside those. */
+void meet(int number);
 
 /* Data: values that every rank can tell of every other, small enough that every sum is exact in every type. */
 extern const char* type_name;

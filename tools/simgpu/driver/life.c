@@ -102,6 +102,7 @@ size_t mode_storm(ncclComm_t none) {
   for (int i = 0; i < (int)option_size("n", "5"); i++) {
     ncclComm_t comm = join(i);
     wrong += used(comm, 1 << 16, 1);
+    meet(i); /* some releases drop what their proxies still have to send: 2.22.3 does over its own sockets, too */
     NCCL(ncclCommDestroy(comm));
   }
   return wrong;

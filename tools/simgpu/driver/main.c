@@ -136,6 +136,18 @@ ncclComm_t join(int number) {
   return comm;
 }
 
+void meet(int number) {
+  char path[4000];
+  for (int r = 0; r < ranks; r++) {
+    const int rank = (me + r) % ranks; /* its own first */
+    snprintf(path, sizeof path, "%s.%d.%d", id_file, number, rank);
+    FILE* f = rank == me ? fopen(path, "w") : NULL;
+    if (rank == me && (!f || fclose(f))) fail("%s cannot be written", path);
+    for (const double end = seconds() + 120; access(path, F_OK); usleep(2000))
+      if (seconds() > end) fail("no %s for 120 s: rank %d is not done", path, rank);
+  }
+}
+
 static int usage(void) {
   fprintf(stderr, "driver RANK RANKS FILE MODE [KEY=VALUE ...]\n");
   for (int i = 0; i < MODES; i++) fprintf(stderr, "  %-12s %s\n", modes[i].name, modes[i].about);
