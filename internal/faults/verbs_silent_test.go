@@ -56,7 +56,7 @@ func TestSilentOverRDMA(t *testing.T) {
 					}
 					told := 0
 					for _, l := range said(end.peer, 0) {
-						why := strings.Contains(l, "does not answer") || strings.Contains(l, "gave the connection up") || strings.Contains(l, "ended WR_FLUSH_ERR")
+						why := strings.Contains(l, "does not answer") || strings.Contains(l, "gave the connection up") || strings.Contains(l, "ended LOC_QP_OP_ERR")
 						if why && !strings.Contains(l, "probe on") {
 							told++
 						}
