@@ -18,7 +18,8 @@ var (
 	LogPlaces   = make(Places, 4)  // calls of the host's log function, whose output may be stuck
 )
 
-// Take waits for a place; the caller gives it back when its call has returned.
+// Take waits for a place, as the call behind it may wait for the kernel: the deadline is that of the operation which calls. The
+// caller gives the place back when its call has returned.
 func (p Places) Take() (give func()) {
 	if !ofGo() {
 		return nothing

@@ -147,6 +147,7 @@ func bindDevices(c *calls, v *C.struct_weft_ibv) {
 		return entries, 0
 	}
 	c.queryPKey = func(context object, port uint8, index int) (uint16, syscall.Errno) {
+		defer placed()()
 		var key C.uint16_t
 		rc := C.weft_ibv_query_pkey(v, C.uintptr_t(context), C.uint8_t(port), C.int(index), &key)
 		return uint16(key), syscall.Errno(rc)
