@@ -23,10 +23,10 @@ test-arm64: $(STEP) ## the library compiled for arm64, its stress drivers, confo
 	@$(ARM_TEST) $(STEP) -kind gotest "conformance on arm64" $(GOTEST) -count=1 -run '^TestLibrary(OverRDMA)?$$/^net_v12$$' ./internal/conform
 	@$(ARM_TEST) $(STEP) -kind gotest "table calls on arm64" $(GOTEST) -count=1 ./internal/fuzz
 
-stress-arm64: $(addprefix $(CACHE)/stress/arm64/,stress hostile lanes gates place)
+stress-arm64: $(addprefix $(CACHE)/stress/arm64/,stress hostile lanes gates inorder)
 	for d in stress hostile lanes; do timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/$$d $(STRESS_SEED) 2 || exit 1; done
 	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/gates
-	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/place
+	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/inorder
 
 $(CACHE)/stress/arm64/%: $(STRESS_DIR)/%.c $(STRESS_DEPS) $(STRESS_SIM) tools/simverbs/sim.h
 	@mkdir -p $(@D)

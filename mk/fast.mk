@@ -10,12 +10,12 @@ STRESS_SEED = $(or $(SEED),1)
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
-stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/place
+stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/inorder
 	timeout 300 $(CACHE)/stress/$*/stress $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/hostile $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/lanes $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/gates
-	timeout 300 $(CACHE)/stress/$*/place
+	timeout 300 $(CACHE)/stress/$*/inorder
 
 # stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)
 define stress_rule

@@ -12,7 +12,7 @@ func TestCollectives(t *testing.T) {
 }
 
 // The receiver reads lines of LL128 while they arrive. NCCL itself would choose it only between GPUs with NVLink; asked for,
-// it uses it here. That bytes arrive in order is shown by transport/fastpath (stress/place.c); here it is a matter of moments.
+// it uses it here. That bytes arrive in order is shown by transport/fastpath (stress/inorder.c); here it is a matter of moments.
 func TestLL128(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) {
 		j.Env = []string{"NCCL_PROTO=LL128"}

@@ -2,7 +2,7 @@
  * that has a receive of its tag, and there to the first of them; the sender comes to the same when it has the CTS. It waits in
  * the stash until that group's CTS is out. */
 #include "exec.h"
-#include "place.h"
+#include "inorder.h"
 
 /* The groups that count are those with a slot: what lies further back is complete. */
 int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
@@ -36,7 +36,7 @@ void wf_ahead_place(struct wf_comm* c) {
 	wf_put(c->stash, (uint32_t)WF_STASH_EMPTY);
 	if (found == WF_STASH_DROP || size > wf_get(c->req[slot].e[entry].cap)) return;
 	struct wf_req* r = &c->req[slot];
-	wf_place((void*)(uintptr_t)wf_get(r->e[entry].data), c->tx, size);
+	wf_copy_inorder((void*)(uintptr_t)wf_get(r->e[entry].data), c->tx, size);
 	wf_put(r->e[entry].size, size);
 	wf_put(r->e[entry].got, size);
 	wf_put(r->left, wf_get(r->left) - 1);

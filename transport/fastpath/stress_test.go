@@ -28,7 +28,7 @@ func TestStress(t *testing.T) {
 		cc = "gcc"
 	}
 	for _, sanitizer := range []string{"thread", "address,undefined"} {
-		for _, driver := range []string{"stress", "hostile", "lanes", "gates", "place"} {
+		for _, driver := range []string{"stress", "hostile", "lanes", "gates", "inorder"} {
 			t.Run(driver+" "+sanitizer, func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

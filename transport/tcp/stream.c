@@ -9,7 +9,7 @@
  *
  * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
 #define _GNU_SOURCE
-#include "../fastpath/place.h"
+#include "../fastpath/inorder.h"
 #include "frame.h"
 
 #include <errno.h>
@@ -265,7 +265,7 @@ static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s,
 		uint32_t left = wf_get(s->rx_left), have = wf_get(s->rx_have);
 		if (left) {
 			size_t m = k < left ? k : left;
-			wf_place((void*)(uintptr_t)wf_get(s->rx_data), at, m);
+			wf_copy_inorder((void*)(uintptr_t)wf_get(s->rx_data), at, m);
 			wf_put(s->rx_data, wf_get(s->rx_data) + m);
 			wf_put(s->rx_left, left - (uint32_t)m);
 			if (m == left) wf_landed(c, wf_get(s->rx_slot));

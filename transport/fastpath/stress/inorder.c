@@ -1,6 +1,6 @@
-/* place.c: arrived bytes are written in the order of their addresses. The page in the middle of a buffer cannot be written at first:
- * where the copy meets it, all before it must be there, and nothing behind it.  place */
-#include "../place.h"
+/* inorder.c: arrived bytes are written in the order of their addresses. The page in the middle of a buffer cannot be written at first:
+ * where the copy meets it, all before it must be there, and nothing behind it.  inorder */
+#include "../inorder.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static size_t from, len; /* of the copy under test */
 static int met;
 
 static void die(const char* what) {
-	fprintf(stderr, "place: %s: %zu bytes from %zu on\n", what, len, from);
+	fprintf(stderr, "inorder: %s: %zu bytes from %zu on\n", what, len, from);
 	_Exit(1);
 }
 
@@ -34,7 +34,7 @@ static void copy(size_t at, size_t n) {
 	from = at, len = n, met = 0;
 	memset(buffer, 0, BUFFER);
 	if (mprotect(buffer + PAGE, PAGE, PROT_NONE)) die("mprotect");
-	wf_place(buffer + at, source, n);
+	wf_copy_inorder(buffer + at, source, n);
 	if (met != 1) die("the page was not met once");
 	if (memcmp(buffer + at, source, n)) die("the copy is wrong");
 }
