@@ -21,9 +21,10 @@ func (s *session) read(rd *wire.Reader) {
 	for {
 		b, err := rd.Next()
 		if err != nil {
+			other := s.core.sessions.other(s) // it waits for this one, and is forgotten soon after
 			close(s.heard)
 			if peerGone(err) {
-				s.hearOther()
+				s.hear(other)
 			}
 			s.end(s.broken("reading", err))
 			return

@@ -17,10 +17,9 @@ type word struct {
 	at     time.Time
 }
 
-// hearOther returns when the other control connection with the same process has
+// hear returns when other, the second control connection with the same process, has
 // been read to its end, or shows that it goes on.
-func (s *session) hearOther() {
-	other := s.core.sessions.other(s)
+func (s *session) hear(other *session) {
 	if other == nil {
 		return
 	}
