@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -115,6 +116,31 @@ func command(t testing.TB, lines ...string) {
 	if err := w.Control(os.Getpid(), lines...); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		for _, l := range lines {
+			if u := undone(l); u != "" {
+				if err := w.Control(os.Getpid(), u); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+// undone is the command that takes back what outlives a test which ends early, and would make the next ones fail.
+func undone(line string) string {
+	w := append(strings.Fields(line), "", "")
+	switch w[0] {
+	case "fail":
+		return "fail " + w[1] + " 1 EIO 0"
+	case "slow":
+		return "slow " + w[1] + " 0"
+	case "link":
+		return "link " + w[1] + " up"
+	case "blackhole":
+		return "blackhole " + w[1] + " off"
+	}
+	return ""
 }
 
 func overVerbs(c *Comm) bool { _, is := c.carrier.(*verbsCarrier); return is }
