@@ -33,6 +33,9 @@ test-exports: $(STEP)
 test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes
 	@$(STEP) -kind gotest "tests" $(GOTEST) ./...
 
+test-invented: $(STEP) ## every test, in a copy of the tree with two made-up releases of NCCL: what only the next header would break
+	@$(STEP) -kind gotest -limit 60m "every test with made-up releases" $(GO) test -timeout 58m -count=1 -run TestInventedReleases/two ./gen/proof -whole
+
 test-c: $(STEP)
 	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory stress
 
@@ -48,4 +51,4 @@ test-beside: $(STEP)
 fuzz: ## fuzz table calls and every decoder for TIME (1m) in all; ONLY=tables or decoders; SEED=N plays a failed round again
 	@nice $(GO) run ./internal/fuzz -time $(or $(TIME),1m) -only "$(ONLY)" -seed $(or $(SEED),-1) -calls $(or $(CALLS),100000)
 
-.PHONY: test $(STEPS) fuzz FORCE
+.PHONY: test $(STEPS) test-invented fuzz FORCE

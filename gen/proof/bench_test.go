@@ -60,19 +60,23 @@ func promise(t *testing.T, root string, made []*invention) {
 	write(t, filepath.Join(root, file), text)
 }
 
-// bench runs the tests that depend on which versions there are, and returns the
-// library that they have built. What judges the tests themselves, and what takes
-// no table, is the same in the tree that this one is a copy of.
+// bench runs the tests that depend on which versions there are, or all, and
+// returns the library that they have built. What judges the tests themselves, and
+// what takes no table, is the same in the tree that this one is a copy of.
 func bench(t *testing.T, root string, last *invention) string {
 	t.Helper()
-	for _, args := range [][]string{
+	runs := [][]string{
 		{"./gen/parse", "./headers", "./collnet", "./profiler", "./internal/archtest"},
 		{"-run", "TestUpToDate|TestShims|TestNulls", "./gen", "./gen/proof"},
 		{"-run", "TestOtherFamilies", "./internal/host"},
 		{"-run", fmt.Sprintf("^TestLibrary$/_v(%d|%d)$", last.Net, last.Profiler), "./internal/conform"},
 		{"-run", fmt.Sprintf("^TestTableCalls$/^v%d", last.Net), "./internal/fuzz"},
 		{"-run", "TestRunEveryTable|TestConformCommand|TestRunUsage", "./tools/weft"},
-	} {
+	}
+	if *whole {
+		runs = [][]string{{"-timeout", "40m", "./..."}}
+	}
+	for _, args := range runs {
 		begin := time.Now()
 		command(t, root, "go", append([]string{"test", "-short", "-vet=off"}, args...)...)
 		t.Logf("%v: %v", args, time.Since(begin).Round(time.Second))

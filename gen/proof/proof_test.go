@@ -19,7 +19,10 @@ import (
 	"weft/internal/link"
 )
 
-var seed = flag.Uint64("seed", 0, "repeat the invention of an earlier run; 0 draws a new one")
+var (
+	seed  = flag.Uint64("seed", 0, "repeat the invention of an earlier run; 0 draws a new one")
+	whole = flag.Bool("whole", false, "run every test with the made-up releases, not those alone that depend on which versions there are")
+)
 
 // TestInventedReleases makes up releases that each only add something, and does
 // in a copy of this tree what a maintainer does with a new one: drop, regenerate,
@@ -218,7 +221,7 @@ func copyTree(t *testing.T, from string) string {
 
 func command(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(deadline(t, 20*time.Minute), name, args...)
+	cmd := exec.CommandContext(deadline(t, 45*time.Minute), name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS")) // what no version changes is compiled once for all copies
 	if out, err := cmd.CombinedOutput(); err != nil {
