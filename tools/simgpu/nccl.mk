@@ -10,14 +10,18 @@ S    := $(abspath $(NCCL))
 OWN  := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 include $(S)/makefiles/version.mk
 O    := $(abspath $(OUT))/$(NCCL_MAJOR).$(NCCL_MINOR).$(NCCL_PATCH)
-CODE := $(shell printf "%d%02d%02d" $(NCCL_MAJOR) $(NCCL_MINOR) $(NCCL_PATCH))
+# Up to 2.8 the code of a version has one digit for the minor number.
+CODE := $(shell printf $(if $(filter 4 5 6 7 8,$(NCCL_MINOR)),"%d%d%02d","%d%02d%02d") $(NCCL_MAJOR) $(NCCL_MINOR) $(NCCL_PATCH))
+# Up to 2.9 NCCL must find its devices in /sys.
+SYSFS := $(if $(filter 4 5 6 7 8 9,$(NCCL_MINOR)),$(O)/sysfs.o $(O)/settings.o)
 
 # Every host source, whatever the release calls it. Device code, other programs and what needs real hardware stay out.
 SRC := $(shell cd $(S)/src && find . -name '*.cc' ! -path './device/*' ! -path './collectives/device/*' ! -path './os/windows*' ! -path '*/gdaki/*' \
          ! -path './ras/client.cc' ! -path './param/ncclparam.cc' ! -name '*_stub.cc' ! -name 'enhcompat.cc' | sed 's|^\./||')
 OBJ := $(SRC:%.cc=$(O)/obj/%.o)
 # Which shape the kernels' arguments have: player/nccl.h has the numbers.
-WORK := $(if $(shell grep -ls ncclDevWorkBatch $(S)/src/include/device.h),0,$(if $(shell grep -ls workOffset $(S)/src/include/device.h),1,2))
+HAS   = $(shell grep -ls $1 $(S)/src/include/device.h $(S)/src/include/devcomm.h)
+WORK := $(if $(call HAS,ncclDevWorkBatch),0,$(if $(call HAS,workOffset),1,$(if $(call HAS,workNext),2,3)))
 
 CUDA_H   := $(wildcard $(OWN)include/*.h $(OWN)include/cuda/* $(OWN)cuda/*.h)
 PLAYER_H := $(wildcard $(OWN)player/*.h)
@@ -54,7 +58,7 @@ $(O)/tables.o: $(wildcard $(S)/src/device/generate.py $(S)/src/device/symmetric/
 $(O)/player.o: $(OWN)player/player.cc $(PLAYER_H) $(CUDA_H) $(O)/include/nccl.h
 	$(PLAYER) -c $< -o $@
 
-$(O)/libsimcuda.so: $(filter-out %/nvml.c,$(wildcard $(OWN)cuda/*.c)) $(CUDA_H)
+$(O)/libsimcuda.so: $(filter-out %/nvml.c %/sysfs.c,$(wildcard $(OWN)cuda/*.c)) $(CUDA_H)
 	@mkdir -p $(O)
 	$(CC) $(CFLAGS) -shared -Wl,-soname,libsimcuda.so -Wl,-z,defs -o $@ $(filter %.c,$^) -lpthread
 	ln -sf libsimcuda.so $(O)/libcuda.so
@@ -63,13 +67,17 @@ $(O)/libnvidia-ml.so.1: $(OWN)cuda/nvml.c $(OWN)cuda/settings.c $(CUDA_H)
 	@mkdir -p $(O)
 	$(CC) $(CFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,-z,defs -o $@ $(filter %.c,$^)
 
+$(O)/sysfs.o $(O)/settings.o: $(O)/%.o: $(OWN)cuda/%.c $(CUDA_H)
+	@mkdir -p $(O)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
 # What is left undefined (kernels, GPU-initiated networking) becomes functions that say their names and end the process.
 $(O)/unplayed.c: $(OBJ) $(O)/tables.o $(O)/player.o
 	@ld -r $^ -o $(O)/all.o && nm -u $(O)/all.o | awk -f $(OWN)unplayed.awk >$@; rm -f $(O)/all.o
 
-$(O)/libnccl.so.2: $(OBJ) $(O)/tables.o $(O)/player.o $(O)/unplayed.c $(O)/libsimcuda.so
+$(O)/libnccl.so.2: $(OBJ) $(O)/tables.o $(O)/player.o $(O)/unplayed.c $(O)/libsimcuda.so $(SYSFS)
 	@$(CC) -std=gnu11 -fPIC -O1 -c $(O)/unplayed.c -o $(O)/unplayed.o
-	@echo "  $(notdir $(O)): $(@F)"; $(CXX) -shared -o $@ $(OBJ) $(O)/tables.o $(O)/player.o $(O)/unplayed.o -Wl,-soname,libnccl.so.2 -Wl,-z,defs \
+	@echo "  $(notdir $(O)): $(@F)"; $(CXX) -shared -o $@ $(OBJ) $(O)/tables.o $(O)/player.o $(O)/unplayed.o $(SYSFS) $(if $(SYSFS),-Wl$(COMMA)--wrap=realpath$(COMMA)--wrap=fopen$(COMMA)--wrap=open) -Wl,-soname,libnccl.so.2 -Wl,-z,defs \
 	  $(addprefix -Wl$(COMMA)--version-script=,$(wildcard $(S)/src/libnccl.map)) '-Wl,-rpath,$$ORIGIN' -L$(O) -lsimcuda -lpthread -lrt -ldl
 	ln -sf libnccl.so.2 $(O)/libnccl.so
 COMMA := ,

@@ -4,35 +4,40 @@
 #include <string.h>
 
 static simcuda_kernel player;
+static const size_t* sizes;
 
-void simcuda_set_kernel(simcuda_kernel run) { player = run; }
+void simcuda_set_kernel(simcuda_kernel run, const size_t* of) { player = run, sizes = of; }
 
 struct kernel {
   struct work w;
   const void* kernel;
-  size_t bytes;
+  unsigned blocks;
   _Alignas(64) char args[];
 };
 
 static void play(struct work* w) {
   const struct kernel* k = (struct kernel*)w;
-  player(k->kernel, k->args, k->bytes);
+  player(k->kernel, k->args, k->blocks);
 }
 
-cudaError_t launch(const void* kernel, const void* args, size_t bytes, CUstream s) {
+cudaError_t launch(const void* kernel, unsigned blocks, const void* args, size_t bytes, CUstream s) {
   if (!player || !args) return refused("a kernel launch");
   struct kernel* k = work_new(play, sizeof *k + bytes);
-  k->kernel = kernel, k->bytes = bytes;
+  k->kernel = kernel, k->blocks = blocks;
   memcpy(k->args, args, bytes);
   stream_add(s, k);
   return cudaSuccess;
 }
 
-/* NCCL's kernels up to 2.21 have three arguments of 8 bytes. */
+/* NCCL's kernels up to 2.21 have one to three arguments, each a multiple of 8 bytes long. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* kernel, void** args) {
-  uint64_t v[3];
-  for (int i = 0; i < 3; i++) memcpy(&v[i], args[i], sizeof v[i]);
-  return launch(kernel, v, sizeof v, c->stream);
+  char all[256];
+  size_t n = 0;
+  for (int i = 0; sizes && sizes[i]; n += sizes[i++]) {
+    if (n + sizes[i] > sizeof all) return refused("a launch with so large arguments");
+    memcpy(all + n, args[i], sizes[i]);
+  }
+  return launch(kernel, c->gridDim.x, all, n, c->stream);
 }
 
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t s) {
@@ -49,7 +54,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
     if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) args = extra[1];
     if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) memcpy(&bytes, extra[1], sizeof bytes);
   }
-  return launch(f, args, bytes, s) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  return launch(f, gx, args, bytes, s) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** params, void** extra) {

@@ -38,6 +38,7 @@ API(const char*, nvmlErrorString, result r) { return r ? "an error of simgpu's N
 API(result, nvmlDeviceGetCount, unsigned* n) { return set(n, (unsigned)device_count()); }
 API(result, nvmlDeviceGetCount_v2, unsigned* n) { return nvmlDeviceGetCount(n); }
 API(result, nvmlDeviceGetIndex, device d, unsigned* i) { return set(i, (unsigned)number(d)); }
+API(result, nvmlDeviceGetMinorNumber, device d, unsigned* i) { return set(i, (unsigned)number(d)); }
 
 API(result, nvmlDeviceGetHandleByIndex, unsigned i, device* d) {
   if (i >= (unsigned)device_count()) return INVALID;
@@ -66,12 +67,13 @@ API(result, nvmlDeviceGetPcieLinkMaxSpeed, device d, unsigned* v) { return set(v
 API(result, nvmlDeviceGetCurrPcieLinkGeneration, device d, unsigned* v) { return set(v, 4); }
 API(result, nvmlDeviceGetCurrPcieLinkWidth, device d, unsigned* v) { return set(v, 16); }
 
-/* Asked for by 2.28 and later. */
-API(result, nvmlDeviceGetPciInfo_v3, device d, struct pci* p) {
+/* Asked for up to 2.7, and by 2.28 and later. */
+API(result, nvmlDeviceGetPciInfo, device d, struct pci* p) {
   *p = (struct pci){.bus = FIRST_BUS + (unsigned)number(d), .id = GPU, .board = BOARD};
   snprintf(p->bus_id, sizeof p->bus_id, "0000:%02X:00.0", p->bus);
   return SUCCESS;
 }
+API(result, nvmlDeviceGetPciInfo_v3, device d, struct pci* p) { return nvmlDeviceGetPciInfo(d, p); }
 
 API(result, nvmlDeviceGetPciInfoExt, device d, struct pci_ext* p) {
   *p = (struct pci_ext){p->version, 0, FIRST_BUS + (unsigned)number(d), 0, GPU, BOARD, 3, 2, ""};

@@ -11,9 +11,10 @@
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-/* Runs one launched kernel to its end, on the thread of its stream. args lasts as long as the call. */
-typedef void (*simcuda_kernel)(const void* kernel, const char* args, size_t bytes);
-void simcuda_set_kernel(simcuda_kernel run);
+/* Runs one launched kernel of so many blocks to its end, on the thread of its stream. args lasts as long as the call. */
+typedef void (*simcuda_kernel)(const void* kernel, const char* args, unsigned blocks);
+/* sizes, which end with 0: those of the arguments of a kernel that is launched with a pointer to each. */
+void simcuda_set_kernel(simcuda_kernel run, const size_t* sizes);
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
@@ -52,6 +53,6 @@ void stream_sync(CUstream s);
 void streams_sync(int device); /* all that the device has, but for the one that asks */
 
 /* A launch, for the runtime's form and the driver's. */
-cudaError_t launch(const void* kernel, const void* args, size_t bytes, CUstream s);
+cudaError_t launch(const void* kernel, unsigned blocks, const void* args, size_t bytes, CUstream s);
 #endif
 #endif

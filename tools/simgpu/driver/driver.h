@@ -11,6 +11,15 @@
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 14, 0)
 #define ncclInProgress ((ncclResult_t)7)
 #endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 7, 0)
+#define HAS_SENDS 1
+#define AND_ALLTOALL ",alltoall"
+#define AND_SENDS AND_ALLTOALL ",sendrecv"
+#else
+#define HAS_SENDS 0
+#define AND_ALLTOALL ""
+#define AND_SENDS ""
+#endif
 
 extern _Thread_local int me; /* this rank, of so many */
 extern int ranks;
@@ -54,7 +63,8 @@ struct op {
 size_t op_run(const struct op* o, void* send, void* recv, size_t n); /* how many elements it will have received */
 size_t op_fit(const struct op* o, size_t n);                         /* n, cut to what the operation can take */
 size_t op_check(const struct op* o, const void* recv, size_t n, size_t got); /* how many of them are wrong; says which */
-const char* op_name(int i);                                          /* NULL behind the last */
+const char* op_name(unsigned i);
+unsigned op_names(void); /* how many there are */
 
 /* Buffers on the device, a stream, and rounds of operations by their names (comma between), all checked. */
 struct bench {

@@ -8,7 +8,7 @@ size_t mode_abort(ncclComm_t comm) {
   const int absent = (int)option_size("absent", "1");
   struct bench b;
   bench_open(&b, comm, option_size("size", "8M"));
-  size_t wrong = bench_rounds(&b, "allreduce,alltoall", 1);
+  size_t wrong = bench_rounds(&b, "allreduce" AND_ALLTOALL, 1);
   const struct op o = {"allreduce", comm, b.stream};
   if (me != absent) op_run(&o, b.send, b.recv, b.bytes / type_size());
   sleep(1); /* so that the operation is under way where it is */
@@ -19,7 +19,7 @@ size_t mode_abort(ncclComm_t comm) {
 
   ncclComm_t fresh = join(1);
   bench_open(&b, fresh, 1 << 20);
-  wrong += bench_rounds(&b, "allreduce,alltoall", 1);
+  wrong += bench_rounds(&b, "allreduce" AND_ALLTOALL, 1);
   bench_close(&b);
   NCCL(ncclCommDestroy(fresh));
   return wrong;

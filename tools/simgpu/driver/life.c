@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-static const char ROUNDS[] = "allreduce,alltoall,allgather,broadcast";
+static const char ROUNDS[] = "allreduce,allgather,broadcast" AND_ALLTOALL;
 
 static size_t used(ncclComm_t comm, size_t bytes, int rounds) {
   struct bench b;

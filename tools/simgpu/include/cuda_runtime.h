@@ -8,6 +8,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <math.h>
+#ifdef __cplusplus
+#include <cstring>
+#endif
 
 #define CUDART_VERSION SIMGPU_CUDA_VERSION
 #define CUDART_CB
@@ -50,7 +53,8 @@ typedef void (*cudaHostFn_t)(void*);
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
+#define cudaStreamDefault 0x00  // NCCL compares streams with it
+#define cudaStreamNonBlocking 0x01
 enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
 enum { cudaEventRecordDefault = 0, cudaEventRecordExternal = 1, cudaEventWaitDefault = 0, cudaEventWaitExternal = 1 };
 enum { cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
@@ -67,7 +71,7 @@ typedef enum { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDev
 typedef enum {
   cudaDevAttrClockRate = 13, cudaDevAttrMultiProcessorCount = 16, cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrGPUDirectRDMASupported = 116
+  cudaDevAttrCooperativeMultiDeviceLaunch = 96, cudaDevAttrGPUDirectRDMASupported = 116
 } cudaDeviceAttr;
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 } cudaFuncAttribute;
 typedef enum { cudaLimitStackSize = 0 } cudaLimit;
@@ -84,6 +88,8 @@ typedef struct {
   union { char pad[64]; struct { unsigned x, y, z; } clusterDim; cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference; cudaLaunchMemSyncDomain memSyncDomain; } val;
 } cudaLaunchAttribute;
 typedef struct { dim3 gridDim, blockDim; size_t dynamicSmemBytes; cudaStream_t stream; cudaLaunchAttribute* attrs; unsigned numAttrs; } cudaLaunchConfig_t;
+struct cudaLaunchParams { void* func; dim3 gridDim, blockDim; void** args; size_t sharedMem; cudaStream_t stream; };
+enum { cudaCooperativeLaunchMultiDeviceNoPreSync = 1, cudaCooperativeLaunchMultiDeviceNoPostSync = 2 };
 typedef struct { cudaMemLocationType type; int id; } cudaMemLocation;
 typedef struct {
   cudaMemAllocationType allocType; cudaMemAllocationHandleType handleTypes; cudaMemLocation location;
@@ -165,8 +171,9 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t*, const 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned, unsigned);
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned, unsigned);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void*);
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);  // of three pointers or 64-bit numbers
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
 cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams*, unsigned, unsigned);
 cudaError_t cudaEventCreate(cudaEvent_t*);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned);
 cudaError_t cudaEventDestroy(cudaEvent_t);
@@ -177,7 +184,7 @@ cudaError_t cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*);
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int);
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t*, const void*);
-cudaError_t cudaGetDriverEntryPoint(const char*, void**, unsigned long long, cudaDriverEntryPointQueryResult*);
+cudaError_t cudaGetDriverEntryPoint(const char*, void**, unsigned long long, cudaDriverEntryPointQueryResult* CXX_DEFAULT(NULL));
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

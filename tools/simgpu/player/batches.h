@@ -137,7 +137,9 @@ inline void block(Fibers& fibers, const ncclDevKernelArgs* args, int channel, in
   }
 }
 
-inline void runKernel(const void* kernel, const char* data, size_t) {
+constexpr size_t kArgSizes[] = {0};  // they come as one block of bytes
+
+inline void runKernel(const void* kernel, const char* data, unsigned) {
   if (std::find(ncclDevKernelList, ncclDevKernelList + ncclDevKernelCount, kernel) == ncclDevKernelList + ncclDevKernelCount)
     unplayed("this kernel (symmetric memory?)");
   auto args = (const ncclDevKernelArgs*)data;

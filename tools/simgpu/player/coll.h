@@ -17,7 +17,7 @@ struct Coll {
 
   static Reducer reducerOf(CollWork* w, const Function& f) {
 #if !SINCE(2, 19)
-    if (f.op == ncclDevMax || f.op == ncclDevMin) unplayed("a minimum or maximum before 2.19");
+    if (f.op > ncclDevProd && f.op != ncclDevPreMulSum && f.op != ncclDevSumPostDiv) unplayed("a minimum or maximum before 2.19, or an average of 2.10");
 #endif
     uint64_t arg = w->redOpArg;
     const bool uses = f.op == ncclDevMinMax || f.op == ncclDevPreMulSum || f.op == ncclDevSumPostDiv;
@@ -39,7 +39,7 @@ struct Coll {
   }
 
   // Cuts chunks for the buffers of this protocol, where the host has not done so.
-  void slots(int chunkSteps) { pieces.slots(b.comm->buffSizes[f.proto] / NCCL_STEPS, chunkSteps); }
+  void slots(int chunkSteps) { pieces.slots(bufferBytes(b.comm, b.channel, f.proto) / NCCL_STEPS, chunkSteps); }
 
   const char* I(int64_t i) const { return in + i * elt; }
   char* O(int64_t i) const { return out + i * elt; }

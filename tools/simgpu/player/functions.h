@@ -16,10 +16,15 @@ class Functions {
   Function* table = new Function[kMax];  // for the life of the process
 
   void put(int coll, int op, int type, int algo, int proto) {
+    if (type >= ncclNumTypes) return;
 #if SINCE(2, 19)
     const int id = ncclDevFuncId(coll, op, type, algo, proto);
-#else
+#elif SINCE(2, 7)
     const int id = coll == ncclFuncSendRecv ? FUNC_INDEX_P2P : FUNC_INDEX(coll, op, type, algo, proto);
+#elif SINCE(2, 5)
+    const int id = coll == ncclFuncSendRecv ? -1 : FUNC_INDEX(coll, op, type, algo, proto);
+#else
+    const int id = coll == ncclFuncSendRecv ? -1 : FUNC_INDEX(coll, op, type, proto, algo);
 #endif
     if (id < 0 || id >= kMax || table[id].coll != -1) return;
     table[id].coll = coll, table[id].op = op, table[id].type = type, table[id].algo = algo, table[id].proto = proto;

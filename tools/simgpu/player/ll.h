@@ -22,7 +22,7 @@ struct LLLine {
 inline void Path::ll(const Step& s) {
   const int elt = o.elementSize;
   const int64_t bytes = s.n * elt, lines = divup(bytes, 8);
-  const int64_t all = b.comm->buffSizes[NCCL_PROTO_LL] / NCCL_STEPS / (int64_t)sizeof(LLLine);
+  const int64_t all = bufferBytes(b.comm, b.channel, NCCL_PROTO_LL) / NCCL_STEPS / (int64_t)sizeof(LLLine);
   LLLine *in[kMax], *out[kMax];
   // From time to time a slot is sent whole, so that no flag is old when its number comes again.
   auto cleans = [](const End& e) { return (e.step & NCCL_LL_CLEAN_MASK) == NCCL_LL_CLEAN_MASK; };
@@ -31,9 +31,9 @@ inline void Path::ll(const Step& s) {
   for (int i = 0; i < t; i++) {
     if (!credit(tx[i], 1)) return;
     tx[i].fifo.size(tx[i].slot(), (cleans(tx[i]) ? all : lines) * (int64_t)sizeof(LLLine));
-    out[i] = (LLLine*)tx[i].conn->buffs[NCCL_PROTO_LL] + tx[i].slot() * all;
+    out[i] = (LLLine*)buffer(tx[i].conn, NCCL_PROTO_LL) + tx[i].slot() * all;
   }
-  for (int i = 0; i < r; i++) in[i] = (LLLine*)rx[i].conn->buffs[NCCL_PROTO_LL] + rx[i].slot() * all;
+  for (int i = 0; i < r; i++) in[i] = (LLLine*)buffer(rx[i].conn, NCCL_PROTO_LL) + rx[i].slot() * all;
 
   for (int64_t l = 0; l < lines; l++) {
     const size_t left = (size_t)std::min<int64_t>(8, bytes - l * 8), count = left / (size_t)elt;
@@ -75,15 +75,15 @@ inline void Path::ll128(const Step& s) {
   const int elt = o.elementSize;
   constexpr int kGroup = 16;  // lines that a warp writes at once, all with flags
   const int64_t bytes = s.n * elt, lines = divup(bytes, LL128Line::kData * kGroup) * kGroup;
-  const int64_t slot = b.comm->buffSizes[NCCL_PROTO_LL128] / NCCL_STEPS / (int64_t)sizeof(LL128Line);
+  const int64_t slot = bufferBytes(b.comm, b.channel, NCCL_PROTO_LL128) / NCCL_STEPS / (int64_t)sizeof(LL128Line);
   LL128Line *in[kMax], *out[kMax];
   const int r = s.recv ? receives : 0, t = s.send ? sends : 0;
   for (int i = 0; i < t; i++) {
     if (!credit(tx[i], 1)) return;
     tx[i].fifo.size(tx[i].slot(), lines * (int64_t)sizeof(LL128Line));
-    out[i] = (LL128Line*)tx[i].conn->buffs[NCCL_PROTO_LL128] + tx[i].slot() * slot;
+    out[i] = (LL128Line*)buffer(tx[i].conn, NCCL_PROTO_LL128) + tx[i].slot() * slot;
   }
-  for (int i = 0; i < r; i++) in[i] = (LL128Line*)rx[i].conn->buffs[NCCL_PROTO_LL128] + rx[i].slot() * slot;
+  for (int i = 0; i < r; i++) in[i] = (LL128Line*)buffer(rx[i].conn, NCCL_PROTO_LL128) + rx[i].slot() * slot;
 
   for (int64_t l = 0; l < lines; l++) {
     const int64_t at = l * LL128Line::kData;

@@ -2,7 +2,7 @@
 // buffers and the fifo of sizes are those that NCCL's proxies watch. Three protocols: this file has what they share.
 #pragma once
 #include "fiber.h"
-#include "nccl.h"
+#include "layout.h"
 #include "reduce.h"
 
 namespace simgpu {
@@ -10,32 +10,9 @@ namespace simgpu {
 struct Block {
   Fibers* fibers;
   DevComm* comm;
-  ncclDevChannel* channel;
+  Channel* channel;
   int number;  // of the channel
 };
-
-// What the two sides of a connection tell one another beside the counters: sizes of slots, and where they are.
-#if WORK == WORK_UNCUT
-struct Fifo {
-  int *sizes, *offsets;
-  explicit Fifo(ncclConnInfo* c = nullptr) : sizes(c ? c->sizesFifo : nullptr), offsets(c ? c->offsFifo : nullptr) {}
-  void size(int i, int64_t v) const { if (sizes) __atomic_store_n(&sizes[i], (int)v, __ATOMIC_RELEASE); }
-  bool offset(int i, int* at) const { if (offsets) *at = *(volatile int*)&offsets[i]; return offsets; }
-  bool sent(int) const { return true; }
-};
-#else
-struct Fifo {
-  ncclConnFifo* f;
-  explicit Fifo(ncclConnInfo* c = nullptr) : f(c ? c->connFifo : nullptr) {}
-  void size(int i, int64_t v) const { if (f) __atomic_store_n(&f[i].size, (ssize_t)v, __ATOMIC_RELEASE); }
-  bool offset(int i, int* at) const {
-    if (!f || f[i].mode != NCCL_MODE_OFFSET) return false;
-    *at = *(volatile int*)&f[i].offset;
-    return true;
-  }
-  bool sent(int i) const { return *(volatile ssize_t*)&f[i].size == -1; }
-};
-#endif
 
 // What one operation does: where its data comes from and goes to, beside the peers.
 struct Step {
@@ -106,12 +83,12 @@ class Path {
 };
 
 inline Path::Path(Block& block, const int* recvPeers, const int* sendPeers, const PathOptions& options) : b(block), o(options) {
-  step1 = o.stepBytes ? o.stepBytes : b.comm->buffSizes[o.proto] / NCCL_STEPS;
+  step1 = o.stepBytes ? o.stepBytes : bufferBytes(b.comm, b.channel, o.proto) / NCCL_STEPS;
   const int out = o.sendConnIndex < 0 ? o.connIndex : o.sendConnIndex;
   for (; recvPeers && receives < kMax && recvPeers[receives] >= 0; receives++)
-    open(rx[receives], &peer(b.channel->peers, recvPeers[receives]).recv[o.connIndex], true, o.recvRegistered);
+    open(rx[receives], connection(b.channel, recvPeers[receives], true, o.connIndex), true, o.recvRegistered);
   for (; sendPeers && sends < kMax && sendPeers[sends] >= 0; sends++)
-    open(tx[sends], &peer(b.channel->peers, sendPeers[sends]).send[out], false, o.sendRegistered);
+    open(tx[sends], connection(b.channel, sendPeers[sends], false, out), false, o.sendRegistered);
 }
 
 inline void Path::open(End& e, ncclConnInfo* c, bool recv, bool registered) {

@@ -3,13 +3,28 @@
 #include "path.h"
 
 namespace simgpu {
+#if !HOST_CUTS
 #if WORK == WORK_UNCUT
 typedef ncclWorkElem CollWork;
+inline int threadsOf(const CollWork* w) { return w->nWarps * WARP_SIZE; }
+#else
+// What works up to 2.12 say of a collective.
+struct CollWork {
+  const void* sendbuff;
+  void* recvbuff;
+  size_t count, lastChunkSize;
+  uint32_t root;
+  int bid, nChannels, threads;
+  uint64_t redOpArg;
+  bool redOpArgIsPtr;
+};
+inline int threadsOf(const CollWork* w) { return w->threads; }
+#endif
 
 class Pieces {
  public:
   Pieces(Block&, CollWork* w, const Function& f, int elt)
-    : count(w->count), proto(f.proto), elt(elt), number(w->bid), channels(w->nChannels), threads(w->nWarps * WARP_SIZE), last(w->lastChunkSize) {}
+    : count(w->count), proto(f.proto), elt(elt), number(w->bid), channels(w->nChannels), threads(threadsOf(w)), last(w->lastChunkSize) {}
   const int64_t count;  // elements in all, of a rank where ranks have parts
 
   // A chunk in a slot of so many bytes and steps.
@@ -29,7 +44,7 @@ class Pieces {
       const int64_t c = cut(off, ranks);
       auto at = [=, this](int k) {
         k %= ranks;
-        return proto == NCCL_PROTO_SIMPLE ? off + (number * ranks + k) * c : off + (k * channels + number) * c;
+        return proto == NCCL_PROTO_SIMPLE || !SINCE(2, 5) ? off + (number * ranks + k) * c : off + (k * channels + number) * c;
       };
       if (!visit(at, [=, this](int k) { return std::max<int64_t>(0, std::min(c, count - at(k))); })) return;
     }
@@ -44,12 +59,12 @@ class Pieces {
   int64_t cut(int64_t off, int parts) const {
     const int64_t left = count - off;
     if (proto == NCCL_PROTO_SIMPLE) {
-      const int64_t grain = (threads - WARP_SIZE) * 8 / elt;
+      const int64_t grain = (threads - (SINCE(2, 5) ? 32 : 1)) * 8 / elt;  // of the threads that move data
       return divup(std::min(chunk, divup(left, channels * parts)), grain) * grain;
     }
     const int64_t grain = threads * (8 / elt);
-    if (parts > 1) return std::min(chunk, divup(left, channels * parts * grain) * grain);
-    return left < channels * chunk ? last : chunk;
+    if (parts > 1 && SINCE(2, 5)) return std::min(chunk, divup(left, channels * parts * grain) * grain);
+    return left < channels * parts * chunk ? last : chunk;
   }
 };
 

@@ -15,7 +15,7 @@ inline void play(Coll& c) {
       case ncclFuncReduceScatter: return r.reduceScatter();
     }
   }
-#if WORK != WORK_UNCUT
+#if HOST_CUTS
   if (c.f.algo == NCCL_ALGO_TREE && c.f.coll == ncclFuncAllReduce) return Tree(c).allReduce();
 #endif
 #if WORK == WORK_BATCHES

@@ -2,16 +2,18 @@
 // fifos of the connections as a kernel would, so that proxies and network plugin see the traffic of a GPU. Structures and the numbers of
 // functions come from the NCCL tree that it is compiled for. What is not played says so and aborts.
 #include "batches.h"
+#include "fifo.h"
 #include "lists.h"
 #include "ll.h"
 #include "simple.h"
 
 namespace {
 struct Install {
-  Install() { simcuda_set_kernel(simgpu::runKernel); }
+  Install() { simcuda_set_kernel(simgpu::runKernel, simgpu::kArgSizes); }
 } install;
 }  // namespace
 
+#if SINCE(2, 14)
 // What a communicator of one rank does: it copies. The only kernel there, scaling by a factor, is not played.
 ncclResult_t ncclLaunchOneRank(void* dst, void const* src, size_t n, struct ncclDevRedOpFull op, ncclDataType_t type, cudaStream_t stream) {
   if (op.op == ncclDevPreMulSum) return ncclInvalidUsage;
@@ -19,3 +21,4 @@ ncclResult_t ncclLaunchOneRank(void* dst, void const* src, size_t n, struct nccl
   const size_t bytes = n * (size_t)simgpu::typeSize(type);
   return cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
+#endif

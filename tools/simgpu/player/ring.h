@@ -5,24 +5,25 @@
 namespace simgpu {
 class Ring {
  public:
-  explicit Ring(Coll& c) : c(c), r(c.b.channel->ring), ranks(c.b.comm->nRanks), prev{r.prev, -1}, next{r.next, -1} {}
+  explicit Ring(Coll& c) : c(c), r(c.b.channel->ring), round(order(r)), ranks(c.b.comm->nRanks), prev{r.prev, -1}, next{r.next, -1} {}
 
   void allReduce() {
     Path p = open(ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS, c.registered());
     c.pieces.eachRound(ranks, [&](auto at, auto len) {
-      const int me = r.index;
-      int k = me + ranks - 1;
+      int k = part(ranks - 1);
       c.send(p, at(k), len(k));
-      for (int j = 2; j < ranks; j++) k = me + ranks - j, c.recvReduceSend(p, at(k), len(k));
-      c.recvReduceCopySend(p, at(me), at(me), len(me));
-      for (int j = 1; j < ranks - 1; j++) k = me + ranks - j, c.recvCopySend(p, at(k), len(k));
-      c.recv(p, at(me + 1), len(me + 1));
+      for (int j = 2; j < ranks; j++) k = part(ranks - j), c.recvReduceSend(p, at(k), len(k));
+      k = part(0);
+      c.recvReduceCopySend(p, at(k), at(k), len(k));
+      for (int j = 1; j < ranks - 1; j++) k = part(ranks - j), c.recvCopySend(p, at(k), len(k));
+      k = part(1);
+      c.recv(p, at(k), len(k));
       return c.goesOn();
     });
   }
 
   void broadcast() {
-    const int me = r.userRanks[0], after = r.userRanks[1], root = (int)c.w->root;
+    const int me = round[0], after = round[1], root = (int)c.w->root;
     const bool proxyOnly = GET(*c.w, isOneRPN) && c.registered();
     {
       Path p = open(BROADCAST_CHUNKSTEPS, BROADCAST_SLICESTEPS, c.registered());
@@ -41,23 +42,23 @@ class Ring {
     Path p = open(REDUCE_CHUNKSTEPS, REDUCE_SLICESTEPS, false);
     const int root = (int)c.w->root;
     c.pieces.each([&](int64_t at, int64_t n) {
-      if (r.userRanks[ranks - 1] == root) c.send(p, at, n);
-      else if (r.userRanks[0] == root) c.recvReduceCopy(p, at, at, n);
+      if (round[ranks - 1] == root) c.send(p, at, n);
+      else if (round[0] == root) c.recvReduceCopy(p, at, at, n);
       else c.recvReduceSend(p, at, n);
       return c.goesOn();
     });
   }
 
   void allGather() {
-    const int64_t count = c.pieces.count, mine = r.userRanks[0] * count;
+    const int64_t count = c.pieces.count, mine = round[0] * count;
     const bool proxyOnly = GET(*c.w, isOneRPN) && c.registered();
     {
       Path p = proxyOnly ? openForProxy() : open(ALLGATHER_CHUNKSTEPS, ALLGATHER_SLICESTEPS, c.registered());
       c.pieces.each([&](int64_t at, int64_t n) {
         if (c.I(at) == c.O(mine + at) || proxyOnly) c.send(p, at, n);
         else c.copySend(p, at, mine + at, n);
-        for (int j = 1; j < ranks - 1; j++) c.recvCopySend(p, r.userRanks[ranks - j] * count + at, n);
-        c.recv(p, r.userRanks[1] * count + at, n);
+        for (int j = 1; j < ranks - 1; j++) c.recvCopySend(p, round[ranks - j] * count + at, n);
+        c.recv(p, round[1] * count + at, n);
         return c.goesOn();
       });
     }
@@ -68,9 +69,9 @@ class Ring {
     Path p = open(REDUCESCATTER_CHUNKSTEPS, REDUCESCATTER_SLICESTEPS, false);
     const int64_t count = c.pieces.count;
     c.pieces.each([&](int64_t at, int64_t n) {
-      c.send(p, r.userRanks[ranks - 1] * count + at, n);
-      for (int j = 2; j < ranks; j++) c.recvReduceSend(p, r.userRanks[ranks - j] * count + at, n);
-      c.recvReduceCopy(p, r.userRanks[0] * count + at, at, n);
+      c.send(p, round[ranks - 1] * count + at, n);
+      for (int j = 2; j < ranks; j++) c.recvReduceSend(p, round[ranks - j] * count + at, n);
+      c.recvReduceCopy(p, round[0] * count + at, at, n);
       return c.goesOn();
     });
   }
@@ -78,7 +79,17 @@ class Ring {
  private:
   Coll& c;
   ncclRing& r;
+  const int* const round;  // the ranks, from this one on
   const int ranks, prev[2], next[2];
+
+  // Which part of an all-reduce belongs to the rank so many places further.
+  int part(int places) const {
+#if SINCE(2, 10)
+    return (r.index + places) % ranks;
+#else
+    return round[places % ranks];
+#endif
+  }
 
   Path open(int chunkSteps, int sliceSteps, bool registered) {
     c.slots(chunkSteps);
@@ -87,7 +98,7 @@ class Ring {
     return Path(c.b, prev, next, o);
   }
 
-#if WORK != WORK_UNCUT
+#if HOST_CUTS
   Path openForProxy() {
     PathOptions o = c.path(1, 1);
     o.recvRegistered = o.sendRegistered = o.offload = true;

@@ -10,16 +10,16 @@ inline bool spoiled() {
 }
 
 inline char* Path::place(const End& e) const {
-  int at;
-  if (e.fifo.offset(e.slot(), &at)) return e.conn->buffs[NCCL_PROTO_SIMPLE] + at;
+  char* base = buffer(e.conn, NCCL_PROTO_SIMPLE);
+  if (char* there = e.fifo.place(e.slot(), base)) return there;
   const int64_t slot = GET(*e.conn, stepSize) ? (int64_t)GET(*e.conn, stepSize) : step1;
-  return e.conn->buffs[NCCL_PROTO_SIMPLE] + e.slot() * slot;
+  return base + e.slot() * slot;
 }
 
 inline void Path::simple(const Step& s) {
   const int elt = o.elementSize, steps = o.stepsPerSlice;
   const int64_t most = step1 / (o.p2p ? 1 : elt) * steps;
-  int64_t slice = std::max<int64_t>(divup(s.n, 16 * o.slices) * 16, most / 32);
+  int64_t slice = SINCE(2, 5) ? std::max<int64_t>(divup(s.n, 16 * o.slices) * 16, most / 32) : most;
   int64_t off = 0;
   for (int k = 0; k < o.slices; k++, off += slice) {
     slice = std::max<int64_t>(0, std::min(slice, s.n - off));

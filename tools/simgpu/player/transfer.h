@@ -1,4 +1,4 @@
-// One direction of a send or receive, through connection 1 of its peer.
+// One direction of a send or receive, through connection 1 of its peer (up to 2.11 the one that collectives have, too).
 #pragma once
 #include "path.h"
 
@@ -19,7 +19,7 @@ inline void run(Block& b, const Transfer& t) {
   const int peers[] = {t.peer, -1};
   PathOptions o;
   o.proto = t.ll ? NCCL_PROTO_LL : NCCL_PROTO_SIMPLE;
-  o.connIndex = 1, o.stepBytes = t.stepBytes, o.p2p = true;
+  o.connIndex = SINCE(2, 12) ? 1 : 0, o.stepBytes = t.stepBytes, o.p2p = true;
   o.recvRegistered = t.registered && !t.send, o.sendRegistered = t.registered && t.send;
   Path p(b, t.send ? nullptr : peers, t.send ? peers : nullptr, o);
   size_t done = 0;

@@ -3,7 +3,7 @@
 #include "coll.h"
 
 namespace simgpu {
-#if WORK != WORK_UNCUT
+#if HOST_CUTS
 class Tree {
  public:
   explicit Tree(Coll& c) : c(c) {}
