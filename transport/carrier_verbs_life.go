@@ -233,9 +233,8 @@ func (v *verbsCarrier) left(c *Comm) {
 				return
 			}
 			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
-				gone := rdma.Errorf(rdma.Peer, c.verb(), "the peer closed the connection").On(v.dev.Name).With(v.peer)
-				c.note(gone)
-				v.forsaken.Store(v.fp.Fail(c.code(gone)))
+				v.forsaken.Store(true)
+				v.forsaken.Store(c.forsaken(aborted(v.peer, c.verb(), "the peer closed the connection").On(v.dev.Name)))
 				return
 			}
 			time.Sleep(watchEvery)

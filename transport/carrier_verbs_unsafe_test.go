@@ -86,10 +86,44 @@ func TestSimSendToAClosedPeerEnds(t *testing.T) {
 	a, b, s, r := simPair(t, nil)
 	out := send(s, register(t, s, buffer(t, 4096), 4096))
 	r.Close()
-	if code := until(t, "the send ends", out); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || a.log.Count("INFO", "the peer closed") != 1 {
+	if code := until(t, "the send ends", out); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || a.log.Count("WARN", "the peer closed") != 1 {
 		t.Errorf("code %d, %q", code, a.log.Lines())
 	}
 	s.Close()
+	noQPLeft(t, a, b)
+}
+
+// A receiver that closes in good order before its sender does is no news. It is for a host that asks for more: a WARN for
+// one comm, and INFO for the others that the same peer closed.
+func TestSimPeerClosesInGoodOrder(t *testing.T) {
+	a, b := startSim(t, "=simA", nil), startSim(t, "=simB", nil)
+	var all []*Comm
+	for range 2 {
+		s, r := pair(t, a, b)
+		move(t, s, r, 100_000)
+		r.Close()
+		all = append(all, s)
+	}
+	for _, s := range all {
+		eventually(t, "the end is known", s.over)
+	}
+	if n := a.log.Count("the peer closed"); n != 0 {
+		t.Errorf("%d lines about a peaceful end: %q", n, a.log.Lines())
+	}
+	for _, s := range all {
+		out := send(s, register(t, s, buffer(t, 4096), 4096))
+		if code := until(t, "the send ends", out); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) {
+			t.Errorf("code %d", code)
+		}
+		again := send(s, register(t, s, buffer(t, 4096), 4096))
+		until(t, "a further send ends", again)
+	}
+	if w, i := a.log.Count("WARN isend", "the peer closed the connection"), a.log.Count("INFO", "isend", "the peer closed the connection"); w != 1 || i != 1 {
+		t.Errorf("%d warnings and %d others: %q", w, i, a.log.Lines())
+	}
+	for _, s := range all {
+		s.Close()
+	}
 	noQPLeft(t, a, b)
 }
 

@@ -27,6 +27,7 @@ type Comm struct {
 	mu      sync.Mutex
 	member  *member     // protected by mu, as all below
 	failed  error       // first cause
+	unsaid  bool        // it is said when the host asks for one more request
 	suspect *rdma.Error // how its session ended, if the peer's process seems gone
 	closed  bool
 	hosts   bool // the host has it
@@ -174,16 +175,6 @@ func (c *Comm) because(err error, tell bool) {
 		c.member.tellFailed(err)
 	}
 	c.carrier.fenceLater()
-}
-
-// note records why the executor ends c, which hands the host the code.
-func (c *Comm) note(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failed == nil {
-		c.failed = err
-	}
-	rdma.Mention(c.ctx.opts.Log, err)
 }
 
 func (c *Comm) code(err error) int32 {

@@ -33,6 +33,8 @@ func (c *Comm) fault(f *fault) int32 {
 			return &wire.Refused{Header: h, Seq: f.seq, Entry: f.entry, Size: f.got, Room: f.want}
 		})
 		return c.code(err)
+	case faultEnded:
+		return c.asked()
 	case faultHandle, faultArgument, faultMR: // this call only
 		err := f.describe(f.call, c.dev.Name, c.peer)
 		rdma.Say(c.ctx.opts.Log, err)

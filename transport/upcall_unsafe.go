@@ -45,6 +45,9 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	if comm, ok := comms.get(uint64(cookie)); ok {
 		return C.int(comm.fault(&ft))
 	}
+	if ft.kind == faultEnded { // its comm is closed meanwhile
+		return 0
+	}
 	err := ft.describe(ft.call, "", "")
 	rdma.Say(c.cfg.Log, err)
 	return C.int(c.cfg.Code(err, newestABI))
@@ -81,6 +84,7 @@ const (
 	faultHeld       = C.WF_FAULT_HELD
 	faultThreads    = C.WF_FAULT_THREADS
 	faultNull       = C.WF_FAULT_NULL
+	faultEnded      = C.WF_FAULT_ENDED
 
 	deviceFault = C.WF_LANES // plus a device's slot, in place of a lane
 )

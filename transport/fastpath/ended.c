@@ -23,7 +23,10 @@ int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const
 		wf_put(r->n, 0u), wf_put(r->left, 0u);
 		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 		*request = wf_request(c, r, slot);
+		wf_raise(WF_FAULT_ENDED, call, 0, 0, 0, 0);
+		wf_leave_fault(t, c, call); /* test tells */
+		return 0;
 	}
 	wf_leave(t);
-	return r ? 0 : code;
+	return code;
 }

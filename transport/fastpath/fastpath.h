@@ -94,6 +94,7 @@ enum wf_fault_kind {
 	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
 	WF_FAULT_THREADS = 13,    /* no memory for the record of one more calling thread */
 	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
+	WF_FAULT_ENDED = 14,      /* the host asks for a request on a comm that has ended */
 };
 
 /* What went wrong, as the C side saw it. */
@@ -112,7 +113,8 @@ struct wf_fault {
 /* Calls from C into the core. A const table of the provider's package; always called outside the gate. */
 struct wf_upcalls {
 	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0. PEER_CLOSED,
-	 * SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the returned code. */
+	 * SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the returned code. ENDED: it
+	 * has ended, and its cause may not have been said. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
 	/* A flush waits for queue pairs that the comm does not have yet. Waits for nothing. */
 	void (*wants)(uint64_t comm_cookie);

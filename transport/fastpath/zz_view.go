@@ -88,6 +88,7 @@ const (
 	wfFaultHeld       = 11 // the gate did not get free for want seconds: a thread of the host is stopped inside a call
 	wfFaultThreads    = 13 // no memory for the record of one more calling thread
 	wfFaultNull       = 12 // a pointer that must not be NULL: where names it
+	wfFaultEnded      = 14 // the host asks for a request on a comm that has ended
 )
 
 // wfFault is struct wf_fault: What went wrong, as the C side saw it.
@@ -110,7 +111,7 @@ type wfUpcalls struct {
 	_ structs.HostLayout
 	// Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or
 	// 0. PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it
-	// answers the returned code.
+	// answers the returned code. ENDED: it has ended, and its cause may not have been said.
 	fault uintptr
 	wants uintptr // A flush waits for queue pairs that the comm does not have yet. Waits for nothing.
 }

@@ -37,7 +37,7 @@ struct actor {
 struct conn {
 	uint64_t seed, groups, refuse_at;
 	struct actor tx, rx;
-	uint32_t faults[WF_FAULT_POST + 1]; /* by kind; counted with atomics */
+	uint32_t faults[WF_FAULT_ENDED + 1]; /* by kind; counted with atomics */
 	int expect_fault;
 	int told; /* a fault of one end fails the other, as the core tells the peer */
 	int untouched; /* the receiving host leaves its buffers alone, so that only the pump writes them */

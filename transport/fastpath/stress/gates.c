@@ -32,7 +32,7 @@ static int enter_later(struct wf_thread* t, struct wf_comm* c) {
 #include "../exec.h"
 #undef wf_enter
 
-static uint32_t faults[WF_FAULT_NULL + 1];
+static uint32_t faults[WF_FAULT_ENDED + 1];
 
 static int fault(uint64_t cookie, const struct wf_fault* f) {
 	faults[f->kind]++;
