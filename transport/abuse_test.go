@@ -101,6 +101,41 @@ func TestStrangersGetSilence(t *testing.T) {
 	}
 }
 
+// A connect makes several attempts, of which all but the quickest end early, or come when the host has closed the listen.
+func TestAttemptsGivenUpAreNoNews(t *testing.T) {
+	b := start(t, nil)
+	_, handle := b.listen(t, wire.HandleMax)
+	h := parsed(t, handle)
+	over, past := b.listen(t, wire.HandleMax)
+	if err := over.Close(); err != nil {
+		t.Fatal(err)
+	}
+	comm, control, late := frame1(h, wire.RoleComm), frame1(h, wire.RoleControl), frame1(parsed(t, past), wire.RoleComm)
+	for _, tc := range []struct {
+		name string
+		send []byte
+		read int
+	}{
+		{"before frame 1", nil, 0},
+		{"before frame 3", comm.Append(nil), wire.Frame2Size},
+		{"a control connection before frame 3", control.Append(nil), wire.Frame2Size},
+		{"to a listen that was closed", late.Append(nil), 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := client(t, h)
+			c.Write(tc.send)
+			if _, err := io.ReadFull(c, make([]byte, tc.read)); err != nil {
+				t.Fatal(err)
+			}
+			c.(*net.TCPConn).CloseWrite()
+			silent(t, c)
+			if n := b.log.Count("listener") + b.log.Count("accept"); n != 0 {
+				t.Errorf("%d lines: %q", n, b.log.Lines())
+			}
+		})
+	}
+}
+
 func TestReplayIsRefused(t *testing.T) {
 	b := start(t, nil)
 	_, handle := b.listen(t, wire.HandleMax)

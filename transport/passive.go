@@ -22,6 +22,11 @@ var (
 	errNoConfirm     = errors.New("frame 3 does not prove the token")
 )
 
+// errWithdrawn is no news: of several attempts of a connect the quickest goes on,
+// and the others end as if nobody had called, or come when the listen is closed. A
+// connect that fails says so itself.
+var errWithdrawn = errors.New("the connecting side gave this attempt up")
+
 // receive runs the passive side of one connection: silence until frame 1
 // proves the token, then frame 2, then what the role asks for.
 func (r *rendezvous) receive(s *socket, c *conn) {
@@ -29,7 +34,9 @@ func (r *rendezvous) receive(s *socket, c *conn) {
 	c.SetDeadline(time.Now().Add(handshakeLimit))
 	f1, l, err := r.frame1(c)
 	if err != nil {
-		r.core.noise.dropped(c.remote().Addr(), s.addr.String(), err)
+		if !errors.Is(err, errWithdrawn) {
+			r.core.noise.dropped(c.remote().Addr(), s.addr.String(), err)
+		}
 		c.Close()
 		return
 	}
@@ -47,11 +54,11 @@ func (r *rendezvous) receive(s *socket, c *conn) {
 	rd.Reset(nil)
 	readers.Put(rd)
 	if err != nil {
-		c.Close()
-		if h.says() {
+		if !errors.Is(err, errWithdrawn) && h.says() {
 			l.ctx.opts.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Peer, "accept", "%s connection: %w", f1.Role, err).
 				On(l.dev.Name).With(h.peer()))
 		}
+		c.Close()
 	}
 }
 
@@ -61,7 +68,10 @@ func (r *rendezvous) frame1(c *conn) (wire.Frame1, *Listener, error) {
 	var b [wire.Frame1Size]byte
 	for got := 0; got < len(b); {
 		n, err := c.Read(b[got:])
-		if got += n; err != nil {
+		if got += n; got == 0 && err != nil && peerGone(err) {
+			return wire.Frame1{}, nil, errWithdrawn
+		}
+		if err != nil {
 			return wire.Frame1{}, nil, fmt.Errorf("%d of 64 bytes of frame 1: %w", got, err)
 		}
 		if !wire.CouldBeFrame1(b[:got]) {
@@ -72,8 +82,10 @@ func (r *rendezvous) frame1(c *conn) (wire.Frame1, *Listener, error) {
 	if err != nil {
 		return wire.Frame1{}, nil, err
 	}
-	l := r.lookup(f1.ListenID)
+	l, was := r.lookup(f1.ListenID)
 	switch {
+	case was:
+		return wire.Frame1{}, nil, errWithdrawn
 	case l == nil:
 		return wire.Frame1{}, nil, errUnknownListen
 	case !f1.Verify(&l.token):
@@ -117,6 +129,9 @@ func (h *handshake) answer() error {
 	}
 	b, err := h.reader.Bytes(wire.Frame3Size)
 	if err != nil {
+		if peerGone(err) {
+			return errWithdrawn
+		}
 		return fmt.Errorf("reading frame 3: %w", err)
 	}
 	f3, err := wire.ParseFrame3(b)

@@ -36,6 +36,8 @@ type rendezvous struct {
 
 	mu    sync.Mutex
 	ids   map[uint64]*Listener   // protected by mu
+	past  [256]uint64            // ids of listens closed of late, in a ring; protected by mu
+	ends  int                    // listens closed; protected by mu
 	socks map[netip.Addr]*socket // protected by mu; open while ids has an entry
 }
 
@@ -183,6 +185,8 @@ func (r *rendezvous) forget(l *Listener) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.ids, l.id)
+	r.past[r.ends%len(r.past)] = l.id
+	r.ends++
 	r.closeIfUnused()
 }
 
@@ -213,10 +217,12 @@ func (r *rendezvous) closeAll() {
 	}
 }
 
-func (r *rendezvous) lookup(id uint64) *Listener {
+// lookup finds the listen of an id, nil for none; closed: there was one.
+func (r *rendezvous) lookup(id uint64) (l *Listener, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ids[id]
+	l = r.ids[id]
+	return l, l == nil && slices.Contains(r.past[:min(r.ends, len(r.past))], id)
 }
 
 const acceptPause = 50 * time.Millisecond // after a failure; the backlog keeps the clients
