@@ -44,6 +44,8 @@ type probe struct {
 var (
 	errUnused   = errors.New("no connection uses it any more")
 	errReplaced = errors.New("the peer offers another")
+
+	errEndedThere = errors.New("the peer ended it")
 )
 
 // probeRest follows a failure; it doubles up to probeRestMost.
@@ -95,13 +97,13 @@ func (p *probe) keep() {
 		}
 		p.watch.mu.Unlock()
 		worked, err := p.round(p.meet)
-		if p.ctx.Err() != nil {
+		if p.ctx.Err() != nil || !p.watch.uses(p.key) { // the peer may have heard of the last connection's end first
 			return
 		}
 		if worked {
 			rest, said = probeRest, false
 		}
-		if !said {
+		if first := rest == probeRest; !said && !(first && errors.Is(err, errEndedThere)) { // the peer may have no connection yet
 			said = true
 			p.watch.core.cfg.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Network, "probe", "%w", err).On(p.pair.local.Name).With(p.key.session.name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))

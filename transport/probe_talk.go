@@ -83,6 +83,13 @@ func (w *watcher) pairFor(k pairKey) *verbsPair {
 	return nil
 }
 
+// uses reports whether a comm that both sides have open still uses a pair of ports.
+func (w *watcher) uses(k pairKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pairFor(k) != nil
+}
+
 // answered hands the peer's end to who waits for it.
 func (w *watcher) answered(s *session, m *wire.ProbeAnswer) {
 	w.mu.Lock()
@@ -108,7 +115,7 @@ func (w *watcher) told(s *session, m *wire.ProbeState) {
 		p.over(&verbs.Unanswered{Err: rdma.Errorf(rdma.Network, "probe", "the peer asked: %s", m.Reason).
 			Try("look at the peer's log, and at the network between these ports")})
 	default:
-		p.over(fmt.Errorf("the peer ended it: %s", m.Reason))
+		p.over(fmt.Errorf("%w: %s", errEndedThere, m.Reason))
 	}
 }
 

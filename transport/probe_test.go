@@ -35,6 +35,43 @@ func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
 	noneLeft(t, s, r)
 }
 
+// The peer ends a probe once, because it has no connection yet, or none any more: neither is news.
+func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
+	a, _, s, r := probedPair(t, nil)
+	ended := func() uint32 {
+		var n uint32
+		for _, x := range a.working() {
+			a.watch.mu.Lock()
+			n = x.number
+			a.watch.mu.Unlock()
+			gone := wire.ProbeState{Number: n, State: wire.ProbeGone, Reason: "no connection of that class runs between these ports"}
+			if err := s.member.session.serveProbe(gone.Append(nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	n := ended()
+	eventually(t, "another", func() bool {
+		all := a.working()
+		a.watch.mu.Lock()
+		defer a.watch.mu.Unlock()
+		return len(all) == 1 && all[0].number != n
+	})
+	r.Close()
+	eventually(t, "the connection's end", s.member.closedWell)
+	ended()
+	eventually(t, "no probe", func() bool {
+		a.watch.mu.Lock()
+		defer a.watch.mu.Unlock()
+		return len(a.watch.probes) == 0
+	})
+	if n := a.log.Count("probe"); n != 0 {
+		t.Errorf("%d lines: %q", n, a.log.Lines())
+	}
+	noneLeft(t, s)
+}
+
 // What a peer says about probes is checked against what it may say.
 func TestProbeMessagesAreChecked(t *testing.T) {
 	end := wire.QPEnd{QPN: 17, MTU: 5, GID: wire.PortGID{Addr: wire.GID{0xfd, 15: 1}, Type: 2, Bits: 64}}
