@@ -29,7 +29,8 @@ NCCL_INC := -I$(S)/src -I$(O)/include -I$(S)/src/include -I$(S)/src/include/plug
 NCCL_DEF := -DCUDA_MAJOR=12 -DCUDA_MINOR=0 -DNCCL_OS_LINUX -DNCCL_GIN_PROXY_ENABLE=1 -DPROFAPI -DNVTX_DISABLE
 NCCL_CXX := $(CXX) -std=c++17 -fPIC -fvisibility=hidden -O1 -g1 -w $(NCCL_DEF) -I$(OWN)include $(NCCL_INC)
 WARN     := -Wall -Wextra -Wshadow -Wno-unused-parameter
-PLAYER   := $(CXX) -std=c++20 -fPIC -fvisibility=hidden -O2 -g1 -Wall -Wextra -Wno-unused-parameter -DWORK=$(WORK) $(NCCL_DEF) -I$(OWN)cuda -isystem $(OWN)include $(NCCL_INC:-I%=-isystem %)
+# NVTX_NO_IMPL: a header of NVTX in 2.17 and 2.18 is no C++20.
+PLAYER   := $(CXX) -std=c++20 -fPIC -fvisibility=hidden -O2 -g1 -Wall -Wextra -Wno-unused-parameter -DWORK=$(WORK) $(NCCL_DEF) -DNVTX_NO_IMPL -I$(OWN)cuda -isystem $(OWN)include $(NCCL_INC:-I%=-isystem %)
 CFLAGS   := -std=gnu11 -O2 -g1 -fPIC -fvisibility=hidden $(WARN) -I$(OWN)include
 
 all: $(O)/libnccl.so.2 $(O)/libnvidia-ml.so.1 $(O)/driver
