@@ -67,6 +67,35 @@ func TestCauseComesBeforeTheEnd(t *testing.T) {
 	noneLeft(t, s, r)
 }
 
+// A peer that closes while the host asks for more is told of as over RDMA: one WARN that names an abort, and INFO for what
+// else it closes.
+func TestStreamsEndByAClose(t *testing.T) {
+	a, b := start(t, nil), start(t, nil)
+	var sends []*transfer
+	for range 3 {
+		s, r := pair(t, a, b)
+		defer s.Close()
+		out := send(s, register(t, s, buffer(t, 1<<20), 1<<20)) // nothing receives it
+		out.step()
+		sends = append(sends, out)
+		defer func() {
+			if s.failure() == nil {
+				t.Error("it goes on")
+			}
+		}()
+		r.Close()
+	}
+	drive(t, "the sends", sends...)
+	for _, out := range sends {
+		if out.code != codePeer {
+			t.Errorf("code %d", out.code)
+		}
+	}
+	if w, i := a.log.Count("WARN isend", "the peer closed the connection", "this is an abort"), a.log.Count("INFO", "isend", "the peer closed the connection"); w != 1 || i != 2 || a.log.Count("closed stream") != 0 {
+		t.Errorf("%d warnings and %d others: %q", w, i, a.log.Lines())
+	}
+}
+
 // Where the host sees a stream's end first, the cause is said all the same.
 func TestCauseIsSaidBehindTheEnd(t *testing.T) {
 	b := start(t, nil)

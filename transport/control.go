@@ -129,7 +129,7 @@ func (s *session) onFailed(f *wire.Failed) {
 	var c *Comm
 	s.withMember(f.Comm, func(m *member) {
 		if m.failed == nil {
-			m.failed, c = err, m.comm
+			m.failed, m.aborted, c = err, f.Aborted, m.comm
 		}
 		m.end()
 	})

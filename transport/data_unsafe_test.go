@@ -218,7 +218,7 @@ func TestFaultsAreJudged(t *testing.T) {
 	in.step()
 	s.Close()
 	drive(t, "a receive whose peer closed", in)
-	if in.code != 100+int32(rdma.Peer) || b.log.Count("WARN irecv", "closed stream") != 1 {
+	if in.code != 100+int32(rdma.Peer) || b.log.Count("WARN irecv", "the peer closed the connection", "this is an abort") != 1 {
 		t.Errorf("code %d, log %q", in.code, b.log.Lines())
 	}
 }

@@ -22,7 +22,8 @@ type fault struct {
 }
 
 // fault judges what the executor met on c: it logs, records the first cause and
-// answers the host's code. It runs on the host's thread and waits for nothing.
+// answers the host's code. It runs on the host's thread and waits for nothing, but
+// a moment for the peer's word where its stream has ended.
 func (c *Comm) fault(f *fault) int32 {
 	switch f.kind {
 	case faultTooLarge:
@@ -44,6 +45,13 @@ func (c *Comm) fault(f *fault) int32 {
 	v, overVerbs := c.carrier.(*verbsCarrier)
 	if overVerbs {
 		err = v.explain(f, err)
+	}
+	if f.kind == faultPeerClosed {
+		if why, again := c.lastWord(); why != nil {
+			if err = why; again {
+				rdma.Mention(c.ctx.opts.Log, err)
+			}
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

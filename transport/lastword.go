@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"weft/transport/rdma"
 )
 
 // A process that meets an error tells its peers why, and may be gone at once. What
@@ -15,6 +18,33 @@ import (
 type word struct {
 	reason string
 	at     time.Time
+}
+
+// lastWord is what the peer has said of c, whose stream it has ended: that it closed
+// c, or gave it up; nil: nothing. The word left before the stream's end did, so it
+// is waited for a moment. again: it is one of an abort that has been told.
+func (c *Comm) lastWord() (why *rdma.Error, again bool) {
+	c.mu.Lock()
+	m := c.member
+	c.mu.Unlock()
+	if m == nil {
+		return nil, false
+	}
+	s := m.session
+	select {
+	case <-m.over:
+	case <-time.After(s.core.timeout / 100):
+	}
+	s.mu.Lock()
+	failed, abort, closed, ended := m.failed, m.aborted, m.closed, s.ended
+	s.mu.Unlock()
+	switch {
+	case failed != nil && failed != ended:
+		errors.As(failed, &why)
+	case closed:
+		why, abort = aborted(c.peer, c.verb(), "the peer closed the connection").On(c.dev.Name), true
+	}
+	return why, abort && !s.firstAbort()
 }
 
 // hear returns when other, the second control connection with the same process, has

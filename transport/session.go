@@ -64,6 +64,7 @@ type member struct {
 	comm    *Comm // nil until it is built; protected by session.mu, as all below
 	closed  bool  // the peer closed it in good order
 	failed  error // it failed before it was built
+	aborted bool  // because the peer's host gave it up
 	gone    bool
 	over    chan struct{} // closed when the peer has closed it or given it up, or the session has ended
 	once    sync.Once
