@@ -36,7 +36,12 @@ func tcp(t *testing.T, r Release) Network {
 
 func rdma(t *testing.T, devices int) Network {
 	t.Helper()
-	n, err := RDMA(make([]simverbs.Device, devices)...)
+	return rdmaOf(t, make([]simverbs.Device, devices)...)
+}
+
+func rdmaOf(t *testing.T, devices ...simverbs.Device) Network {
+	t.Helper()
+	n, err := RDMA(devices...)
 	if err != nil {
 		t.Fatal(err)
 	}

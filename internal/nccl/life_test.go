@@ -1,6 +1,9 @@
 package nccl
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestSeveralCommunicators(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "several", "n=3", "rounds=3") })
@@ -33,6 +36,20 @@ func TestTeardown(t *testing.T) {
 // Destroying a communicator waits for its operations.
 func TestDestroyWithWorkOutstanding(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "outstanding", "n=8", "size=4M") })
+}
+
+// Two to eight ranks, as processes and as threads of one.
+func TestNumbersOfRanks(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		for j.Ranks = 2; j.Ranks <= 8; j.Ranks++ {
+			t.Run(fmt.Sprintf("%d processes", j.Ranks), func(t *testing.T) { peacefully(t, j, "sizes", "max=512K", "step=256", "rounds=1") })
+			t.Run(fmt.Sprintf("%d threads", j.Ranks), func(t *testing.T) {
+				threads := j
+				threads.Threads = true
+				peacefully(t, threads, "threads", "rounds=1")
+			})
+		}
+	})
 }
 
 // Many ranks connect to one another at once.

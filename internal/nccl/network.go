@@ -40,7 +40,9 @@ func RDMA(devices ...simverbs.Device) (Network, error) {
 	w := &simverbs.World{Name: fmt.Sprintf("nccl-%d-%d", os.Getpid(), worlds.Add(1))}
 	for i, d := range devices {
 		d.Name = fmt.Sprintf("sim%d", i)
-		d.GIDs = []string{fmt.Sprintf("10.%d.0.1/24", i+1)}
+		if d.GIDs == nil {
+			d.GIDs = []string{fmt.Sprintf("10.%d.0.1/24", i+1)}
+		}
 		d.PCI = fmt.Sprintf("0000:81:00.%d", i)
 		w.Devices = append(w.Devices, d)
 	}

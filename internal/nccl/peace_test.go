@@ -4,11 +4,19 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
-// All collectives are right, from 8 bytes up.
+// All collectives are right, from 8 bytes to 256 MiB; the largest in few steps, and once.
 func TestCollectives(t *testing.T) {
-	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "sizes", "min=8", "max=8M", "step=16", "rounds=2") })
+	overBoth(t, func(t *testing.T, j Job) {
+		for _, sizes := range [][]string{{"min=8", "max=8M", "step=16", "rounds=2"}, {"min=32M", "max=256M", "step=8", "rounds=1"}} {
+			t.Run(sizes[0]+" "+sizes[1], func(t *testing.T) {
+				j.Limit = 15 * time.Minute
+				peacefully(t, j, append([]string{"sizes"}, sizes...)...)
+			})
+		}
+	})
 }
 
 // The receiver reads lines of LL128 while they arrive. NCCL itself would choose it only between GPUs with NVLink; asked for,
@@ -29,10 +37,6 @@ func TestSpoiledBitIsSeen(t *testing.T) {
 			t.Errorf("a spoiled bit goes unseen: %v", err)
 		}
 	})
-}
-
-func TestRandomGroups(t *testing.T) {
-	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "random", "n=150", "seed=7") })
 }
 
 // NCCL 2.20 to 2.23 (table v8) send all that is left of a registered buffer into a receive of one step, where the network

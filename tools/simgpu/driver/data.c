@@ -1,11 +1,9 @@
 /* The values that are sent. */
 #include "driver.h"
 
-#include <string.h>
-
 const char* type_name = "f32";
 
-static bool is(const char* name) { return !strcmp(type_name, name); }
+static bool is(const char* name) { return type_name[0] == name[0] && type_name[1] == name[1]; } /* asked for each element */
 
 ncclDataType_t type(void) { return is("f16") ? ncclFloat16 : is("i32") ? ncclInt32 : is("u8") ? ncclUint8 : ncclFloat32; }
 size_t type_size(void) { return is("f16") ? 2 : is("u8") ? 1 : 4; }
