@@ -352,7 +352,7 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan) {
 	}
 	memcpy(v, plan, offsetof(struct wf_verbs, width));
 	v->next.single = single, v->single = 0;
-	wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
+	if (!first) wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops); /* later a flush may read it outside the gate (late.c) */
 	if (!first || wf_get(c->kind) == WF_KIND_RECV || (wf_get(c->tx_head) == wf_get(c->tx_tail) && wf_get(c->head_seq) >= v->next.from)) wf_take_lanes(c, v);
 	return 0;
 }
