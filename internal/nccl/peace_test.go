@@ -23,6 +23,9 @@ func TestCollectives(t *testing.T) {
 // it uses it here. That bytes arrive in order is shown by transport/fastpath (stress/inorder.c); here it is a matter of moments.
 func TestLL128(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) {
+		if !j.Release.Since(2, 20) {
+			t.Skipf("LL128 of %s is not played", j.Release)
+		}
 		j.Env = []string{"NCCL_PROTO=LL128"}
 		peacefully(t, j, "sizes", "ops=allreduce,allgather", "min=1K", "max=64K", "step=2", "rounds=10", "type=i32")
 	})
@@ -75,7 +78,11 @@ func TestGPUDirect(t *testing.T) {
 			}
 			j.Wrap = peermem
 		}
-		run := peacefully(t, j, "sizes", "max=4M", "step=64", "reg=1")
+		mode := []string{"sizes", "max=4M", "step=64"}
+		if r.Since(2, 19) {
+			mode = append(mode, "reg=1")
+		}
+		run := peacefully(t, j, mode...)
 		if n := ours(t, run, 0, "GPU Direct RDMA Enabled for"); n["INFO"] == 0 {
 			t.Error("NCCL did not use GPUDirect")
 		}

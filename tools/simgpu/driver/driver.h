@@ -44,6 +44,8 @@ double seconds(void);
 ncclComm_t join(int number);
 /* Waits until every rank has come here with this number, by files beside those. */
 void meet(int number);
+/* Before a communicator is destroyed: up to 2.16 that ends its proxy thread, whatever it has to send still (2.14.3 src/proxy.cc:679). */
+void before_destroy(void);
 
 /* Data: values that every rank can tell of every other, small enough that every sum is exact in every type. */
 extern const char* type_name;

@@ -48,6 +48,7 @@ size_t mode_several(ncclComm_t comm) {
   if (n < 1 || n > MANY) fail("n=%d: 1 to %d", n, MANY);
   for (int i = 0; i < n; i++) w[i] = (struct worker){.comm = i ? join(i) : comm, .rank = me};
   const size_t wrong = together(w, n, use);
+  before_destroy();
   for (int i = 0; i < n; i++) NCCL(ncclCommDestroy(w[i].comm));
   return wrong;
 }
@@ -58,6 +59,7 @@ static void* be_rank(void* arg) {
   CUDA(cudaSetDevice(me));
   NCCL(ncclCommInitRank(&w->comm, ranks, w->id, me));
   w->wrong = used(w->comm, 1 << 18, (int)option_size("rounds", "2"));
+  before_destroy();
   NCCL(ncclCommDestroy(w->comm));
   return NULL;
 }

@@ -24,6 +24,7 @@ static void deregistered(ncclComm_t comm, void* handle) {
 }
 
 static void destroy(ncclComm_t comm) {
+  before_destroy();
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0)
   NCCL(ncclCommFinalize(comm));
 #endif
