@@ -3,6 +3,7 @@ package nccl
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 func TestSeveralCommunicators(t *testing.T) {
@@ -41,6 +42,7 @@ func TestDestroyWithWorkOutstanding(t *testing.T) {
 // Two to eight ranks, as processes and as threads of one.
 func TestNumbersOfRanks(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) {
+		j.Limit = 15 * time.Minute
 		for j.Ranks = 2; j.Ranks <= 8; j.Ranks++ {
 			t.Run(fmt.Sprintf("%d processes", j.Ranks), func(t *testing.T) { peacefully(t, j, "sizes", "max=512K", "step=256", "rounds=1") })
 			t.Run(fmt.Sprintf("%d threads", j.Ranks), func(t *testing.T) {

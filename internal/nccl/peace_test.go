@@ -89,7 +89,7 @@ func TestGPUDirect(t *testing.T) {
 	})
 }
 
-// NCCL makes one device of two ports of a card, as it does from table v9 on.
+// NCCL makes one device of two ports of a card, as it does from table v9 on, unless NCCL_IB_MERGE_NICS says otherwise.
 func TestFusion(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
 		if !r.Since(2, 24) {
@@ -99,9 +99,13 @@ func TestFusion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := peacefully(t, Job{Release: r, Network: rdma(t, 2), Ranks: 2, Env: []string{env}}, "sizes", "max=8M", "step=64")
-		if n := ours(t, run, 0, "sim0+sim1 -> "); n["INFO"] == 0 {
-			t.Error("no connection is of both ports")
+		for _, merge := range []string{"1", "0"} {
+			t.Run("NCCL_IB_MERGE_NICS="+merge, func(t *testing.T) {
+				run := peacefully(t, Job{Release: r, Network: rdma(t, 2), Ranks: 2, Env: []string{env, "NCCL_IB_MERGE_NICS=" + merge}}, "sizes", "max=8M", "step=64")
+				if n := ours(t, run, 0, "sim0+sim1 -> "); (n["INFO"] > 0) != (merge == "1") {
+					t.Errorf("%d connections are of both ports", n["INFO"])
+				}
+			})
 		}
 	})
 }
