@@ -98,7 +98,11 @@ func (p *process) RegMrDmaBuf(a *abi.NetRegMrDmaBufArgs) error {
 	return of(c, err)
 }
 
+// DeregMr takes NULL for a registration that was never made, as NCCL's own networks do.
 func (p *process) DeregMr(a *abi.NetDeregMrArgs) error {
+	if a.Mhandle == 0 {
+		return nil
+	}
 	c, err := p.comm("deregMr", a.Comm, anySide)
 	if err != nil {
 		return err
@@ -114,7 +118,12 @@ func (p *process) CloseRecv(a *abi.NetCloseRecvArgs) error {
 	return p.close("closeRecv", a.RecvComm, recvSide)
 }
 
+// close takes NULL for a comm that was never made: NCCL 2.14 and older, and a bootstrap over the network, close what
+// they have of a connection that was begun, and leave everything behind it open when that is an error.
 func (p *process) close(call string, handle uintptr, s side) error {
+	if handle == 0 {
+		return nil
+	}
 	c, err := p.comm(call, handle, s)
 	if err != nil {
 		return err
@@ -123,6 +132,9 @@ func (p *process) close(call string, handle uintptr, s side) error {
 }
 
 func (p *process) CloseListen(a *abi.NetCloseListenArgs) error {
+	if a.ListenComm == 0 { // as in close
+		return nil
+	}
 	l, err := p.listener("closeListen", a.ListenComm)
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func TestLifeOfAConnection(t *testing.T) {
 		ok("closeRecv", b.CloseRecv(&abi.NetCloseRecvArgs{RecvComm: recv}))
 		for _, err := range []error{
 			b.CloseListen(&abi.NetCloseListenArgs{ListenComm: listen}), b.CloseSend(&abi.NetCloseSendArgs{SendComm: send}),
-			b.Accept(accept), b.RegMr(&abi.NetRegMrArgs{Comm: send, Mhandle: &mr}), b.DeregMr(&abi.NetDeregMrArgs{Comm: 2}),
+			b.Accept(accept), b.RegMr(&abi.NetRegMrArgs{Comm: send, Mhandle: &mr}), b.DeregMr(&abi.NetDeregMrArgs{Comm: 2, Mhandle: 0x9001}),
 		} {
 			if b.done("again", err) != resultInternalError {
 				t.Errorf("v%d: after close: %v", table, err)
@@ -197,13 +197,19 @@ func TestZerosAreErrors(t *testing.T) {
 	for range 2 {
 		for name, err := range map[string]error{
 			"listen": b.Listen(&abi.NetListenArgs{ListenComm: new(uintptr)}), "connect": b.Connect(&abi.NetConnectArgs{SendComm: new(uintptr)}),
-			"accept": b.Accept(&abi.NetAcceptArgs{RecvComm: new(uintptr)}), "deregMr": b.DeregMr(&abi.NetDeregMrArgs{}),
+			"accept": b.Accept(&abi.NetAcceptArgs{RecvComm: new(uintptr)}), "deregMr": b.DeregMr(&abi.NetDeregMrArgs{Mhandle: 1}),
 			"regMr": b.RegMr(&abi.NetRegMrArgs{Mhandle: new(uintptr)}), "regMrDmaBuf": b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{Mhandle: new(uintptr)}),
-			"closeSend": b.CloseSend(&abi.NetCloseSendArgs{}), "closeRecv": b.CloseRecv(&abi.NetCloseRecvArgs{}),
-			"closeListen": b.CloseListen(&abi.NetCloseListenArgs{}), "finalize": b.Finalize(&abi.NetFinalizeArgs{}),
-			"init": b.Init(&abi.NetInitArgs{}),
+			"finalize": b.Finalize(&abi.NetFinalizeArgs{}), "init": b.Init(&abi.NetInitArgs{}),
 		} {
 			if rdma.CauseOf(err) != rdma.Misuse || err == nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for name, err := range map[string]error{ // what was never made ends at once
+			"closeSend": b.CloseSend(&abi.NetCloseSendArgs{}), "closeRecv": b.CloseRecv(&abi.NetCloseRecvArgs{}),
+			"closeListen": b.CloseListen(&abi.NetCloseListenArgs{}), "deregMr": b.DeregMr(&abi.NetDeregMrArgs{}),
+		} {
+			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

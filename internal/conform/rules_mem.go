@@ -126,6 +126,15 @@ var memRules = []*Rule{
 			}
 			b.untouched(0x5c, "memory that was deregistered before the peer sent")
 		}},
+	{ID: "dereg.null", Care: true, Says: "deregMr of NULL is ncclSuccess: NCCL's own networks take it for a registration that was never made",
+		Basis: basisNets, Check: func(e *Env) {
+			l := e.self()
+			for _, comm := range []host.Ptr{l.send, l.recv} {
+				_, err := l.tx.call(l.tx.net.Setup, "deregMr", host.Args{"comm", comm, "mh", 0})
+				e.must(err, "deregMr of NULL")
+			}
+			l.move(1000, 1)
+		}},
 	{ID: "dereg.bad", Care: true, Says: "a registration that does not exist, or no more, is an error to deregister, not a crash",
 		Basis: basisWeft, Check: func(e *Env) {
 			l := e.self()

@@ -3,7 +3,7 @@
 #include "../good.c"
 
 static int bad(void *l) {
-  if (!object_get(l, LISTEN, 0)) abort();
+  if (l && !object_get(l, LISTEN, 0)) abort();
   return good_closelisten(l);
 }
 __attribute__((constructor)) static void spoil(void) { core.closelisten = bad; }

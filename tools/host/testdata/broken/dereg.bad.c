@@ -3,7 +3,7 @@
 #include "../good.c"
 
 static int bad(void *comm, void *mh) {
-  if (!object_get(mh, MR, 0)) abort();
+  if (mh && !object_get(mh, MR, 0)) abort();
   return good_deregmr(comm, mh);
 }
 __attribute__((constructor)) static void spoil(void) { core.deregmr = bad; }
