@@ -79,6 +79,7 @@ type conn struct {
 	a, b       host.Ptr
 	amh, bmh   host.Ptr
 	size       int64
+	name       string // of the threads that move its data, where a process has several such comms
 }
 
 // listen opens a rendezvous and returns the handle's bytes.
@@ -149,7 +150,7 @@ func (c *conn) loop(p *peer, role string, comm, buf, mh host.Ptr, f traffic, del
 		f.limit = patience
 	}
 	// Every direction has a thread of its own: a process may send and receive at once.
-	return p.h.GoIn(f.limit+delay+10*time.Second, role, "bw", host.Args{"on", p.n.As, "role", role, "comm", comm, "mh", mh, "buf", buf, "size", f.size,
+	return p.h.GoIn(f.limit+delay+10*time.Second, role+c.name, "bw", host.Args{"on", p.n.As, "role", role, "comm", comm, "mh", mh, "buf", buf, "size", f.size,
 		"span", c.size, "count", f.count, "window", f.window, "check", 1, "seed", 7, "limit", f.limit, "delay", delay})
 }
 

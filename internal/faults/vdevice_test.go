@@ -28,7 +28,7 @@ func (p *peer) fuse(devs ...int) (int, error) {
 func newFusedWorld(t *testing.T, version, cables int) *world {
 	dist, err := simverbs.Dist()
 	must(t, err, "simverbs")
-	w := &world{t: t, dist: dist, World: simverbs.World{Name: fmt.Sprintf("fused-%d-%d-%d", version, cables, os.Getpid())}}
+	w := &world{t: t, dist: dist, World: simverbs.World{Name: fmt.Sprintf("fused-%d-%d-%d-%d", version, cables, os.Getpid(), worlds.Add(1))}}
 	for host, node := range []string{"left", "right"} {
 		for i := range cables {
 			w.Devices = append(w.Devices, simverbs.Device{Name: fmt.Sprint("sim", host*cables+i), Node: node,
