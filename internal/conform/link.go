@@ -49,21 +49,27 @@ func (e *Env) join(tx, rx *proc, dev int) *link {
 	h, lc := rx.listen(dev)
 	l := &link{e: e, tx: tx, rx: rx, listen: lc, mrs: map[mrKey]host.Ptr{}}
 	l.handle = e.carry(rx, h, tx)
-	var err error
 	if tx == rx {
+		var err error
 		l.send, l.recv, err = tx.net.ConnectAccept(dev, l.handle, lc, e.o.Patience)
 		e.must(err, "connect and accept")
 		return l
 	}
+	l.meet(dev)
+	return l
+}
+
+// meet connects and accepts what listens already, in two processes.
+func (l *link) meet(dev int) {
+	e, tx, rx := l.e, l.tx, l.rx
 	c := tx.h.Go(tx.net.Setup, "net.connect", host.Args{"on", tx.net.As, "ctx", tx.net.Ctx, "dev", dev, "handle", l.handle, "poll", 1, "limit", e.o.Patience})
-	a := rx.h.Go(rx.net.Setup, "net.accept", host.Args{"on", rx.net.As, "listen", lc, "poll", 1, "limit", e.o.Patience})
+	a := rx.h.Go(rx.net.Setup, "net.accept", host.Args{"on", rx.net.As, "listen", l.listen, "poll", 1, "limit", e.o.Patience})
 	r, err := c.Wait()
 	e.must(err, "connect")
 	l.send = r.Ptr("comm")
 	r, err = a.Wait()
 	e.must(err, "accept")
 	l.recv = r.Ptr("comm")
-	return l
 }
 
 // self is a process connected to itself.

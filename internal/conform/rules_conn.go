@@ -141,6 +141,38 @@ var connRules = []*Rule{
 				return s != 0 && r != 0
 			})
 		}},
+	{ID: "conn.listens", Says: "several listens of one device wait at once, each with a handle of its own, and each connect reaches the one that its handle is of",
+		Basis: basisProxy, Check: func(e *Env) {
+			tx, rx := e.two()
+			const n = 6
+			var links [n]*link
+			seen := map[string]int{}
+			for i := range links {
+				h, lc := rx.listen(0)
+				b, err := rx.h.Read(h, int64(rx.net.HandleSize()))
+				e.must(err, "read of the handle")
+				if other, ok := seen[string(b)]; ok {
+					e.failf("listens %d and %d have the same handle", other+1, i+1)
+				}
+				seen[string(b)] = i
+				links[i] = &link{e: e, tx: tx, rx: rx, listen: lc, handle: e.carry(rx, h, tx), mrs: map[mrKey]host.Ptr{}}
+			}
+			for i := range links {
+				links[n-1-i].meet(0)
+			}
+			var ops []*op
+			var bufs [n]*buf
+			for i, l := range links {
+				a := tx.buf(3000)
+				a.fill(uint64(i))
+				bufs[i] = rx.buf(3000)
+				ops = append(ops, l.recvOp(1, bufs[i]), l.sendOp(a, 3000, 1))
+			}
+			e.run(ops...)
+			for i, b := range bufs {
+				b.holds(3000, uint64(i), "message of its own listen")
+			}
+		}},
 	{ID: "conn.many", Says: "many connections stand side by side and do not mix: 32 between two processes",
 		Basis: basisProxy, Check: func(e *Env) {
 			tx, rx := e.two()

@@ -22,6 +22,24 @@ var memRules = []*Rule{
 			}
 			l.move(1000, 1)
 		}},
+	{ID: "mr.many", Says: "512 registrations stand on a comm at once and end in any order: user buffers are registered one by one",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.self()
+			const n, size = 512, 4096
+			b := l.tx.buf(n * size)
+			for _, step := range []int{n - 1, 171} { // backwards, and about: both are prime to n
+				mhs := make([]host.Ptr, n)
+				for i := range mhs {
+					var err error
+					mhs[i], err = l.tx.net.RegMr(l.send, b.addr+host.Ptr(i*size), size)
+					e.must(err, fmt.Sprintf("regMr %d of %d", i+1, n))
+				}
+				for i := range mhs {
+					e.must(l.tx.net.DeregMr(l.send, mhs[(i+1)*step%n]), "deregMr")
+				}
+			}
+			l.move(1000, 1)
+		}},
 	{ID: "mr.inside", Says: "data may lie anywhere inside registered memory",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()

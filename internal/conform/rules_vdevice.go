@@ -42,16 +42,21 @@ var vdeviceRules = []*Rule{
 				}
 			}
 		}},
-	{ID: "vdevice.data", From: 9, Says: "connections of a device made of several carry data, in groups too",
+	{ID: "vdevice.data", From: 9, Says: "connections of a device made of several carry data of every size, both ways, in groups too, also after one that was never used",
 		Basis: basisLoader, Check: func(e *Env) {
 			tx, rx := e.two()
 			dev, _ := tx.fuse()
 			if other, _ := rx.fuse(); other != dev {
 				e.failf("makeVDevice answers device %d in one process and %d in another", dev, other)
 			}
-			l := e.join(tx, rx, dev)
-			for i, size := range []int64{0, 1, 1000, 1 << 20} {
+			unused := e.join(tx, rx, dev)
+			for _, c := range closes {
+				e.must(unused.closing(c), c+" of a connection that was never used")
+			}
+			l, back := e.join(tx, rx, dev), e.join(rx, tx, dev)
+			for i, size := range []int64{0, 1, 127, 129, 257, 513, 1000, 70_001, 1 << 20, 3<<20 + 5} {
 				l.move(size, uint64(i))
+				back.move(size, uint64(100+i))
 			}
 			n, bufs := e.group(l, 70_000)
 			ops := []*op{l.recvOp(1, bufs...)}
