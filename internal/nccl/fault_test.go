@@ -1,7 +1,6 @@
 package nccl
 
 import (
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -35,34 +34,33 @@ func TestAbort(t *testing.T) {
 // told requires that NCCL tells a rank of the failure, and that weft has said why, in one line, with one of these texts.
 func told(t *testing.T, run *Run, rank int, why ...string) {
 	t.Helper()
-	if _, err := run.Ranks[rank].Says("told after", patience); err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Ranks[rank].End(patience); err != nil {
-		t.Error(err)
-	}
-	log, err := run.Log(rank)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := 0
-	var lines []string
-	for _, l := range log {
-		if !l.Ours() {
-			continue
+	end := time.Now()
+	if run.Release.mute() {
+		end = end.Add(patience)
+	} else {
+		if _, err := run.Ranks[rank].Says("told after", patience); err != nil {
+			t.Fatal(err)
 		}
-		lines = append(lines, l.Level+" "+l.Text)
+		if err := run.Ranks[rank].End(patience); err != nil {
+			t.Error(err)
+		}
+	}
+	for said := 0; said == 0; time.Sleep(100 * time.Millisecond) {
+		late := time.Now().After(end)
 		for _, w := range why {
-			if strings.Contains(l.Text, w) {
-				said++
-				break
+			for _, n := range ours(t, run, rank, w) {
+				said += n
 			}
 		}
-	}
-	if said == 0 {
-		t.Errorf("rank %d: no line says %q; weft's lines:\n%s", rank, why, strings.Join(lines, "\n"))
+		if late && said == 0 {
+			t.Fatalf("rank %d: no line of weft's says %q", rank, why)
+		}
 	}
 }
+
+// mute: NCCL 2.18 ends its proxy thread when its network fails and tells the program nothing, over its own sockets too. What
+// weft says is all that there is.
+func (r Release) mute() bool { return r.Since(2, 18) && !r.Since(2, 19) }
 
 // traffic starts two ranks that move data until something breaks.
 func traffic(t *testing.T, j Job, keys ...string) *Run {
