@@ -46,6 +46,7 @@ var (
 	errReplaced = errors.New("the peer offers another")
 
 	errEndedThere = errors.New("the peer ended it")
+	errNoAnswer   = errors.New("the peer has not answered the offer of one")
 )
 
 // probeRest follows a failure; it doubles up to probeRestMost.
@@ -103,7 +104,8 @@ func (p *probe) keep() {
 		if worked {
 			rest, said = probeRest, false
 		}
-		if first := rest == probeRest; !said && !(first && errors.Is(err, errEndedThere)) { // the peer may have no connection yet
+		passing := errors.Is(err, errEndedThere) || errors.Is(err, errNoAnswer) // the peer may have no connection yet, or be busy
+		if !said && !(passing && rest == probeRest) {
 			said = true
 			p.watch.core.cfg.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Network, "probe", "%w", err).On(p.pair.local.Name).With(p.key.session.name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))
@@ -127,7 +129,7 @@ func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(limit):
-		return fmt.Errorf("the peer has not answered the offer of one within %v", limit)
+		return fmt.Errorf("%w within %v", errNoAnswer, limit)
 	}
 	if err := e.connect(ctx, limit, &theirs, sl, tc); err != nil {
 		return err
