@@ -21,6 +21,7 @@ size_t mode_abort(ncclComm_t comm) {
   bench_open(&b, fresh, 1 << 20);
   wrong += bench_rounds(&b, "allreduce" AND_ALLTOALL, 1);
   bench_close(&b);
+  before_destroy();
   NCCL(ncclCommDestroy(fresh));
   return wrong;
 }
@@ -61,6 +62,7 @@ size_t mode_traffic(ncclComm_t comm) {
   const size_t wrong = op_check(&o, b.recv, n, got) != 0;
   say("all operations are done");
   bench_close(&b);
+  before_destroy();
   NCCL(ncclCommDestroy(comm));
   return wrong;
 }

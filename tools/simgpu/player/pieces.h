@@ -24,11 +24,14 @@ inline int threadsOf(const CollWork* w) { return w->threads; }
 class Pieces {
  public:
   Pieces(Block&, CollWork* w, const Function& f, int elt)
-    : count(w->count), proto(f.proto), elt(elt), number(w->bid), channels(w->nChannels), threads(threadsOf(w)), last(w->lastChunkSize) {}
+    : count(w->count), proto(f.proto), elt(elt), number(w->bid), halved(f.coll != ncclFuncBroadcast && f.coll != ncclFuncReduce),
+      channels(w->nChannels), threads(threadsOf(w)), last(w->lastChunkSize) {}
   const int64_t count;  // elements in all, of a rank where ranks have parts
 
   // A chunk in a slot of so many bytes and steps.
-  void slots(int64_t bytes, int chunkSteps) { chunk = proto == NCCL_PROTO_SIMPLE ? bytes / elt * chunkSteps : bytes / 2 / elt; }
+  void slots(int64_t bytes, int chunkSteps) {
+    chunk = proto == NCCL_PROTO_SIMPLE ? bytes / elt * chunkSteps : proto == NCCL_PROTO_LL128 ? bytes / 16 * 15 / elt : bytes / 2 / elt;
+  }
 
   // visit(where it begins, elements) for each piece of this channel.
   template <typename F> void each(F visit) const {
@@ -52,6 +55,7 @@ class Pieces {
 
  private:
   const int proto, elt, number;
+  const bool halved;  // the grain of LL128, where ranks have parts
   const int64_t channels, threads, last;
   int64_t chunk = 0;
 
@@ -62,9 +66,9 @@ class Pieces {
       const int64_t grain = (threads - (SINCE(2, 5) ? 32 : 1)) * 8 / elt;  // of the threads that move data
       return divup(std::min(chunk, divup(left, channels * parts)), grain) * grain;
     }
-    const int64_t grain = threads * (8 / elt);
-    if (parts > 1 && SINCE(2, 5)) return std::min(chunk, divup(left, channels * parts * grain) * grain);
-    return left < channels * parts * chunk ? last : chunk;
+    if (proto == NCCL_PROTO_LL && (parts == 1 || !SINCE(2, 5))) return left < channels * parts * chunk ? last : chunk;
+    const int64_t grain = proto == NCCL_PROTO_LL128 ? threads * 60 / elt / (halved ? 2 : 1) : threads * (8 / elt);
+    return std::min(chunk, divup(left, channels * parts * grain) * grain);
   }
 };
 
