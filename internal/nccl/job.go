@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,7 +52,7 @@ type Rank struct {
 var settings = []string{
 	"NCCL_NET_PLUGIN=weft", "NCCL_NET=weft", "NCCL_SOCKET_IFNAME=lo", "NCCL_DEBUG=INFO",
 	"NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1", "NCCL_CUMEM_ENABLE=0", "NCCL_RAS_ENABLE=0",
-	"NCCL_MAX_NCHANNELS=2", "NCCL_MAX_P2P_NCHANNELS=2",
+	"NCCL_MAX_NCHANNELS=2", "NCCL_MAX_P2P_NCHANNELS=2", "NCCL_TREE_THRESHOLD=0", // 2.4, which knows no NCCL_ALGO
 }
 
 // Start starts all ranks. Who calls it ends them with Stop.
@@ -72,7 +73,10 @@ func Start(ctx context.Context, j Job) (*Run, error) {
 		args := append(append([]string{}, j.Wrap...), j.Release.Driver(), fmt.Sprint(i), fmt.Sprint(j.Ranks), filepath.Join(j.Dir, "id"))
 		args = append(args, j.Mode...)
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		own := []string{"LD_LIBRARY_PATH=" + j.Release.Dir, algo, fmt.Sprintf("NCCL_HOSTID=simgpu%d", i), "NCCL_DEBUG_FILE=" + r.logFile(i)}
+		own := []string{"LD_LIBRARY_PATH=" + j.Release.Dir, algo, fmt.Sprintf("NCCL_HOSTID=simgpu%d", i)}
+		if j.Release.LogsToFile() {
+			own = append(own, "NCCL_DEBUG_FILE="+r.logFile(i))
+		}
 		if j.Threads {
 			own = append(own, fmt.Sprintf("SIMGPU_DEVICES=%d", j.Ranks))
 		}
@@ -183,6 +187,13 @@ func (k *Rank) Said() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return strings.Join(k.lines[max(0, len(k.lines)-40):], "\n")
+}
+
+// all is all that the rank wrote so far.
+func (k *Rank) all() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.lines)
 }
 
 // Go lets an idle rank go on.

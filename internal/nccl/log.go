@@ -19,9 +19,14 @@ func (l Line) Ours() bool { return strings.HasPrefix(l.Text, "NET/weft") }
 
 var lineOf = regexp.MustCompile(`\bNCCL (INFO|WARN|TRACE|ATTN|ABORT|ERROR) (.*)`)
 
-// Log is what NCCL and weft wrote in one rank.
+// Log is what NCCL and weft wrote in one rank: to a file, or among what the rank said.
 func (r *Run) Log(rank int) (lines []Line, err error) {
-	text, err := os.ReadFile(r.logFile(rank))
+	var text []byte
+	if r.Release.LogsToFile() {
+		text, err = os.ReadFile(r.logFile(rank))
+	} else {
+		text = []byte(strings.Join(r.Ranks[rank].all(), "\n"))
+	}
 	for l := range strings.Lines(string(text)) {
 		if m := lineOf.FindStringSubmatch(l); m != nil {
 			lines = append(lines, Line{m[1], strings.TrimSpace(m[2])})

@@ -40,3 +40,9 @@ func Releases() ([]Release, error) {
 
 // Driver is the program that is one rank.
 func (r Release) Driver() string { return filepath.Join(r.Dir, "driver") }
+
+// LogsToFile says whether the release does with NCCL_DEBUG_FILE what it should: 2.5 waits for itself for ever, 2.13 writes to
+// the standard output all the same.
+func (r Release) LogsToFile() bool {
+	return !(r.Major == 2 && (r.Minor == 5 || r.Minor == 13))
+}
