@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -316,12 +315,14 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil || v == nil {
 		t.Fatal(v, err)
 	}
-	over, cancel := context.WithCancelCause(t.Context())
-	cancel(errAbandoned)
-	if c, err := k.launch(over, s.member.session, w, "peer", v, wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}); err == nil {
-		t.Fatalf("%v is there", c)
+	c := &ready{session: s.member.session, won: w, by: v, last: wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}, drop: v.discard}
+	if err := c.attach(a.nextComm.Add(1)); err != nil {
+		t.Fatal(err)
 	}
-	v.discard()
+	if _, err := w.conn.Write(c.last.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	c.leave(errAbandoned.Error())
 	late, err := accept(l)
 	if err != nil {
 		t.Fatal(err)

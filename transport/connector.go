@@ -31,8 +31,8 @@ type connector struct {
 	reap         *time.Timer
 
 	mu   sync.Mutex
-	done bool  // protected by mu, as all below
-	comm *Comm // until a poll takes it
+	done bool   // protected by mu, as all below
+	comm *ready // until a poll takes it
 	err  error
 }
 
@@ -92,7 +92,10 @@ func (x *Context) connectorOf(handle []byte) *connector {
 	return k
 }
 
-// poll answers the result once it is there; the connector ends with it.
+// poll answers the result once it is there; the connector ends with it. The peer's
+// accept has the comm only then: NCCL may begin several connects of which it wants
+// the first that is done, and polls the others no more (up to 2.26, with PXN). Their
+// accepts must not be done before.
 func (k *connector) poll(handle []byte) (*Comm, error) {
 	k.polled.Store(true)
 	k.mu.Lock()
@@ -104,7 +107,10 @@ func (k *connector) poll(handle []byte) (*Comm, error) {
 	}
 	k.forget()
 	wire.PutState(handle, 0)
-	return comm, err
+	if comm == nil {
+		return nil, err
+	}
+	return k.launch(comm)
 }
 
 func (k *connector) forget() {
@@ -116,7 +122,7 @@ func (k *connector) forget() {
 }
 
 // finish stores the result, or throws it away when nobody will ask.
-func (k *connector) finish(c *Comm, err error) {
+func (k *connector) finish(c *ready, err error) {
 	k.mu.Lock()
 	over := k.done
 	if !over {
@@ -124,7 +130,7 @@ func (k *connector) finish(c *Comm, err error) {
 	}
 	k.mu.Unlock()
 	if over && c != nil {
-		c.Close()
+		c.discard("the connect was given up")
 	}
 	fastpath.ProgressWake()
 }
@@ -137,7 +143,7 @@ func (k *connector) abandon() {
 	k.done, k.comm, k.err = true, nil, errFinalized("connect")
 	k.mu.Unlock()
 	if comm != nil {
-		comm.Close()
+		comm.discard("the connect was given up")
 	}
 	k.forget()
 }
@@ -233,8 +239,8 @@ func (k *connector) peer(w *won) string {
 	return k.handle.Addrs[0].AddrPort().String()
 }
 
-// complete takes the winner from frame 3 to a comm.
-func (k *connector) complete(ctx context.Context, w *won, o tcp.Options) (*Comm, error) {
+// complete takes the winner from frame 3 to a comm that is ready.
+func (k *connector) complete(ctx context.Context, w *won, o tcp.Options) (*ready, error) {
 	w.conn.SetDeadline(time.Now().Add(k.core.timeout))
 	uncut := cutOnCancel(ctx, w.conn)
 	c, err := k.outbound(ctx, w, o)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/knob"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
@@ -76,6 +77,9 @@ func (in *inbound) join(index int, c *conn) error {
 		return fmt.Errorf("stream %d of %d, given twice, or too late", index, len(in.conns))
 	}
 	in.conns[index] = c
+	if in.member != nil {
+		c.leaves()
+	}
 	in.part()
 	return nil
 }
@@ -91,15 +95,29 @@ func (in *inbound) attach(m *member, a *wire.Attach) error {
 		return errors.New("the comm is attached already, or was given up")
 	}
 	in.member = m
+	in.lingers()
 	in.part()
 	return nil
+}
+
+// lingers has a comm that is attached wait for go for as long as the connecting
+// side keeps it: its host may be slow to ask. in.mu is held.
+func (in *inbound) lingers() {
+	limit := 2*in.core.cfg.Knobs.Seconds(knob.ConnectTimeout) + in.core.timeout
+	in.deadline.Reset(limit)
+	for _, c := range in.conns {
+		if c != nil {
+			c.leaves()
+			c.SetDeadline(time.Now().Add(limit))
+		}
+	}
 }
 
 // patience gives a comm that tries one more way the full time for it.
 func (in *inbound) patience() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.over {
+	if !in.over && in.member == nil {
 		in.deadline.Reset(in.core.timeout)
 	}
 }

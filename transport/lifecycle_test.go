@@ -201,19 +201,20 @@ func TestAbandoned(t *testing.T) {
 	t.Run("swept at the deadline", func(t *testing.T) {
 		a, b := start(t, map[string]string{"WEFT_CONNECT_TIMEOUT": "1"}), start(t, nil)
 		l, h := b.listen(t, wire.HandleMax)
-		if _, err := a.ctx.Connect(0, -1, h); err != nil {
-			t.Fatal(err)
-		}
-		r, err := accept(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a.connecting(t, h)
 		eventually(t, "the connect is forgotten", func() bool {
 			a.ctx.owned.Lock()
 			defer a.ctx.owned.Unlock()
 			return len(a.ctx.owned.connectors) == 0 && len(a.ctx.owned.comms) == 0
 		})
-		_ = r
+		eventually(t, "the listen keeps nothing of it", func() bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return len(l.setup) == 0
+		})
+		if c, err := l.Accept(); c != nil || err != nil {
+			t.Errorf("accepted what nobody has taken: %v %v", c, err)
+		}
 	})
 	check()
 }

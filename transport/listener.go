@@ -119,6 +119,13 @@ func (l *Listener) Close() error {
 	return nil
 }
 
+// over reports whether the host has closed the listen: what ends then ends for that.
+func (l *Listener) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
 // fresh remembers a nonce and reports whether it is the first time. The oldest are
 // forgotten in the end: who then repeats one gets an answer, and no further, for
 // frame 3 proves the token anew.

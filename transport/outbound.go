@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"weft/transport/fastpath"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
-// outbound takes a won race to a comm: frame 3 and hello, session, streams,
-// attach, go. The comm then holds the session.
-func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm, error) {
+// outbound takes a won race to a comm that is ready: frame 3 and hello, session,
+// streams, attach. It then holds the session.
+func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*ready, error) {
 	peer, wants, err := k.agree(w)
 	if err != nil {
 		return nil, err
@@ -29,40 +28,40 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*Comm,
 		s.release()
 		return nil, err
 	}
-	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
-		c.Close()
-		return nil, errFinalized("connect")
-	}
 	return c, nil
 }
 
 // carried decides what carries the comm, and makes it.
-func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants, o tcp.Options) (*Comm, error) {
-	name := endName(peer, w.conn)
+func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants, o tcp.Options) (*ready, error) {
+	r := &ready{session: s, won: w, peer: endName(peer, w.conn)}
 	v, noRDMA, err := k.offer(ctx, s, w, peer, wants)
 	if err != nil {
 		return nil, err
 	}
 	if v != nil {
-		c, err := k.launch(ctx, s, w, name, v, wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}})
+		r.by, r.drop, r.last.Flags = v, v.discard, wire.FlagVerbs
+	} else {
+		conns, err := k.streams(ctx, w, wants.streams, o)
+		r.drop = func() {
+			for _, c := range conns {
+				c.Close()
+			}
+		}
 		if err != nil {
-			v.discard()
+			r.drop()
 			return nil, err
 		}
-		w.conn.Close()
-		return c, nil
+		r.by, r.last.NoRDMA = overTCP(k.ctx, k.dev, conns), noRDMA
 	}
-	conns, err := k.streams(ctx, w, wants.streams, o)
-	if err == nil {
-		var c *Comm
-		if c, err = k.launch(ctx, s, w, name, overTCP(k.ctx, k.dev, conns), wire.Go{NoRDMA: noRDMA}); err == nil {
-			return c, nil
-		}
+	if err := r.attach(k.core.nextComm.Add(1)); err != nil {
+		r.drop()
+		return nil, err
 	}
-	for _, c := range conns[min(1, len(conns)):] {
-		c.Close()
+	if ctx.Err() != nil {
+		r.leave(context.Cause(ctx).Error())
+		return nil, context.Cause(ctx)
 	}
-	return nil, err
+	return r, nil
 }
 
 // wants is what the listening side has for the comm.
@@ -196,33 +195,4 @@ func readTaken(c *conn) error {
 		return fmt.Errorf("waiting for taken: %w", err)
 	}
 	return nil
-}
-
-// launch attaches the comm to its session, says go and builds it.
-func (k *connector) launch(ctx context.Context, s *session, w *won, peer string, by carrier, last wire.Go) (*Comm, error) {
-	m := s.join(k.core.nextComm.Add(1))
-	if m == nil {
-		return nil, fmt.Errorf("the control connection to %s ended meanwhile", s.name)
-	}
-	attach := wire.Attach{Header: wire.Header{Session: s.id, Comm: m.id}}
-	attach.Sign(w.token, &w.f1, &w.f2)
-	s.tell(&attach)
-	last.Session, last.Comm = s.id, m.id
-	_, err := w.conn.Write(last.Append(nil))
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil { // the peer may have its comm, and over RDMA nothing else tells it
-		s.tellLater(&wire.Failed{Header: m.header(), Reason: err.Error()})
-		s.leave(m)
-		return nil, fmt.Errorf("sending go: %w", err)
-	}
-	c, err := newComm(k.ctx, k.dev, fastpath.Send, peer, w.path.substitute(k.dev.TCP, w.conn), by)
-	if err != nil {
-		s.tell(&wire.Failed{Header: m.header(), Reason: err.Error()})
-		s.leave(m)
-		return nil, err
-	}
-	c.attached(m)
-	return c, nil
 }

@@ -54,7 +54,7 @@ func (r *rendezvous) receive(s *socket, c *conn) {
 	rd.Reset(nil)
 	readers.Put(rd)
 	if err != nil {
-		if !errors.Is(err, errWithdrawn) && h.says() {
+		if !errors.Is(err, errWithdrawn) && !l.over() && h.says() {
 			l.ctx.opts.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Peer, "accept", "%s connection: %w", f1.Role, err).
 				On(l.dev.Name).With(h.peer()))
 		}

@@ -1,7 +1,7 @@
 package wire
 
 // Go is the connecting side's last word on a comm's first stream: all streams
-// stand, the comm is attached, data may follow in the next byte. With FlagVerbs
+// stand, the comm is attached, its host takes it, data may follow in the next byte. With FlagVerbs
 // there are no further streams, and both sides close this one; without it NoRDMA
 // is why.
 type Go struct {

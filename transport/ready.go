@@ -1,0 +1,75 @@
+package transport
+
+import (
+	"fmt"
+	"time"
+
+	"weft/transport/fastpath"
+	"weft/transport/wire"
+)
+
+// ready is a comm of the connecting side that lacks nothing but go, which is said
+// when the host takes it. Until then the listening side keeps it from its host.
+type ready struct {
+	session *session
+	member  *member
+	won     *won
+	peer    string
+	by      carrier
+	last    wire.Go
+	drop    func() // ends what by was made of
+}
+
+// attach binds the comm to its session, on both sides.
+func (r *ready) attach(id uint64) error {
+	if r.member = r.session.join(id); r.member == nil {
+		return fmt.Errorf("the control connection to %s ended meanwhile", r.session.name)
+	}
+	m := wire.Attach{Header: wire.Header{Session: r.session.id, Comm: r.member.id}}
+	m.Sign(r.won.token, &r.won.f1, &r.won.f2)
+	r.session.tell(&m)
+	r.last.Session, r.last.Comm = r.session.id, r.member.id
+	return nil
+}
+
+// leave ends the comm, but for the session. The peer may have its comm, and over
+// RDMA nothing else tells it.
+func (r *ready) leave(why string) {
+	r.session.tellLater(&wire.Failed{Header: r.member.header(), Reason: why})
+	r.session.leave(r.member)
+	r.drop()
+	r.won.conn.Close()
+}
+
+// discard ends the comm, and lets go of the session.
+func (r *ready) discard(why string) {
+	r.leave(why)
+	r.session.release()
+}
+
+// launch says go and builds the comm: nothing in it waits for the peer.
+func (k *connector) launch(r *ready) (*Comm, error) {
+	c, err := k.build(r)
+	if err != nil {
+		r.discard(err.Error())
+		return nil, k.classify(err, r.won)
+	}
+	c.attached(r.member)
+	if r.last.Flags&wire.FlagVerbs != 0 {
+		r.won.conn.Close()
+	}
+	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
+		c.Close()
+		return nil, errFinalized("connect")
+	}
+	return c, nil
+}
+
+func (k *connector) build(r *ready) (*Comm, error) {
+	via := r.won.path.substitute(k.dev.TCP, r.won.conn)
+	r.won.conn.SetDeadline(time.Now().Add(k.core.timeout))
+	if _, err := r.won.conn.Write(r.last.Append(nil)); err != nil {
+		return nil, fmt.Errorf("sending go: %w", err)
+	}
+	return newComm(k.ctx, k.dev, fastpath.Send, r.peer, via, r.by)
+}
