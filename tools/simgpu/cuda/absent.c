@@ -1,9 +1,5 @@
-/* What there is not: memory shared between processes, graphs, and launches on several devices at once. NCCL asks, and does without. */
+/* What there is not: graphs, and launches on several devices at once. NCCL asks, and does without. */
 #include "simcuda.h"
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* h, void* p) { return refused("cudaIpcGetMemHandle"); }
-cudaError_t cudaIpcOpenMemHandle(void** p, cudaIpcMemHandle_t h, unsigned flags) { return refused("cudaIpcOpenMemHandle"); }
-cudaError_t cudaIpcCloseMemHandle(void* p) { return refused("cudaIpcCloseMemHandle"); }
 
 cudaError_t cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams* p, unsigned n, unsigned flags) {
   return refused("cudaLaunchCooperativeKernelMultiDevice");

@@ -79,8 +79,10 @@ cudaError_t cudaDeviceGetByPCIBusId(int* d, const char* id) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceCanAccessPeer(int* can, int a, int b) { *can = 0; return cudaSuccess; }
-cudaError_t cudaDeviceEnablePeerAccess(int d, unsigned flags) { return refused("cudaDeviceEnablePeerAccess"); }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int a, int b) { *can = device_has_nvlink() && a != b; return cudaSuccess; }
+cudaError_t cudaDeviceEnablePeerAccess(int d, unsigned flags) {
+  return device_has_nvlink() ? cudaSuccess : refused("cudaDeviceEnablePeerAccess");
+}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
   memset(p, 0, sizeof *p);

@@ -1,30 +1,19 @@
-/* Device memory, which is the host's, and pinned host memory: who owns an address, and DMA-BUFs. */
-#define _GNU_SOURCE
+/* Device memory, which is the host's, and pinned host memory: who owns an address. */
 #include "simcuda.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-enum { PAGE = 4096, GRAIN = 65536 };
-
-/* A range of a block that has moved into a memfd. */
-struct export {
-  struct export* next;
-  size_t off, len;
-  int fd;
-};
+enum { GRAIN = 65536 };
 
 struct block {
   struct span span;
-  bool mapped; /* by us; else memory of the program that it has registered */
-  struct export* exports;
+  struct share* share; /* or NULL */
 };
 
-/* Sorted by address; the lock protects the table and the exports of its blocks. */
+/* Sorted by address; the lock protects the table and what is shared of its blocks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block* blocks;
 static size_t count, room;
@@ -45,7 +34,7 @@ static struct block* find(uintptr_t p) {
   return i && p - blocks[i - 1].span.at < blocks[i - 1].span.size ? &blocks[i - 1] : NULL;
 }
 
-static cudaError_t insert(struct block b) {
+cudaError_t memory_add(struct span s) {
   pthread_mutex_lock(&lock);
   if (count == room) {
     const size_t more = room ? 2 * room : 64;
@@ -56,9 +45,9 @@ static cudaError_t insert(struct block b) {
     }
     blocks = grown, room = more;
   }
-  const size_t i = place(b.span.at);
+  const size_t i = place(s.at);
   memmove(&blocks[i + 1], &blocks[i], (count - i) * sizeof *blocks);
-  blocks[i] = b;
+  blocks[i] = (struct block){s, NULL};
   count++;
   pthread_mutex_unlock(&lock);
   return cudaSuccess;
@@ -72,14 +61,21 @@ bool memory_find(const void* p, struct span* out) {
   return b;
 }
 
+int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n), size_t n) {
+  pthread_mutex_lock(&lock);
+  struct block* b = find((uintptr_t)p);
+  const int r = b ? use(&b->span, &b->share, p, n) : -1;
+  pthread_mutex_unlock(&lock);
+  return r;
+}
+
 static cudaError_t allocate(void** out, size_t size, bool on_device) {
   *out = NULL;
   if (!size) return cudaSuccess;
   size = (size + GRAIN - 1) & ~(size_t)(GRAIN - 1);
   void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return failed(cudaErrorMemoryAllocation);
-  const struct block b = {{(uintptr_t)p, size, device_current, on_device}, true, NULL};
-  const cudaError_t e = insert(b);
+  const cudaError_t e = memory_add((struct span){(uintptr_t)p, size, device_current, on_device, MEMORY_ALLOCATED});
   if (e) munmap(p, size);
   else *out = p;
   return e;
@@ -97,12 +93,8 @@ cudaError_t memory_free(void* p) {
   count--;
   memmove(at, at + 1, (size_t)(blocks + count - at) * sizeof *blocks);
   pthread_mutex_unlock(&lock);
-  if (b.mapped) munmap(p, b.span.size);
-  for (struct export *e = b.exports, *next; e; e = next) {
-    next = e->next;
-    close(e->fd);
-    free(e);
-  }
+  if (b.span.from != MEMORY_REGISTERED) munmap(p, b.span.size);
+  share_end(b.share);
   return cudaSuccess;
 }
 
@@ -140,7 +132,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t m) { free(m); return cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t m, cudaMemPoolAttr a, void* v) { return cudaSuccess; }
 
 cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
-  return insert((struct block){{(uintptr_t)p, n, device_current, false}, false, NULL});
+  return memory_add((struct span){(uintptr_t)p, n, device_current, false, MEMORY_REGISTERED});
 }
 cudaError_t cudaHostUnregister(void* p) { return memory_free(p); }
 cudaError_t cudaHostGetDevicePointer(void** d, void* h, unsigned flags) { *d = h; return cudaSuccess; }
@@ -168,39 +160,4 @@ CUresult cuMemGetAddressRange(CUdeviceptr* at, size_t* size, CUdeviceptr p) {
   if (at) *at = s.at;
   if (size) *size = s.size;
   return CUDA_SUCCESS;
-}
-
-/* The range moves, in place, into a memfd: who maps the descriptor sees the memory. */
-static struct export* move_to_memfd(struct block* b, size_t off, size_t n) {
-  char* at = (char*)b->span.at + off;
-  struct export* e = calloc(1, sizeof *e);
-  if (!e) return NULL;
-  *e = (struct export){b->exports, off, n, memfd_create("simgpu", MFD_CLOEXEC)};
-  if (e->fd >= 0 && !ftruncate(e->fd, (off_t)n) && pwrite(e->fd, at, n, 0) == (ssize_t)n &&
-      mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, e->fd, 0) != MAP_FAILED)
-    return b->exports = e;
-  if (e->fd >= 0) close(e->fd);
-  free(e);
-  return NULL;
-}
-
-static CUresult export_range(CUdeviceptr p, size_t n, int* fd) {
-  struct block* b = find((uintptr_t)p);
-  if (!b || !b->span.on_device) return CUDA_ERROR_INVALID_VALUE;
-  const size_t off = (size_t)((uintptr_t)p - b->span.at);
-  if (off + n > b->span.size || (off | n) % PAGE) return CUDA_ERROR_INVALID_VALUE;
-  struct export* e = b->exports;
-  for (; e && (e->off != off || e->len < n); e = e->next)
-    if (e->off < off + n && off < e->off + e->len) return refused("a DMA-BUF of part of another") ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
-  if (!e && !(e = move_to_memfd(b, off, n))) return CUDA_ERROR_OUT_OF_MEMORY;
-  *fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 3);
-  return *fd < 0 ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
-}
-
-CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr p, size_t n, CUmemRangeHandleType type, unsigned long long flags) {
-  if (!device_takes_dmabuf() || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return CUDA_ERROR_NOT_SUPPORTED;
-  pthread_mutex_lock(&lock);
-  const CUresult r = export_range(p, n, handle);
-  pthread_mutex_unlock(&lock);
-  return r;
 }

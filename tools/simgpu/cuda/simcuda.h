@@ -26,6 +26,7 @@ int device_count(void);
 int device_capability(void); /* compute capability times ten */
 bool device_takes_dmabuf(void);
 bool device_takes_gdr(void);
+bool device_has_nvlink(void);
 extern _Thread_local int device_current;
 
 cudaError_t failed(cudaError_t e);      /* remembers e for this thread's cudaGetLastError */
@@ -38,9 +39,17 @@ struct span {
   size_t size;
   int device;
   bool on_device; /* else the host's, pinned */
+  enum { MEMORY_ALLOCATED, MEMORY_REGISTERED, MEMORY_OPENED } from; /* registered: the program's own; opened: another process's */
 };
 bool memory_find(const void* p, struct span* out);
+cudaError_t memory_add(struct span s);
 cudaError_t memory_free(void* p);
+
+/* What is shared of an allocation: share.c. use has the allocation that p lies in and what is shared of it, which it may make; what it
+ * answers is the answer, -1 if there is no allocation. Nothing of memory changes meanwhile. */
+struct share;
+int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n), size_t n);
+void share_end(struct share* s);
 
 /* Work of a stream: an item that its thread runs, in order, and then frees. It begins a struct of its own fields. */
 struct work {

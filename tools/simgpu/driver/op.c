@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { ALLREDUCE, BROADCAST, REDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, KINDS };
-static const char* const names[] = {"allreduce", "broadcast", "reduce", "allgather", "reducescatter", "alltoall", "sendrecv"};
+enum kind { ALLREDUCE, BROADCAST, REDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ALLTOALLV, KINDS };
+static const char* const names[] = {"allreduce", "broadcast", "reduce", "allgather", "reducescatter", "alltoall", "sendrecv", "alltoallv"};
 
 const char* op_name(unsigned i) { return names[i]; }
 unsigned op_names(void) { return HAS_SENDS ? KINDS : ALLTOALL; }
@@ -17,17 +17,20 @@ static enum kind kind(const struct op* o) {
   fail("this release has no operation %s", o->name);
 }
 
-static bool in_parts(enum kind k) { return k == ALLGATHER || k == REDUCESCATTER || k == ALLTOALL; }
+static bool in_parts(enum kind k) { return k == ALLGATHER || k == REDUCESCATTER || k == ALLTOALL || k == ALLTOALLV; }
+
+/* How much of a part rank a sends to rank b, and b to a. */
+static size_t share(enum kind k, size_t part, int a, int b) { return k == ALLTOALLV ? part * (size_t)(1 + (a + b) % 4) / 4 : part; }
 
 size_t op_fit(const struct op* o, size_t n) { return in_parts(kind(o)) ? n / (size_t)ranks * (size_t)ranks : n; }
 
 #if HAS_SENDS
-static void all_to_all(const struct op* o, char* send, char* recv, size_t part) {
+static void all_to_all(enum kind k, const struct op* o, char* send, char* recv, size_t part) {
   const size_t step = part * type_size();
   NCCL(ncclGroupStart());
   for (int r = 0; r < ranks; r++) {
-    NCCL(ncclSend(send + (size_t)r * step, part, type(), r, o->comm, o->stream));
-    NCCL(ncclRecv(recv + (size_t)r * step, part, type(), r, o->comm, o->stream));
+    NCCL(ncclSend(send + (size_t)r * step, share(k, part, me, r), type(), r, o->comm, o->stream));
+    NCCL(ncclRecv(recv + (size_t)r * step, share(k, part, me, r), type(), r, o->comm, o->stream));
   }
   NCCL(ncclGroupEnd());
 }
@@ -41,7 +44,7 @@ static void send_recv(const struct op* o, void* send, void* recv, size_t n) {
 }
 
 #else
-static void all_to_all(const struct op* o, char* send, char* recv, size_t part) {}
+static void all_to_all(enum kind k, const struct op* o, char* send, char* recv, size_t part) {}
 static void send_recv(const struct op* o, void* send, void* recv, size_t n) {}
 #endif
 
@@ -54,7 +57,7 @@ size_t op_run(const struct op* o, void* send, void* recv, size_t n) {
     case REDUCE: NCCL(ncclReduce(send, recv, n, type(), ncclSum, 0, o->comm, o->stream)); break;
     case ALLGATHER: NCCL(ncclAllGather(send, recv, part, type(), o->comm, o->stream)); break;
     case REDUCESCATTER: NCCL(ncclReduceScatter(send, recv, part, type(), ncclSum, o->comm, o->stream)); break;
-    case ALLTOALL: all_to_all(o, send, recv, part); break;
+    case ALLTOALL: case ALLTOALLV: all_to_all(k, o, send, recv, part); break;
     default: send_recv(o, send, recv, n);
   }
   if (k == REDUCE && me) return 0;
@@ -68,15 +71,17 @@ static double expected(enum kind k, size_t n, size_t i) {
     case BROADCAST: return value_of(0, i);
     case ALLGATHER: return value_of((int)(i / part), i % part);
     case REDUCESCATTER: return sum_of(mine + i);
-    case ALLTOALL: return value_of((int)(i / part), mine + i % part);
+    case ALLTOALL: case ALLTOALLV: return value_of((int)(i / part), mine + i % part);
     default: return value_of((me + ranks - 1) % ranks, i);
   }
 }
 
 size_t op_check(const struct op* o, const void* recv, size_t n, size_t got) {
   const enum kind k = kind(o);
+  const size_t part = n / (size_t)ranks;
   size_t wrong = 0;
   for (size_t i = 0; i < got; i++) {
+    if (k == ALLTOALLV && i % part >= share(k, part, me, (int)(i / part))) continue; /* nothing was sent there */
     const double want = expected(k, n, i), have = element(recv, i);
     if (have >= want && have <= want) continue;
     if (wrong++ < 3) say("%s of %zu: element %zu is %g, not %g", o->name, n, i, have, want);
