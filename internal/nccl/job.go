@@ -27,6 +27,7 @@ type Job struct {
 	Wrap    []string // a command in front of the driver's
 	Limit   time.Duration
 	Threads bool // the ranks are threads of one process, each with a device
+	PerHost int  // ranks of a host, whose devices NVLinks join; otherwise each process is a host of its own
 }
 
 // Run is a job whose ranks have started.
@@ -73,14 +74,11 @@ func Start(ctx context.Context, j Job) (*Run, error) {
 		args := append(append([]string{}, j.Wrap...), j.Release.Driver(), fmt.Sprint(i), fmt.Sprint(j.Ranks), filepath.Join(j.Dir, "id"))
 		args = append(args, j.Mode...)
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		own := []string{"LD_LIBRARY_PATH=" + j.Release.Dir, algo, fmt.Sprintf("NCCL_HOSTID=simgpu%d", i)}
+		own := []string{"LD_LIBRARY_PATH=" + j.Release.Dir, algo}
 		if j.Release.LogsToFile() {
 			own = append(own, "NCCL_DEBUG_FILE="+r.logFile(i))
 		}
-		if j.Threads {
-			own = append(own, fmt.Sprintf("SIMGPU_DEVICES=%d", j.Ranks))
-		}
-		cmd.Env = join(os.Environ(), own, settings, j.Network.env, j.Env)
+		cmd.Env = join(os.Environ(), own, settings, j.devices(i), j.Network.env, j.Env)
 		rank := &Rank{Number: i, Cmd: cmd}
 		rank.more = sync.NewCond(&rank.mu)
 		if err := rank.start(); err != nil {
@@ -90,6 +88,20 @@ func Start(ctx context.Context, j Job) (*Run, error) {
 		r.Ranks = append(r.Ranks, rank)
 	}
 	return r, nil
+}
+
+// devices tells a process what its host has, and which device is its own.
+func (j Job) devices(process int) []string {
+	switch {
+	case j.Threads:
+		return []string{"NCCL_HOSTID=simgpu0", fmt.Sprintf("SIMGPU_DEVICES=%d", j.Ranks)}
+	case j.PerHost > 1:
+		return []string{
+			fmt.Sprintf("NCCL_HOSTID=simgpu%d", process/j.PerHost), fmt.Sprintf("SIMGPU_DEVICES=%d", j.PerHost),
+			fmt.Sprintf("SIMGPU_DEVICE=%d", process%j.PerHost), "SIMGPU_NVLINK=1", "NCCL_P2P_DISABLE=0",
+		}
+	}
+	return []string{fmt.Sprintf("NCCL_HOSTID=simgpu%d", process)}
 }
 
 func (r *Run) logFile(rank int) string { return filepath.Join(r.Dir, fmt.Sprintf("nccl.%d.log", rank)) }

@@ -62,10 +62,18 @@ func library() (string, error) {
 //go:embed topo-two-ports.xml
 var twoPorts string
 
+//go:embed topo-rails.xml
+var rails string
+
 // TwoPorts writes NCCL's topology file for two ports of one card, which NCCL then makes one device of.
-func TwoPorts(dir string) (env string, err error) {
+func TwoPorts(dir string) (env string, err error) { return topology(dir, twoPorts) }
+
+// Rails writes one for two GPUs, each with devices beside it: sim0 and lo, and sim1.
+func Rails(dir string) (env string, err error) { return topology(dir, rails) }
+
+func topology(dir, text string) (env string, err error) {
 	path := filepath.Join(dir, "topo.xml")
-	return "NCCL_TOPO_FILE=" + path, os.WriteFile(path, []byte(twoPorts), 0o644)
+	return "NCCL_TOPO_FILE=" + path, os.WriteFile(path, []byte(text), 0o644)
 }
 
 // join puts lists of KEY=VALUE together; a later value of a key is the one that holds, and paths of libraries are joined.
