@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -225,6 +226,31 @@ func TestPeersThatBreakTheProtocol(t *testing.T) {
 	send, err := start(t, nil).connect(handle)
 	if err != nil || send == nil {
 		t.Fatal(err)
+	}
+}
+
+// A peer that says go has its comm. If the rest never comes, the host that accepts must not wait for ever.
+func TestAcceptHearsOfAPeerThatStopsBehindGo(t *testing.T) {
+	b := start(t, map[string]string{"WEFT_TIMEOUT": "1"})
+	l, handle := b.listen(t, wire.HandleMax)
+	h := parsed(t, handle)
+	hello := wire.Hello{Speaks: wire.Version, Process: wire.ProcessID{1}, Host: "elsewhere"}
+	c := client(t, h)
+	script(t, h, c, func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
+		var f3 wire.Frame3
+		f3.Sign(&h.Token, f1, f2)
+		return append(f3.Append(nil), hello.Append(nil)...)
+	})
+	rd := wire.NewReader(c)
+	for range 2 { // its hello and lanes
+		if _, err := rd.NextPadded(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := wire.Go{Header: wire.Header{Session: 1, Comm: 1}}
+	c.Write(m.Append(nil))
+	if got, err := accept(l); got != nil || err == nil || !strings.Contains(err.Error(), "not complete after 1s") {
+		t.Errorf("%v, %v; %q", got, err, b.log.Lines())
 	}
 }
 

@@ -32,6 +32,7 @@ type inbound struct {
 	conns   []*conn // by stream; protected by mu, as all below
 	missing int     // parts still to come
 	goMsg   wire.Go
+	went    bool          // go has come: the peer has its comm
 	member  *member       // set by attach
 	verbs   *verbsCarrier // set by a go that takes up an offer: there are no further streams
 	over    bool          // finished or aborted
@@ -43,7 +44,7 @@ func newInbound(h *handshake, streams int) *inbound {
 	in.conns[0], in.from = h.conn, h.conn.remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
 		defer rescue(in.core.cfg.Log, "accept", nobody)
-		in.abort(fmt.Errorf("the connection was not complete after %v", in.core.timeout))
+		in.late()
 	})
 	in.deadline.Stop()
 	return in
@@ -122,6 +123,21 @@ func (in *inbound) patience() {
 	}
 }
 
+// late ends what has not come about in time. Behind go the peer takes the comm for
+// connected: who accepts must hear that it will not come.
+func (in *inbound) late() {
+	why := fmt.Errorf("the connection was not complete after %v", in.core.timeout)
+	in.mu.Lock()
+	went := in.went
+	in.mu.Unlock()
+	if !went {
+		in.abort(why)
+		return
+	}
+	in.fail(rdma.Errorf(rdma.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer).
+		Try("its process has ended or is stopped, or one of the two hosts is overloaded; see WEFT_TIMEOUT"))
+}
+
 // goes takes in the connecting side's go, and v unless it is nil.
 func (in *inbound) goes(m wire.Go, c *conn, v *verbsCarrier) {
 	in.mu.Lock()
@@ -133,7 +149,8 @@ func (in *inbound) goes(m wire.Go, c *conn, v *verbsCarrier) {
 		}
 		return
 	}
-	in.goMsg, in.verbs = m, v
+	in.goMsg, in.verbs, in.went = m, v, true
+	in.deadline.Reset(in.core.timeout) // for the control connection, which others may use too
 	if v != nil {
 		for _, k := range in.conns[1:] {
 			if k == nil {
