@@ -96,7 +96,9 @@ func (in *inbound) attach(m *member, a *wire.Attach) error {
 		return errors.New("the comm is attached already, or was given up")
 	}
 	in.member = m
-	in.lingers()
+	if !in.went {
+		in.lingers()
+	}
 	in.part()
 	return nil
 }
