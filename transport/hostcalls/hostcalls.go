@@ -29,7 +29,7 @@ static __thread struct wf_fault last;
 
 static int keep_fault(uint64_t cookie, const struct wf_fault* f) {
 	(void)cookie;
-	last = *f;
+	if (f->kind != WF_FAULT_ENDED) last = *f; // else the cause came before
 	return 100 + (int)f->kind;
 }
 
@@ -105,7 +105,7 @@ type Fault struct {
 // thread and answers 100 more than its kind.
 func Upcalls() unsafe.Pointer { return unsafe.Pointer(C.upcalls()) }
 
-// LastFault is the last one raised on this thread.
+// LastFault is the last one raised on this thread, but for requests on what had ended.
 func LastFault() Fault {
 	f := C.last_fault()
 	return Fault{
