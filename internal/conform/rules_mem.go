@@ -54,6 +54,23 @@ var memRules = []*Rule{
 				b.at(off).holds(1000, uint64(off), "message at an offset of its registration")
 			}
 		}},
+	{ID: "mr.room", Says: "a receive may say more room than is left of its registration: NCCL 2.12 and 2.13 say the eighth part of a whole pool of every buffer in it; a message that fits is received, and nothing behind it is touched",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			a := l.tx.buf(1000)
+			a.fill(7)
+			addr, err := l.rx.h.Alloc(100_000)
+			e.must(err, "memory")
+			b := &buf{l.rx, addr, 100_000}
+			b.fillByte(0x5c)
+			mh, err := l.rx.net.RegMr(l.recv, addr, 50_000)
+			e.must(err, "regMr")
+			r := &op{l: l, what: "irecv past the end of its registration", parts: []host.Recv{{Data: addr + 49_000, Size: 40_000, Tag: 1, MH: mh}}}
+			e.run(r, l.sendOp(a, 1000, 1))
+			b.at(49_000).holds(1000, 7, "message at the end of a registration")
+			b.at(50_000).untouched(0x5c, "memory behind the registration")
+			e.must(l.rx.net.DeregMr(l.recv, mh), "deregMr")
+		}},
 	{ID: "mr.large", From: 8, Says: "from v8 regMr's size is a size_t: 5 GiB register",
 		Basis: basisHeader, Check: func(e *Env) {
 			l := e.self()

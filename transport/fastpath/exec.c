@@ -75,11 +75,12 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	struct wf_req* r = line + (uint32_t)n - wf_get(c->tail_line) > WF_LINES ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) goto leave;
 	for (int i = 0; i < n; i++) {
-		if (wf_unlikely(wf_buffer(c, &r->e[i], data[i], sizes[i], tags[i], mhandles[i]) < 0)) {
+		uint64_t room = sizes[i];
+		if (wf_unlikely(wf_buffer(c, &r->e[i], data[i], &room, tags[i], mhandles[i], 1) < 0)) {
 			wf_give(c, slot);
 			return wf_leave_fault(t, c, "irecv");
 		}
-		wf_put(r->e[i].cap, (uint32_t)sizes[i]);
+		wf_put(r->e[i].cap, (uint32_t)room);
 		wf_put(r->e[i].size, WF_NONE), wf_put(r->e[i].got, 0u);
 		wf_put(r->phandle[i], phandles ? (uint64_t)(uintptr_t)phandles[i] : 0);
 	}

@@ -64,17 +64,20 @@ static inline void* wf_request(struct wf_comm* c, struct wf_req* r, uint32_t slo
 	return (void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, wf_get(r->gen), wf_get(c->index), slot);
 }
 
-/* Fills one entry after checking that the buffer lies inside a live registration of the comm's device. */
-static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, uint64_t size, int tag, void* mhandle) {
-	uint64_t addr = (uint64_t)(uintptr_t)data;
+/* Fills one entry after checking that the buffer lies inside a live registration of the comm's device. A receive may end behind it, and
+ * then has room up to its end: NCCL 2.12 and 2.13 say more of a shared buffer than its slot has, past the end of the pool. */
+static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, uint64_t* room, int tag, void* mhandle, int recv) {
+	uint64_t addr = (uint64_t)(uintptr_t)data, size = *room;
 	if (wf_unlikely(size > WF_SIZE_MAX)) return wf_raise(WF_FAULT_ARGUMENT, "size above 2^31-1", 0, 0, 0, size);
 	if (wf_likely(size)) {
 		struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
 		if (wf_unlikely(!mr || wf_get(mr->device) != wf_get(c->device)))
 			return wf_raise(WF_FAULT_MR, mr ? "memory registered on another device" : "memory handle is not registered", 0, 0, size, addr);
 		uint64_t start = wf_get(mr->addr), length = wf_get(mr->length);
-		if (wf_unlikely(addr < start || size > length || addr - start > length - size))
-			return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
+		if (wf_unlikely(addr < start || size > length || addr - start > length - size)) {
+			if (!recv || addr < start || addr - start >= length) return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
+			*room = length - (addr - start);
+		}
 		uint64_t base = wf_get(c->lanes[0].streams) ? wf_get(mr->cpu) : wf_get(mr->base);
 		if (wf_unlikely(!base)) return wf_raise(WF_FAULT_MR, "memory that the CPU does not reach, over TCP", 0, 0, size, addr);
 		addr = addr - start + base;

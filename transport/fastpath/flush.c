@@ -37,7 +37,7 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
 	struct wf_req* r = tail - wf_get(c->tx_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
 	if (!r) return wf_raise(WF_FAULT_ARGUMENT, "too many requests and flushes that are not tested", 0, 0, 0, wf_get(c->outstanding));
-	if (wf_buffer(c, &r->e[0], data, size, 0, mhandle) < 0) return wf_give(c, slot), -1;
+	if (wf_buffer(c, &r->e[0], data, &size, 0, mhandle, 0) < 0) return wf_give(c, slot), -1;
 	wf_put(r->e[0].size, (uint32_t)size);
 	wf_put(r->n, 1u), wf_put(r->left, 0u), wf_put(r->seq, (uint64_t)0);
 	wf_put(r->entry, wf_get(v->flushes)), wf_put(r->frames, (uint32_t)__builtin_popcount(wf_get(v->flushes)));

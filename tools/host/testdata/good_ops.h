@@ -109,6 +109,13 @@ static int mr_covers(void *mh, const char *data, size_t size) {
   struct mr *m = object_get(mh, MR, 0);
   return !size || (m && data >= m->base && data + size <= m->base + m->size);
 }
+/* The room that a receive has: what it says, as far as its registration goes. 0 of more: it begins outside. */
+static size_t mr_room(void *mh, const char *data, size_t size) {
+  struct mr *m = object_get(mh, MR, 0);
+  if (!size || !m || data < m->base || data >= m->base + m->size) return 0;
+  size_t left = (size_t)(m->base + m->size - data);
+  return size < left ? size : left;
+}
 /* What is posted on a comm that has ended is taken: test tells. */
 static int take_ended(void *comm, int send, void **req) {
   struct request *r = calloc(1, sizeof *r);
@@ -154,7 +161,7 @@ static int good_irecv(void *comm, int n, void **data, size_t *sizes, int *tags, 
   *req = NULL;
   if (!c || n < 1 || n > GROUP) FAIL(INTERNAL, "irecv: unknown recvComm or bad n");
   for (int i = 0; i < n; i++)
-    if (!mr_covers(mhs[i], data[i], sizes[i])) FAIL(INTERNAL, "irecv: memory not registered");
+    if (sizes[i] && !mr_room(mhs[i], data[i], sizes[i])) FAIL(INTERNAL, "irecv: memory not registered");
   pthread_mutex_lock(&c->lock);
   int rc = progress(c, 1);
   if (rc) rc = take_ended(comm, 0, req);
@@ -166,8 +173,8 @@ static int good_irecv(void *comm, int n, void **data, size_t *sizes, int *tags, 
   memset(g, 0, sizeof *g);
   g->n = g->left = n, g->seq = c->tail;
   for (int i = 0; i < n; i++) {
-    g->e[i] = (struct entry){.data = data[i], .room = sizes[i], .mh = mhs[i], .tag = tags ? tags[i] : 0};
-    f.tag[i] = g->e[i].tag, f.size[i] = sizes[i];
+    g->e[i] = (struct entry){.data = data[i], .room = mr_room(mhs[i], data[i], sizes[i]), .mh = mhs[i], .tag = tags ? tags[i] : 0};
+    f.tag[i] = g->e[i].tag, f.size[i] = g->e[i].room;
   }
   g->request = *req = object_new(REQUEST, r);
   c->tail++;
