@@ -94,6 +94,11 @@ func peacefully(t *testing.T, j Job, mode ...string) *Run {
 	if err := run.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	for _, k := range run.Ranks {
+		if n := ours(t, run, k.Number, "first used through table"); n["INFO"] != 1 {
+			t.Errorf("rank %d has not gone over weft", k.Number)
+		}
+	}
 	lines, err := run.Unwanted()
 	if err != nil {
 		t.Fatal(err)
