@@ -233,7 +233,7 @@ func (v *verbsCarrier) left(c *Comm) {
 				return
 			}
 			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
-				v.forsaken.Store(true)
+				v.forsaken.Store(true) // before it fails, for who looks at both meanwhile
 				v.forsaken.Store(c.forsaken(aborted(v.peer, c.verb(), "the peer closed the connection").On(v.dev.Name)))
 				return
 			}

@@ -29,8 +29,10 @@ type inbound struct {
 	deadline *time.Timer
 
 	mu      sync.Mutex
-	conns   []*conn // by stream; protected by mu, as all below
-	missing int     // parts still to come
+	limit   time.Duration // what deadline was set to last
+	until   time.Time     // when that is over; protected by mu, as all below
+	conns   []*conn       // by stream
+	missing int           // parts still to come
 	goMsg   wire.Go
 	went    bool          // go has come: the peer has its comm
 	member  *member       // set by attach
@@ -56,7 +58,9 @@ func (in *inbound) register() bool {
 	in.core.inbound.Lock()
 	in.core.inbound.byNonce[in.f2.Nonce] = in
 	in.core.inbound.Unlock()
-	in.deadline.Reset(in.core.timeout)
+	in.mu.Lock()
+	in.within(in.core.timeout)
+	in.mu.Unlock()
 	if !in.listener.begin(in) {
 		in.forget()
 		return false
@@ -107,7 +111,7 @@ func (in *inbound) attach(m *member, a *wire.Attach) error {
 // side keeps it: its host may be slow to ask. in.mu is held.
 func (in *inbound) lingers() {
 	limit := 2*in.core.cfg.Knobs.Seconds(knob.ConnectTimeout) + in.core.timeout
-	in.deadline.Reset(limit)
+	in.within(limit)
 	for _, c := range in.conns {
 		if c != nil {
 			c.leaves()
@@ -121,18 +125,26 @@ func (in *inbound) patience() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.over && in.member == nil {
-		in.deadline.Reset(in.core.timeout)
+		in.within(in.core.timeout)
 	}
+}
+
+// within sets the time that is left for what is missing. in.mu is held.
+func (in *inbound) within(limit time.Duration) {
+	in.limit, in.until = limit, time.Now().Add(limit)
+	in.deadline.Reset(limit)
 }
 
 // late ends what has not come about in time. Behind go the peer takes the comm for
 // connected: who accepts must hear that it will not come.
 func (in *inbound) late() {
-	why := fmt.Errorf("the connection was not complete after %v", in.core.timeout)
 	in.mu.Lock()
-	went := in.went
+	went, more, why := in.went, time.Now().Before(in.until), fmt.Errorf("the connection was not complete after %v", in.limit)
 	in.mu.Unlock()
-	if !went {
+	switch {
+	case more: // given while this call was on its way
+		return
+	case !went:
 		in.abort(why)
 		return
 	}
@@ -152,7 +164,7 @@ func (in *inbound) goes(m wire.Go, c *conn, v *verbsCarrier) {
 		return
 	}
 	in.goMsg, in.verbs, in.went = m, v, true
-	in.deadline.Reset(in.core.timeout) // for the control connection, which others may use too
+	in.within(in.core.timeout) // for the control connection, which others may use too
 	if v != nil {
 		for _, k := range in.conns[1:] {
 			if k == nil {
