@@ -13,9 +13,6 @@ inline void block(Fibers& fibers, DevComm* comm, int channel, ncclWork* head, in
     if (last && w.header.inFifo) __atomic_store_n(b.channel->workFifoDone, w.header.doneAcks, __ATOMIC_RELEASE);
     index = w.header.workNext;
     const Function& f = Functions::at(w.header.funcIndex);
-#if WORK == WORK_UNCUT
-    if (f.proto == NCCL_PROTO_LL128) unplayed("LL128 before 2.20");
-#endif
     trace(comm->rank, channel, f, 1);
     if (w.header.type == ncclWorkTypeP2p) transfers(b, w.p2pElems);
     else if (w.header.type != ncclWorkTypeColl) unplayed("a registered collective");
