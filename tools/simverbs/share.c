@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct seg { uint64_t from, to; ino_t file; int fd, several; uint32_t refs; struct seg* next; }; /* several: regions have shared it */
+struct seg { uint64_t from, to; ino_t file; int fd; uint32_t refs; struct seg* next; };
 static struct seg* segs;
 static uint32_t segs_lock, maps_lock;
 static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
@@ -36,17 +36,32 @@ static int plain(uint64_t from, uint64_t to) {
   return yes;
 }
 
-/* The first piece of [*from, *to) that is a segment's file still: the host may map other memory there, where it has deregistered
- * a part. 0: none. */
-static int piece(const struct seg* g, uint64_t* from, uint64_t* to) {
+/* PROCMAP_QUERY of Linux 6.11, which headers may lack. */
+struct query { uint64_t size, flags, addr, from, to, prot, page, offset, inode; uint32_t dev[2], name_size, id_size; uint64_t name, id; };
+#define QUERY _IOWR('f', 17, struct query)
+enum { COVERING_OR_NEXT = 0x10 };
+
+/* The mapping that covers at, or else the next: the kernel is asked, and older ones have their list read. 0: none. */
+static int mapping(int fd, uint64_t at, unsigned long long* a, unsigned long long* b, unsigned long long* inode) {
+  struct query q = {.size = sizeof q, .flags = COVERING_OR_NEXT, .addr = at};
+  if (!ioctl(fd, QUERY, &q)) return *a = q.from, *b = q.to, *inode = q.inode, 1;
+  if (errno == ENOENT) return 0;
   char line[512];
-  unsigned long long a, b, inode;
-  int yes = 0;
+  int found = 0;
   FILE* f = fopen("/proc/self/maps", "re");
-  while (f && !yes && fgets(line, sizeof line, f))
-    yes = sscanf(line, "%llx-%llx %*s %*s %*s %llu", &a, &b, &inode) == 3 && inode == g->file && a < *to && b > *from;
+  while (f && !found && fgets(line, sizeof line, f)) found = sscanf(line, "%llx-%llx %*s %*s %*s %llu", a, b, inode) == 3 && *b > at;
   if (f) fclose(f);
-  if (!yes) return 0;
+  return found;
+}
+
+/* The first piece of [*from, *to) that is a segment's file still: the host may have mapped other memory there, as it may free
+ * what is registered, and deregister it then. 0: none. */
+static int piece(const struct seg* g, uint64_t* from, uint64_t* to) {
+  unsigned long long a = *from, b = a, inode = 0;
+  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), found = 0;
+  while (fd >= 0 && !found && b < *to && mapping(fd, b, &a, &b, &inode)) found = inode == g->file && a < *to;
+  if (fd >= 0) close(fd);
+  if (!found) return 0;
   if (*from < a) *from = a;
   if (*to > b) *to = b;
   return 1;
@@ -102,7 +117,7 @@ void sv_share(struct vmr* mr, struct shmr* s) {
     }
   }
   if (g) { /* one that was there may cover a part only; the rest goes the slow way */
-    g->several |= g->refs++ > 0;
+    g->refs++;
     mr->seg = g;
     s->from = from > g->from ? from : g->from;
     s->to = to < g->to ? to : g->to;
@@ -121,9 +136,7 @@ void sv_unshare(struct vmr* mr) {
     while (*p != g) p = &(*p)->next;
     *p = g->next;
     /* if that fails the memory stays where it is: the mapping outlives the descriptor */
-    uint64_t a = g->from, b = g->to;
-    if (!g->several) replace(a, b, -1); /* nobody has mapped other memory there: it was registered until now */
-    else for (; a < b && piece(g, &a, &b); a = b, b = g->to) replace(a, b, -1);
+    for (uint64_t a = g->from, b = g->to; a < b && piece(g, &a, &b); a = b, b = g->to) replace(a, b, -1);
     close(g->fd);
     free(g);
   }

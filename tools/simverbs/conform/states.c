@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static int to(struct side* s, struct ibv_qp_attr a, int mask) { return ibv_modify_qp(s->qp, &a, mask | IBV_QP_STATE); }
 
@@ -45,6 +46,26 @@ static void illegal(void) {
   close_side(&s);
 }
 
+/* A program may free memory first and deregister it then; what it has mapped there since stays as it is. */
+static void freed(void) {
+  enum { LEN = 1 << 16 };
+  struct side s;
+  begin("memory goes before its region");
+  if (open_side(&s, 0, &(struct options){0})) { ok(0, "a queue pair"); return; }
+  for (int there = 0; there < 3; there++) { /* nothing, what cannot be read, and other data */
+    static const char* const name[] = {"nothing is there", "nothing may be read there", "other memory is there"};
+    uint8_t* mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr* mr = ibv_reg_mr(s.pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE);
+    int good = mr && !munmap(mem, LEN);
+    if (there) good &= mmap(mem, LEN, there == 1 ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem;
+    if (there == 2) pattern(mem, LEN, 7);
+    good &= mr && !ibv_dereg_mr(mr);
+    if (there == 2) good &= is_pattern(mem, LEN, 7);
+    ok(good && !munmap(mem, LEN), "%s", name[there]);
+  }
+  close_side(&s);
+}
+
 static void flushing(void) {
   struct pair p;
   struct address a, b;
@@ -71,5 +92,6 @@ static void flushing(void) {
 
 void test_states(void) {
   illegal();
+  freed();
   flushing();
 }
