@@ -103,7 +103,6 @@ cudaError_t cudaMallocAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t
 cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) { return allocate(p, n, true); }
 cudaError_t cudaHostAlloc(void** p, size_t n, unsigned flags) { return allocate(p, n, false); }
 cudaError_t cudaMallocHost(void** p, size_t n) { return allocate(p, n, false); }
-cudaError_t cudaFreeHost(void* p) { return memory_free(p); }
 
 /* Freeing waits for what the device still does, as CUDA's does. */
 cudaError_t cudaFree(void* p) {
@@ -111,6 +110,8 @@ cudaError_t cudaFree(void* p) {
   if (p && memory_find(p, &s)) streams_sync(s.device);
   return memory_free(p);
 }
+/* Host memory too: in an abort 2.12 frees fifos that a kernel still reads. */
+cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }
 
 struct free_work {
   struct work w;
