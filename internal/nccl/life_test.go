@@ -36,7 +36,12 @@ func TestTeardown(t *testing.T) {
 
 // Destroying a communicator waits for its operations.
 func TestDestroyWithWorkOutstanding(t *testing.T) {
-	overBoth(t, func(t *testing.T, j Job) { peacefully(t, j, "outstanding", "n=8", "size=4M") })
+	overBoth(t, func(t *testing.T, j Job) {
+		if j.Release.Since(2, 9) && !j.Release.Since(2, 13) {
+			t.Skipf("%s ends its proxy before the operations have ended, over its own sockets too", j.Release)
+		}
+		peacefully(t, j, "outstanding", "n=8", "size=4M")
+	})
 }
 
 // Two to eight ranks, as processes and as threads of one.

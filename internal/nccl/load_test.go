@@ -22,7 +22,7 @@ func without(t *testing.T, j Job, said string) {
 		own, warned := 0, 0
 		for _, l := range log {
 			switch {
-			case strings.Contains(l.Text, "Using network Socket"):
+			case strings.Contains(l.Text, "[send] via NET/Socket/"):
 				own++
 			case !l.Ours():
 			case l.Level == "WARN" && said != "" && strings.Contains(l.Text, said):
@@ -32,7 +32,7 @@ func without(t *testing.T, j Job, said string) {
 			}
 		}
 		if own == 0 || (warned > 0) != (said != "") {
-			t.Errorf("rank %d: NCCL's own network is named %d times, %q is said %d times", k.Number, own, said, warned)
+			t.Errorf("rank %d: %d connections are of NCCL's own network, %q is said %d times", k.Number, own, said, warned)
 		}
 	}
 }
@@ -48,6 +48,9 @@ func TestInitFails(t *testing.T) {
 // Another network is asked for: some releases initialize the plugin before they compare names, and drop it again.
 func TestAnotherNetworkIsAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
+		if !r.Since(2, 10) {
+			t.Skipf("%s does not know NCCL_NET", r)
+		}
 		without(t, Job{Release: r, Network: tcp(t, r), Env: []string{"NCCL_NET=Socket"}}, "")
 	})
 }

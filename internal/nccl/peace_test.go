@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func TestRegisteredSend(t *testing.T) {
 		}
 		for _, c := range []struct{ name, send, recv string }{{"sender", "send=1", "recv=0"}, {"receiver", "send=0", "recv=1"}, {"both", "send=1", "recv=1"}} {
 			t.Run(c.name, func(t *testing.T) {
-				j := Job{Release: r, Network: rdma(t, 1), Ranks: 2, Wrap: peermem, Env: []string{"SIMGPU_DMABUF=1", "NCCL_NET_GDR_LEVEL=SYS"}}
+				j := Job{Release: r, Network: rdma(t, 1), Ranks: 2, Wrap: peermem, Env: []string{"SIMGPU_DMABUF=1", r.GDRLevel()}}
 				run := peacefully(t, j, "registered", "bytes=8M", c.send, c.recv)
 				if n := ours(t, run, 0, "nvidia_peermem is loaded"); n["INFO"] != 1 {
 					t.Errorf("the device does not take GPU memory by its address, so nothing was registered: %v", n)
@@ -71,7 +72,7 @@ var peermem = []string{"unshare", "-m", "--propagation", "private", "sh", "-c",
 // GPU memory is registered as DMA-BUFs, user buffers too, and data goes straight into it.
 func TestGPUDirect(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
-		j := Job{Release: r, Network: rdma(t, 1), Ranks: 3, Env: []string{"SIMGPU_DMABUF=1", "NCCL_NET_GDR_LEVEL=SYS"}}
+		j := Job{Release: r, Network: rdma(t, 1), Ranks: 3, Env: []string{"SIMGPU_DMABUF=1", r.GDRLevel()}}
 		if !r.Since(2, 24) { // they register buffers of the user by address, whatever the device says of DMA-BUFs
 			if os.Geteuid() != 0 {
 				t.Skip("needs root to make a mount namespace, where nvidia_peermem is loaded")
@@ -83,11 +84,13 @@ func TestGPUDirect(t *testing.T) {
 			mode = append(mode, "reg=1")
 		}
 		run := peacefully(t, j, mode...)
-		if n := ours(t, run, 0, "GPU Direct RDMA Enabled for"); n["INFO"] == 0 {
+		if matches(direct, logOf(t, run)) == 0 {
 			t.Error("NCCL did not use GPUDirect")
 		}
 	})
 }
+
+var direct = regexp.MustCompile(`via NET/weft/.*/GDRDMA`)
 
 // NCCL makes one device of two ports of a card, as it does from table v9 on, unless NCCL_IB_MERGE_NICS says otherwise.
 func TestFusion(t *testing.T) {

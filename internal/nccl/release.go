@@ -46,3 +46,11 @@ func (r Release) Driver() string { return filepath.Join(r.Dir, "driver") }
 func (r Release) LogsToFile() bool {
 	return !(r.Major == 2 && (r.Minor == 5 || r.Minor == 13))
 }
+
+// GDRLevel is the setting with which the release uses GPUDirect however far the device is: 2.4 and 2.5 take numbers only.
+func (r Release) GDRLevel() string {
+	if !r.Since(2, 6) {
+		return "NCCL_NET_GDR_LEVEL=5"
+	}
+	return "NCCL_NET_GDR_LEVEL=SYS"
+}

@@ -65,7 +65,7 @@ struct op {
 size_t op_run(const struct op* o, void* send, void* recv, size_t n); /* how many elements it will have received */
 size_t op_fit(const struct op* o, size_t n);                         /* n, cut to what the operation can take */
 size_t op_check(const struct op* o, const void* recv, size_t n, size_t got); /* how many of them are wrong; says which */
-const char* op_name(unsigned i);
+const char* op_beside(const char* first, unsigned i);                /* the ith, or another that the release can have in a group that first began */
 unsigned op_names(void); /* how many there are */
 
 /* Buffers on the device, a stream, and rounds of operations by their names (comma between), all checked. */

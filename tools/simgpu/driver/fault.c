@@ -35,18 +35,18 @@ static void wait_for_line(void) {
 /* Status 0 is for the rank to which NCCL tells of an error, and for the one that does all operations in peace; the lines say which. */
 size_t mode_traffic(ncclComm_t comm) {
   const char* names = option("ops", "allreduce");
-  const size_t count = option_size("count", "1000000000"), begun = 8;
+  const size_t count = option_size("count", "1000000000"), idle = option_size("idle", "0"), begun = 8;
   const double limit = (double)option_size("limit", "120");
   struct bench b;
   bench_open(&b, comm, option_size("size", "4M"));
   if (bench_rounds(&b, names, 2)) return 1;
-  if (option_size("idle", "0")) wait_for_line();
 
   const struct op o = {names, comm, b.stream};
   const size_t n = op_fit(&o, b.bytes / type_size());
   size_t got = 0;
   for (size_t i = 0; i < count; i++) {
     if (i == begun) say("under way");
+    if (i + 1 == idle) wait_for_line();
     got = op_run(&o, b.send, b.recv, n);
     const double from = seconds();
     const enum outcome end = watch(&b, limit);

@@ -8,7 +8,15 @@
 enum kind { ALLREDUCE, BROADCAST, REDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ALLTOALLV, KINDS };
 static const char* const names[] = {"allreduce", "broadcast", "reduce", "allgather", "reducescatter", "alltoall", "sendrecv", "alltoallv"};
 
-const char* op_name(unsigned i) { return names[i]; }
+const char* op_beside(const char* first, unsigned i) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 10, 0) && NCCL_VERSION_CODE < NCCL_VERSION(2, 11, 0)
+  return first ? first : names[i]; /* it puts operations of any kind into one work, which is played as one kind */
+#elif HAS_SENDS && NCCL_VERSION_CODE < NCCL_VERSION(2, 8, 0)
+  return names[first ? i % ALLTOALL : i]; /* it keeps one send to a rank, the last */
+#else
+  return names[i];
+#endif
+}
 unsigned op_names(void) { return HAS_SENDS ? KINDS : ALLTOALL; }
 
 static enum kind kind(const struct op* o) {

@@ -75,7 +75,7 @@ static size_t random_group(struct bench (*benches)[MOST], size_t most) {
   const int count = 1 + (int)below(MOST);
   NCCL(ncclGroupStart());
   for (int i = 0; i < count; i++) {
-    ops[i] = (struct op){op_name(below(op_names())), b[i].comm, b[0].stream};
+    ops[i] = (struct op){op_beside(i ? ops[0].name : NULL, below(op_names())), b[i].comm, b[0].stream};
     const size_t bytes = (size_t)(1 + below(1000)) << below(13);
     n[i] = op_fit(&ops[i], (bytes < most ? bytes : most) / type_size());
     if (!n[i]) n[i] = (size_t)ranks;
