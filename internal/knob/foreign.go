@@ -29,6 +29,7 @@ var foreigns = []struct {
 		{"NCCL_NET_OPTIONAL_RECV_COMPLETION", "1: LL and LL128 do without the completion of a receive", "irecv answers a request all the same"},
 		{"NCCL_CROSS_NIC, NCCL_PXN_DISABLE, NCCL_NETDEVS_POLICY, NCCL_NET_DISABLE_INTRA", "2, 0, unset, 0: which NIC a channel uses", "the device that is asked for is tried first; a port that shares the peer's subnet comes before one that does not"},
 		{"NCCL_NET_MERGE_LEVEL, NCCL_NET_FORCE_MERGE, NCCL_NET_MERGE_POLICY", "PORT, unset, ALL: which devices NCCL fuses", "makeVDevice; `NCCL_IB_MERGE_NICS`"},
+		{"NCCL_LL128_BUFFSIZE", "4915200: how large a buffer of LL128 is", "over TCP a receive of LL128 is known by it, and written in the order of its addresses; with another size a line's flag may be seen before the line, as over NCCL's own sockets"},
 		{"NCCL_BUFFSIZE, NCCL_P2P_NET_CHUNKSIZE", "4 MiB, 128 KiB: how much one isend carries", "any size up to 1 GiB"},
 		{"NCCL_OOB_NET_ENABLE, NCCL_OOB_NET_IFNAME", "0, unset: the bootstrap runs over a network too", "connections of it are like any other"},
 		{"NCCL_IGNORE_CPU_AFFINITY, NCCL_SET_THREAD_NAME", "0, 0: NCCL's threads", "weft moves data on the thread that calls it; Go's own threads inherit the affinity of the thread that loads the library"},

@@ -48,4 +48,14 @@ static inline int wf_covered(struct wf_req* r, uint32_t i, uint64_t size) {
 	return wf_times(wf_get(r->ends[i]), 0) == wf_times(wf_get(r->begins[i]), size);
 }
 
+/* Whether the host reads a receive while it is written, as NCCL does with its protocol LL128: a line ends in a flag, and once that is
+ * there, so must be the line. The kernel promises no order within what it copies. The buffer of LL128 has this length and takes eight
+ * messages; in 2.7 to 2.11 it is registered with others. */
+#define WF_LL128 4915200u
+
+static inline int wf_read_early(struct wf_entry* e) {
+	uint32_t cap = wf_get(e->cap);
+	return cap && (cap == WF_LL128 / 8 || wf_get(wf_mr_of(wf_get(e->mr))->length) == WF_LL128);
+}
+
 #endif

@@ -4,6 +4,7 @@
  *            frames are gathered into one write, a large one is written from where it lies.
  *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a small
  *            staging buffer on the stack, so that the next header comes with the payload; staging is used up before return.
+ *            A payload that the host reads while it comes goes through staging as a whole.
  *  ahead     a small message whose CTS is not here yet may leave, one a comm; the receiver stashes it if need be.
  *  CTS       the receiver makes CTS frames from its request slots when they are flushed; the sender reads them into its ring.
  *
@@ -229,6 +230,7 @@ static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream*
 	wf_put(s->rx_slot, slot);
 	wf_put(s->rx_data, wf_get(e->data) + f.offset);
 	wf_put(s->rx_left, f.len);
+	wf_put(s->rx_early, (uint32_t)wf_read_early(e));
 	if (!f.len) wf_landed(c, slot);
 	return 0;
 }
@@ -288,7 +290,7 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 	struct wf_stream* s = wf_stream_at(l, i);
 	unsigned char staging[WF_STAGING];
 	for (int64_t moved = 0;;) {
-		uint32_t left = wf_get(s->rx_left);
+		uint32_t left = wf_get(s->rx_early) ? 0 : wf_get(s->rx_left);
 		size_t want = left < WF_READ ? left : WF_READ;
 		struct iovec iov[2] = {{(void*)(uintptr_t)wf_get(s->rx_data), want}, {staging, sizeof staging}};
 		ssize_t k;

@@ -47,6 +47,7 @@ struct wf_stream {
 	uint32_t rx_slot;  /* receive they belong to */
 	uint64_t tx_frame[4];
 	uint64_t rx_frame[4];
+	uint32_t rx_early; /* 1: the host reads the payload while it is written: the kernel must not write it */
 };
 
 extern uint64_t wf_cover_key; /* random, below 2^61-1, and no peer's to know. written by: core, before the first comm */
