@@ -150,7 +150,7 @@ func TestSimFused(t *testing.T) {
 }
 
 // A member that does not work is left out, with a line that says so, and left alone
-// for a while, as it cost time.
+// for a while, as it cost time; then it is tried again.
 func TestSimFusedWithoutABrokenMember(t *testing.T) {
 	for mode, says := range map[string]string{"off": "left out", "background": "goes on with 1 of 2 lanes"} {
 		t.Run(mode, func(t *testing.T) {
@@ -173,7 +173,11 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 			if len(posted(s)) != 1 || len(posted(r)) != 1 {
 				t.Errorf("%d and %d lanes", len(posted(s)), len(posted(r)))
 			}
-			noneLeft(t, s, r, next, nextIn)
+			rested(a.Core)
+			again, againIn := pair(t, a, b)
+			grown(t, again, againIn, 2)
+			move(t, again, againIn, 1<<20)
+			noneLeft(t, s, r, next, nextIn, again, againIn)
 		})
 	}
 }

@@ -191,7 +191,7 @@ func TestSimSplit(t *testing.T) {
 		size       int
 		used       int // lanes that carry the message
 	}{
-		{"0", "65536", 1 << 20, 1}, {"1", "65536", 1 << 20, 4}, {"1", "65536", 65536, 1}, {"1", "0", 4096, 4}, {"1", "2000000", 1 << 20, 1},
+		{"0", "65536", 1 << 20, 1}, {"1", "65536", 1 << 20, 4}, {"1", "65536", 65536, 1}, {"1", "65536", 65537, 4}, {"1", "65536", 0, 1}, {"1", "0", 4096, 4}, {"1", "2000000", 1 << 20, 1},
 	} {
 		env := map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_SPLIT_DATA_ON_QPS": c.split, "WEFT_STRIPE_MIN": c.min, "WEFT_LAZY": "off"}
 		_, _, s, r := simPair(t, env)

@@ -169,14 +169,17 @@ func TestSimCarriesData(t *testing.T) {
 	}
 }
 
-// rested lets c try again at once what did not work.
+// rested lets c try again at once what did not work: the time that it is left alone has passed.
 func rested(c *Core) {
 	c.sessions.mu.Lock()
 	defer c.sessions.mu.Unlock()
 	for _, o := range c.sessions.out {
 		<-o.ready
 		o.s.mu.Lock()
-		o.s.broke = nil
+		for k, b := range o.s.broke {
+			b.at = b.at.Add(-pairRest)
+			o.s.broke[k] = b
+		}
 		o.s.mu.Unlock()
 	}
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -166,19 +167,24 @@ func TestLinkDownEndsBothSides(t *testing.T) {
 	}
 }
 
-// A transfer that one request makes, and that takes several times what makes a comm suspect, goes on.
+// A transfer that one request makes, and that takes several times what makes a comm suspect, goes on, and brings every byte.
 func TestSlowTransferIsNoFailure(t *testing.T) {
 	a, b, s, r := probedPair(t, nil)
 	const size = 24 << 20
-	in := awaiting(t, r, size)
+	src, dst := buffer(t, size), buffer(t, size)
+	for i := range src {
+		src[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	in := recv(r, register(t, r, dst, size))
+	eventually(t, "posting a receive", func() bool { in.step(); return in.req != 0 })
 	command(t, "rate simA 0.01")
 	defer command(t, "rate simA 0")
-	out := send(s, register(t, s, buffer(t, size), size))
+	out := send(s, register(t, s, src, size))
 	out.step()
-	eventually(t, "asking", func() bool { out.step(); return a.asked() })
+	eventually(t, "asking", func() bool { out.step(); in.step(); return a.asked() })
 	drive(t, "a slow transfer", out, in)
-	if out.code != 0 || in.code != 0 {
-		t.Errorf("codes %d and %d: %q %q", out.code, in.code, a.log.Lines(), b.log.Lines())
+	if out.code != 0 || in.code != 0 || !bytes.Equal(src, dst) {
+		t.Errorf("codes %d and %d, equal %v: %q %q", out.code, in.code, bytes.Equal(src, dst), a.log.Lines(), b.log.Lines())
 	}
 	noneLeft(t, s, r)
 }

@@ -97,6 +97,9 @@ func TestPortEventsAreKept(t *testing.T) {
 	b := newBench(t, f, nil)
 	came := make(chan Event, 16)
 	b.d.Subscribe(func(e Event) { came <- e })
+	if g := b.d.GIDs(); len(g) == 0 || g[0].Index != 3 || g[0].Addr.Unmap().String() != "10.0.0.1" {
+		t.Errorf("discovered with %v", g)
+	}
 	f.send(t, asyncEvent{kind: EventPortErr, port: 1})
 	if e := receive(t, came); e.Device != b.d || e.Err != nil || b.d.Down() == "" || b.log.Count("WARN a port 1: the link went down") != 1 {
 		t.Errorf("%+v, down %q, %q", e, b.d.Down(), b.log.Lines())
@@ -110,6 +113,14 @@ func TestPortEventsAreKept(t *testing.T) {
 	receive(t, came)
 	if g := b.d.GIDs(); b.d.Down() != "" || g[0].Index != 6 || len(g) != 1 || b.d.PathMTU() != 1024 || b.log.Count("INFO NET a port 1 uses GID 10.0.0.77 (index 6") != 1 {
 		t.Errorf("down %q, %v, %q", b.d.Down(), g, b.log.Lines())
+	}
+	f.mu.Lock() // the address changes again, and the link stays up
+	f.cards[0].ports[0].gids = []gidEntry{entry(2, GIDRoCEv2, "10.0.0.78", 1)}
+	f.mu.Unlock()
+	f.send(t, asyncEvent{kind: EventGIDChange, port: 1})
+	receive(t, came)
+	if g := b.d.GIDs(); len(g) != 1 || g[0].Index != 2 || b.log.Count("INFO NET a port 1 uses GID 10.0.0.78 (index 2") != 1 {
+		t.Errorf("%v, %q", g, b.log.Lines())
 	}
 	f.mu.Lock()
 	f.cards[0].ports[0].gids = nil
