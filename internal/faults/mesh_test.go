@@ -65,3 +65,48 @@ func TestMesh(t *testing.T) {
 		})
 	}
 }
+
+// TestManyQueuePairs has connections of one queue pair and of as many as can be asked for, which is more than are used,
+// carry messages below and above what is cut over all of them, with and without the cutting, several at a time.
+func TestManyQueuePairs(t *testing.T) {
+	t.Parallel()
+	for asked, lanes := range map[int]int{1: 1, 128: 32} {
+		for _, split := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%d_split_%d", asked, split), func(t *testing.T) {
+				w := newWorld(t, simverbs.Device{}, simverbs.Device{})
+				env := []string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", asked), fmt.Sprintf("NCCL_IB_SPLIT_DATA_ON_QPS=%d", split), "WEFT_STRIPE_MIN=4096", "WEFT_LAZY=off"}
+				tx, rx := w.start("simA", 12, env...), w.start("simB", 12, env...)
+				var conns []*conn
+				for i := range 4 {
+					c := join(tx, rx, 16<<20)
+					c.name = fmt.Sprintf("-%d", i)
+					conns = append(conns, c)
+				}
+				if o := w.count(tx); o.QPs < 4*lanes {
+					t.Errorf("%d queue pairs for 4 connections: %q", o.QPs, said(tx, 0))
+				}
+				for _, f := range []traffic{
+					{size: 0, count: 10, window: 4}, {size: 1, count: 300, window: 32}, {size: 4095, count: 300, window: 16}, {size: 4096, count: 100, window: 16},
+					{size: 4097, count: 100, window: 16}, {size: 4096*32 - 1, count: 20, window: 4}, {size: 4096*32 + 1, count: 20, window: 4}, {size: 16 << 20, count: 1, window: 1},
+				} {
+					var sends, recvs []*host.Pending
+					for _, c := range conns {
+						recvs, sends = append(recvs, c.receiving(f)), append(sends, c.sending(f))
+					}
+					for i, c := range conns {
+						_, err := sends[i].Wait()
+						must(t, err, fmt.Sprintf("sender%s of %d bytes", c.name, f.size))
+						arrived(t, recvs[i])
+					}
+				}
+				for _, c := range conns {
+					must(t, c.tx.n.CloseSend(c.send), "closeSend")
+					must(t, c.rx.n.CloseRecv(c.recv), "closeRecv")
+				}
+				for _, p := range []*peer{tx, rx} {
+					w.atRest(p, simverbs.Objects{}, "after 4 connections")
+				}
+			})
+		}
+	}
+}
