@@ -21,6 +21,7 @@ type tcpCarrier struct {
 	fp     *fastpath.Comm
 	conns  []*conn // until open
 	facts  tcp.Facts
+	cc     string   // congestion control of the first stream, and why
 	ways   []string // interfaces and addresses that the streams run between, each once
 	wayOf  []int    // by stream
 
@@ -63,6 +64,7 @@ func (t *tcpCarrier) attach() error {
 			at, t.ways = len(t.ways), append(t.ways, way)
 		}
 		t.wayOf = append(t.wayOf, at)
+		t.congestion(k, way)
 		fd, err := t.ctx.handover(k)
 		if err != nil {
 			return fmt.Errorf("taking over a socket: %w", err)
@@ -81,6 +83,19 @@ func (t *tcpCarrier) attach() error {
 	return nil
 }
 
+// congestion gives a stream its congestion control. One that was asked for and
+// cannot be had is said once a process.
+func (t *tcpCarrier) congestion(k *conn, way string) {
+	c := t.ctx.core
+	cc, err := tcp.CongestionFor(c.cfg.Knobs, c.local.own(k.local().Addr(), k.remote().Addr())).Apply(k.fd)
+	if t.cc == "" {
+		t.cc = cc
+	}
+	if err != nil {
+		c.noCongestion.Do(func() { c.cfg.Log.Warn("%s: %v", way, err) })
+	}
+}
+
 // handover moves a connection out of Go's poller, making room for its second
 // descriptor if need be.
 func (x *Context) handover(k *conn) (int, error) {
@@ -93,8 +108,8 @@ func (x *Context) handover(k *conn) (int, error) {
 }
 
 func (t *tcpCarrier) describe(via string) string {
-	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d", via,
-		len(t.fds), plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS)
+	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s", via,
+		len(t.fds), plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.cc)
 }
 
 // wayOf tells by which interface and between which addresses a connection runs.

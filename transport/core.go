@@ -53,10 +53,11 @@ type Core struct {
 	growing    *slots // comms that get further lanes
 	incoming   *slots // first streams of comms, from hello to lanes
 
-	manyLanes sync.Once     // a number of lanes that is cut is said once
-	nextComm  atomic.Uint64 // comm ids on the wire, for comms that this process connects
-	connSalt  uint32        // upper half of every connector state written by this core
-	nextState atomic.Uint32
+	manyLanes    sync.Once     // a number of lanes that is cut is said once
+	noCongestion sync.Once     // so is a congestion control that cannot be had
+	nextComm     atomic.Uint64 // comm ids on the wire, for comms that this process connects
+	connSalt     uint32        // upper half of every connector state written by this core
+	nextState    atomic.Uint32
 
 	inbound struct {
 		sync.Mutex

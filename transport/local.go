@@ -25,6 +25,23 @@ type localAddrs struct {
 // has reports whether a is an address of this machine; when the kernel does
 // not tell, everything counts as present.
 func (l *localAddrs) has(a netip.Addr) bool {
+	found, known := l.find(a)
+	return found || !known
+}
+
+// own reports whether a connection between these addresses stays on this
+// machine; when the kernel does not tell which it has, only what they tell
+// themselves counts.
+func (l *localAddrs) own(local, remote netip.Addr) bool {
+	if local == remote || remote.IsLoopback() {
+		return true
+	}
+	found, _ := l.find(remote)
+	return found
+}
+
+// find looks a up; not known where the kernel does not tell.
+func (l *localAddrs) find(a netip.Addr) (found, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.at) > localFresh {
@@ -41,11 +58,8 @@ func (l *localAddrs) has(a netip.Addr) bool {
 			}
 		}
 	}
-	if l.have == nil {
-		return true
-	}
-	_, ok := l.have[a.Unmap().WithZone("")]
-	return ok
+	_, found = l.have[a.Unmap().WithZone("")]
+	return found, l.have != nil
 }
 
 // origin marks the network stack of this process: its boot and its network

@@ -2,6 +2,8 @@ package knob
 
 // ownRows are weft's own names.
 var ownRows = map[ID]Spec{
+	Congestion: {Name: "WEFT_CONGESTION", Type: Text,
+		Doc: "The congestion control (TCP_CONGESTION) of data streams; each side chooses for what it sends, and the line of a connection names it. `auto` and unset: `reno` towards an address of this machine, where BBR loses a third of the speed and more, and what the administrator chose towards others (`net.ipv4.tcp_congestion_control`, or `congctl` of a route). `system`: that for all. Another text is the name of one, for all streams; one that the kernel does not have, or that the process may not choose, is a warning, and the system's is used. It is set on the open connection: `dctcp`, which wants ECN from the first packet on, is to be chosen by sysctl or route. Control connections keep the system's."},
 	Flush: {Name: "WEFT_FLUSH", Type: Choice, Choices: []string{"auto", "always", "never"},
 		Doc: "Whether iflush reads back what an RDMA receive brought, so that the GPU sees it. `auto` and unset: for GPU memory, unless `NCCL_GDR_FLUSH_DISABLE` is set; `always`: for host memory too; `never`: the platform orders writes to GPU memory by itself."},
 	StripeMin: {Name: "WEFT_STRIPE_MIN", Type: Number, Default: 65536, Min: 0, Max: 1 << 30,

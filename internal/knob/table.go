@@ -77,6 +77,7 @@ const (
 	IBRecoveryAckTimeout
 	IBRecoveryAttempts
 
+	Congestion
 	Flush
 	StripeMin
 	Striping

@@ -35,6 +35,7 @@ var knobs = []struct {
 	{name: "GDR read", env: []string{"NCCL_NET_GDR_LEVEL=SYS", "NCCL_NET_GDR_READ=1"}, line: `\[send\] via NET/weft/0/GDRDMA`, network: "GDR"},
 	{name: "streams", env: []string{"NCCL_SOCKET_NTHREADS=2", "NCCL_NSOCKS_PERTHREAD=2"}, line: `over tcp.*, 4 streams`, network: "TCP"},
 	{name: "type of service", env: []string{"NCCL_SOCKET_TOS_CONFIG=0x68"}, line: `over tcp.*, TOS 104`, network: "TCP"},
+	{name: "congestion control", env: []string{"WEFT_CONGESTION=system"}, line: `over tcp.*, congestion control \S+ \(the system's\)`, network: "TCP"},
 }
 
 // Limited members of the first partition do not hear each other.

@@ -1,0 +1,83 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/knob"
+	"weft/transport/rdma"
+)
+
+// Congestion is which congestion control a data stream is to have, for what
+// this side sends.
+type Congestion struct {
+	Name string // "": what the administrator chose, by sysctl or route
+	Why  string
+}
+
+// ownHost is the congestion control between processes of one host, where no
+// packet is lost and no queue is another's: BBR's model of a path makes it wait
+// there. Every kernel has it.
+const ownHost = "reno"
+
+const theSystems = "the system's"
+
+// CongestionFor reads WEFT_CONGESTION; sameHost: the peer's address is one of
+// this machine's.
+func CongestionFor(k *knob.Values, sameHost bool) Congestion {
+	switch name := k.Text(knob.Congestion); {
+	case name == "system" || (name == "" || name == "auto") && !sameHost:
+		return Congestion{"", theSystems}
+	case name == "" || name == "auto":
+		return Congestion{ownHost, "same host"}
+	default:
+		return Congestion{name, knob.Lookup(knob.Congestion).Name}
+	}
+}
+
+// Apply sets it on a connected socket and says what the socket then has, and
+// why. The error, of a name that was asked for, is for the log: what the
+// administrator chose stays, and the connection serves.
+func (c Congestion) Apply(fd int) (has string, err error) {
+	if c.Name != "" {
+		if failed := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, c.Name); failed != nil {
+			if c.Why != "same host" { // whose default may be forbidden
+				err = refused(c.Name, failed, "/proc")
+			}
+			c.Why = theSystems
+		}
+	}
+	name, failed := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if failed != nil {
+		name = "unknown"
+	}
+	return fmt.Sprintf("%s (%s)", name, c.Why), err
+}
+
+// refused says what stands in the way of a congestion control, and what there is
+// instead.
+func refused(name string, failed error, procfs string) error {
+	knobName := knob.Lookup(knob.Congestion).Name
+	e := rdma.Errorf(rdma.Host, knobName, "setsockopt TCP_CONGESTION=%q: %w", name, failed)
+	have := func(what string) string {
+		sysctl := "tcp_" + what + "_congestion_control"
+		text, err := os.ReadFile(filepath.Join(procfs, "sys", "net", "ipv4", sysctl))
+		if err != nil {
+			return "net.ipv4." + sysctl
+		}
+		return fmt.Sprintf("%s (net.ipv4.%s)", strings.Join(strings.Fields(string(text)), ", "), sysctl)
+	}
+	switch {
+	case errors.Is(failed, syscall.ENOENT):
+		return e.Try("the kernel has %s: name one of these, or load the module of that one; the system's is used", have("available"))
+	case errors.Is(failed, syscall.EPERM):
+		return e.Try("a process without CAP_NET_ADMIN may choose %s, and none where the route says congctl lock; the system's is used", have("allowed"))
+	}
+	return e.Try("a seccomp or container profile may forbid that option; the system's is used")
+}
