@@ -174,10 +174,17 @@ func (k *connector) run(ctx context.Context) {
 	ways := waysFrom(k.dev, &k.handle)
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
+	var slow error // of an earlier try: it says more than that the time is over
+	end := func(c *ready, err error) {
+		if err != nil && slow != nil && ctx.Err() != nil {
+			err = slow
+		}
+		k.finish(c, err)
+	}
 	for n := 1; ; n++ {
 		leave, err := k.core.outgoing.enter(ctx)
 		if err != nil {
-			k.finish(nil, k.lost(err, n))
+			end(nil, k.lost(err, n))
 			return
 		}
 		w, err := k.core.race(ctx, &k.handle, ways, o)
@@ -188,12 +195,18 @@ func (k *connector) run(ctx context.Context) {
 				ways, n = []path{w.path}, n-1
 				continue
 			}
-			k.finish(c, err)
+			if n <= retries && late(err) && ctx.Err() == nil {
+				slow = err // its process may only have been slow; its host knows nothing of the comm before go
+				if pause(ctx, time.Duration(n)*sleep) {
+					continue
+				}
+			}
+			end(c, err)
 			return
 		}
 		leave()
 		if n > retries || !again(err) || !pause(ctx, time.Duration(n)*sleep) {
-			k.finish(nil, k.lost(err, n))
+			end(nil, k.lost(err, n))
 			return
 		}
 	}

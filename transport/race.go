@@ -212,6 +212,11 @@ func again(err error) bool {
 			return true
 		}
 	}
+	return late(err)
+}
+
+// late reports whether something did not come in time.
+func late(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }
