@@ -1,9 +1,11 @@
 package drop
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +59,26 @@ func foreign(t *testing.T, name string, edits ...string) string {
 		s = strings.ReplaceAll(s, edits[i], edits[i+1])
 	}
 	return s
+}
+
+// freeBit is a bit that no event of ours has.
+func freeBit(t *testing.T) int {
+	t.Helper()
+	taken := 0
+	for _, m := range regexp.MustCompile(`ncclProfile\w+ = (?:1 << (\d+)|(\d+))`).FindAllStringSubmatch(ours(t, "profiler_event.h"), -1) {
+		if bit, err := strconv.Atoi(m[1]); err == nil {
+			taken |= 1 << bit
+		} else if value, err := strconv.Atoi(m[2]); err == nil { // as a drop writes it; states have small ones
+			taken |= value
+		}
+	}
+	for bit := 30; bit > 0; bit-- {
+		if taken&(1<<bit) == 0 {
+			return bit
+		}
+	}
+	t.Fatal("the events have all bits")
+	return 0
 }
 
 // next turns a header of version 12 into an additive version 13.
@@ -264,7 +286,7 @@ func TestGrownEnums(t *testing.T) {
 	v7 := foreign(t, "profiler_v6.h", "_v6", "_v7", "typedef ncclProfilerEventStateArgs_v5_t ncclProfilerEventStateArgs_v7_t;", "typedef ncclProfilerEventStateArgs_v6_t ncclProfilerEventStateArgs_v7_t;")
 	events := foreign(t, "profiler_event.h",
 		"\n} ncclProfilerEventState_t;", ",\n  ncclProfilerInvented = 77\n} ncclProfilerEventState_t;",
-		"\n};", ",\n  ncclProfileInvented = 1 << 29\n};")
+		"\n};", fmt.Sprintf(",\n  ncclProfileInvented = 1 << %d\n};", freeBit(t)))
 	root := repo(t, "")
 	files, report, err := runImport(t, root, folder(map[string]string{"profiler_v7.h": v7, "profiler.h": events}), "")
 	if err != nil {

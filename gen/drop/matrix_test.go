@@ -1,6 +1,7 @@
 package drop
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
@@ -209,13 +210,13 @@ func TestAdditions(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			p := release(t)
+			p, bit := release(t), freeBit(t)
 			p.edit(t, &p.net13, "  int16_t planeId; ", "  uint32_t rackId;\n  int16_t planeId; ",
 				"(*closeSend)(void* sendComm);", "(*closeSend)(void* sendComm, int linger);",
 				"  ncclResult_t (*finalize)(void* ctx);\n", "  ncclResult_t (*finalize)(void* ctx);\n  ncclResult_t (*sweep)(void* ctx, ncclSweep_t how);\n")
 			p.net13 = "typedef enum { SWEEP_SOFT = 0, SWEEP_HARD = 1 } ncclSweep_t;\n" + p.net13
 			p.edit(t, &p.prof7, "    } ceCollBatch;\n", "    } ceCollBatch;\n    struct {\n      uint8_t phaseId;\n    } kernelPhase;\n")
-			p.edit(t, &p.events, "\n};", ",\n  ncclProfileSweep = 1 << 29\n};", "\n} ncclProfilerEventState_t;", ",\n  ncclProfilerPhaseEnds = 77\n} ncclProfilerEventState_t;")
+			p.edit(t, &p.events, "\n};", fmt.Sprintf(",\n  ncclProfileSweep = 1 << %d\n};", bit), "\n} ncclProfilerEventState_t;", ",\n  ncclProfilerPhaseEnds = 77\n} ncclProfilerEventState_t;")
 			p.edit(t, &p.logging, "\n} ncclDebugLogLevel;", ",\n  NCCL_LOG_WHISPER = 77\n} ncclDebugLogLevel;")
 			p.limits += "#define NCCL_NET_MAX_SWEEPS 3\n"
 			root, report, err := imported(t, l, p)
@@ -231,7 +232,7 @@ func TestAdditions(t *testing.T) {
 			for what, shipped := range map[string]bool{
 				"uint32_t rackId;": l.net, "(*closeSend)(void* sendComm, int linger);": l.net, "(*sweep)(void* ctx, ncclSweep_t how);": l.net,
 				"SWEEP_HARD = 1": l.net, "ncclCollNet_v13_t;": l.net, "uint8_t phaseId;": l.prof, "ncclProfiler_v7_t;": l.prof,
-				"ncclProfileSweep = 536870912": l.prof && l.shared, "ncclProfilerPhaseEnds = 77": l.prof && l.shared,
+				fmt.Sprint("ncclProfileSweep = ", 1<<bit): l.prof && l.shared, "ncclProfilerPhaseEnds = 77": l.prof && l.shared,
 				"NCCL_LOG_WHISPER = 77": l.logs, "#define NCCL_NET_MAX_SWEEPS 3": l.net && l.shared,
 			} {
 				if strings.Contains(text.String(), what) != shipped {

@@ -85,9 +85,10 @@ func buffer(t *testing.T, h *host.Host, n *host.Net, comm host.Ptr, size int64) 
 	return addr, mh
 }
 
+// TestEveryTable moves data through each table that the C host calls by hand: the plugin is written by hand as well.
 func TestEveryTable(t *testing.T) {
-	first, last := host.FamilyNet.Versions()
-	for v := first; v <= last; v++ {
+	first, _ := host.FamilyNet.Versions()
+	for v := first; v <= host.FamilyNet.Witness(); v++ {
 		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
 			p, back := join(t, v)
 			if n, err := p.na.Devices(); err != nil || n < 1 {
