@@ -1,7 +1,7 @@
 # The C of the fast path, without Go: stress drivers under the sanitizers, and a benchmark beside a plain loop.
 
 STRESS_DIR  = transport/fastpath/stress
-STRESS_SRC  = $(wildcard transport/fastpath/*.c) transport/tcp/stream.c
+STRESS_SRC  = $(wildcard transport/fastpath/*.c transport/tcp/*.c)
 STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c)) # lanes runs on queue pairs
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h $(STRESS_DIR)/*.h)
 STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders

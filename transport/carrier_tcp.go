@@ -20,6 +20,7 @@ type tcpCarrier struct {
 	cookie uint64
 	fp     *fastpath.Comm
 	conns  []*conn // until open
+	stash  uint32  // bytes that the peer keeps of messages ahead, of a sender
 	facts  tcp.Facts
 	cc     string   // congestion control of the first stream, and why
 	ways   []string // interfaces and addresses that the streams run between, each once
@@ -29,9 +30,10 @@ type tcpCarrier struct {
 	fds []int // of the streams, until close; protected by mu
 }
 
-// overTCP is the carrier of a finished handshake's connections.
-func overTCP(x *Context, dev *Device, conns []*conn) *tcpCarrier {
-	return &tcpCarrier{ctx: x, dev: dev, cookie: comms.reserve(), conns: conns}
+// overTCP is the carrier of a finished handshake's connections; stash is what the
+// listening side said of it, for the connecting side.
+func overTCP(x *Context, dev *Device, conns []*conn, stash uint32) *tcpCarrier {
+	return &tcpCarrier{ctx: x, dev: dev, cookie: comms.reserve(), conns: conns, stash: stash}
 }
 
 func (t *tcpCarrier) id() uint64 { return t.cookie }
@@ -76,7 +78,7 @@ func (t *tcpCarrier) attach() error {
 			}
 		}
 	}
-	if err := tcp.AttachStreams(t.fp, 0, t.fds); err != nil {
+	if err := tcp.AttachStreams(t.fp, 0, t.fds, t.stash); err != nil {
 		return fmt.Errorf("attaching streams: %w", err)
 	}
 	t.conns = nil

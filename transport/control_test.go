@@ -38,7 +38,7 @@ func TestControlConnectionBreaks(t *testing.T) {
 		a, b := start(t, nil), start(t, nil)
 		s, r := pair(t, a, b)
 		one(b).conn.CloseWrite() // what a peer does that breaks off only this connection
-		out := send(s, register(t, s, buffer(t, 10), 10))
+		out := send(s, register(t, s, buffer(t, waitsForCTS), waitsForCTS))
 		drive(t, "a send without its control connection", out)
 		if out.code != 100+int32(rdma.Peer) {
 			t.Errorf("code %d, log %q", out.code, a.log.Lines())

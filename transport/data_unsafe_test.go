@@ -123,22 +123,31 @@ func TestDataArrives(t *testing.T) {
 }
 
 func TestRefusalEndsTheGroupOnBothSides(t *testing.T) {
-	a, b := start(t, nil), start(t, nil)
-	s, r := pair(t, a, b)
-	src, dst := buffer(t, 100), buffer(t, 100)
-	out, in := send(s, register(t, s, src, 100)), recv(r, register(t, r, dst, 50))
-	drive(t, "a refused send", out, in)
 	usage := 100 + int32(rdma.Usage)
-	if out.code != usage || in.code != usage {
-		t.Fatalf("codes %d and %d, want %d", out.code, in.code, usage)
+	for _, c := range []struct {
+		size int
+		send int32 // its code: one that leaves ahead of its receive is over by then
+	}{{100, 0}, {waitsForCTS, usage}} {
+		t.Run(fmt.Sprint(c.size, " bytes"), func(t *testing.T) {
+			a, b := start(t, nil), start(t, nil)
+			s, r := pair(t, a, b)
+			src, dst := buffer(t, c.size), buffer(t, c.size)
+			out, in := send(s, register(t, s, src, c.size)), recv(r, register(t, r, dst, 50))
+			drive(t, "a refused send", out, in)
+			if out.code != c.send || in.code != usage {
+				t.Fatalf("codes %d and %d, want %d and %d", out.code, in.code, c.send, usage)
+			}
+			if !bytes.Equal(dst, make([]byte, c.size)) {
+				t.Error("a byte was written")
+			}
+			move(t, s, r, 1000) // the comm lives on
+			move(t, s, r, waitsForCTS)
+			of := fmt.Sprint(c.size, " bytes")
+			if a.log.Count("WARN isend", of, "receive of 50") != 1 || b.log.Count("WARN irecv", of, "receive of 50") != 1 {
+				t.Errorf("logs: %q %q", a.log.Lines(), b.log.Lines())
+			}
+		})
 	}
-	if !bytes.Equal(dst, make([]byte, 100)) {
-		t.Error("a byte was written")
-	}
-	if a.log.Count("WARN isend", "100 bytes", "receive of 50") != 1 || b.log.Count("WARN irecv", "100 bytes", "receive of 50") != 1 {
-		t.Errorf("logs: %q %q", a.log.Lines(), b.log.Lines())
-	}
-	move(t, s, r, 1000) // the comm lives on
 }
 
 func TestCloseWithBytesInFlightLosesNone(t *testing.T) {

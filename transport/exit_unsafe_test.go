@@ -85,7 +85,7 @@ func childWaitsToSend(x *Context, in *bufio.Reader) error {
 }
 
 func childWaits(c *Comm, post func(*Comm, hostcalls.Buf) *transfer) error {
-	_, buf, err := childBuffer(c, 100)
+	_, buf, err := childBuffer(c, waitsForCTS)
 	if err != nil {
 		return err
 	}

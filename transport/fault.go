@@ -34,6 +34,11 @@ func (c *Comm) fault(f *fault) int32 {
 			return &wire.Refused{Header: h, Seq: f.seq, Entry: f.entry, Size: f.got, Room: f.want}
 		})
 		return c.code(err)
+	case faultAhead: // the peer comes to the same by itself
+		err := rdma.Errorf(rdma.Usage, c.verb(), "a message of %d bytes does not fit its receive of %d (group %d, entry %d)", f.got, f.want, f.seq, f.entry).
+			On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was written")
+		rdma.Say(c.ctx.opts.Log, err)
+		return c.code(err)
 	case faultEnded:
 		return c.asked()
 	case faultHandle, faultArgument, faultMR: // this call only

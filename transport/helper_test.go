@@ -15,6 +15,9 @@ import (
 // testLimit bounds every wait in these tests; none of them measures time.
 const testLimit = 20 * time.Second
 
+// waitsForCTS is more than what leaves ahead of its receive over TCP.
+const waitsForCTS = 20000
+
 // device is an interface of the test's own invention.
 func device(index int, name string, streams int, addrs ...string) *tcp.Device {
 	d := &tcp.Device{Streams: streams}

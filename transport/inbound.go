@@ -281,7 +281,7 @@ func (in *inbound) build() (*Comm, error) {
 		if err := in.options(); err != nil {
 			return nil, err
 		}
-		via = overTCP(l.ctx, l.dev, in.conns)
+		via = overTCP(l.ctx, l.dev, in.conns, 0)
 	}
 	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", via)
 	if err != nil {

@@ -167,7 +167,7 @@ func TestNeverAccepted(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		in := send(s, register(t, s, buffer(t, 10), 10))
+		in := send(s, register(t, s, buffer(t, waitsForCTS), waitsForCTS))
 		drive(t, "a send to a comm that was reaped", in)
 		if in.code != 100+int32(rdma.Peer) {
 			t.Errorf("code %d", in.code)

@@ -51,7 +51,7 @@ func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.
 			r.drop()
 			return nil, err
 		}
-		r.by, r.last.NoRDMA = overTCP(k.ctx, k.dev, conns), noRDMA
+		r.by, r.last.NoRDMA = overTCP(k.ctx, k.dev, conns, wants.stash), noRDMA
 	}
 	if err := r.attach(k.core.nextComm.Add(1)); err != nil {
 		r.drop()
@@ -69,6 +69,7 @@ type wants struct {
 	streams int
 	ports   []uint16 // of its device, in its inventory
 	noPorts string   // why there are none
+	stash   uint32   // bytes that it keeps of messages ahead of their receives, over TCP
 }
 
 // agree exchanges hellos, in packets of full size, and reads what the listening
@@ -109,7 +110,7 @@ func (k *connector) greet(w *won, pads []byte) (*wire.Hello, *wants, error) {
 	if m.Lanes[0].Kind != wire.LaneTCP || rd.Buffered() != 0 {
 		return nil, nil, fmt.Errorf("%d lanes of kind %d, %d bytes more: %w", len(m.Lanes), m.Lanes[0].Kind, rd.Buffered(), wire.ErrMalformed)
 	}
-	to := &wants{streams: int(m.Lanes[0].Streams), noPorts: m.NoRDMA}
+	to := &wants{streams: int(m.Lanes[0].Streams), noPorts: m.NoRDMA, stash: m.Stash}
 	for _, l := range m.Lanes[1:] {
 		if l.Kind != wire.LaneVerbs || len(to.ports) == wire.MaxSlots || slices.Contains(to.ports, l.Device) {
 			return nil, nil, fmt.Errorf("a lane of kind %d on device %d after %d: %w", l.Kind, l.Device, len(to.ports), wire.ErrMalformed)

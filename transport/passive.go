@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/transport/rdma"
+	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -208,7 +209,7 @@ func (h *handshake) comm() error {
 			m := wire.Reject{Reason: refused}
 			return m.Append(b)
 		}
-		m := wire.Lanes{NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
+		m := wire.Lanes{Stash: tcp.Stash, NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
 		for _, i := range l.dev.indices() {
 			if v := h.core.port(i); v != nil {
 				m.Lanes = append(m.Lanes, wire.Lane{Kind: wire.LaneVerbs, Streams: 1, Device: i, MTU: uint32(v.PathMTU())})

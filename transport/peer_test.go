@@ -198,7 +198,7 @@ func TestPeerProcessGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.line(t)
-			out := send(s, register(t, s, buffer(t, 10), 10)) // no receive will ever match it
+			out := send(s, register(t, s, buffer(t, waitsForCTS), waitsForCTS)) // no receive will ever match it
 			out.step()
 			end(p)
 			drive(t, "a send whose peer is gone", out)
@@ -223,7 +223,7 @@ func TestStoppedPeerIsNoFailure(t *testing.T) {
 	}
 	p.line(t)
 	p.Process.Signal(syscall.SIGSTOP)
-	out := send(s, register(t, s, buffer(t, 10), 10))
+	out := send(s, register(t, s, buffer(t, waitsForCTS), waitsForCTS))
 	for range 30 {
 		out.step()
 		time.Sleep(100 * time.Millisecond)

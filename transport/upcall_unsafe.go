@@ -75,6 +75,7 @@ const (
 	faultSocket     = C.WF_FAULT_SOCKET
 	faultProtocol   = C.WF_FAULT_PROTOCOL
 	faultTooLarge   = C.WF_FAULT_TOO_LARGE
+	faultAhead      = C.WF_FAULT_AHEAD
 	faultHandle     = C.WF_FAULT_HANDLE
 	faultArgument   = C.WF_FAULT_ARGUMENT
 	faultMR         = C.WF_FAULT_MR

@@ -1,45 +1,135 @@
-/* ahead.c: the receiver's side of a message that left before its CTS. It belongs to the first group, from the sender's head on,
- * that has a receive of its tag, and there to the first of them; the sender comes to the same when it has the CTS. It waits in
- * the stash until that group's CTS is out. */
-#include "exec.h"
+/* ahead.c: messages that leave before their CTS. Sends of a tag and receives of that tag belong together in order, whatever lies
+ * between them. So both sides come to the same without a word: the sender gives lines of a group that it hears of to such messages
+ * first, in the order in which they left; the receiver gives them receives, and keeps in its stash what has none yet. Where in the
+ * stash a message may lie its sender decides, who does not use a place again before it knows that its message has a receive. */
+#include "ahead.h"
 #include "inorder.h"
 
-/* The groups that count are those with a slot: what lies further back is complete. */
-int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
-	uint64_t next = wf_get(c->next_seq);
-	if (seq + WF_LINES < next) seq = next - WF_LINES;
-	for (; seq < wf_get(c->cts_out); seq++) {
-		struct wf_cts_line* refused = &c->ring[seq % WF_LINES];
-		*slot = wf_get(c->group[seq % WF_LINES]);
-		if (*slot & WF_GROUP_DONE && wf_get(refused->seq) != seq) continue;
-		uint32_t n = *slot & WF_GROUP_DONE ? wf_get(refused->n_i) >> 16 : wf_get(c->req[*slot].n);
-		for (*entry = 0; *entry < n; ++*entry) {
-			if (*slot & WF_GROUP_DONE) {
-				if ((int32_t)wf_get(refused->rkey[*entry]) == tag) return WF_STASH_DROP;
-			} else if (wf_get(c->req[*slot].e[*entry].tag) == tag && wf_get(c->req[*slot].e[*entry].size) == WF_NONE) {
-				return WF_STASH_FULL;
-			}
-		}
-	}
-	return WF_STASH_EMPTY;
+/* Forgets the first ones that are over. */
+void wf_ahead_trim(struct wf_comm* c) {
+	uint32_t n = wf_get(c->aheads), first = wf_get(c->ahead_first);
+	for (; n && wf_get(c->ahead[first % WF_AHEADS].state) == WF_AHEAD_OVER; n--) first++;
+	wf_put(c->aheads, n), wf_put(c->ahead_first, first);
 }
 
-/* Gives the stashed message to its receive, if that is known by now. One that is too large is dropped: the sender refuses it. */
-void wf_ahead_place(struct wf_comm* c) {
-	uint32_t slot, entry, size = wf_get(c->stash_size);
-	if (wf_get(c->stash) != WF_STASH_FULL) return;
-	int found = wf_ahead_find(c, wf_get(c->stash_seq), wf_get(c->stash_tag), &slot, &entry);
-	if (found == WF_STASH_EMPTY) { /* nor will it be one of these: its sender may go on with other tags for as long as it likes */
-		wf_put(c->stash_seq, wf_get(c->cts_out));
+/* ---- sender ---- */
+
+static uint32_t wf_ahead_bytes(uint32_t size) { return (size + 8) & ~7u; } /* not 0, so that a place is one message's */
+
+/* Where in the peer's stash so many bytes may lie; WF_NONE: nowhere, or the peer keeps as many messages as it can. */
+uint32_t wf_ahead_place(struct wf_comm* c, uint32_t size) {
+	uint32_t n = wf_get(c->aheads), room = wf_get(c->ahead_room), at = n ? wf_get(c->ahead_at) : 0;
+	uint32_t need = wf_ahead_bytes(size);
+	uint32_t oldest = n ? wf_get(c->ahead[wf_get(c->ahead_first) % WF_AHEADS].place) : room;
+	if (n == WF_AHEADS) return WF_NONE;
+	if (at < oldest) return need < oldest - at ? at : WF_NONE;
+	if (need <= room - at) return at;
+	return need < oldest ? 0 : WF_NONE;
+}
+
+void wf_ahead_leave(struct wf_comm* c, uint32_t place, uint32_t size, int tag) {
+	uint32_t n = wf_get(c->aheads);
+	struct wf_ahead_message* a = &c->ahead[(wf_get(c->ahead_first) + n) % WF_AHEADS];
+	wf_put(a->state, (uint32_t)WF_AHEAD_WAITS);
+	wf_put(a->size, size), wf_put(a->tag, (int32_t)tag), wf_put(a->place, place);
+	wf_put(c->aheads, n + 1), wf_put(c->ahead_at, place + wf_ahead_bytes(size));
+}
+
+/* ---- receiver ---- */
+
+/* The first receive of that tag, from group seq on, that no message has. Of a group that was refused, the place is taken: such a
+ * message is nobody's. */
+int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
+	uint64_t next = wf_get(c->next_seq), first = wf_get(c->refused) ? next - WF_LINES : wf_get(c->tail_seq);
+	if (wf_get(c->refused) && next <= WF_LINES) first = 1;
+	for (seq = seq > first ? seq : first; seq < next; seq++) {
+		struct wf_cts_line* refused = &c->ring[seq % WF_LINES];
+		*slot = wf_get(c->group[seq % WF_LINES]);
+		if (*slot & WF_GROUP_DONE) {
+			if (wf_get(refused->seq) != seq) continue;
+			for (uint32_t i = 0, open = wf_get(refused->n_i); i < WF_GROUP; i++) {
+				if (!(open >> i & 1) || (int32_t)wf_get(refused->rkey[i]) != tag) continue;
+				wf_put(refused->n_i, open & ~(1u << i));
+				return -1;
+			}
+			continue;
+		}
+		struct wf_req* r = &c->req[*slot];
+		for (*entry = 0; *entry < wf_get(r->n); ++*entry)
+			if (wf_get(r->e[*entry].tag) == tag && wf_get(r->e[*entry].size) == WF_NONE) return 1;
+	}
+	return 0;
+}
+
+/* Ends a group of receives, whose messages that are still to come are nobody's. */
+void wf_refuse_receives(struct wf_comm* c, struct wf_req* r) {
+	uint64_t seq = wf_get(r->seq);
+	struct wf_cts_line* line = &c->ring[seq % WF_LINES];
+	uint32_t open = 0;
+	for (uint32_t i = 0; i < wf_get(r->n); i++) {
+		wf_put(line->rkey[i], (uint32_t)wf_get(r->e[i].tag));
+		open |= (uint32_t)(wf_get(r->e[i].size) == WF_NONE) << i;
+	}
+	wf_put(line->n_i, open), wf_put(line->seq, seq);
+	wf_put(c->refused, 1u);
+	wf_end_group(c, r, WF_REQ_REFUSED);
+}
+
+void wf_ahead_refuse(struct wf_comm* c, uint32_t slot, uint32_t entry, uint32_t size) {
+	struct wf_req* r = &c->req[slot];
+	wf_put(r->e[entry].size, size); /* it has met its message */
+	wf_raise(WF_FAULT_AHEAD, "message is larger than its receive", 0, wf_get(r->seq), wf_get(r->e[entry].cap), size);
+	wf_self->fault.entry = entry;
+	wf_refuse_receives(c, r);
+}
+
+uint64_t wf_ahead_keep(struct wf_comm* c, const struct wf_ahead_message* m) {
+	uint32_t n = wf_get(c->aheads);
+	struct wf_ahead_message* a = &c->ahead[(wf_get(c->ahead_first) + n) % WF_AHEADS];
+	if (n == WF_AHEADS) return 0;
+	wf_put(a->seq, m->seq), wf_put(a->tag, m->tag), wf_put(a->size, m->size), wf_put(a->place, m->place);
+	wf_put(a->state, (uint32_t)WF_AHEAD_FILLING);
+	wf_put(c->aheads, n + 1);
+	return (uint64_t)(uintptr_t)c->stash + m->place;
+}
+
+/* Gives a message to its receive, if that is posted. */
+static void wf_ahead_give(struct wf_comm* c, struct wf_ahead_message* a) {
+	uint32_t slot, entry, size = wf_get(a->size);
+	int found = wf_ahead_find(c, wf_get(a->seq), wf_get(a->tag), &slot, &entry);
+	wf_put(a->state, (uint32_t)(found ? WF_AHEAD_OVER : WF_AHEAD_WAITS));
+	wf_put(a->seq, wf_get(c->next_seq)); /* none of those before is its receive */
+	if (found <= 0) return;
+	struct wf_req* r = &c->req[slot];
+	if (size > wf_get(r->e[entry].cap)) {
+		wf_ahead_refuse(c, slot, entry, size);
 		return;
 	}
-	wf_put(c->stash, (uint32_t)WF_STASH_EMPTY);
-	if (found == WF_STASH_DROP || size > wf_get(c->req[slot].e[entry].cap)) return;
-	struct wf_req* r = &c->req[slot];
-	wf_copy_inorder((void*)(uintptr_t)wf_get(r->e[entry].data), c->tx, size);
-	wf_put(r->e[entry].size, size);
-	wf_put(r->e[entry].got, size);
-	wf_put(r->left, wf_get(r->left) - 1);
-	wf_put(r->frames, wf_get(r->frames) + 1);
+	wf_copy_inorder((void*)(uintptr_t)wf_get(r->e[entry].data), (char*)c->stash + wf_get(a->place), size);
+	wf_put(r->e[entry].size, size), wf_put(r->e[entry].got, size);
+	wf_put(r->left, wf_get(r->left) - 1), wf_put(r->frames, wf_get(r->frames) + 1);
 	wf_arrived(c, slot);
+}
+
+void wf_ahead_kept(struct wf_comm* c) {
+	wf_ahead_give(c, &c->ahead[(wf_get(c->ahead_first) + wf_get(c->aheads) - 1) % WF_AHEADS]);
+	wf_ahead_trim(c);
+}
+
+/* A group was posted over streams: it takes what waits for it, and its CTS waits for company. -1: a fault was raised. */
+int wf_ahead_posted(struct wf_thread* t, struct wf_comm* c, struct wf_req* r) {
+	uint32_t line = wf_get(r->line) % WF_LINES, n = wf_get(r->n), first = wf_get(c->ahead_first), stashed = wf_get(c->aheads);
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_cts_line* l = &c->out[line + i];
+		wf_put(l->size, (uint64_t)wf_get(r->e[i].cap)), wf_put(l->tag, wf_get(r->e[i].tag)), wf_put(l->n_i, n << 16 | i);
+	}
+	for (uint32_t i = 0; i < stashed; i++) {
+		struct wf_ahead_message* a = &c->ahead[(first + i) % WF_AHEADS];
+		if (wf_get(a->state) == WF_AHEAD_WAITS) wf_ahead_give(c, a);
+	}
+	if (stashed) wf_ahead_trim(c);
+	uint64_t queued = wf_get(c->next_seq) - wf_get(c->cts_out);
+	if (queued >= (wf_get(c->lazy) ? WF_CTS_LAZY : WF_CTS_BATCH) || wf_get(c->unsaid) >= WF_STASH / 4)
+		if (wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) < 0) return -1;
+	return wf_get(t->fault.kind) ? -1 : 0;
 }

@@ -79,7 +79,8 @@ func (c *Comm) Fail(code int32) bool {
 }
 
 // RefuseGroup ends the receives of group seq with code, because the sender refused it, and calls say before a call can answer
-// that code. It reports false for a group that is complete, or not yet announced to the sender: that is left alone.
+// that code, unless it was refused here before. It reports false for a group that is complete, or not yet announced to the
+// sender: that is left alone.
 func (c *Comm) RefuseGroup(seq uint64, code int32, say func()) (bool, error) {
 	if err := c.Hold(); err != nil {
 		return false, err
@@ -88,11 +89,11 @@ func (c *Comm) RefuseGroup(seq uint64, code int32, say func()) (bool, error) {
 	if atomic.LoadUint32(&c.view.gen) != c.gen || atomic.LoadUint32(&c.view.state) != wfCommOpen {
 		return false, fmt.Errorf("fastpath: refuse group %d of %v: it is not open", seq, c)
 	}
-	if C.wf_comm_refuse(c.c, C.uint64_t(seq), C.int32_t(code)) == 0 {
-		return false, nil
+	refused := C.wf_comm_refuse(c.c, C.uint64_t(seq), C.int32_t(code))
+	if refused == 1 {
+		say()
 	}
-	say()
-	return true, nil
+	return refused != 0, nil
 }
 
 // Close makes the handle and every request of the comm invalid. Its lanes stay as they are, for the reaper.

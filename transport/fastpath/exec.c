@@ -6,12 +6,14 @@
  *     group becomes the head.
  *  4. Lanes take from tx, piecewise, inside isend and test, and the receiver's lanes fill the buffers inside test.
  *  5. test reports a request once and frees its slot.
- *  6. Queued CTS leave with the fourth of a comm, after an isend's data, and whenever a call finds nothing to do.
+ *  6. Queued CTS leave with the fourth of a comm, after an isend's data, and whenever a call finds nothing to do. While messages
+ *     come ahead of their CTS, nobody waits for it, and it waits for many more.
  *
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
-#include "exec.h"
+#include "ahead.h"
 
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
+#define WF_LAZY_COMMS 4   /* of those, whose CTS wait for company: they stay on the list for many calls */
 #define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
@@ -42,21 +44,23 @@ int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
 	wf_leave(t);
 	int code = up ? up->fault(cookie, &f) : 0;
 	if (!code) code = WF_INTERNAL_ERROR;
+	if (wf_refuses(f.kind)) return wf_store(c->refuse_code, (uint32_t)code), 0; /* it comes with the group's requests */
 	if (f.kind <= WF_FAULT_PROTOCOL || f.kind >= WF_FAULT_INTERNAL) wf_comm_fail(c, gen, code);
-	else if (f.kind == WF_FAULT_TOO_LARGE) wf_store(c->refuse_code, (uint32_t)code);
-	return f.kind == WF_FAULT_TOO_LARGE ? 0 : code; /* that one comes with the group's requests */
+	return code;
 }
 
 /* Sends queued output of the thread's comms, at most WF_FLUSH_COMMS of them. Outside the gate. */
 void wf_flush_list(struct wf_thread* t, const char* call) {
 	struct wf_comm* first = NULL;
-	for (int i = 0; i < WF_FLUSH_COMMS; i++) {
+	for (uint32_t i = 0, lazy; i < WF_FLUSH_COMMS; i += lazy ? WF_FLUSH_COMMS / WF_LAZY_COMMS : 1) {
 		struct wf_comm* c = (struct wf_comm*)(uintptr_t)wf_load(t->list_head);
 		if (!c || c == first) return;
 		if (!wf_enter_own(t, c)) return; /* held, or moving to another thread: the holder needs its turn */
-		int left = 0, listed = wf_load(c->listed) == (uint64_t)(uintptr_t)t; /* or it was closed meanwhile */
+		int listed = wf_load(c->listed) == (uint64_t)(uintptr_t)t; /* or it was closed meanwhile */
+		int left = (lazy = listed ? wf_get(c->lazy) : 0) != 0;
+		if (lazy) wf_put(c->lazy, lazy - 1);
 		if (listed) wf_unlist(c);
-		for (uint32_t n = 0; listed && n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {
+		for (uint32_t n = 0; listed && !lazy && n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {
 			int rc = wf_ops(&c->lanes[n]) ? wf_ops(&c->lanes[n])->flush(c, &c->lanes[n]) : 0;
 			left = rc < 0 ? rc : left | rc;
 		}
@@ -92,7 +96,7 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	wf_put(c->next_seq, seq + 1), wf_put(c->next_line, line + (uint32_t)n);
 	wf_put(c->incomplete, wf_get(c->incomplete) + 1);
 	*request = wf_request(c, r, slot);
-	if ((seq + 1 - wf_get(c->cts_out) >= WF_CTS_BATCH || wf_direct(c)) && wf_unlikely(wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) < 0)) {
+	if (wf_unlikely((wf_direct(c) ? wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) : wf_ahead_posted(t, c, r)) < 0)) {
 		wf_leave_fault(t, c, "irecv"); /* test tells */
 		return 0;
 	}
@@ -130,10 +134,11 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
  * Lanes are polled once a round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;
-	if (recv && wf_get(r->seq) >= wf_get(c->cts_out)) return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
+	if (recv && wf_get(r->seq) >= wf_get(c->cts_out) && !wf_get(c->lazy)) return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
 	wf_put(c->round, round += again);
 	wf_put(r->round, round);
 	if (!again || recv || wf_direct(c)) return again ? wf_lanes(c, 0) : 0;
+	wf_put(c->push, wf_get(c->push) + 1);
 	return wf_lanes(c, 1) < 0 || (wf_get(r->state) != WF_REQ_POSTED && wf_poll_cts(c) < 0) ? -1 : 0;
 }
 
@@ -166,7 +171,7 @@ int weft_test(void* request, int* done, int* sizes) {
 			return code;
 		}
 		rc = wf_progress(c, r);
-		over = wf_over(r) && !(wf_unlikely(rc < 0) && t->fault.kind == WF_FAULT_TOO_LARGE); /* the core names that code first */
+		over = wf_over(r) && !(wf_unlikely(rc < 0) && wf_refuses(t->fault.kind)); /* the core names that code first */
 	}
 	if (over) {
 		*done = 1;
@@ -202,9 +207,14 @@ void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state) {
 	wf_put(r->left, 0u);
 	wf_put(c->incomplete, wf_get(c->incomplete) - 1);
 	wf_put(c->group[wf_get(r->seq) % WF_LINES], WF_GROUP_DONE | wf_get(r->n));
-	uint64_t seq = wf_get(c->tail_seq), next = wf_get(c->next_seq);
+	wf_lines_free(c);
+}
+
+/* Lines are free, in order, when their group is complete and its CTS is out. */
+void wf_lines_free(struct wf_comm* c) {
+	uint64_t seq = wf_get(c->tail_seq), out = wf_get(c->cts_out);
 	uint32_t line = wf_get(c->tail_line), group;
-	for (; seq < next && (group = wf_get(c->group[seq % WF_LINES])) & WF_GROUP_DONE; seq++) line += group & ~WF_GROUP_DONE;
+	for (; seq < out && (group = wf_get(c->group[seq % WF_LINES])) & WF_GROUP_DONE; seq++) line += group & ~WF_GROUP_DONE;
 	wf_put(c->tail_seq, seq);
 	wf_put(c->tail_line, line);
 }
@@ -221,16 +231,13 @@ void wf_arrived(struct wf_comm* c, uint32_t slot) {
 	wf_end_group(c, r, WF_REQ_DONE);
 }
 
-/* The sender refused the group, whose CTS it has. A message of the group that comes ahead, and late, is known by its tag. */
+/* The sender refused the group, whose CTS it has. 1: it was open; 2: it was refused here before; 0: neither. */
 int wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
-	if (wf_get(c->kind) != WF_KIND_RECV || seq < wf_get(c->tail_seq) || seq >= wf_get(c->cts_out)) return 0;
-	uint32_t slot = wf_get(c->group[seq % WF_LINES]);
-	if (slot & WF_GROUP_DONE) return 0;
-	struct wf_cts_line* line = &c->ring[seq % WF_LINES];
-	uint32_t ahead = wf_get(c->lanes[0].streams); /* elsewhere the ring is the peer's */
-	for (uint32_t i = 0; i < WF_GROUP && ahead; i++) wf_put(line->rkey[i], (uint32_t)wf_get(c->req[slot].e[i].tag));
-	if (ahead) wf_put(line->n_i, wf_get(c->req[slot].n) << 16), wf_put(line->seq, seq);
+	if (wf_get(c->kind) != WF_KIND_RECV || !seq || seq >= wf_get(c->cts_out) || seq + WF_LINES < wf_get(c->next_seq)) return 0;
+	uint32_t slot = wf_get(c->group[seq % WF_LINES]), streams = wf_get(c->lanes[0].streams); /* elsewhere the ring is the peer's */
+	if (slot & WF_GROUP_DONE) return streams && wf_get(c->ring[seq % WF_LINES].seq) == seq ? 2 : 0;
 	wf_store(c->refuse_code, (uint32_t)code);
-	wf_end_group(c, &c->req[slot], WF_REQ_REFUSED);
+	if (streams) wf_refuse_receives(c, &c->req[slot]);
+	else wf_end_group(c, &c->req[slot], WF_REQ_REFUSED);
 	return 1;
 }

@@ -27,6 +27,9 @@ WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state)
 
 static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }
 
+/* A fault that ends a group, not the comm. */
+static inline int wf_refuses(uint32_t kind) { return kind == WF_FAULT_TOO_LARGE || kind == WF_FAULT_AHEAD; }
+
 /* Takes a request slot, unless most are in use; the last one freed is the one in the cache. */
 static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot, uint32_t most) {
 	uint32_t s = wf_get(c->free_head);

@@ -33,9 +33,13 @@
 #define WF_STREAMS 64      /* streams of a comm, over all its lanes */
 #define WF_STREAM_BYTES 192 /* provider memory of one stream */
 #define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
+#define WF_PUSH 2          /* tests of sends that small ones wait for company */
+#define WF_CTS_LAZY 32     /* the same while messages come ahead of their CTS */
 #define WF_NONE 0xffffffffu /* no slot */
 #define WF_SIZE_MAX 0x7fffffffu /* largest message */
 #define WF_AHEAD 0xffu /* entry of a send that left before its receive was known */
+#define WF_AHEADS 64       /* of those, the most whose receives the sender does not know yet */
+#define WF_STASH (128u << 10) /* bytes in which a receiver keeps them */
 #define WF_MEM_HOST 1u /* pointer kind of host memory, in every table */
 #define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
 
@@ -68,16 +72,14 @@ enum wf_req_state {
 	WF_REQ_POSTED = 2,  /* on its way */
 	WF_REQ_DONE = 3,    /* complete; test reports it once */
 	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code */
-	WF_REQ_AHEAD = 5,   /* a small send that leaves before its receive is known */
-	WF_REQ_TOLD = 6,    /* refused and reported: test answers the same again, until every other slot is in use */
+	WF_REQ_TOLD = 5,    /* refused and reported: test answers the same again, until every other slot is in use */
 };
 
-/* Where a message that came ahead of its receive waits. */
-enum wf_stash_state {
-	WF_STASH_EMPTY = 0,
-	WF_STASH_FILLING = 1, /* its bytes are arriving */
-	WF_STASH_FULL = 2,    /* it waits for a receive of its tag whose CTS is out */
-	WF_STASH_DROP = 3,    /* its bytes are arriving, and nobody wants them: its group is refused */
+/* A message that came ahead of its receive. */
+enum wf_ahead_state {
+	WF_AHEAD_OVER = 0,    /* it has its receive, or nobody wants it */
+	WF_AHEAD_FILLING = 1, /* its bytes are arriving */
+	WF_AHEAD_WAITS = 2,   /* it waits for a receive of its tag */
 };
 
 enum wf_fault_kind {
@@ -94,6 +96,7 @@ enum wf_fault_kind {
 	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
 	WF_FAULT_THREADS = 13,    /* no memory for the record of one more calling thread */
 	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
+	WF_FAULT_AHEAD = 15,      /* as TOO_LARGE, of a send that left before its CTS: either side finds it and refuses the group */
 	WF_FAULT_ENDED = 14,      /* the host asks for a request on a comm that has ended */
 };
 
@@ -142,11 +145,20 @@ struct wf_cts_line {
 	uint64_t seq;     /* number of the group, from 1 */
 };
 
+/* A message that left before its CTS: of the sender, until it knows the receive; of the receiver, until it is posted. written by: owner */
+struct wf_ahead_message {
+	uint64_t seq;   /* receiver: its group is this one or a later one */
+	uint32_t state; /* enum wf_ahead_state */
+	uint32_t size;
+	uint32_t place; /* in the receiver's stash */
+	int32_t tag;
+};
+
 /* One buffer of a request: the send's own, or one of up to eight grouped receives. */
 struct wf_entry {
 	uint64_t data; /* first byte, as the process reaches it */
 	uint64_t mr;   /* handle of its registration, 0 for an empty buffer */
-	uint32_t cap;  /* bytes that the receive takes */
+	uint32_t cap;  /* bytes that the receive takes; of a send that leaves before its CTS: its place in the receiver's stash */
 	uint32_t size; /* bytes that the message has; WF_NONE: not known yet */
 	uint32_t got;  /* receives: bytes that accepted frames have announced */
 	int32_t tag;
@@ -240,7 +252,10 @@ struct wf_comm {
 	uint32_t outstanding; /* requests that the host has not seen end */
 	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
 	uint32_t unsent;      /* posted sends that are not wholly handed over */
-	uint64_t pad2[2];
+	uint32_t push;        /* tcp: tests of sends since sends left; from WF_PUSH on they wait for no company any more */
+	uint32_t aheads;      /* messages that left ahead of their CTS, of the receiver those that wait, from ahead[ahead_first % WF_AHEADS] on */
+	uint32_t ahead_first;
+	uint32_t pad2;
 
 	/* line 3, send side. written by: owner */
 	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */
@@ -252,9 +267,11 @@ struct wf_comm {
 	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
 	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
 	uint32_t tx_tail;
-	uint32_t ahead;       /* 1 + slot of the send that left before its receive was known, or 0 */
 	uint32_t head_n;      /* its receives, as its first line said; 0: not seen yet */
-	uint32_t pad3[3];
+	uint32_t ahead_at;    /* where the free part of the peer's stash begins */
+	uint32_t ahead_room;  /* bytes of the stash; written by: core */
+	uint32_t idle;        /* tcp: the thread's count of idle polls when a send left last */
+	uint32_t alone;       /* tcp: sends that do not wait for company, since none came lately */
 
 	/* line 4, receive side. written by: owner */
 	uint64_t next_seq;    /* number of the next group, from 1 */
@@ -263,11 +280,11 @@ struct wf_comm {
 	uint32_t tail_line;   /* line counter below which every line is free again */
 	uint64_t cts_out;     /* first group whose CTS is not wholly sent */
 	uint32_t incomplete;  /* groups that are not complete */
-	uint32_t stash;       /* enum wf_stash_state */
-	uint32_t stash_size;  /* bytes of the stashed message */
-	int32_t stash_tag;
-	uint64_t stash_seq;   /* its group is this one or a later one */
-	uint64_t pad4;
+	uint32_t cts_next;    /* tcp: line counter of the group at cts_out */
+	uint32_t lazy;        /* calls without news after which CTS leave alone: messages come ahead, and the sender waits for none */
+	uint32_t unsaid;      /* bytes of those since CTS left */
+	uint32_t refused;     /* 1: a group was refused, and messages that belong to it may still come */
+	uint32_t pad4[3];
 
 	/* line 5, counters for logs. written by: owner */
 	uint64_t messages;    /* messages whose last byte was handed over or arrived */
@@ -283,19 +300,22 @@ struct wf_comm {
 	uint32_t pad6[31];
 
 	/* second page on: what Free gives back to the system */
-	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order; receive side: the stashed message */
+	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order */
 	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
 	uint32_t pad7[8];
 	/* ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive side, written by
-	 * the peer: trust nothing), refused groups at seq mod 256, tags in rkey (tcp receive side). out: what is written into the
-	 * peer's ring. sink: where flushes read to. */
+	 * the peer: trust nothing), refused groups at seq mod 256, tags in rkey, a bit in n_i for each that no message has met (tcp
+	 * receive side). out: what is written into the peer's ring. sink: where flushes read to. */
 	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
 	struct wf_cts_line out[WF_LINES + WF_LINES_SPARE];
 	uint64_t sink[8];
 	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
 	struct wf_late late[WF_LATES];
 	struct wf_req req[WF_SLOTS];
+	struct wf_ahead_message ahead[WF_AHEADS];
+	uint64_t pad8[320];
+	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };
 
 /* A thread that calls in. Never freed; a later thread takes over the record of one that ended, with its list. */
@@ -306,7 +326,9 @@ struct wf_thread {
 	uint64_t list_head; /* comms with unsent output */
 	uint64_t list_tail;
 	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
-	uint64_t pad[5];
+	uint32_t idle;      /* polls of receives over TCP that found nothing */
+	uint32_t pad0;
+	uint64_t pad[4];
 };
 
 /* Registered memory. Never freed; recycled with a new generation. written by: core */
@@ -349,7 +371,7 @@ uint32_t wf_comm_count(void);                      /* slabs ever used */
 void wf_comm_close(struct wf_comm* comm);          /* gate held: handle and requests become invalid */
 void wf_comm_free(struct wf_comm* comm);           /* closed, lanes gone: gives the memory back */
 int wf_comm_fail(struct wf_comm* comm, uint32_t gen, int32_t code); /* 1: this call failed it */
-int wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held; 0: no such group is open */
+int wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held; 1: it was open; 2: refused before; 0: neither */
 
 int wf_hold_try(struct wf_comm* comm);   /* 1: held is ours now; then wf_barrier, then wait until wf_hold_clear */
 void wf_barrier(void);                   /* orders this thread against every call in progress */
@@ -368,7 +390,10 @@ extern uint32_t wf_reaping; /* connections that still drain: process exit waits 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got); /* records a fault; returns -1 */
 void wf_sent(struct wf_comm* comm, uint32_t slot);    /* the send's last byte was handed over */
 void wf_arrived(struct wf_comm* comm, uint32_t slot); /* a frame of the group is complete */
-int wf_ahead_find(struct wf_comm* comm, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry); /* enum wf_stash_state: FULL: found; DROP: refused; EMPTY: not known yet */
-void wf_ahead_place(struct wf_comm* comm); /* after CTS left, or the stash is full */
+void wf_lines_free(struct wf_comm* comm);             /* after groups are complete, or CTS are out */
+int wf_ahead_find(struct wf_comm* comm, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry); /* 1: found; 0: not posted yet; -1: its group was refused */
+uint64_t wf_ahead_keep(struct wf_comm* comm, const struct wf_ahead_message* message); /* address for its bytes; 0: there are too many */
+void wf_ahead_kept(struct wf_comm* comm);             /* the last one's bytes are there */
+void wf_ahead_refuse(struct wf_comm* comm, uint32_t slot, uint32_t entry, uint32_t size); /* larger than its receive: raises a fault */
 
 #endif

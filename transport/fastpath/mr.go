@@ -156,7 +156,7 @@ func (c *Comm) uses(handle uint64) bool {
 			if atomic.LoadUint32(&r.left) == 0 && atomic.LoadUint32(&r.frames) == 0 {
 				continue
 			}
-		case wfReqMatched, wfReqPosted, wfReqAhead:
+		case wfReqMatched, wfReqPosted:
 		default:
 			continue
 		}

@@ -1,9 +1,8 @@
 /* send.c: isend, and how sends find their receives.
  *
- * A small send whose receive is not known yet goes ahead of it, one a comm: when the CTS of a group with its tag arrives, it
- * takes the first such line before any other send does, and the receiver gives it to the same receive. It ends when that
- * group is posted, like the group's other sends. */
-#include "exec.h"
+ * A small send whose receive is not known yet goes ahead of it (ahead.c): it is over when it is handed to the kernel, and is given
+ * its line when the CTS of a group with its tag arrives, before any other send is. */
+#include "ahead.h"
 
 /* What line i of the head group says is not what it must: on verbs the peer has written it. */
 static WF_COLD int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint32_t i) {
@@ -33,7 +32,7 @@ static inline __attribute__((always_inline)) int wf_match(struct wf_comm* c, int
 /* Ends the group's matched sends; those still to come end at once. */
 static void wf_refuse_group(struct wf_comm* c) {
 	for (uint32_t i = 0; i < WF_GROUP; i++)
-		if (wf_get(c->head_mask) >> i & 1) wf_put(c->req[wf_get(c->match[i])].state, (uint32_t)WF_REQ_REFUSED);
+		if (wf_get(c->head_mask) >> i & 1 && wf_get(c->match[i]) != WF_NONE) wf_put(c->req[wf_get(c->match[i])].state, (uint32_t)WF_REQ_REFUSED);
 	wf_put(c->head_refused, 1u);
 }
 
@@ -51,10 +50,11 @@ static inline int wf_next_group(struct wf_comm* c, uint32_t n) {
 /* Every line of the head group is matched: post its sends, unless it was refused, and move the head. */
 static inline int wf_post_group(struct wf_comm* c, uint32_t n) {
 	for (uint32_t i = 0; i < n && !wf_get(c->head_refused); i++) {
-		uint32_t slot = wf_get(c->match[i]), gone = wf_get(c->req[slot].entry) == WF_AHEAD;
-		wf_put(c->req[slot].state, (uint32_t)(gone && !wf_get(c->req[slot].left) ? WF_REQ_DONE : WF_REQ_POSTED));
+		uint32_t slot = wf_get(c->match[i]);
+		if (slot == WF_NONE) continue; /* it has left */
+		wf_put(c->req[slot].state, (uint32_t)WF_REQ_POSTED);
 		wf_put(c->req[slot].line, wf_get(c->head_line)), wf_put(c->req[slot].next, i + 1 < n ? wf_get(c->match[i + 1]) : WF_NONE);
-		if (!gone) wf_queue(c, slot);
+		wf_queue(c, slot);
 	}
 	wf_put(c->head_mask, 0u), wf_put(c->head_refused, 0u);
 	return wf_next_group(c, n);
@@ -67,7 +67,7 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	uint64_t room = wf_get(c->ring[head % WF_LINES + i].size);
 	int rc = 0;
 	if (wf_unlikely(size > room) && wf_get(c->cuts)) wf_put(r->e[0].size, size = (uint32_t)room);
-	if (wf_likely(n == 1 && size <= room && !wf_get(c->head_refused) && wf_get(r->entry) != WF_AHEAD)) { /* alone */
+	if (wf_likely(n == 1 && size <= room && !wf_get(c->head_refused))) { /* alone */
 		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->line, head), wf_put(r->next, WF_NONE);
 		wf_queue(c, slot);
 		return wf_next_group(c, 1);
@@ -83,15 +83,40 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	return mask == (1u << n) - 1 && wf_post_group(c, n) < 0 ? -1 : rc;
 }
 
-/* Takes CTS in; the send that went ahead is the first to get a line. */
-int wf_poll_cts(struct wf_comm* c) {
-	uint32_t n, slot = wf_get(c->ahead) - 1;
-	if (wf_lanes(c, 0) < 0) return -1;
-	int i = slot == WF_NONE ? -1 : wf_match(c, wf_get(c->req[slot].e[0].tag), &n);
-	if (i < 0) return i == -1 ? 0 : -1;
-	wf_put(c->ahead, 0u);
-	return wf_place(c, slot, (uint32_t)i, n);
+/* Gives a line of the head group to the first send of its tag that left before it. 1: there was one, look again; -1: a fault. */
+static WF_COLD int wf_line_ahead(struct wf_comm* c) {
+	uint32_t n, k = 0, first = wf_get(c->ahead_first);
+	struct wf_ahead_message* a;
+	int i = -1, rc = 1;
+	for (; i == -1; k++) {
+		if (k == wf_get(c->aheads)) return 0;
+		a = &c->ahead[(first + k) % WF_AHEADS];
+		if (wf_get(a->state) == WF_AHEAD_OVER) continue;
+		i = wf_match(c, wf_get(a->tag), &n);
+		if (i == -1 && !n) return 0; /* nothing is known of the head group */
+	}
+	if (i == -2) return -1;
+	uint64_t room = wf_get(c->ring[wf_get(c->head_line) % WF_LINES + (uint32_t)i].size), seq = wf_get(c->head_seq);
+	uint32_t size = wf_get(a->size), mask = wf_get(c->head_mask) | 1u << i;
+	wf_put(a->state, (uint32_t)WF_AHEAD_OVER);
+	wf_ahead_trim(c);
+	wf_put(c->match[i], WF_NONE), wf_put(c->head_mask, mask);
+	if (size > room && !wf_get(c->head_refused)) {
+		wf_refuse_group(c);
+		rc = wf_raise(WF_FAULT_AHEAD, "message is larger than its receive", 0, seq, room, size);
+		wf_self->fault.entry = (uint32_t)i;
+	}
+	return mask == (1u << n) - 1 && wf_post_group(c, n) < 0 ? -1 : rc;
 }
+
+static int wf_line_aheads(struct wf_comm* c) {
+	int rc = 0;
+	while (wf_get(c->aheads) && (rc = wf_line_ahead(c)) > 0) {}
+	return rc < 0 ? -1 : 0;
+}
+
+/* Takes CTS in. */
+int wf_poll_cts(struct wf_comm* c) { return wf_lanes(c, 0) < 0 || wf_line_aheads(c) < 0 ? -1 : 0; }
 
 static WF_COLD int wf_send_ended(int code, void* comm, size_t size, void** request) {
 	return wf_ended(code, "isend", WF_KIND_SEND, comm, 1, &size, request);
@@ -102,14 +127,15 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	struct wf_comm* c = wf_begin("isend", WF_KIND_SEND, sendComm, request, &rc);
 	if (wf_unlikely(!c)) return rc ? wf_send_ended(rc, sendComm, size, request) : 0;
 	struct wf_thread* t = wf_self;
-	uint32_t n = 1, slot;
-	int i = wf_get(c->ahead) ? -1 : wf_match(c, tag, &n);
-	int ahead = i < 0 && !n && size < wf_get(c->lanes[0].ahead) && !wf_get(c->unsent);
-	if (i == -1 && !ahead && (!wf_direct(c) || wf_get(c->tx_head) != wf_get(c->tx_tail))) {
+	uint32_t n = 1, slot, ahead = WF_NONE;
+	int i = wf_unlikely(wf_get(c->aheads)) && wf_line_aheads(c) < 0 ? -2 : wf_match(c, tag, &n);
+	if (i == -1 && !n && size < wf_get(c->lanes[0].ahead)) ahead = wf_ahead_place(c, (uint32_t)size);
+	if (i == -1 && ahead == WF_NONE && (!wf_direct(c) || wf_get(c->tx_head) != wf_get(c->tx_tail))) {
+		wf_put(c->push, (uint32_t)WF_PUSH);
 		i = wf_lanes(c, 1) < 0 || wf_poll_cts(c) < 0 ? -2 : wf_match(c, tag, &n);
 	}
 	if (wf_unlikely(i == -2)) return wf_send_ended(wf_leave_fault(t, c, "isend"), sendComm, size, request);
-	struct wf_req* r = i < 0 && !ahead ? NULL : wf_take(c, &slot, WF_REQUESTS);
+	struct wf_req* r = i < 0 && ahead == WF_NONE ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) goto leave;
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, &(uint64_t){size}, tag, mhandle, 0) < 0)) {
 		wf_give(c, slot);
@@ -118,15 +144,15 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	wf_put(r->e[0].size, (uint32_t)size);
 	wf_put(r->n, 1u), wf_put(r->left, 0u);
 	wf_put(r->seq, wf_get(c->head_seq));
-	wf_put(r->entry, ahead ? WF_AHEAD : (uint32_t)i);
+	wf_put(r->entry, ahead != WF_NONE ? WF_AHEAD : (uint32_t)i);
 	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
 	*request = wf_request(c, r, slot);
-	if (ahead) {
-		wf_put(r->state, (uint32_t)WF_REQ_AHEAD);
-		wf_put(c->ahead, slot + 1);
+	if (ahead != WF_NONE) {
+		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->e[0].cap, ahead);
+		wf_ahead_leave(c, ahead, (uint32_t)size, tag);
 		wf_queue(c, slot);
 	}
-	if (wf_unlikely((ahead ? wf_lanes(c, 1) : wf_place(c, slot, (uint32_t)i, n)) < 0)) {
+	if (wf_unlikely((ahead != WF_NONE ? wf_lanes(c, 1) : wf_place(c, slot, (uint32_t)i, n)) < 0)) {
 		wf_leave_fault(t, c, "isend"); /* test tells */
 		return 0;
 	}

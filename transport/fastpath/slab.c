@@ -60,8 +60,9 @@ static void wf_clear(void* from, void* to) {
 static void wf_forget(struct wf_comm* c) {
 	if (!wf_get(c->gen)) return; /* the slab has had no comm: its pages are empty, and to read them would cost a fault each */
 	uint64_t seq = wf_get(c->cts_seq) > wf_get(c->next_seq) ? wf_get(c->cts_seq) : wf_get(c->next_seq);
+	size_t lines = seq < WF_LINES / WF_GROUP ? seq * WF_GROUP : WF_LINES + WF_LINES_SPARE;
 	if (wf_get(c->lanes[0].streams)) /* over TCP nobody else writes the ring: lines of the groups until seq, or tags of those refused */
-		wf_clear(c->ring, c->ring + (seq < WF_LINES / WF_GROUP ? seq * WF_GROUP : WF_LINES + WF_LINES_SPARE));
+		wf_clear(c->ring, c->ring + lines), wf_clear(c->out, c->out + lines);
 	else
 		wf_clear(c->ring, c->area), wf_clear(c->late, c->req);
 	for (uint32_t i = wf_get(c->slots); i--;) wf_clear(&c->req[i].gen, &c->req[i].n);

@@ -17,7 +17,7 @@ func TestStress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources = append(sources, "../tcp/stream.c")
+	sources = append(sources, "../tcp/stream.c", "../tcp/frames.c")
 	sim, err := filepath.Glob("../../tools/simverbs/*.c")
 	if err != nil {
 		t.Fatal(err)

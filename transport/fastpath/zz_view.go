@@ -22,9 +22,13 @@ const (
 	wfStreams     = 64         // streams of a comm, over all its lanes
 	wfStreamBytes = 192        // provider memory of one stream
 	wfCtsBatch    = 4          // queued CTS groups at which irecv sends them itself
+	wfPush        = 2          // tests of sends that small ones wait for company
+	wfCtsLazy     = 32         // the same while messages come ahead of their CTS
 	wfNone        = 0xffffffff // no slot
 	wfSizeMax     = 0x7fffffff // largest message
 	wfAhead       = 0xff       // entry of a send that left before its receive was known
+	wfAheads      = 64         // of those, the most whose receives the sender does not know yet
+	wfStash       = 131072     // bytes in which a receiver keeps them
 	wfMemHost     = 1          // pointer kind of host memory, in every table
 	wfGroupDone   = 0x80000000 // in wf_comm.group: complete, the low bits are its number of receives
 	// Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1,
@@ -61,16 +65,14 @@ const (
 	wfReqPosted  = 2 // on its way
 	wfReqDone    = 3 // complete; test reports it once
 	wfReqRefused = 4 // its group was refused; test reports the comm's refuse_code
-	wfReqAhead   = 5 // a small send that leaves before its receive is known
-	wfReqTold    = 6 // refused and reported: test answers the same again, until every other slot is in use
+	wfReqTold    = 5 // refused and reported: test answers the same again, until every other slot is in use
 )
 
-// enum wf_stash_state: Where a message that came ahead of its receive waits.
+// enum wf_ahead_state: A message that came ahead of its receive.
 const (
-	wfStashEmpty   = 0
-	wfStashFilling = 1 // its bytes are arriving
-	wfStashFull    = 2 // it waits for a receive of its tag whose CTS is out
-	wfStashDrop    = 3 // its bytes are arriving, and nobody wants them: its group is refused
+	wfAheadOver    = 0 // it has its receive, or nobody wants it
+	wfAheadFilling = 1 // its bytes are arriving
+	wfAheadWaits   = 2 // it waits for a receive of its tag
 )
 
 // enum wf_fault_kind
@@ -88,7 +90,9 @@ const (
 	wfFaultHeld       = 11 // the gate did not get free for want seconds: a thread of the host is stopped inside a call
 	wfFaultThreads    = 13 // no memory for the record of one more calling thread
 	wfFaultNull       = 12 // a pointer that must not be NULL: where names it
-	wfFaultEnded      = 14 // the host asks for a request on a comm that has ended
+	// as TOO_LARGE, of a send that left before its CTS: either side finds it and refuses the group
+	wfFaultAhead = 15
+	wfFaultEnded = 14 // the host asks for a request on a comm that has ended
 )
 
 // wfFault is struct wf_fault: What went wrong, as the C side saw it.
@@ -138,13 +142,25 @@ type wfCtsLine struct {
 	seq  uint64 // number of the group, from 1
 }
 
+// wfAheadMessage is struct wf_ahead_message: A message that left before its CTS: of the sender, until
+// it knows the receive; of the receiver, until it is posted. written by: owner
+type wfAheadMessage struct {
+	_     structs.HostLayout
+	seq   uint64 // receiver: its group is this one or a later one
+	state uint32 // enum wf_ahead_state
+	size  uint32
+	place uint32 // in the receiver's stash
+	tag   int32
+}
+
 // wfEntry is struct wf_entry: One buffer of a request: the send's own, or one of up to eight grouped
 // receives.
 type wfEntry struct {
 	_    structs.HostLayout
 	data uint64 // first byte, as the process reaches it
 	mr   uint64 // handle of its registration, 0 for an empty buffer
-	cap  uint32 // bytes that the receive takes
+	// bytes that the receive takes; of a send that leaves before its CTS: its place in the receiver's stash
+	cap  uint32
 	size uint32 // bytes that the message has; WF_NONE: not known yet
 	got  uint32 // receives: bytes that accepted frames have announced
 	tag  int32
@@ -244,7 +260,12 @@ type wfComm struct {
 	outstanding uint32 // requests that the host has not seen end
 	round       uint32 // grows when a request is tested again: lanes are polled once a round
 	unsent      uint32 // posted sends that are not wholly handed over
-	pad2        [2]uint64
+	push        uint32 // tcp: tests of sends since sends left; from WF_PUSH on they wait for no company any more
+	// messages that left ahead of their CTS, of the receiver those that wait, from ahead[ahead_first %
+	// WF_AHEADS] on
+	aheads      uint32
+	aheadFirst  uint32
+	pad2        uint32
 	headSeq     uint64 // line 3, send side. written by: owner
 	headLine    uint32 // its line counter
 	headMask    uint32 // its entries that are matched
@@ -254,25 +275,28 @@ type wfComm struct {
 	ctsEntry    uint32 // entries of it that have arrived (tcp)
 	txHead      uint32 // posted sends that are not wholly handed to streams: tx[tx_head..tx_tail)
 	txTail      uint32
-	ahead       uint32 // 1 + slot of the send that left before its receive was known, or 0
 	headN       uint32 // its receives, as its first line said; 0: not seen yet
-	pad3        [3]uint32
+	aheadAt     uint32 // where the free part of the peer's stash begins
+	aheadRoom   uint32 // bytes of the stash; written by: core
+	idle        uint32 // tcp: the thread's count of idle polls when a send left last
+	alone       uint32 // tcp: sends that do not wait for company, since none came lately
 	nextSeq     uint64 // line 4, receive side. written by: owner
 	tailSeq     uint64 // oldest group that is not complete
 	nextLine    uint32 // line counter of the next group
 	tailLine    uint32 // line counter below which every line is free again
 	ctsOut      uint64 // first group whose CTS is not wholly sent
 	incomplete  uint32 // groups that are not complete
-	stash       uint32 // enum wf_stash_state
-	stashSize   uint32 // bytes of the stashed message
-	stashTag    int32
-	stashSeq    uint64 // its group is this one or a later one
-	pad4        uint64
-	messages    uint64 // line 5, counters for logs. written by: owner
-	bytes       uint64
-	pad5        [6]uint64
-	lanes       [32]wfLane
-	gauge       [32]wfGauge
+	ctsNext     uint32 // tcp: line counter of the group at cts_out
+	// calls without news after which CTS leave alone: messages come ahead, and the sender waits for none
+	lazy     uint32
+	unsaid   uint32 // bytes of those since CTS left
+	refused  uint32 // 1: a group was refused, and messages that belong to it may still come
+	pad4     [3]uint32
+	messages uint64 // line 5, counters for logs. written by: owner
+	bytes    uint64
+	pad5     [6]uint64
+	lanes    [32]wfLane
+	gauge    [32]wfGauge
 	// The lanes in turn, for messages that one lane carries: each as often as its weight says. A lane plus
 	// WF_LANES: and the time is taken. written by: core, at any time
 	order  [128]uint32
@@ -283,14 +307,18 @@ type wfComm struct {
 	match  [8]uint32   // send side: slots matched in the head group
 	pad7   [8]uint32
 	// ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive
-	// side, written by the peer: trust nothing), refused groups at seq mod 256, tags in rkey (tcp receive
-	// side). out: what is written into the peer's ring. sink: where flushes read to.
-	ring [263]wfCtsLine
-	out  [263]wfCtsLine
-	sink [8]uint64
-	area [1536]uint64 // provider memory of the lanes
-	late [128]wfLate
-	req  [512]wfReq
+	// side, written by the peer: trust nothing), refused groups at seq mod 256, tags in rkey, a bit in n_i
+	// for each that no message has met (tcp receive side). out: what is written into the peer's ring. sink:
+	// where flushes read to.
+	ring  [263]wfCtsLine
+	out   [263]wfCtsLine
+	sink  [8]uint64
+	area  [1536]uint64 // provider memory of the lanes
+	late  [128]wfLate
+	req   [512]wfReq
+	ahead [64]wfAheadMessage
+	pad8  [320]uint64
+	stash [16384]uint64 // messages that came ahead; where in it, their sender says
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
@@ -303,7 +331,9 @@ type wfThread struct {
 	listHead uint64 // comms with unsent output
 	listTail uint64
 	fault    wfFault // raised inside the gate, reported after leaving it; kind 0: none
-	pad      [5]uint64
+	idle     uint32  // polls of receives over TCP that found nothing
+	pad0     uint32
+	pad      [4]uint64
 }
 
 // wfMr is struct wf_mr: Registered memory. Never freed; recycled with a new generation. written by:
@@ -352,6 +382,12 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.tag)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.nI)-52]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfCtsLine{}.seq)-56]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfAheadMessage{})-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfAheadMessage{}.seq)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfAheadMessage{}.state)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfAheadMessage{}.size)-12]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfAheadMessage{}.place)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfAheadMessage{}.tag)-20]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfEntry{})-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfEntry{}.data)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfEntry{}.mr)-8]
@@ -402,7 +438,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-319488]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-454656]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -428,7 +464,10 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.outstanding)-164]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.round)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.unsent)-172]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad2)-176]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.push)-176]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheads)-180]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadFirst)-184]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad2)-188]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headSeq)-192]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headLine)-200]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headMask)-204]
@@ -438,20 +477,22 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsEntry)-224]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txHead)-228]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txTail)-232]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-236]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headN)-240]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad3)-244]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headN)-236]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadAt)-240]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadRoom)-244]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.idle)-248]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.alone)-252]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nextSeq)-256]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tailSeq)-264]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nextLine)-272]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tailLine)-276]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsOut)-280]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.incomplete)-288]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-292]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stashSize)-296]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stashTag)-300]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stashSeq)-304]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad4)-312]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsNext)-292]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lazy)-296]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.unsaid)-300]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refused)-304]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad4)-308]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]
@@ -470,6 +511,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-39936]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-52224]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-57344]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-319488]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-321024]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-323584]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]
@@ -477,7 +521,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.listHead)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.listTail)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.fault)-32]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-88]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.idle)-88]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad0)-92]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-96]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.last)-4]

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -52,13 +54,11 @@ func TestAheadFindsItsReceive(t *testing.T) {
 					if rc != 0 || first == 0 {
 						t.Fatalf("isend answers %#x, %d", first, rc)
 					}
-					if posted == 0 {
-						if done, _, rc := hostcalls.Test(first); done || rc != 0 {
-							t.Fatalf("without a receive: done %v, code %d", done, rc)
-						}
+					if _, rc := hostcalls.Finish(t, first); rc != 0 { // it waits for no receive
+						t.Fatalf("the send ends with %d", rc)
 					}
 					post(len(c.groups))
-					requests := append([]uintptr{first}, receives...)
+					requests := slices.Clone(receives)
 					for g, tags := range c.groups {
 						for i, tag := range tags {
 							if g == c.group && i == c.entry {
@@ -79,8 +79,8 @@ func TestAheadFindsItsReceive(t *testing.T) {
 							if g == c.group && i == c.entry {
 								want, first = size, 0xaa
 							}
-							if int(sizes[1+g][i]) != want || (want > 0 && rx.mem[off(g, i)] != first) {
-								t.Errorf("group %d entry %d: %d bytes, first %#x", g, i, sizes[1+g][i], rx.mem[off(g, i)])
+							if int(sizes[g][i]) != want || (want > 0 && rx.mem[off(g, i)] != first) {
+								t.Errorf("group %d entry %d: %d bytes, first %#x", g, i, sizes[g][i], rx.mem[off(g, i)])
 							}
 						}
 					}
@@ -120,54 +120,126 @@ func TestAheadWaitsLong(t *testing.T) {
 	}
 }
 
-// A message that is ahead and too large is refused when its receive is known, whether it was read by then or not.
-func TestAheadIsRefused(t *testing.T) {
-	for _, read := range []bool{false, true} {
-		for _, late := range []bool{false, true} {
-			t.Run(fmt.Sprintf("read %v/receive later %v", read, late), func(t *testing.T) {
-				tx, rx := connected(t, 2, 121)
-				var bad, s uintptr
-				var rc int32
-				if !late {
-					bad, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
-				}
-				copy(tx.mem, "too large to fit")
-				if s, rc = hostcalls.Isend(tx.handle, tx.buf(0, 16, 0)); s == 0 || rc != 0 {
-					t.Fatalf("isend answers %#x, %d", s, rc)
-				}
-				if late {
-					bad, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
-				}
-				poll := func(n int) {
-					for range n {
-						if done, _, rc := hostcalls.Test(bad); done || rc != 0 {
-							t.Fatalf("done %v, code %d", done, rc)
+// Messages that are ahead of their receives find them in the order of each tag, however many there are, whatever their sizes,
+// and whenever the receives are posted.
+func TestAheadInOrder(t *testing.T) {
+	for _, posted := range []string{"first", "late", "mixed"} {
+		for _, n := range []int{1, 3} { // receives in a group
+			for _, streams := range []int{1, 3} {
+				t.Run(fmt.Sprintf("receives %s/groups of %d/%d streams", posted, n, streams), func(t *testing.T) {
+					tx, rx := connected(t, streams, 134)
+					const messages, slots, slot = 3000, 60, 20000
+					seed := rand.New(rand.NewPCG(uint64(n), uint64(streams)))
+					size := func(i int) int {
+						return []int{0, 8, 600, 1024, 1025, 5000, 16384, 16385}[i*7%8] - i%2*(i*7%8/7) // of any kind
+					}
+					mark := func(b []byte, i int) {
+						for k := range b {
+							b[k] = byte(i + k)
 						}
 					}
-				}
-				if poll(1); read { // the first one sends the CTS
-					poll(4)
-				}
-				if _, rc := hostcalls.Finish(t, s); rc == 0 {
-					t.Fatal("the send ends well")
-				}
-				if ok, err := rx.comm.RefuseGroup(1, 55, func() {}); err != nil || !ok { // the core's part
-					t.Fatal(err)
-				}
-				if done, _, rc := hostcalls.Test(bad); !done || rc != 55 {
-					t.Errorf("the receive: done %v, code %d", done, rc)
-				}
-				if !bytes.Equal(rx.mem[:16], make([]byte, 16)) {
-					t.Error("bytes of a refused message were written")
-				}
-				// The comm lives on, and the dropped message takes no other receive.
-				good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, 8, 0))
-				copy(tx.mem, "12345678")
-				if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, 8, 0)), good); rc != 0 || string(rx.mem[64:72]) != "12345678" {
-					t.Errorf("code %d, bytes %q", rc, rx.mem[64:72])
-				}
-			})
+					type receive struct {
+						r     uintptr
+						group int
+					}
+					var receives []receive
+					var sends []uintptr
+					sent, groups, done := 0, 0, 0
+					for done < messages/n {
+						if late := posted == "late" && sent < messages && sent-groups*n < 10 || posted == "mixed" && seed.IntN(3) == 0; !late && groups < messages/n && len(receives) < slots/n {
+							var bufs []hostcalls.Buf
+							for k := range n {
+								i := groups*n + n - 1 - k // the tags of a group the other way round
+								bufs = append(bufs, rx.buf(i%slots*slot, slot, int32(i%n)))
+							}
+							if r, rc := hostcalls.Irecv(rx.handle, bufs...); rc != 0 {
+								t.Fatalf("irecv answers %d", rc)
+							} else if r != 0 {
+								receives = append(receives, receive{r, groups})
+								groups++
+							}
+						}
+						if sent < messages && sent-done*n < slots && len(sends) < 20 && seed.IntN(4) > 0 {
+							b := tx.buf(sent%slots*slot, size(sent), int32(sent%n))
+							mark(tx.mem[sent%slots*slot:][:size(sent)], sent)
+							if r, rc := hostcalls.Isend(tx.handle, b); rc != 0 {
+								t.Fatalf("isend %d answers %d", sent, rc)
+							} else if r != 0 {
+								sends = append(sends, r)
+								sent++
+							}
+						}
+						if len(sends) > 0 {
+							if over, _, rc := hostcalls.Test(sends[0]); rc != 0 {
+								t.Fatalf("send ends with %d: %+v", rc, hostcalls.LastFault())
+							} else if over {
+								sends = sends[1:]
+							}
+						}
+						if len(receives) == 0 {
+							continue
+						}
+						over, sizes, rc := hostcalls.Test(receives[0].r)
+						if rc != 0 {
+							t.Fatalf("receive ends with %d: %+v", rc, hostcalls.LastFault())
+						}
+						if !over {
+							continue
+						}
+						for k := range n {
+							i := receives[0].group*n + n - 1 - k
+							want := make([]byte, size(i))
+							if mark(want, i); int(sizes[k]) != len(want) || !bytes.Equal(rx.mem[i%slots*slot:][:len(want)], want) {
+								t.Fatalf("message %d: %d bytes of %d, or others", i, sizes[k], len(want))
+							}
+						}
+						receives = receives[1:]
+						done++
+					}
+				})
+			}
 		}
+	}
+}
+
+// A message that is ahead and too large ends its receives as soon as both are there; either side finds that by itself. What else
+// belongs to the group is nobody's, and the comm lives on.
+func TestAheadIsRefused(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("receive later %v", late), func(t *testing.T) {
+			tx, rx := connected(t, 2, 121)
+			const own = 3 // what a comm answers without a core that names a code
+			var bad uintptr
+			post := func() { bad, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0), rx.buf(8, 8, 1)) }
+			if !late {
+				post()
+			}
+			copy(tx.mem, "too large to fit")
+			requests := []uintptr{isend(t, tx, tx.buf(0, 16, 0)), isend(t, tx, tx.buf(0, 8, 1))}
+			if _, rc := hostcalls.Finish(t, requests...); rc != 0 {
+				t.Fatalf("the sends end with %d", rc)
+			}
+			if late {
+				post()
+			}
+			if _, rc := hostcalls.Finish(t, bad); rc != own {
+				t.Errorf("the receive ends with %d", rc)
+			}
+			if ok, err := rx.comm.RefuseGroup(1, 55, func() { t.Error("it is said twice") }); err != nil || !ok {
+				t.Errorf("a peer that refuses the group as well: %v, %v", ok, err)
+			}
+			if !bytes.Equal(rx.mem[:16], make([]byte, 16)) {
+				t.Error("bytes of a refused message were written")
+			}
+			for i := range 200 { // more than what a stash keeps
+				size := 8 + i%2*20000
+				good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, size, int32(i%2)))
+				copy(tx.mem, fmt.Sprintf("%08d", i))
+				if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, size, int32(i%2))), good); rc != 0 || string(rx.mem[64:72]) != fmt.Sprintf("%08d", i) {
+					t.Fatalf("message %d: code %d, bytes %q", i, rc, rx.mem[64:72])
+				}
+			}
+		})
 	}
 }
 

@@ -1,4 +1,4 @@
-/* frame.h: a frame's header as a slab keeps it, and whether the frames of a message are the whole of it. */
+/* frame.h: a frame's header as a slab keeps it, who reads it, and whether the frames of a message are the whole of it. */
 #ifndef WEFT_FRAME_H
 #define WEFT_FRAME_H
 
@@ -7,6 +7,7 @@
 #include "../fastpath/gate.h"
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
+#define WF_AHEAD_MOST (16u << 10) /* a payload up to here may go ahead */
 
 _Static_assert(sizeof(struct wf_frame) == 32, "frame header");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");
@@ -25,6 +26,16 @@ static inline void wf_frame_put(uint64_t* words, const union wf_words* f) {
 static inline union wf_words wf_frame_get(uint64_t* words) {
 	return (union wf_words){.word = {wf_get(words[0]), wf_get(words[1]), wf_get(words[2]), wf_get(words[3])}};
 }
+
+static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
+	return (struct wf_stream*)(uintptr_t)(wf_get(l->area) + i * WF_STREAM_BYTES);
+}
+
+/* frames.c: what a header that has arrived says. 0, or -1 after a fault. */
+WF_HIDDEN int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s);
+WF_HIDDEN int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s);
+WF_HIDDEN uint32_t wf_cts_room(struct wf_comm* c);            /* bytes of CTS frames that there are lines for */
+WF_HIDDEN void wf_landed(struct wf_comm* c, uint32_t slot);   /* a frame's payload is complete */
 
 /* Frames of a message come in any order and any cut, so what has come is no range, and to count bytes is not enough: where two
  * overlap another place stays empty. Frames that are the whole, once, form a chain from 0 to its end: their ends, and 0, are their

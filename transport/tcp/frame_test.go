@@ -32,7 +32,8 @@ func TestHeadersAreChecked(t *testing.T) {
 		{"AHEAD of another lane", 0, ahead, 1, set(2, 1), false},
 		{"AHEAD with flags", 0, ahead, 1, set(6, 1), false},
 		{"AHEAD of an entry", 0, ahead, 1, set(1, 0), false},
-		{"AHEAD with half a tag more", 0, ahead, 1, set(20, 1), false},
+		{"AHEAD at another place", 0, ahead, 1, set(20, 8), true},
+		{"AHEAD outside the stash", 0, ahead, 1, set(22, 2), false},
 		{"a kind that is none", 0, 5, 1, nil, false},
 		{"CTS", 0, cts, 1, nil, true},
 		{"CTS of another lane", 0, cts, 1, set(2, 1), false},
@@ -54,7 +55,7 @@ func TestHeadersAreChecked(t *testing.T) {
 			if c.kind == cts {
 				tx, _, fds := forged(t, 2, 131, true)
 				write(t, fds[c.stream], header)
-				s, rc := hostcalls.Isend(tx.handle, tx.buf(0, 2000, 7)) // of another tag: all that happens is that CTS comes in
+				s, rc := hostcalls.Isend(tx.handle, tx.buf(0, 20000, 7)) // of another tag: all that happens is that CTS comes in
 				if s != 0 {                                             // the comm has ended, and test tells
 					_, _, rc = hostcalls.Test(s)
 				}

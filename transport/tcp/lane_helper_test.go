@@ -64,7 +64,7 @@ func connectedBy(t *testing.T, fds [2][]int, device uint32) (tx, rx *side) {
 		if h := c.Open(); h != 0 {
 			t.Fatalf("a comm without lanes opened as %#x", h)
 		}
-		if err := tcp.AttachStreams(c, 0, fds[i]); err != nil {
+		if err := tcp.AttachStreams(c, 0, fds[i], tcp.Stash); err != nil {
 			t.Fatal(err)
 		}
 		s := &side{comm: c, handle: c.Open(), mem: mapped(t, 4<<20)}

@@ -160,7 +160,7 @@ func TestPeerCloses(t *testing.T) {
 		if err := unix.Shutdown(fds[0], unix.SHUT_RDWR); err != nil {
 			t.Fatal(err)
 		}
-		if err := tcp.AttachStreams(other.comm, 0, fds); err != nil { // for the cleanup
+		if err := tcp.AttachStreams(other.comm, 0, fds, tcp.Stash); err != nil { // for the cleanup
 			t.Fatal(err)
 		}
 		if _, rc := hostcalls.Finish(t, request); rc == 0 {
@@ -174,7 +174,7 @@ func TestPeerCloses(t *testing.T) {
 
 func TestWrongTagWaits(t *testing.T) {
 	tx, rx := connected(t, 1, 102)
-	const size = 2000 // too large to go ahead of its receive
+	const size = 20000 // too large to go ahead of its receive
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, size, 1))
 	for range 100 {
 		if s, rc := hostcalls.Isend(tx.handle, tx.buf(0, size, 2)); s != 0 || rc != 0 {
@@ -188,10 +188,11 @@ func TestWrongTagWaits(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	tx, rx := connected(t, 1, 103)
-	bad, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0), rx.buf(8, 8, 1))
-	good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, 8, 0))
-	first := isend(t, tx, tx.buf(0, 8, 0))
-	second := isend(t, tx, tx.buf(0, 9, 1)) // too large: the whole group is refused
+	const size = 20000 // too large to go ahead of its receive
+	bad, _ := hostcalls.Irecv(rx.handle, rx.buf(0, size, 0), rx.buf(size, size, 1))
+	good, _ := hostcalls.Irecv(rx.handle, rx.buf(3*size, 8, 0))
+	first := isend(t, tx, tx.buf(0, size, 0))
+	second := isend(t, tx, tx.buf(0, size+1, 1)) // too large: the whole group is refused
 	// The core's part: it had the other side told.
 	if ok, err := rx.comm.RefuseGroup(1, 55, func() {}); err != nil || !ok {
 		t.Fatal(err)
@@ -385,7 +386,7 @@ func TestAttachRefuses(t *testing.T) {
 		lane int
 		fds  []int
 	}{{1, []int{0}}, {0, nil}, {0, make([]int, 65)}, {-1, []int{0}}} {
-		if err := tcp.AttachStreams(c, a.lane, a.fds); err == nil {
+		if err := tcp.AttachStreams(c, a.lane, a.fds, tcp.Stash); err == nil {
 			t.Errorf("lane %d with %d streams was attached", a.lane, len(a.fds))
 		}
 	}

@@ -22,9 +22,13 @@ var coverKey = sync.OnceFunc(func() {
 	C.wf_cover_key = C.uint64_t(binary.LittleEndian.Uint64(b[:]) % (1<<61 - 1))
 })
 
-// AttachStreams makes fds the streams of a lane of c, before c is opened. Lanes are attached in order, from 0; stream 0 of
+// Stash is how many bytes a receiving comm keeps of messages that came ahead of their receives.
+const Stash = C.WF_STASH
+
+// AttachStreams makes fds the streams of a lane of c, before c is opened; stash is what the peer keeps of messages
+// ahead, if c sends. Lanes are attached in order, from 0; stream 0 of
 // lane 0 also carries the CTS. The fds are non-blocking and close-on-exec; they belong to the lane until DetachStreams.
-func AttachStreams(c *fastpath.Comm, lane int, fds []int) error {
+func AttachStreams(c *fastpath.Comm, lane int, fds []int, stash uint32) error {
 	slab := (*C.struct_wf_comm)(c.Slab())
 	attached := 0
 	for i := range int(slab.nlanes) {
@@ -44,7 +48,7 @@ func AttachStreams(c *fastpath.Comm, lane int, fds []int) error {
 		raw[i] = C.int(fd)
 	}
 	coverKey()
-	C.wf_stream_attach(slab, C.uint32_t(lane), &raw[0], C.uint32_t(len(raw)))
+	C.wf_stream_attach(slab, C.uint32_t(lane), &raw[0], C.uint32_t(len(raw)), C.uint32_t(stash))
 	return nil
 }
 

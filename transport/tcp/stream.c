@@ -5,8 +5,9 @@
  *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a small
  *            staging buffer on the stack, so that the next header comes with the payload; staging is used up before return.
  *            A payload that the host reads while it comes goes through staging as a whole.
- *  ahead     a small message whose CTS is not here yet may leave, one a comm; the receiver stashes it if need be.
- *  CTS       the receiver makes CTS frames from its request slots when they are flushed; the sender reads them into its ring.
+ *  ahead     small messages whose CTS are not here yet leave as well; the receiver keeps them in its stash if need be.
+ *  CTS       the receiver makes CTS frames when they are flushed, which waits while messages come ahead; the sender reads them into
+ *            its ring.
  *
  * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
 #define _GNU_SOURCE
@@ -22,8 +23,9 @@
 #define WF_WRITE (256u << 10)    /* one write of a message above WF_CALL_BYTES: smaller ones keep the bytes in the cache */
 #define WF_READ (128u << 10)     /* one read, likewise */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
-#define WF_SMALL 1024u           /* a payload up to here may go ahead; writes of twice that are copied together */
+#define WF_SMALL 1024u           /* sends up to here wait for company; writes of twice that are copied together */
 #define WF_GATHER 8u             /* frames in one write */
+#define WF_ALONE 16u             /* sends that leave at once after one that waited for company in vain */
 #define WF_STAGING 2048u
 
 _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
@@ -37,10 +39,6 @@ struct wf_piece {
 	uint32_t slot;
 	uint32_t done; /* bytes already written */
 };
-
-static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
-	return (struct wf_stream*)(uintptr_t)(wf_get(l->area) + i * WF_STREAM_BYTES);
-}
 
 static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssize_t rc, int err) {
 	int closed = rc == 0 || err == EPIPE || err == ECONNRESET;
@@ -78,7 +76,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		p[n].data = wf_get(r->e[0].data) + at;
 		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
 			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
-		if (ahead) p[n].head.frame.kind = WF_FRAME_AHEAD, p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag);
+		if (ahead) p[n].head.frame.kind = WF_FRAME_AHEAD, p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag) | (uint64_t)wf_get(r->e[0].cap) << 32;
 		bytes += len;
 		cursor = at + len;
 		if (cursor == size) {
@@ -133,7 +131,23 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 	}
 }
 
+/* Small sends that follow one another wait for company, until the host asks for one again. A send after a pause, in which the host
+ * looked for messages of others, leaves at once: somebody waits for it. So do those of a host that never has two under way. */
+static int wf_waits(struct wf_comm* c) {
+	uint32_t n = wf_get(c->tx_tail) - wf_get(c->tx_head), push = wf_get(c->push), alone = wf_get(c->alone), idle = wf_get(wf_self->idle);
+	if (push >= WF_PUSH || n >= WF_GATHER || wf_get(c->unsent) != n) {
+		if (n == 1) wf_put(c->alone, WF_ALONE);
+		wf_put(c->push, 0u);
+		return 0;
+	}
+	if (alone) wf_put(c->alone, alone - 1);
+	if (alone || idle != wf_get(c->idle)) return wf_put(c->idle, idle), 0;
+	struct wf_req *first = &c->req[wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS])], *last = &c->req[wf_get(c->tx[(wf_get(c->tx_tail) - 1) % WF_REQUESTS])];
+	return !wf_get(first->cursor) && wf_get(first->e[0].size) <= WF_SMALL && wf_get(last->e[0].size) <= WF_SMALL;
+}
+
 static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
+	if (wf_waits(c)) return 0;
 	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor);
 	struct wf_piece p[WF_GATHER];
 	for (uint32_t moved = 0, full = 0; full < streams && moved < WF_CALL_BYTES;) {
@@ -153,113 +167,6 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 }
 
 /* ---- receiver ---- */
-
-static int wf_wrong(struct wf_lane* l, const struct wf_frame* f, const char* where, uint64_t want, uint64_t got) {
-	wf_raise(WF_FAULT_PROTOCOL, where, 0, f->seq, want, got);
-	wf_self->fault.lane = wf_get(l->index);
-	wf_self->fault.entry = f->entry;
-	return -1;
-}
-
-/* What is the same in every frame of the lane, and of its kind. 0, or -1 after a fault. */
-static int wf_stray(struct wf_lane* l, const struct wf_frame* f) {
-	uint64_t flags = f->kind == WF_FRAME_CTS ? 0 : f->flags, high = f->kind == WF_FRAME_DATA ? 0 : f->offset >> 32;
-	uint64_t want = wf_get(l->index) | (uint64_t)wf_get(l->epoch) << 16, got = f->lane | (uint64_t)f->hop << 8 | (uint64_t)f->epoch << 16 | flags << 32;
-	if (high) return wf_wrong(l, f, "tag of a frame", (uint32_t)f->offset, f->offset);
-	return got == want ? 0 : wf_wrong(l, f, "lane, hop, epoch and flags of a frame", want, got);
-}
-
-/* A frame's payload is complete. */
-static void wf_landed(struct wf_comm* c, uint32_t slot) {
-	if (slot != WF_NONE) {
-		wf_arrived(c, slot);
-		return;
-	}
-	wf_put(c->stash, (uint32_t)(wf_get(c->stash) == WF_STASH_DROP ? WF_STASH_EMPTY : WF_STASH_FULL));
-	wf_ahead_place(c);
-}
-
-/* An AHEAD header arrived. 1: it has become the DATA header of its receive; 0: the payload goes to the stash; -1: fault. */
-static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_frame* f) {
-	uint32_t slot = 0, entry = 0;
-	if (s != wf_stream_at(l, 0) || wf_get(l->index) || f->entry != WF_AHEAD) return wf_wrong(l, f, "message ahead beside stream 0", WF_AHEAD, f->entry);
-	if (f->len != f->size || f->size > WF_SMALL) return wf_wrong(l, f, "size of a message ahead", WF_SMALL, f->size);
-	int late = !f->seq || f->seq + WF_LINES < wf_get(c->next_seq), early = f->seq > wf_get(c->cts_out); /* who sent it has the CTS of those before */
-	if (late || early || wf_get(c->stash)) return wf_wrong(l, f, "unexpected message ahead", wf_get(c->cts_out), f->seq);
-	int found = wf_ahead_find(c, f->seq, (int32_t)f->offset, &slot, &entry);
-	if (found == WF_STASH_FULL && f->size <= wf_get(c->req[slot].e[entry].cap)) {
-		f->kind = WF_FRAME_DATA, f->entry = (uint8_t)entry, f->offset = 0, f->seq = wf_get(c->req[slot].seq);
-		return 1;
-	}
-	wf_put(c->stash, (uint32_t)(found ? WF_STASH_DROP : WF_STASH_FILLING));
-	wf_put(c->stash_size, f->size);
-	wf_put(c->stash_tag, (int32_t)f->offset);
-	wf_put(c->stash_seq, f->seq);
-	wf_put(s->rx_slot, WF_NONE);
-	wf_put(s->rx_data, (uint64_t)(uintptr_t)c->tx);
-	wf_put(s->rx_left, f->len);
-	if (!f->len) wf_landed(c, WF_NONE);
-	return 0;
-}
-
-/* A DATA header arrived: every field is the peer's word, so every field is checked. Bytes are booked when announced; what
- * was announced in full takes no further frame, so nothing is written after the group is complete, and nothing is left out. */
-static int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
-	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
-	if (wf_stray(l, &f) < 0) return -1;
-	int rc = f.kind == WF_FRAME_AHEAD ? wf_ahead_frame(c, l, s, &f) : 1;
-	if (rc < 1) return rc;
-	if (f.kind != WF_FRAME_DATA) return wf_wrong(l, &f, "frame is not DATA", WF_FRAME_DATA, f.kind);
-	if (f.seq < wf_get(c->tail_seq) || f.seq >= wf_get(c->cts_out)) return wf_wrong(l, &f, "no receive has this seq", wf_get(c->tail_seq), f.seq);
-	uint32_t slot = wf_get(c->group[f.seq % WF_LINES]);
-	if (slot & WF_GROUP_DONE) return wf_wrong(l, &f, "the group is complete", wf_get(c->tail_seq), f.seq);
-	struct wf_req* r = &c->req[slot];
-	if (f.entry >= wf_get(r->n)) return wf_wrong(l, &f, "entry outside the group", wf_get(r->n), f.entry);
-	struct wf_entry* e = &r->e[f.entry];
-	uint32_t size = wf_get(e->size), got = wf_get(e->got);
-	if (f.size > wf_get(e->cap)) return wf_wrong(l, &f, "message larger than its receive", wf_get(e->cap), f.size);
-	if (size == WF_NONE) wf_put(e->size, size = f.size), wf_put(r->begins[f.entry], (uint64_t)1), wf_put(r->ends[f.entry], (uint64_t)1);
-	else if (size != f.size || size == got) return wf_wrong(l, &f, "size differs from the first frame's", size, f.size);
-	if (f.offset > size || f.len > size - f.offset || f.len > size - got) return wf_wrong(l, &f, "payload outside its message", size, f.offset + f.len);
-	if (!f.len && size) return wf_wrong(l, &f, "empty frame of a message that is not", size, 0);
-	wf_put(e->got, got + f.len);
-	if (f.len < size) wf_cover(r, f.entry, f.offset, f.offset + f.len);
-	if (f.len < size && got + f.len == size && !wf_covered(r, f.entry, size)) return wf_wrong(l, &f, "payloads that overlap", size, f.offset);
-	if (got + f.len == size) wf_put(r->left, wf_get(r->left) - 1);
-	wf_put(r->frames, wf_get(r->frames) + 1);
-	wf_put(s->rx_slot, slot);
-	wf_put(s->rx_data, wf_get(e->data) + f.offset);
-	wf_put(s->rx_left, f.len);
-	wf_put(s->rx_early, (uint32_t)wf_read_early(e));
-	if (!f.len) wf_landed(c, slot);
-	return 0;
-}
-
-/* A CTS header arrived: one line of the ring. */
-static int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
-	struct wf_frame f = wf_frame_get(s->rx_frame).frame;
-	if (wf_stray(l, &f) < 0) return -1;
-	if (f.kind != WF_FRAME_CTS || f.len) return wf_wrong(l, &f, "frame is not CTS", WF_FRAME_CTS, f.kind);
-	uint64_t seq = wf_get(c->cts_seq);
-	uint32_t entry = wf_get(c->cts_entry), at = wf_get(c->cts_line);
-	if (f.seq != seq || f.entry != entry) return wf_wrong(l, &f, "CTS out of order", seq, f.seq);
-	struct wf_cts_line* line = &c->ring[at % WF_LINES];
-	uint32_t n = entry ? wf_get(line->n_i) >> 16 : f.flags;
-	if (f.flags != n || n < 1 || n > WF_GROUP) return wf_wrong(l, &f, "receives in the group", n, f.flags);
-	if (at + n - wf_get(c->head_line) > WF_LINES) return wf_wrong(l, &f, "more CTS than lines", WF_LINES, at + n - wf_get(c->head_line));
-	if (f.size > WF_SIZE_MAX) return wf_wrong(l, &f, "size of a receive", WF_SIZE_MAX, f.size);
-	wf_put(line[entry].size, (uint64_t)f.size);
-	wf_put(line[entry].tag, (int32_t)f.offset);
-	wf_put(line[entry].n_i, n << 16 | entry);
-	wf_store(line[entry].seq, seq);
-	wf_put(c->cts_entry, ++entry);
-	if (entry == n) {
-		wf_put(c->cts_entry, 0u);
-		wf_put(c->cts_seq, seq + 1);
-		wf_put(c->cts_line, at + n);
-	}
-	return 0;
-}
 
 /* Uses up k staged bytes: headers, payloads, and the part of a header that stays for the next read. */
 static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, const unsigned char* at, size_t k, int sender) {
@@ -291,15 +198,17 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 	unsigned char staging[WF_STAGING];
 	for (int64_t moved = 0;;) {
 		uint32_t left = wf_get(s->rx_early) ? 0 : wf_get(s->rx_left);
-		size_t want = left < WF_READ ? left : WF_READ;
-		struct iovec iov[2] = {{(void*)(uintptr_t)wf_get(s->rx_data), want}, {staging, sizeof staging}};
+		size_t want = left < WF_READ ? left : WF_READ, room = sizeof staging;
+		if (sender && room > wf_cts_room(c)) room = wf_cts_room(c);
+		if (!room) return moved;
+		struct iovec iov[2] = {{(void*)(uintptr_t)wf_get(s->rx_data), want}, {staging, room}};
 		ssize_t k;
-		if (!left) k = recv((int)wf_get(s->fd), staging, sizeof staging, MSG_DONTWAIT);
+		if (!left) k = recv((int)wf_get(s->fd), staging, room, MSG_DONTWAIT);
 		else if (want < left) k = recv((int)wf_get(s->fd), iov[0].iov_base, want, MSG_DONTWAIT);
 		else k = recvmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = 2}, MSG_DONTWAIT);
 		if (k < 0 && wf_not_now(errno)) return moved;
 		if (k <= 0) return wf_broken(l, i, "recv", k, k ? errno : 0);
-		size_t direct = (size_t)k < want ? (size_t)k : want, asked = want + (want < left ? 0 : sizeof staging);
+		size_t direct = (size_t)k < want ? (size_t)k : want, asked = want + (want < left ? 0 : room);
 		if (direct) {
 			wf_put(s->rx_data, wf_get(s->rx_data) + direct);
 			wf_put(s->rx_left, left - (uint32_t)direct);
@@ -310,6 +219,39 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 		if ((size_t)k < asked || moved >= WF_CALL_BYTES || (!sender && !wf_get(c->incomplete))) return moved;
 	}
 }
+
+/* ---- CTS, from the receiver ---- */
+
+/* Sends the CTS of [cts_out, next_seq), from the lines that irecv has filled, with one write. 0: all are out, 1: some are left. */
+static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
+	struct wf_frame buf[64];
+	if (wf_get(c->kind) != WF_KIND_RECV || wf_get(l->index)) return 0;
+	uint64_t first = wf_get(c->cts_out), next = wf_get(c->next_seq), seq = first;
+	uint32_t n = 0, skip = wf_get(l->cts_bytes), line = wf_get(c->cts_next);
+	for (uint32_t group; seq < next; seq++, line += group) {
+		struct wf_cts_line* from = &c->out[line % WF_LINES];
+		group = wf_get(from->n_i) >> 16;
+		if (n + group > sizeof buf / sizeof *buf) break;
+		for (uint32_t i = 0; i < group; i++)
+			buf[n++] = (struct wf_frame){.kind = WF_FRAME_CTS, .entry = (uint8_t)i, .epoch = (uint16_t)wf_get(l->epoch), .flags = (uint16_t)group,
+				.size = (uint32_t)wf_get(from[i].size), .offset = (uint32_t)wf_get(from[i].tag), .seq = seq};
+	}
+	if (!n) return 0;
+	ssize_t k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (k < 0 && !wf_not_now(errno)) return wf_broken(l, 0, "send", k, errno);
+	line = wf_get(c->cts_next);
+	for (skip += k > 0 ? (uint32_t)k : 0; first < seq; first++) {
+		uint32_t group = wf_get(c->out[line % WF_LINES].n_i) >> 16;
+		if (skip < group * WF_FRAME) break;
+		skip -= group * WF_FRAME, line += group;
+	}
+	wf_put(c->cts_out, first), wf_put(c->cts_next, line), wf_put(l->cts_bytes, skip);
+	if (first == next) wf_put(c->unsaid, 0u);
+	wf_lines_free(c);
+	return first < next;
+}
+
+/* ---- both ---- */
 
 /* Sender: reads CTS. Receiver: reads data, first where there was some last; after two empty streams it is enough for now. */
 static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
@@ -324,38 +266,8 @@ static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 		else empty++;
 		moved += k;
 	}
-	if (!moved) wf_put(l->rotor, (first + empty) % streams);
-	return 0;
-}
-
-/* ---- CTS, from the receiver ---- */
-
-/* Sends the CTS of [cts_out, next_seq), made from the request slots, with one write. 0: all are out, 1: some are left. */
-static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
-	struct wf_frame buf[64];
-	if (wf_get(c->kind) != WF_KIND_RECV || wf_get(l->index)) return 0;
-	uint64_t first = wf_get(c->cts_out), next = wf_get(c->next_seq), seq = first;
-	uint32_t n = 0, skip = wf_get(l->cts_bytes);
-	for (; seq < next; seq++) {
-		struct wf_req* r = &c->req[wf_get(c->group[seq % WF_LINES])];
-		uint32_t group = wf_get(r->n);
-		if (n + group > sizeof buf / sizeof *buf) break;
-		for (uint32_t i = 0; i < group; i++)
-			buf[n++] = (struct wf_frame){.kind = WF_FRAME_CTS, .entry = (uint8_t)i, .epoch = (uint16_t)wf_get(l->epoch), .flags = (uint16_t)group,
-				.size = wf_get(r->e[i].cap), .offset = (uint32_t)wf_get(r->e[i].tag), .seq = seq};
-	}
-	if (!n) return 0;
-	ssize_t k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (k < 0 && !wf_not_now(errno)) return wf_broken(l, 0, "send", k, errno);
-	for (skip += k > 0 ? (uint32_t)k : 0; first < seq; first++) {
-		uint32_t bytes = wf_get(c->req[wf_get(c->group[first % WF_LINES])].n) * WF_FRAME;
-		if (skip < bytes) break;
-		skip -= bytes;
-	}
-	wf_put(c->cts_out, first);
-	wf_put(l->cts_bytes, skip);
-	wf_ahead_place(c);
-	return first < next;
+	if (!moved) wf_put(l->rotor, (first + empty) % streams), wf_put(wf_self->idle, wf_get(wf_self->idle) + 1);
+	return wf_self->fault.kind ? -1 : 0; /* a group was refused */
 }
 
 /* ---- attach, detach ---- */
@@ -366,7 +278,7 @@ static const struct wf_lane_ops wf_stream_ops = {
 	.flush = wf_stream_flush,
 };
 
-void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t n) {
+void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t n, uint32_t stash) {
 	uint32_t before = 0;
 	for (uint32_t i = 0; i < wf_get(c->nlanes); i++) before += wf_get(c->lanes[i].streams);
 	struct wf_lane* l = &c->lanes[lane];
@@ -385,7 +297,7 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 		wf_put(s->rx_left, 0u);
 	}
 	wf_put(c->nlanes, lane + 1);
-	wf_put(l->ahead, WF_SMALL + 1);
+	if (!lane) wf_put(l->ahead, WF_AHEAD_MOST + 1), wf_put(c->ahead_room, stash < WF_STASH ? stash : WF_STASH);
 	for (uint32_t i = 0; i <= lane; i++) wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
 }
 

@@ -22,9 +22,11 @@ type Lane struct {
 }
 
 // Lanes follows the listening side's hello on a comm's first stream. NoRDMA is why
-// there are no lanes of that kind; "" when there are.
+// there are no lanes of that kind; "" when there are. Stash is how many bytes the
+// listening side keeps of messages that come ahead of their receives over TCP.
 type Lanes struct {
 	Header
+	Stash  uint32
 	Lanes  []Lane
 	NoRDMA string
 }
@@ -33,7 +35,7 @@ type Lanes struct {
 func (m *Lanes) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = m.begin(dst, KindLanes)
-	dst = append(dst, byte(len(m.Lanes)))
+	dst = append(le.AppendUint32(dst, m.Stash), byte(len(m.Lanes)))
 	for _, l := range m.Lanes {
 		dst = append(dst, l.Kind, l.Streams)
 		dst = le.AppendUint16(dst, l.Device)
@@ -48,7 +50,7 @@ func ParseLanes(frame []byte) (Lanes, error) {
 	if err != nil {
 		return Lanes{}, err
 	}
-	m := Lanes{Header: h}
+	m := Lanes{Header: h, Stash: c.u32()}
 	n := int(c.u8())
 	if n == 0 || n > MaxLanes {
 		return Lanes{}, malformed("lanes", "%d lanes", n)

@@ -13,6 +13,7 @@
 #define CONNS 6
 #define WINDOW 6 /* groups in flight a connection */
 #define BIG (256u << 10)
+#define AHEAD_MOST (16u << 10) /* bytes of a message that may leave ahead of its CTS */
 #define CODE_CLOSED 6
 #define CODE_USAGE 5
 
@@ -37,7 +38,7 @@ struct actor {
 struct conn {
 	uint64_t seed, groups, refuse_at;
 	struct actor tx, rx;
-	uint32_t faults[WF_FAULT_ENDED + 1]; /* by kind; counted with atomics */
+	uint32_t faults[WF_FAULT_AHEAD + 1]; /* by kind; counted with atomics */
 	int expect_fault;
 	int told; /* a fault of one end fails the other, as the core tells the peer */
 	int untouched; /* the receiving host leaves its buffers alone, so that only the pump writes them */
@@ -57,6 +58,7 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 		wf_hold_end(k->rx.c);
 		return CODE_USAGE;
 	}
+	if (f->kind == WF_FAULT_AHEAD) return CODE_USAGE;
 	CHECK(k->expect_fault, "unexpected fault: kind %u %s %s seq %lu want %lu got %lu err %d", f->kind, f->call, f->where, f->seq, f->want, f->got, f->err);
 	struct wf_comm* other = cookie % 2 ? k->rx.c : k->tx.c;
 	if (k->told) wf_comm_fail(other, wf_get(other->gen), CODE_CLOSED);
@@ -141,7 +143,7 @@ static void step_tx(struct actor* a) {
 		int done = 0, size = -1;
 		if (!*r) continue;
 		int rc = weft_test(*r, &done, &size);
-		if (a->ended == k->refuse_at && done) CHECK(rc == CODE_USAGE, "refused send ends with %d", rc);
+		if (a->ended == k->refuse_at && done) CHECK(rc == CODE_USAGE || (!rc && g.m[i].size <= AHEAD_MOST), "refused send ends with %d", rc); /* or it left ahead */
 		else if (rc) CHECK(k->expect_fault, "test answers %d", rc), a->dead = rc;
 		else CHECK(!done || (uint32_t)size == g.m[i].size, "%d bytes sent of %u", size, g.m[i].size);
 		if (done) *r = NULL;
@@ -308,7 +310,8 @@ static void run_traffic(uint64_t seed, uint64_t groups, void* (*extra)(void*)) {
 	threads(seed, extra);
 	for (int i = 0; i < CONNS; i++) {
 		CHECK(conns[i].tx.ended == groups && conns[i].rx.ended == groups, "conn %d ended at %lu and %lu", i, conns[i].tx.ended, conns[i].rx.ended);
-		CHECK(conns[i].faults[WF_FAULT_TOO_LARGE] == (conns[i].refuse_at != UINT64_MAX), "refusals");
+		uint32_t large = conns[i].faults[WF_FAULT_TOO_LARGE], ahead = conns[i].faults[WF_FAULT_AHEAD]; /* that each end finds */
+		CHECK(conns[i].refuse_at == UINT64_MAX ? !large && !ahead : large + ahead / 2 == 1, "%u and %u refusals", large, ahead);
 		CHECK(!wf_get(conns[i].tx.c->outstanding) && !wf_get(conns[i].rx.c->outstanding), "slots leak");
 	}
 }

@@ -62,7 +62,7 @@ static inline void tcp_pair(int fds[2]) {
 static inline struct wf_comm* comm_over(uint32_t kind, const int* fds, uint32_t n, const struct wf_upcalls* up, uint64_t cookie) {
 	struct wf_comm* c = wf_comm_new(kind, 0, cookie, up);
 	CHECK(c, "no slab");
-	wf_stream_attach(c, 0, fds, n);
+	wf_stream_attach(c, 0, fds, n, WF_STASH);
 	return c;
 }
 
@@ -95,7 +95,7 @@ static inline int wf_comm_uses(struct wf_comm* c, uint64_t mr) {
 		struct wf_req* r = &c->req[s];
 		uint32_t state = wf_get(r->state);
 		int begun = state == WF_REQ_REFUSED && (wf_get(r->left) || wf_get(r->frames));
-		if (!begun && state != WF_REQ_MATCHED && state != WF_REQ_POSTED && state != WF_REQ_AHEAD) continue;
+		if (!begun && state != WF_REQ_MATCHED && state != WF_REQ_POSTED) continue;
 		for (uint32_t i = 0; i < wf_get(r->n); i++)
 			if (wf_get(r->e[i].mr) == mr) return 1;
 	}
