@@ -201,7 +201,7 @@ var dataRules = []*Rule{
 	{ID: "send.retry", Says: "an isend that answered NULL has sent nothing, and repeating it alone gets there",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()
-			const n, size = 5, 4000
+			const n, size = 5, 40000 // more than leaves ahead of its receive
 			var bufs []*buf
 			for i := range n {
 				a, b := l.tx.buf(size), l.rx.buf(size)
@@ -215,7 +215,7 @@ var dataRules = []*Rule{
 					e.must(s.err, "isend")
 				}
 				e.until(0, r.what, r.post)
-				e.until(0, "a request from isend when the sender calls nothing else", func() bool { return s.keepUp(r) })
+				e.until(0, "a request from isend when the sender calls nothing else", func() bool { return s.req != 0 || s.keepUp(r) })
 				e.run(r, s)
 			}
 			for i, b := range bufs {
@@ -226,12 +226,13 @@ var dataRules = []*Rule{
 		Basis: basisProxy, Check: func(e *Env) {
 			p, q := e.proc("rank 0"), e.proc("rank 1")
 			there, back := e.join(p, q, 0), e.join(q, p, 0)
+			const size = 40000 // more than leaves ahead of its receive
 			for seed := range uint64(3) {
-				a, b, c, d := p.buf(2000), q.buf(2000), q.buf(2000), p.buf(2000)
+				a, b, c, d := p.buf(size), q.buf(size), q.buf(size), p.buf(size)
 				a.fill(seed)
 				c.fill(seed + 100)
-				r, s := there.recvOp(1, b), there.sendOp(a, 2000, 1)
-				r2, s2 := back.recvOp(1, d), back.sendOp(c, 2000, 1)
+				r, s := there.recvOp(1, b), there.sendOp(a, size, 1)
+				r2, s2 := back.recvOp(1, d), back.sendOp(c, size, 1)
 				e.until(0, r.what, r.post)
 				e.until(0, r2.what, r2.post)
 				e.until(0, "requests for both isends", func() bool {
@@ -244,8 +245,8 @@ var dataRules = []*Rule{
 					return s.req != 0 && s2.req != 0
 				})
 				e.run(r, s, r2, s2)
-				b.holds(2000, seed, "message to rank 1")
-				d.holds(2000, seed+100, "message to rank 0")
+				b.holds(size, seed, "message to rank 1")
+				d.holds(size, seed+100, "message to rank 0")
 			}
 		}},
 	{ID: "send.reuse", Says: "once a send is done, its memory may be overwritten",

@@ -4,9 +4,9 @@
 
 static int bad(void *comm, void *data, size_t size, int tag, void *mh, void *ph, void **req) {
   static unsigned turn;
-  int rc = size == 4000 ? good_isend(comm, data, size, tag, mh, ph, req) : OK;
-  if (size == 4000 && !rc && *req && turn++ % 2 == 0) *req = NULL;
-  if (size == 4000) return rc;
+  int rc = size == 40000 ? good_isend(comm, data, size, tag, mh, ph, req) : OK;
+  if (size == 40000 && !rc && *req && turn++ % 2 == 0) *req = NULL;
+  if (size == 40000) return rc;
   return good_isend(comm, data, size, tag, mh, ph, req);
 }
 __attribute__((constructor)) static void spoil(void) { core.isend = bad; }
