@@ -226,7 +226,7 @@ var dataRules = []*Rule{
 		Basis: basisProxy, Check: func(e *Env) {
 			p, q := e.proc("rank 0"), e.proc("rank 1")
 			there, back := e.join(p, q, 0), e.join(q, p, 0)
-			const size = 40000 // more than leaves ahead of its receive
+			const size = 30000 // more than leaves ahead of its receive
 			for seed := range uint64(3) {
 				a, b, c, d := p.buf(size), q.buf(size), q.buf(size), p.buf(size)
 				a.fill(seed)
