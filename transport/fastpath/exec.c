@@ -77,7 +77,11 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	struct wf_thread* t = wf_self;
 	uint32_t slot, line = wf_get(c->next_line);
 	struct wf_req* r = line + (uint32_t)n - wf_get(c->tail_line) > WF_LINES ? NULL : wf_take(c, &slot, WF_REQUESTS);
-	if (!r) goto leave;
+	if (wf_unlikely(!r)) { /* lines may wait for CTS that could not leave */
+		wf_leave(t);
+		if (wf_load(t->list_head)) wf_flush_list(t, "irecv");
+		return 0;
+	}
 	for (int i = 0; i < n; i++) {
 		uint64_t room = sizes[i];
 		if (wf_unlikely(wf_buffer(c, &r->e[i], data[i], &room, tags[i], mhandles[i], 1) < 0)) {
@@ -101,7 +105,6 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 		return 0;
 	}
 	if (wf_get(c->cts_out) != seq + 1) wf_list(t, c);
-leave:
 	wf_leave(t);
 	return 0;
 }

@@ -35,7 +35,9 @@ static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	if (f->len != f->size || f->size > WF_AHEAD_MOST) return wf_wrong(l, f, "size of a message ahead", WF_AHEAD_MOST, f->size);
 	if (m.place > WF_STASH - f->size) return wf_wrong(l, f, "place of a message ahead", WF_STASH - f->size, m.place);
 	if (!f->seq || f->seq > out || f->seq + WF_LINES + WF_AHEADS < wf_get(c->next_seq)) return wf_wrong(l, f, "unexpected message ahead", out, f->seq);
-	wf_put(c->lazy, WF_LAZY), wf_put(c->unsaid, wf_get(c->unsaid) + f->size);
+	uint32_t unsaid = wf_get(c->unsaid) + f->size;
+	wf_put(c->unsaid, unsaid);
+	wf_put(c->lazy, unsaid < WF_STASH / 4 ? WF_LAZY : 0u);
 	int found = wf_ahead_find(c, f->seq, m.tag, &slot, &entry);
 	if (found > 0 && f->size <= wf_get(c->req[slot].e[entry].cap)) {
 		f->kind = WF_FRAME_DATA, f->entry = (uint8_t)entry, f->offset = 0, f->seq = wf_get(c->req[slot].seq);
