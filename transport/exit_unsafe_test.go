@@ -135,3 +135,60 @@ func TestEveryByteOfAProcessThatExits(t *testing.T) {
 		}
 	}
 }
+
+// Messages that left ahead of their receives are there for a host that asks for them after their sender's process has ended.
+func TestAheadOfAProcessThatExits(t *testing.T) {
+	b := start(t, nil)
+	l, h := b.listen(t, wire.HandleMax)
+	p := spawn(t, "send small", nil)
+	io.WriteString(p.in, hex.EncodeToString(h)+"\n")
+	r, err := accept(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the control connection is noticed", func() bool {
+		b.sessions.mu.Lock()
+		defer b.sessions.mu.Unlock()
+		return len(b.sessions.in) == 0
+	})
+	dst := buffer(t, 8*exitMessages)
+	mr := register(t, r, dst, 8)
+	for i := range exitMessages {
+		mr.Addr = addrOf(dst[8*i:])
+		in := recv(r, mr)
+		drive(t, "a receive after its sender's end", in)
+		if in.code != 0 || string(dst[8*i:8*i+8]) != "message." {
+			t.Fatalf("message %d: code %d, %q: %q", i, in.code, dst[8*i:8*i+8], b.log.Lines())
+		}
+	}
+}
+
+// childSendsSmall connects, sends what leaves ahead of its receives, closes and exits at once.
+func childSendsSmall(x *Context, in *bufio.Reader) error {
+	s, err := childConnects(x, in)
+	if err != nil {
+		return err
+	}
+	b, buf, err := childBuffer(s, 8)
+	if err != nil {
+		return err
+	}
+	copy(b, "message.")
+	for range exitMessages {
+		out := send(s, buf)
+		for end := time.Now().Add(testLimit); !out.done; out.step() {
+			if time.Now().After(end) {
+				return fmt.Errorf("send: %w", errStill)
+			}
+		}
+		if out.code != 0 {
+			return fmt.Errorf("send: code %d", out.code)
+		}
+	}
+	err = s.Close()
+	time.Sleep(time.Second) // as at the exit of a host, which waits longer for what is under way; a test's exit does not
+	return err
+}

@@ -31,7 +31,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends,
+	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends, "send small": childSendsSmall,
 		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend,
 		"starve": childStarves, "sends on": childSendsOn, "receives on": childReceivesOn}
 	run := roles[os.Getenv(childRole)]

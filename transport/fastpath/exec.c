@@ -100,11 +100,12 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	wf_put(c->next_seq, seq + 1), wf_put(c->next_line, line + (uint32_t)n);
 	wf_put(c->incomplete, wf_get(c->incomplete) + 1);
 	*request = wf_request(c, r, slot);
-	if (wf_unlikely((wf_direct(c) ? wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) : wf_ahead_posted(t, c, r)) < 0)) {
+	rc = wf_direct(c) ? wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) : wf_ahead_posted(t, c, r);
+	if (wf_get(c->cts_out) != seq + 1) wf_list(t, c);
+	if (wf_unlikely(rc < 0)) {
 		wf_leave_fault(t, c, "irecv"); /* test tells */
 		return 0;
 	}
-	if (wf_get(c->cts_out) != seq + 1) wf_list(t, c);
 	wf_leave(t);
 	return 0;
 }
@@ -133,7 +134,7 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 	return rc ? rc : wf_flush_late((uint64_t)(uintptr_t)recvComm, data[last], sizes[last], mhandles[last], request);
 }
 
-/* Work for a request that is not done. Nothing can have arrived for a receive whose CTS is still here: that goes first.
+/* Work for a request that is not done. The CTS of a receive goes first, unless messages come ahead of theirs.
  * Lanes are polled once a round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;

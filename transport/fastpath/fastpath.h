@@ -281,7 +281,7 @@ struct wf_comm {
 	uint64_t cts_out;     /* first group whose CTS is not wholly sent */
 	uint32_t incomplete;  /* groups that are not complete */
 	uint32_t cts_next;    /* tcp: line counter of the group at cts_out */
-	uint32_t lazy;        /* calls without news after which CTS leave alone: messages come ahead, and the sender waits for none */
+	uint32_t lazy;        /* calls without news after which CTS leave alone, since messages come ahead; of a sender, small sends */
 	uint32_t unsaid;      /* bytes of those since CTS left */
 	uint32_t refused;     /* 1: a group was refused, and messages that belong to it may still come */
 	uint32_t pad4[3];

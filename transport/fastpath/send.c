@@ -131,7 +131,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	int i = wf_unlikely(wf_get(c->aheads)) && wf_line_aheads(c) < 0 ? -2 : wf_match(c, tag, &n);
 	if (i == -1 && !n && size < wf_get(c->lanes[0].ahead)) ahead = wf_ahead_place(c, (uint32_t)size);
 	if (i == -1 && ahead == WF_NONE && (!wf_direct(c) || wf_get(c->tx_head) != wf_get(c->tx_tail))) {
-		wf_put(c->push, (uint32_t)WF_PUSH);
+		if (wf_get(c->unsent)) wf_put(c->push, (uint32_t)WF_PUSH);
 		i = wf_lanes(c, 1) < 0 || wf_poll_cts(c) < 0 ? -2 : wf_match(c, tag, &n);
 	}
 	if (wf_unlikely(i == -2)) return wf_send_ended(wf_leave_fault(t, c, "isend"), sendComm, size, request);

@@ -287,7 +287,7 @@ type wfComm struct {
 	ctsOut      uint64 // first group whose CTS is not wholly sent
 	incomplete  uint32 // groups that are not complete
 	ctsNext     uint32 // tcp: line counter of the group at cts_out
-	// calls without news after which CTS leave alone: messages come ahead, and the sender waits for none
+	// calls without news after which CTS leave alone, since messages come ahead; of a sender, small sends
 	lazy     uint32
 	unsaid   uint32 // bytes of those since CTS left
 	refused  uint32 // 1: a group was refused, and messages that belong to it may still come

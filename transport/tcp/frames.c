@@ -34,7 +34,8 @@ static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	if (s != wf_stream_at(l, 0) || wf_get(l->index) || f->entry != WF_AHEAD) return wf_wrong(l, f, "message ahead beside stream 0", WF_AHEAD, f->entry);
 	if (f->len != f->size || f->size > WF_AHEAD_MOST) return wf_wrong(l, f, "size of a message ahead", WF_AHEAD_MOST, f->size);
 	if (m.place > WF_STASH - f->size) return wf_wrong(l, f, "place of a message ahead", WF_STASH - f->size, m.place);
-	if (!f->seq || f->seq > out || f->seq + WF_LINES + WF_AHEADS < wf_get(c->next_seq)) return wf_wrong(l, f, "unexpected message ahead", out, f->seq);
+	int forgotten = wf_get(c->refused) && f->seq + WF_LINES + WF_AHEADS < wf_get(c->next_seq); /* whether it belongs to a refused group */
+	if (!f->seq || f->seq > out || forgotten) return wf_wrong(l, f, "unexpected message ahead", out, f->seq);
 	uint32_t unsaid = wf_get(c->unsaid) + f->size;
 	wf_put(c->unsaid, unsaid);
 	wf_put(c->lazy, unsaid < WF_STASH / 4 ? WF_LAZY : 0u);

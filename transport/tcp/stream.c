@@ -25,6 +25,7 @@
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
 #define WF_SMALL 1024u           /* sends up to here wait for company; writes of twice that are copied together */
 #define WF_GATHER 8u             /* frames in one write */
+#define WF_SOON 8u               /* calls without news that small sends wait for company */
 #define WF_ALONE 16u             /* sends that leave at once after one that waited for company in vain */
 #define WF_STAGING 2048u
 
@@ -143,7 +144,10 @@ static int wf_waits(struct wf_comm* c) {
 	if (alone) wf_put(c->alone, alone - 1);
 	if (alone || idle != wf_get(c->idle)) return wf_put(c->idle, idle), 0;
 	struct wf_req *first = &c->req[wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS])], *last = &c->req[wf_get(c->tx[(wf_get(c->tx_tail) - 1) % WF_REQUESTS])];
-	return !wf_get(first->cursor) && wf_get(first->e[0].size) <= WF_SMALL && wf_get(last->e[0].size) <= WF_SMALL;
+	if (wf_get(first->cursor) || wf_get(first->e[0].size) > WF_SMALL || wf_get(last->e[0].size) > WF_SMALL) return 0;
+	if (n == 1) wf_put(c->lazy, WF_SOON);
+	wf_list(wf_self, c); /* the host may ask for anything but this comm's sends */
+	return 1;
 }
 
 static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
@@ -222,10 +226,12 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 
 /* ---- CTS, from the receiver ---- */
 
-/* Sends the CTS of [cts_out, next_seq), from the lines that irecv has filled, with one write. 0: all are out, 1: some are left. */
+/* Sends the CTS of [cts_out, next_seq), from the lines that irecv has filled, with one write; of a sender, what waits for company.
+ * 0: all are out, 1: some are left. A peer that has closed reads no CTS, but what it sent before may still lie here: reading tells. */
 static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_frame buf[64];
-	if (wf_get(c->kind) != WF_KIND_RECV || wf_get(l->index)) return 0;
+	if (wf_get(l->index)) return 0;
+	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(c->unsent) ? wf_put(c->push, (uint32_t)WF_PUSH), wf_stream_send(c, l) : 0;
 	uint64_t first = wf_get(c->cts_out), next = wf_get(c->next_seq), seq = first;
 	uint32_t n = 0, skip = wf_get(l->cts_bytes), line = wf_get(c->cts_next);
 	for (uint32_t group; seq < next; seq++, line += group) {
@@ -238,6 +244,7 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	}
 	if (!n) return 0;
 	ssize_t k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (k < 0 && (errno == EPIPE || errno == ECONNRESET)) k = (ssize_t)(n * WF_FRAME - skip);
 	if (k < 0 && !wf_not_now(errno)) return wf_broken(l, 0, "send", k, errno);
 	line = wf_get(c->cts_next);
 	for (skip += k > 0 ? (uint32_t)k : 0; first < seq; first++) {
@@ -258,7 +265,7 @@ static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(l->index) ? 0 : wf_read(c, l, 0, 1) < 0 ? -1 : 0;
 	uint32_t streams = wf_get(l->streams), first = wf_get(l->rotor), empty = 0;
 	int64_t moved = 0;
-	for (uint32_t n = 0; n < streams && empty < 2 && wf_get(c->incomplete) && moved < WF_CALL_BYTES; n++) {
+	for (uint32_t n = 0; n < streams && empty < 2 && moved < WF_CALL_BYTES && (wf_get(c->incomplete) || wf_get(c->refused)); n++) { /* of a refused group, bytes may still come */
 		uint32_t i = (first + n) % streams;
 		int64_t k = wf_read(c, l, i, 0);
 		if (k < 0) return -1;
