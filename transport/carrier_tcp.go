@@ -22,7 +22,7 @@ type tcpCarrier struct {
 	conns  []*conn // until open
 	stash  uint32  // bytes that the peer keeps of messages ahead, of a sender
 	facts  tcp.Facts
-	cc     string   // congestion control of the first stream, and why
+	why    string   // the first stream has its congestion control
 	ways   []string // interfaces and addresses that the streams run between, each once
 	wayOf  []int    // by stream
 
@@ -58,7 +58,6 @@ func (t *tcpCarrier) open(c *Comm) error {
 }
 
 func (t *tcpCarrier) attach() error {
-	t.facts = tcp.ReadFacts(t.conns[0].fd)
 	for _, k := range t.conns {
 		way := t.ctx.core.wayOf(k)
 		at := slices.Index(t.ways, way)
@@ -78,6 +77,7 @@ func (t *tcpCarrier) attach() error {
 			}
 		}
 	}
+	t.facts = tcp.ReadFacts(t.fds[0])
 	if err := tcp.AttachStreams(t.fp, 0, t.fds, t.stash); err != nil {
 		return fmt.Errorf("attaching streams: %w", err)
 	}
@@ -89,9 +89,9 @@ func (t *tcpCarrier) attach() error {
 // cannot be had is said once a process.
 func (t *tcpCarrier) congestion(k *conn, way string) {
 	c := t.ctx.core
-	cc, err := tcp.CongestionFor(c.cfg.Knobs, c.local.own(k.local().Addr(), k.remote().Addr())).Apply(k.fd)
-	if t.cc == "" {
-		t.cc = cc
+	why, err := tcp.CongestionFor(c.cfg.Knobs, c.local.own(k.local().Addr(), k.remote().Addr())).Apply(k.fd)
+	if t.why == "" {
+		t.why = why
 	}
 	if err != nil {
 		c.noCongestion.Do(func() { c.cfg.Log.Warn("%s: %v", way, err) })
@@ -110,8 +110,8 @@ func (x *Context) handover(k *conn) (int, error) {
 }
 
 func (t *tcpCarrier) describe(via string) string {
-	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s", via,
-		len(t.fds), plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.cc)
+	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s (%s)", via,
+		len(t.fds), plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why)
 }
 
 // wayOf tells by which interface and between which addresses a connection runs.

@@ -19,6 +19,28 @@ func ip(t *testing.T, words ...string) {
 	}
 }
 
+// namespace makes a network namespace, which ends with the test.
+func namespace(t *testing.T, what string) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to make network namespaces")
+	}
+	ns := fmt.Sprintf("weft-%s-%d", what, os.Getpid())
+	ip(t, "netns", "add", ns)
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
+	return ns
+}
+
+// cable joins eth0 of two namespaces, with addresses 1 and 2 of net, a /24.
+func cable(t *testing.T, a, b, net string) {
+	t.Helper()
+	ip(t, "-n", a, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", b)
+	for i, ns := range []string{a, b} {
+		ip(t, "-n", ns, "addr", "add", fmt.Sprintf("%s.%d/24", net, i+1), "dev", "eth0")
+		ip(t, "-n", ns, "link", "set", "eth0", "up")
+	}
+}
+
 // TestLinkCut, with T = 2 s:
 //
 //	namespace a, 10.213.77.1 ── veth ── 10.213.77.2, namespace b
@@ -26,21 +48,8 @@ func ip(t *testing.T, words ...string) {
 //
 // The cable is cut while nothing moves: both sides must hear of it.
 func TestLinkCut(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root to make network namespaces")
-	}
-	a, b := fmt.Sprintf("weft-a-%d", os.Getpid()), fmt.Sprintf("weft-b-%d", os.Getpid())
-	for i, ns := range []string{a, b} {
-		ip(t, "netns", "add", ns)
-		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
-		if i == 1 {
-			ip(t, "-n", a, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", b)
-		}
-	}
-	for i, ns := range []string{a, b} {
-		ip(t, "-n", ns, "addr", "add", fmt.Sprintf("10.213.77.%d/24", i+1), "dev", "eth0")
-		ip(t, "-n", ns, "link", "set", "eth0", "up")
-	}
+	a, b := namespace(t, "a"), namespace(t, "b")
+	cable(t, a, b, "10.213.77")
 	in := func(ns, role, addr string) *peerProcess {
 		return spawn(t, role, []string{"WEFT_TIMEOUT=2", childAddr + "=" + addr}, "ip", "netns", "exec", ns)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +24,7 @@ const hopMTU = 9000
 
 func newHop(t *testing.T) *hop {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("needs root to make network namespaces")
-	}
-	h := &hop{}
-	for i, ns := range []*string{&h.a, &h.m, &h.b} {
-		*ns = fmt.Sprintf("weft-hop-%d-%d", os.Getpid(), i)
-		ip(t, "netns", "add", *ns)
-		t.Cleanup(func() { exec.Command("ip", "netns", "del", *ns).Run() })
-	}
+	h := &hop{namespace(t, "hop-a"), namespace(t, "hop-m"), namespace(t, "hop-b")}
 	mtu := fmt.Sprint(hopMTU)
 	ip(t, "-n", h.m, "link", "add", "q0", "mtu", mtu, "type", "veth", "peer", "name", "q1", "mtu", mtu)
 	for i, ns := range []string{h.a, h.b} {

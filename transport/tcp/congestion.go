@@ -26,38 +26,40 @@ type Congestion struct {
 // there. Every kernel has it.
 const ownHost = "reno"
 
-const theSystems = "the system's"
+// Why a stream has the congestion control that it has.
+const (
+	theSystems = "the system's"
+	sameHost   = "same host"
+)
 
-// CongestionFor reads WEFT_CONGESTION; sameHost: the peer's address is one of
-// this machine's.
-func CongestionFor(k *knob.Values, sameHost bool) Congestion {
+// CongestionFor reads WEFT_CONGESTION; own: the peer's address is one of this
+// machine's.
+func CongestionFor(k *knob.Values, own bool) Congestion {
 	switch name := k.Text(knob.Congestion); {
-	case name == "system" || (name == "" || name == "auto") && !sameHost:
+	case name == "system" || (name == "" || name == "auto") && !own:
 		return Congestion{"", theSystems}
 	case name == "" || name == "auto":
-		return Congestion{ownHost, "same host"}
+		return Congestion{ownHost, sameHost}
 	default:
 		return Congestion{name, knob.Lookup(knob.Congestion).Name}
 	}
 }
 
-// Apply sets it on a connected socket and says what the socket then has, and
-// why. The error, of a name that was asked for, is for the log: what the
+// Apply sets it on a connected socket and says why the socket has what it has
+// then. The error, of a name that was asked for, is for the log: what the
 // administrator chose stays, and the connection serves.
-func (c Congestion) Apply(fd int) (has string, err error) {
-	if c.Name != "" {
-		if failed := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, c.Name); failed != nil {
-			if c.Why != "same host" { // whose default may be forbidden
-				err = refused(c.Name, failed, "/proc")
-			}
-			c.Why = theSystems
-		}
+func (c Congestion) Apply(fd int) (why string, err error) {
+	if c.Name == "" {
+		return c.Why, nil
 	}
-	name, failed := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	if failed != nil {
-		name = "unknown"
+	failed := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, c.Name)
+	switch {
+	case failed == nil:
+		return c.Why, nil
+	case c.Why == sameHost: // nobody asked for it
+		return theSystems, nil
 	}
-	return fmt.Sprintf("%s (%s)", name, c.Why), err
+	return theSystems, refused(c.Name, failed, "/proc")
 }
 
 // refused says what stands in the way of a congestion control, and what there is

@@ -169,10 +169,11 @@ func (d *Device) BindToDevice(fd int) (bool, error) {
 
 // Facts are what a connected socket turned out to have, for the log's line.
 type Facts struct {
-	MTU, MSS, TOS int // MTU: of the path, as far as the kernel knows
+	MTU, MSS, TOS int    // MTU: of the path, as far as the kernel knows
+	Congestion    string // its congestion control
 }
 
-// ReadFacts reads them back; what cannot be read is -1.
+// ReadFacts reads them back; what cannot be read is -1, or "unknown".
 func ReadFacts(fd int) Facts {
 	get := func(level, opt int) int {
 		n, err := unix.GetsockoptInt(fd, level, opt)
@@ -186,6 +187,10 @@ func ReadFacts(fd int) Facts {
 		f.MTU, f.TOS = get(unix.IPPROTO_IPV6, unix.IPV6_MTU), get(unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
 	} else {
 		f.MTU, f.TOS = get(unix.IPPROTO_IP, unix.IP_MTU), get(unix.IPPROTO_IP, unix.IP_TOS)
+	}
+	var err error
+	if f.Congestion, err = unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION); err != nil {
+		f.Congestion = "unknown"
 	}
 	return f
 }
