@@ -17,6 +17,7 @@ import (
 
 const (
 	exitMessage  = 1 << 20
+	exitSmall    = 8 // leaves ahead of its receive
 	exitMessages = 64
 )
 
@@ -30,31 +31,36 @@ func childBuffer(x *Comm, size int) ([]byte, hostcalls.Buf, error) {
 	return b, hostcalls.Buf{Addr: addrOf(b), Size: uint64(size), Handle: h}, err
 }
 
-// childSends connects, hands 64 MiB to the kernel, closes and exits at once.
-func childSends(x *Context, in *bufio.Reader) error {
-	s, err := childConnects(x, in)
-	if err != nil {
-		return err
-	}
-	b, buf, err := childBuffer(s, exitMessage)
-	if err != nil {
-		return err
-	}
-	for i := range b {
-		b[i] = byte(i * 13)
-	}
-	for range exitMessages {
-		out := send(s, buf)
-		for end := time.Now().Add(testLimit); !out.done; out.step() {
-			if time.Now().After(end) {
-				return fmt.Errorf("send: %w", errStill)
+// childSends connects, hands 64 messages of that size to the kernel, closes and exits after linger. A host's exit waits up
+// to 2 s for what is under way; a test's waits for nothing.
+func childSends(size int, linger time.Duration) func(*Context, *bufio.Reader) error {
+	return func(x *Context, in *bufio.Reader) error {
+		s, err := childConnects(x, in)
+		if err != nil {
+			return err
+		}
+		b, buf, err := childBuffer(s, size)
+		if err != nil {
+			return err
+		}
+		for i := range b {
+			b[i] = byte(i * 13)
+		}
+		for range exitMessages {
+			out := send(s, buf)
+			for end := time.Now().Add(testLimit); !out.done; out.step() {
+				if time.Now().After(end) {
+					return fmt.Errorf("send: %w", errStill)
+				}
+			}
+			if out.code != 0 {
+				return fmt.Errorf("send: code %d", out.code)
 			}
 		}
-		if out.code != 0 {
-			return fmt.Errorf("send: code %d", out.code)
-		}
+		err = s.Close()
+		time.Sleep(linger)
+		return err
 	}
-	return s.Close()
 }
 
 // childWaitsToReceive accepts and tests a receive that nobody will ever match;
@@ -154,41 +160,15 @@ func TestAheadOfAProcessThatExits(t *testing.T) {
 		defer b.sessions.mu.Unlock()
 		return len(b.sessions.in) == 0
 	})
-	dst := buffer(t, 8*exitMessages)
-	mr := register(t, r, dst, 8)
+	dst := buffer(t, exitSmall*exitMessages)
+	mr := register(t, r, dst, exitSmall)
 	for i := range exitMessages {
-		mr.Addr = addrOf(dst[8*i:])
+		this := dst[i*exitSmall : (i+1)*exitSmall]
+		mr.Addr = addrOf(this)
 		in := recv(r, mr)
 		drive(t, "a receive after its sender's end", in)
-		if in.code != 0 || string(dst[8*i:8*i+8]) != "message." {
-			t.Fatalf("message %d: code %d, %q: %q", i, in.code, dst[8*i:8*i+8], b.log.Lines())
+		if in.code != 0 || this[exitSmall-1] != byte((exitSmall-1)*13%256) {
+			t.Fatalf("message %d: code %d, %x: %q", i, in.code, this, b.log.Lines())
 		}
 	}
-}
-
-// childSendsSmall connects, sends what leaves ahead of its receives, closes and exits at once.
-func childSendsSmall(x *Context, in *bufio.Reader) error {
-	s, err := childConnects(x, in)
-	if err != nil {
-		return err
-	}
-	b, buf, err := childBuffer(s, 8)
-	if err != nil {
-		return err
-	}
-	copy(b, "message.")
-	for range exitMessages {
-		out := send(s, buf)
-		for end := time.Now().Add(testLimit); !out.done; out.step() {
-			if time.Now().After(end) {
-				return fmt.Errorf("send: %w", errStill)
-			}
-		}
-		if out.code != 0 {
-			return fmt.Errorf("send: code %d", out.code)
-		}
-	}
-	err = s.Close()
-	time.Sleep(time.Second) // as at the exit of a host, which waits longer for what is under way; a test's exit does not
-	return err
 }

@@ -31,7 +31,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends, "send small": childSendsSmall,
+	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends(exitMessage, 0), "send small": childSends(exitSmall, time.Second),
 		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend,
 		"starve": childStarves, "sends on": childSendsOn, "receives on": childReceivesOn}
 	run := roles[os.Getenv(childRole)]
