@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/hostcalls"
+	"weft/transport/tcp"
 )
 
 // A message that is ahead and too large ends its receives as soon as both are there; either side finds that by itself. What else
@@ -81,7 +82,7 @@ func TestRefusedInMidFrameEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rx := connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 137)
+	_, rx := connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 137, tcp.Stash)
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 16, 0), rx.buf(16, 8, 1))
 	poll := func() {
 		for range 8 {

@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"weft/transport/fastpath"
 	"weft/transport/hostcalls"
+	"weft/transport/tcp"
 )
 
 // A small send may leave before its receive is posted. Whatever comes then, it reaches the first receive of its tag.
@@ -121,84 +123,97 @@ func TestAheadWaitsLong(t *testing.T) {
 }
 
 // Messages that are ahead of their receives find them in the order of each tag, however many there are, whatever their sizes,
-// and whenever the receives are posted.
+// whenever the receives are posted, and whatever the receiver keeps.
 func TestAheadInOrder(t *testing.T) {
 	for _, posted := range []string{"first", "late", "mixed"} {
 		for _, n := range []int{1, 3} { // receives in a group
 			for _, streams := range []int{1, 3} {
 				t.Run(fmt.Sprintf("receives %s/groups of %d/%d streams", posted, n, streams), func(t *testing.T) {
-					tx, rx := connected(t, streams, 134)
-					const messages, slots, slot = 3000, 60, 20000
-					seed := rand.New(rand.NewPCG(uint64(n), uint64(streams)))
-					size := func(i int) int {
-						return []int{0, 8, 600, 1024, 1025, 5000, 16384, 16385}[i*7%8] - i%2*(i*7%8/7) // of any kind
-					}
-					mark := func(b []byte, i int) {
-						for k := range b {
-							b[k] = byte(i + k)
-						}
-					}
-					type receive struct {
-						r     uintptr
-						group int
-					}
-					var receives []receive
-					var sends []uintptr
-					sent, groups, done := 0, 0, 0
-					for done < messages/n {
-						if late := posted == "late" && sent < messages && sent-groups*n < 10 || posted == "mixed" && seed.IntN(3) == 0; !late && groups < messages/n && len(receives) < slots/n {
-							var bufs []hostcalls.Buf
-							for k := range n {
-								i := groups*n + n - 1 - k // the tags of a group the other way round
-								bufs = append(bufs, rx.buf(i%slots*slot, slot, int32(i%n)))
-							}
-							if r, rc := hostcalls.Irecv(rx.handle, bufs...); rc != 0 {
-								t.Fatalf("irecv answers %d", rc)
-							} else if r != 0 {
-								receives = append(receives, receive{r, groups})
-								groups++
-							}
-						}
-						if sent < messages && sent-done*n < slots && len(sends) < 20 && seed.IntN(4) > 0 {
-							b := tx.buf(sent%slots*slot, size(sent), int32(sent%n))
-							mark(tx.mem[sent%slots*slot:][:size(sent)], sent)
-							if r, rc := hostcalls.Isend(tx.handle, b); rc != 0 {
-								t.Fatalf("isend %d answers %d", sent, rc)
-							} else if r != 0 {
-								sends = append(sends, r)
-								sent++
-							}
-						}
-						if len(sends) > 0 {
-							if over, _, rc := hostcalls.Test(sends[0]); rc != 0 {
-								t.Fatalf("send ends with %d: %+v", rc, hostcalls.LastFault())
-							} else if over {
-								sends = sends[1:]
-							}
-						}
-						if len(receives) == 0 {
-							continue
-						}
-						over, sizes, rc := hostcalls.Test(receives[0].r)
-						if rc != 0 {
-							t.Fatalf("receive ends with %d: %+v", rc, hostcalls.LastFault())
-						}
-						if !over {
-							continue
-						}
-						for k := range n {
-							i := receives[0].group*n + n - 1 - k
-							want := make([]byte, size(i))
-							if mark(want, i); int(sizes[k]) != len(want) || !bytes.Equal(rx.mem[i%slots*slot:][:len(want)], want) {
-								t.Fatalf("message %d: %d bytes of %d, or others", i, sizes[k], len(want))
-							}
-						}
-						receives = receives[1:]
-						done++
+					for _, stash := range []uint32{tcp.Stash, 20000, 1000, 0, 1 << 31} {
+						aheadInOrder(t, posted, n, streams, stash)
 					}
 				})
 			}
 		}
+	}
+}
+
+func aheadInOrder(t *testing.T, posted string, n, streams int, stash uint32) {
+	t.Helper()
+	tx, rx := connectedBy(t, socketpairs(t, streams), 134, stash)
+	const messages, slots, slot = 1200, 60, 20000
+	seed := rand.New(rand.NewPCG(uint64(n), uint64(streams)))
+	size := func(i int) int {
+		return []int{0, 8, 600, 1024, 1025, 5000, 16384, 16385}[i*7%8] - i%2*(i*7%8/7) // of any kind
+	}
+	mark := func(b []byte, i int) {
+		for k := range b {
+			b[k] = byte(i + k)
+		}
+	}
+	type receive struct {
+		r     uintptr
+		group int
+	}
+	var receives []receive
+	var sends []uintptr
+	sent, groups, done := 0, 0, 0
+	full := false // the receiver keeps no more: a send waits for its receive
+	for end := time.Now().Add(time.Minute); done < messages/n; {
+		if time.Now().After(end) {
+			t.Fatalf("stash of %d: %d of %d messages sent, %d receives posted, %d ended", stash, sent, messages, groups*n, done*n)
+		}
+		if late := posted == "late" && !full && sent < messages && sent-groups*n < 10 || posted == "mixed" && seed.IntN(3) == 0; !late && groups < messages/n && len(receives) < slots/n {
+			var bufs []hostcalls.Buf
+			for k := range n {
+				i := groups*n + n - 1 - k // the tags of a group the other way round
+				bufs = append(bufs, rx.buf(i%slots*slot, slot, int32(i%n)))
+			}
+			if r, rc := hostcalls.Irecv(rx.handle, bufs...); rc != 0 {
+				t.Fatalf("irecv answers %d", rc)
+			} else if r != 0 {
+				receives = append(receives, receive{r, groups})
+				groups++
+			}
+		}
+		if sent < messages && sent-done*n < slots && len(sends) < 20 && seed.IntN(4) > 0 {
+			b := tx.buf(sent%slots*slot, size(sent), int32(sent%n))
+			mark(tx.mem[sent%slots*slot:][:size(sent)], sent)
+			r, rc := hostcalls.Isend(tx.handle, b)
+			if rc != 0 {
+				t.Fatalf("isend %d answers %d", sent, rc)
+			}
+			if full = r == 0; !full {
+				sends = append(sends, r)
+				sent++
+			}
+		}
+		if len(sends) > 0 {
+			if over, _, rc := hostcalls.Test(sends[0]); rc != 0 {
+				t.Fatalf("send ends with %d: %+v", rc, hostcalls.LastFault())
+			} else if over {
+				sends = sends[1:]
+			}
+		}
+		if len(receives) == 0 {
+			continue
+		}
+		over, sizes, rc := hostcalls.Test(receives[0].r)
+		if rc != 0 {
+			t.Fatalf("receive ends with %d: %+v", rc, hostcalls.LastFault())
+		}
+		if !over {
+			continue
+		}
+		for k := range n {
+			i := receives[0].group*n + n - 1 - k
+			want := make([]byte, size(i))
+			if mark(want, i); int(sizes[k]) != len(want) || !bytes.Equal(rx.mem[i%slots*slot:][:len(want)], want) {
+				t.Fatalf("stash of %d: message %d: %d bytes of %d, or others", stash, i, sizes[k], len(want))
+			}
+		}
+		receives = receives[1:]
+		done++
 	}
 }
 
@@ -242,7 +257,7 @@ func TestDeregisterRefusedInMidStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tx, rx = connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 122)
+		tx, rx = connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 122, tcp.Stash)
 		return tx, rx, p
 	}
 	poll := func(t *testing.T, r uintptr) {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/hostcalls"
+	"weft/transport/tcp"
 )
 
 // piece is what one DATA frame brings of a message.
@@ -24,7 +25,7 @@ func forged(t *testing.T, streams int, device uint32, sender bool) (tx, rx *side
 		}
 		both[0], both[1] = append(both[0], p[0]), append(both[1], p[1])
 	}
-	tx, rx = connectedBy(t, both, device)
+	tx, rx = connectedBy(t, both, device, tcp.Stash)
 	if sender {
 		return tx, rx, both[1]
 	}

@@ -39,7 +39,11 @@ func (s *side) buf(off, size int, tag int32) hostcalls.Buf {
 // connected makes a send comm and a receive comm over n socket pairs.
 func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
 	t.Helper()
-	var fds [2][]int
+	return connectedBy(t, socketpairs(t, n), device, tcp.Stash)
+}
+
+func socketpairs(t *testing.T, n int) (fds [2][]int) {
+	t.Helper()
 	for range n {
 		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -47,11 +51,11 @@ func connected(t *testing.T, n int, device uint32) (tx, rx *side) {
 		}
 		fds[0], fds[1] = append(fds[0], p[0]), append(fds[1], p[1])
 	}
-	return connectedBy(t, fds, device)
+	return fds
 }
 
-// connectedBy makes them over descriptors of either side.
-func connectedBy(t *testing.T, fds [2][]int, device uint32) (tx, rx *side) {
+// connectedBy makes them over descriptors of either side; stash: bytes that the sender takes the receiver to keep.
+func connectedBy(t *testing.T, fds [2][]int, device, stash uint32) (tx, rx *side) {
 	t.Helper()
 	runtime.LockOSThread() // what a receive asks for leaves with later calls of the thread that posted it
 	t.Cleanup(runtime.UnlockOSThread)
@@ -64,7 +68,7 @@ func connectedBy(t *testing.T, fds [2][]int, device uint32) (tx, rx *side) {
 		if h := c.Open(); h != 0 {
 			t.Fatalf("a comm without lanes opened as %#x", h)
 		}
-		if err := tcp.AttachStreams(c, 0, fds[i], tcp.Stash); err != nil {
+		if err := tcp.AttachStreams(c, 0, fds[i], stash); err != nil {
 			t.Fatal(err)
 		}
 		s := &side{comm: c, handle: c.Open(), mem: mapped(t, 4<<20)}

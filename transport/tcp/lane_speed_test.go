@@ -114,7 +114,7 @@ func TestStreamsFollowSpeed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tx, rx := connectedBy(t, fds, uint32(size))
+			tx, rx := connectedBy(t, fds, uint32(size), tcp.Stash)
 			rand.New(rand.NewSource(int64(size))).Read(tx.mem)
 			part := func() float64 {
 				before := []int64{cables[0].passed.Load(), cables[1].passed.Load()}

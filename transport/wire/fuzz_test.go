@@ -83,7 +83,7 @@ func FuzzInventory(f *testing.F) {
 
 func FuzzLanes(f *testing.F) {
 	law(f, ParseLanes, func(m Lanes) []byte { return m.Append(nil) },
-		Lanes{Header: sample, Lanes: []Lane{{Kind: LaneTCP, Streams: 4, MTU: 1500}}})
+		Lanes{Header: sample, Stash: 128 << 10, Lanes: []Lane{{Kind: LaneTCP, Streams: 4, MTU: 1500}}})
 }
 
 func FuzzStream(f *testing.F) {
