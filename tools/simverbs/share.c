@@ -91,7 +91,10 @@ static int replace(uint64_t from, uint64_t to, int fd) {
     madvise(old, len, MADV_POPULATE_READ); /* protection does not reach pages that are not there */
     if (!ioctl(u, UFFDIO_API, &api) && !ioctl(u, UFFDIO_REGISTER, &reg) && !ioctl(u, UFFDIO_WRITEPROTECT, &wp)) {
       memcpy(new, old, len);
-      if (mremap(new, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, old) == old) rc = 0, new = MAP_FAILED;
+      if (mremap(new, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, old) == old) {
+        rc = 0;
+        new = MAP_FAILED;
+      }
     }
   }
   close(u);

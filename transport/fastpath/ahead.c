@@ -1,7 +1,7 @@
 /* ahead.c: messages that leave before their CTS. Sends of a tag and receives of that tag belong together in order, whatever lies
  * between them. So both sides come to the same without a word: the sender gives lines of a group that it hears of to such messages
- * first, in the order in which they left; the receiver gives them receives, and keeps in its stash what has none yet. Where in the
- * stash a message may lie its sender decides, who does not use a place again before it knows that its message has a receive. */
+ * first, in the order in which they left; the receiver gives them receives, and keeps in its stash what has none yet. The sender
+ * chooses each message's place in the stash, and uses it again once it has the CTS of the message's receive. */
 #include "ahead.h"
 #include "inorder.h"
 
@@ -40,8 +40,8 @@ void wf_ahead_leave(struct wf_comm* c, uint32_t place, uint32_t size, int tag) {
 /* The first receive of that tag, from group seq on, that no message has. Of a group that was refused, the place is taken: such a
  * message is nobody's. */
 int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
-	uint64_t next = wf_get(c->next_seq), first = wf_get(c->refused) ? next - WF_LINES : wf_get(c->tail_seq);
-	if (wf_get(c->refused) && next <= WF_LINES) first = 1;
+	uint64_t next = wf_get(c->next_seq), first = wf_get(c->tail_seq);
+	if (wf_get(c->refused)) first = next > WF_LINES ? next - WF_LINES : 1;
 	for (seq = seq > first ? seq : first; seq < next; seq++) {
 		struct wf_cts_line* refused = &c->ring[seq % WF_LINES];
 		*slot = wf_get(c->group[seq % WF_LINES]);
@@ -118,16 +118,16 @@ void wf_ahead_kept(struct wf_comm* c) {
 
 /* A group was posted over streams: it takes what waits for it, and its CTS waits for company. -1: a fault was raised. */
 int wf_ahead_posted(struct wf_thread* t, struct wf_comm* c, struct wf_req* r) {
-	uint32_t line = wf_get(r->line) % WF_LINES, n = wf_get(r->n), first = wf_get(c->ahead_first), stashed = wf_get(c->aheads);
+	uint32_t line = wf_get(r->line) % WF_LINES, n = wf_get(r->n), first = wf_get(c->ahead_first), waiting = wf_get(c->aheads);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wf_cts_line* l = &c->out[line + i];
 		wf_put(l->size, (uint64_t)wf_get(r->e[i].cap)), wf_put(l->tag, wf_get(r->e[i].tag)), wf_put(l->n_i, n << 16 | i);
 	}
-	for (uint32_t i = 0; i < stashed; i++) {
+	for (uint32_t i = 0; i < waiting; i++) {
 		struct wf_ahead_message* a = &c->ahead[(first + i) % WF_AHEADS];
 		if (wf_get(a->state) == WF_AHEAD_WAITS) wf_ahead_give(c, a);
 	}
-	if (stashed) wf_ahead_trim(c);
+	if (waiting) wf_ahead_trim(c);
 	uint64_t queued = wf_get(c->next_seq) - wf_get(c->cts_out);
 	if (queued >= (wf_get(c->lazy) ? WF_CTS_LAZY : WF_CTS_BATCH) || wf_get(c->unsaid) >= WF_STASH / 4)
 		if (wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) < 0) return -1;

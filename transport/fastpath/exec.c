@@ -13,7 +13,7 @@
 #include "ahead.h"
 
 #define WF_FLUSH_COMMS 64 /* comms of the output list that one call visits */
-#define WF_LAZY_COMMS 4   /* of those, whose CTS wait for company: they stay on the list for many calls */
+#define WF_LAZY_COMMS 4   /* of those, whose output waits for company: they stay on the list for many calls */
 #define WF_INTERNAL_ERROR 3  /* ncclInternalError, in every table */
 
 int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
@@ -44,7 +44,10 @@ int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
 	wf_leave(t);
 	int code = up ? up->fault(cookie, &f) : 0;
 	if (!code) code = WF_INTERNAL_ERROR;
-	if (wf_refuses(f.kind)) return wf_store(c->refuse_code, (uint32_t)code), 0; /* it comes with the group's requests */
+	if (wf_refuses(f.kind)) { /* the code comes with the group's requests */
+		wf_store(c->refuse_code, (uint32_t)code);
+		return 0;
+	}
 	if (f.kind <= WF_FAULT_PROTOCOL || f.kind >= WF_FAULT_INTERNAL) wf_comm_fail(c, gen, code);
 	return code;
 }
@@ -57,7 +60,8 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 		if (!c || c == first) return;
 		if (!wf_enter_own(t, c)) return; /* held, or moving to another thread: the holder needs its turn */
 		int listed = wf_load(c->listed) == (uint64_t)(uintptr_t)t; /* or it was closed meanwhile */
-		int left = (lazy = listed ? wf_get(c->lazy) : 0) != 0;
+		lazy = listed ? wf_get(c->lazy) : 0;
+		int left = lazy > 0;
 		if (lazy) wf_put(c->lazy, lazy - 1);
 		if (listed) wf_unlist(c);
 		for (uint32_t n = 0; listed && !lazy && n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {

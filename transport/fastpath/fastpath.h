@@ -96,8 +96,8 @@ enum wf_fault_kind {
 	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
 	WF_FAULT_THREADS = 13,    /* no memory for the record of one more calling thread */
 	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
-	WF_FAULT_AHEAD = 15,      /* as TOO_LARGE, of a send that left before its CTS: either side finds it and refuses the group */
 	WF_FAULT_ENDED = 14,      /* the host asks for a request on a comm that has ended */
+	WF_FAULT_AHEAD = 15,      /* as TOO_LARGE, of a message that left before its CTS: each side finds it and refuses the group */
 };
 
 /* What went wrong, as the C side saw it. */
@@ -252,9 +252,9 @@ struct wf_comm {
 	uint32_t outstanding; /* requests that the host has not seen end */
 	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
 	uint32_t unsent;      /* posted sends that are not wholly handed over */
-	uint32_t push;        /* tcp: tests of sends since sends left; from WF_PUSH on they wait for no company any more */
-	uint32_t aheads;      /* messages that left ahead of their CTS, of the receiver those that wait, from ahead[ahead_first % WF_AHEADS] on */
-	uint32_t ahead_first;
+	uint32_t push;        /* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
+	uint32_t aheads;      /* sender: messages that left before their CTS; receiver: those of them that wait for a receive */
+	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
 	uint32_t pad2;
 
 	/* line 3, send side. written by: owner */
@@ -271,7 +271,7 @@ struct wf_comm {
 	uint32_t ahead_at;    /* where the free part of the peer's stash begins */
 	uint32_t ahead_room;  /* bytes of the stash; written by: core */
 	uint32_t idle;        /* tcp: the thread's count of idle polls when a send left last */
-	uint32_t alone;       /* tcp: sends that do not wait for company, since none came lately */
+	uint32_t alone;       /* tcp: sends that leave at once, since none came to the last one that waited */
 
 	/* line 4, receive side. written by: owner */
 	uint64_t next_seq;    /* number of the next group, from 1 */
@@ -281,8 +281,8 @@ struct wf_comm {
 	uint64_t cts_out;     /* first group whose CTS is not wholly sent */
 	uint32_t incomplete;  /* groups that are not complete */
 	uint32_t cts_next;    /* tcp: line counter of the group at cts_out */
-	uint32_t lazy;        /* calls without news after which CTS leave alone, since messages come ahead; of a sender, small sends */
-	uint32_t unsaid;      /* bytes of those since CTS left */
+	uint32_t lazy;        /* calls that find nothing to do until output that waits for company leaves: CTS, or a sender's small messages */
+	uint32_t unsaid;      /* bytes that came ahead since CTS left */
 	uint32_t refused;     /* 1: a group was refused, and messages that belong to it may still come */
 	uint32_t pad4[3];
 
@@ -314,7 +314,7 @@ struct wf_comm {
 	struct wf_late late[WF_LATES];
 	struct wf_req req[WF_SLOTS];
 	struct wf_ahead_message ahead[WF_AHEADS];
-	uint64_t pad8[320];
+	uint64_t pad8[320]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };
 

@@ -434,5 +434,5 @@ _Static_assert(WF_FAULT_POST == 10, "value of WF_FAULT_POST");
 _Static_assert(WF_FAULT_HELD == 11, "value of WF_FAULT_HELD");
 _Static_assert(WF_FAULT_THREADS == 13, "value of WF_FAULT_THREADS");
 _Static_assert(WF_FAULT_NULL == 12, "value of WF_FAULT_NULL");
-_Static_assert(WF_FAULT_AHEAD == 15, "value of WF_FAULT_AHEAD");
 _Static_assert(WF_FAULT_ENDED == 14, "value of WF_FAULT_ENDED");
+_Static_assert(WF_FAULT_AHEAD == 15, "value of WF_FAULT_AHEAD");

@@ -90,9 +90,9 @@ const (
 	wfFaultHeld       = 11 // the gate did not get free for want seconds: a thread of the host is stopped inside a call
 	wfFaultThreads    = 13 // no memory for the record of one more calling thread
 	wfFaultNull       = 12 // a pointer that must not be NULL: where names it
-	// as TOO_LARGE, of a send that left before its CTS: either side finds it and refuses the group
+	wfFaultEnded      = 14 // the host asks for a request on a comm that has ended
+	// as TOO_LARGE, of a message that left before its CTS: each side finds it and refuses the group
 	wfFaultAhead = 15
-	wfFaultEnded = 14 // the host asks for a request on a comm that has ended
 )
 
 // wfFault is struct wf_fault: What went wrong, as the C side saw it.
@@ -260,11 +260,11 @@ type wfComm struct {
 	outstanding uint32 // requests that the host has not seen end
 	round       uint32 // grows when a request is tested again: lanes are polled once a round
 	unsent      uint32 // posted sends that are not wholly handed over
-	push        uint32 // tcp: tests of sends since sends left; from WF_PUSH on they wait for no company any more
-	// messages that left ahead of their CTS, of the receiver those that wait, from ahead[ahead_first %
-	// WF_AHEADS] on
+	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
+	push uint32
+	// sender: messages that left before their CTS; receiver: those of them that wait for a receive
 	aheads      uint32
-	aheadFirst  uint32
+	aheadFirst  uint32 // they are ahead[ahead_first % WF_AHEADS] and those that follow
 	pad2        uint32
 	headSeq     uint64 // line 3, send side. written by: owner
 	headLine    uint32 // its line counter
@@ -279,7 +279,7 @@ type wfComm struct {
 	aheadAt     uint32 // where the free part of the peer's stash begins
 	aheadRoom   uint32 // bytes of the stash; written by: core
 	idle        uint32 // tcp: the thread's count of idle polls when a send left last
-	alone       uint32 // tcp: sends that do not wait for company, since none came lately
+	alone       uint32 // tcp: sends that leave at once, since none came to the last one that waited
 	nextSeq     uint64 // line 4, receive side. written by: owner
 	tailSeq     uint64 // oldest group that is not complete
 	nextLine    uint32 // line counter of the next group
@@ -287,9 +287,10 @@ type wfComm struct {
 	ctsOut      uint64 // first group whose CTS is not wholly sent
 	incomplete  uint32 // groups that are not complete
 	ctsNext     uint32 // tcp: line counter of the group at cts_out
-	// calls without news after which CTS leave alone, since messages come ahead; of a sender, small sends
+	// calls that find nothing to do until output that waits for company leaves: CTS, or a sender's small
+	// messages
 	lazy     uint32
-	unsaid   uint32 // bytes of those since CTS left
+	unsaid   uint32 // bytes that came ahead since CTS left
 	refused  uint32 // 1: a group was refused, and messages that belong to it may still come
 	pad4     [3]uint32
 	messages uint64 // line 5, counters for logs. written by: owner
@@ -317,7 +318,7 @@ type wfComm struct {
 	late  [128]wfLate
 	req   [512]wfReq
 	ahead [64]wfAheadMessage
-	pad8  [320]uint64
+	pad8  [320]uint64   // whole pages
 	stash [16384]uint64 // messages that came ahead; where in it, their sender says
 }
 

@@ -2,7 +2,7 @@
  * comes. */
 #include "frame.h"
 
-#define WF_LAZY 32u               /* calls without news that CTS wait for company */
+#define WF_LAZY 32u               /* calls that find nothing to do, for which CTS wait for company */
 #define WF_NOBODY (WF_NONE - 1)   /* payload of a message that is nobody's */
 
 static int wf_wrong(struct wf_lane* l, const struct wf_frame* f, const char* where, uint64_t want, uint64_t got) {

@@ -25,8 +25,8 @@
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
 #define WF_SMALL 1024u           /* sends up to here wait for company; writes of twice that are copied together */
 #define WF_GATHER 8u             /* frames in one write */
-#define WF_SOON 8u               /* calls without news that small sends wait for company */
-#define WF_ALONE 16u             /* sends that leave at once after one that waited for company in vain */
+#define WF_SOON 8u               /* calls that find nothing to do, for which small sends wait for company */
+#define WF_ALONE 16u             /* sends that leave at once after one to which no company came */
 #define WF_STAGING 2048u
 
 _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
@@ -132,19 +132,29 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 	}
 }
 
-/* Small sends that follow one another wait for company, until the host asks for one again. A send after a pause, in which the host
- * looked for messages of others, leaves at once: somebody waits for it. So do those of a host that never has two under way. */
+/* The nth queued send may wait for others: it is small, and nothing of it has left. */
+static int wf_may_wait(struct wf_comm* c, uint32_t nth) {
+	struct wf_req* r = &c->req[wf_get(c->tx[nth % WF_REQUESTS])];
+	return !wf_get(r->cursor) && wf_get(r->e[0].size) <= WF_SMALL;
+}
+
+/* Small sends that follow one another wait for company, until the host has tested one of them twice, or calls anything else in vain.
+ * A send after a pause, in which the host looked for messages of others, leaves at once: somebody waits for it. So do those of a
+ * host that never has two under way. */
 static int wf_waits(struct wf_comm* c) {
-	uint32_t n = wf_get(c->tx_tail) - wf_get(c->tx_head), push = wf_get(c->push), alone = wf_get(c->alone), idle = wf_get(wf_self->idle);
-	if (push >= WF_PUSH || n >= WF_GATHER || wf_get(c->unsent) != n) {
-		if (n == 1) wf_put(c->alone, WF_ALONE);
+	uint32_t head = wf_get(c->tx_head), tail = wf_get(c->tx_tail), n = tail - head, alone = wf_get(c->alone), idle = wf_get(wf_self->idle);
+	int pushed = wf_get(c->push) >= WF_PUSH;
+	if (pushed && n == 1) wf_put(c->alone, WF_ALONE);
+	if (pushed || n >= WF_GATHER || wf_get(c->unsent) != n) { /* unsent: a stream is in the middle of one */
 		wf_put(c->push, 0u);
 		return 0;
 	}
 	if (alone) wf_put(c->alone, alone - 1);
-	if (alone || idle != wf_get(c->idle)) return wf_put(c->idle, idle), 0;
-	struct wf_req *first = &c->req[wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS])], *last = &c->req[wf_get(c->tx[(wf_get(c->tx_tail) - 1) % WF_REQUESTS])];
-	if (wf_get(first->cursor) || wf_get(first->e[0].size) > WF_SMALL || wf_get(last->e[0].size) > WF_SMALL) return 0;
+	if (alone || idle != wf_get(c->idle)) {
+		wf_put(c->idle, idle);
+		return 0;
+	}
+	if (!wf_may_wait(c, head) || !wf_may_wait(c, tail - 1)) return 0;
 	if (n == 1) wf_put(c->lazy, WF_SOON);
 	wf_list(wf_self, c); /* the host may ask for anything but this comm's sends */
 	return 1;
@@ -231,7 +241,10 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_frame buf[64];
 	if (wf_get(l->index)) return 0;
-	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(c->unsent) ? wf_put(c->push, (uint32_t)WF_PUSH), wf_stream_send(c, l) : 0;
+	if (wf_get(c->kind) == WF_KIND_SEND) {
+		wf_put(c->push, (uint32_t)WF_PUSH);
+		return wf_get(c->unsent) ? wf_stream_send(c, l) : 0;
+	}
 	uint64_t first = wf_get(c->cts_out), next = wf_get(c->next_seq), seq = first;
 	uint32_t n = 0, skip = wf_get(l->cts_bytes), line = wf_get(c->cts_next);
 	for (uint32_t group; seq < next; seq++, line += group) {
@@ -260,7 +273,7 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 
 /* ---- both ---- */
 
-/* Sender: reads CTS. Receiver: reads data, first where there was some last; after two empty streams it is enough for now. */
+/* Sender: reads CTS. Receiver: reads data, first where there was some last; two streams without any end the visit. */
 static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(l->index) ? 0 : wf_read(c, l, 0, 1) < 0 ? -1 : 0;
 	uint32_t streams = wf_get(l->streams), first = wf_get(l->rotor), empty = 0;
