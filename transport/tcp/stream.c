@@ -19,9 +19,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define WF_CALL_BYTES (1u << 20) /* bytes that one visit of a stream may move */
-#define WF_WRITE (256u << 10)    /* one write of a message above WF_CALL_BYTES: smaller ones keep the bytes in the cache */
-#define WF_READ (128u << 10)     /* one read, likewise */
+#define WF_CALL_BYTES (4u << 20) /* bytes that one visit of a stream may move, and one write */
+#define WF_READ (128u << 10)     /* one read, whose bytes the host finds in the cache */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
 #define WF_SMALL 1024u           /* sends up to here wait for company; writes of twice that are copied together */
 #define WF_GATHER 8u             /* frames in one write */
@@ -96,8 +95,7 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, siz
 	*want = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t head = p[i].done < WF_FRAME ? WF_FRAME - p[i].done : 0, skip = p[i].done + head - WF_FRAME;
-		uint32_t most = p[i].head.frame.size > WF_CALL_BYTES ? WF_WRITE : WF_CALL_BYTES;
-		uint32_t left = p[i].head.frame.len - skip < most ? p[i].head.frame.len - skip : most;
+		uint32_t left = p[i].head.frame.len - skip < WF_CALL_BYTES ? p[i].head.frame.len - skip : WF_CALL_BYTES;
 		if (head) iov[vecs++] = (struct iovec){p[i].head.byte + p[i].done, head};
 		if (left) iov[vecs++] = (struct iovec){(unsigned char*)(uintptr_t)p[i].data + skip, left};
 		*want += head + left;
