@@ -1,8 +1,8 @@
 # Figures, each beside its yardstick in the same run.
 
-bench: all simverbs $(CACHE)/bench/both ## bandwidth, latency, CPU, connects, memory, over TCP and simulated verbs, beside plain C loops (VS=OTHER.so: and another plugin; ONLY=CHAPTERS)
+bench: all simverbs $(CACHE)/bench/both $(if $(NCCL_SRC),nccl-nets) ## bandwidth, latency, CPU, connects, memory, over TCP and simulated verbs, beside plain C loops (NCCL_SRC=TREE: and NCCL's own networks; VS=OTHER.so: and another plugin; ONLY=CHAPTERS; ROUNDS=N)
 	@$(call alive,building the benchmarks,$(GO) build -o $(CACHE)/bench/bench ./internal/bench)
-	@$(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both $(if $(VS),-vs $(VS)) $(if $(ONLY),-only $(ONLY))
+	@$(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both $(if $(VS),-vs $(VS)) $(if $(NCCL_SRC),-nets $$($(call NCCL_MAKE,$(firstword $(NCCL_TREES))) where)) $(if $(ONLY),-only $(ONLY)) $(if $(ROUNDS),-n $(ROUNDS))
 
 $(CACHE)/bench/both: $(wildcard internal/bench/both/*.[ch] headers/nccl/*.h headers/verbs/*.h)
 	@mkdir -p $(@D)

@@ -11,6 +11,9 @@ nccl-host: ## the host code of NCCL on a simulated CUDA, into dist/nccl/VERSION:
 	@test -n "$(NCCL_SRC)" || { echo "nccl-host: $(NCCL_WHERE)" >&2; exit 2; }
 	@$(foreach t,$(NCCL_TREES),$(call alive,building NCCL from $t,$(call NCCL_MAKE,$t) -j$(NCCL_JOBS)) &&) true
 
+nccl-nets: nccl-host # NCCL's own networks as plugins, beside it
+	@$(foreach t,$(NCCL_TREES),$(call alive,building NCCL's networks from $t,$(call NCCL_MAKE,$t) -j$(NCCL_JOBS) nets) &&) true
+
 test-nccl: $(STEP) ## weft under the real NCCL, over TCP and simulated RDMA: NCCL_SRC=TREE[:TREE...]; RUN=REGEXP chooses; TIME=2h and SEED=N are for TestRandomGroups
 ifeq ($(NCCL_SRC),)
 	@echo "test-nccl: left out: $(NCCL_WHERE)"
@@ -21,4 +24,4 @@ else
 	  $(if $(TIME)$(SEED),-args $(if $(TIME),-for $(TIME)) $(if $(SEED),-seed $(SEED)))
 endif
 
-.PHONY: nccl-host test-nccl
+.PHONY: nccl-host nccl-nets test-nccl

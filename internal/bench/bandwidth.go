@@ -75,14 +75,6 @@ func bandwidth(c *config) error {
 	return nil
 }
 
-func (c *config) plugins() []string {
-	list := []string{c.library()}
-	if c.vs != "" {
-		list = append(list, c.vs)
-	}
-	return list
-}
-
 // tracks measures the plugin and, through the same memory of the same two processes, a plain loop: where pages lie
 // makes a difference of a tenth between two pairs of processes.
 func (r *rig) tracks(name string) (plain, own track, err error) {

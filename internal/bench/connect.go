@@ -14,7 +14,7 @@ import (
 )
 
 // connections measures connects one by one, a storm of 1,000, and what 1,000 and 10,000 connections hold.
-func connections(c *config) error { return c.connections([]int64{1000, 10_000}) }
+func connections(c *config) error { return c.connections(c.plugins(), []int64{1000, 10_000}) }
 
 // rdmaConnections is the same over simulated verbs, where 1,000 are asked for.
 func rdmaConnections(c *config) error {
@@ -23,11 +23,11 @@ func rdmaConnections(c *config) error {
 		return err
 	}
 	defer remove()
-	return c.connections([]int64{1000}, env...)
+	return c.connections(c.rdmaPlugins(), []int64{1000}, env...)
 }
 
-func (c *config) connections(counts []int64, env ...string) error {
-	for _, plugin := range c.plugins() {
+func (c *config) connections(plugins []string, counts []int64, env ...string) error {
+	for _, plugin := range plugins {
 		if err := connectOne(c, plugin, env); err != nil {
 			return err
 		}

@@ -52,8 +52,8 @@ func testCost(c *config, r *rig, name string) error {
 	return nil
 }
 
-// sizes measures what the library weighs and how long it takes to appear.
-func sizes(c *config) error {
+// weight measures what the library weighs and how long it takes to appear.
+func weight(c *config) error {
 	info, err := os.Stat(c.library())
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 // config is what the user asked for.
 type config struct {
 	dist, vs, iface string
+	nets            string // folder of NCCL's own networks, as make nccl-nets builds them
 	bothEnds        string // the program that holds both ends of a connection
 	rounds          int
 	root            string
@@ -31,11 +32,15 @@ type chapter struct {
 }
 
 var chapters = []chapter{
-	{"size", "library size, time to load and to initialise, regeneration", sizes},
+	{"library", "its size, time to load and to initialise, regeneration", weight},
 	{"bw", "one-way bandwidth of one connection", bandwidth},
+	{"sizes", "one connection at every size and at several windows, buffers of their own, nobody pinned", everySize},
+	{"alltoall", "a step of an all-to-all over many connections, all and two of them moving, nobody pinned", allToAll},
 	{"lat", "8-byte ping-pong: hot, after 1 ms idle, with all cores busy", latency},
 	{"test", "CPU of an idle and of a done test", tests},
 	{"message", "simulated verbs: CPU and instructions of a message, both ends on one thread", messages},
+	{"rdmasizes", "one connection on simulated verbs, as in sizes", rdmaSizes},
+	{"rdmaalltoall", "the same on simulated verbs, as in alltoall", rdmaAllToAll},
 	{"rdma", "simulated verbs: messages a second and ping-pong, a core each side", overRDMA},
 	{"conns", "connects, and what connections cost", connections},
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
@@ -55,6 +60,7 @@ func main() {
 	flag.StringVar(&c.dist, "dist", "dist", "folder that make filled")
 	flag.StringVar(&c.bothEnds, "both", ".cache/bench/both", "the program built from internal/bench/both")
 	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
+	flag.StringVar(&c.nets, "nets", "", "folder with libnccl-net-socket.so and libnccl-net-ib.so, NCCL's own networks, to measure alternately")
 	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")
 	flag.IntVar(&c.rounds, "n", 5, "rounds; medians are shown")
 	flag.Parse()
@@ -69,7 +75,7 @@ func (c *config) run(only []string) error {
 	if c.root, err = os.Getwd(); err != nil {
 		return err
 	}
-	for _, p := range []*string{&c.dist, &c.vs, &c.bothEnds} {
+	for _, p := range []*string{&c.dist, &c.vs, &c.nets, &c.bothEnds} {
 		if *p != "" {
 			if *p, err = filepath.Abs(*p); err != nil {
 				return err
@@ -93,6 +99,21 @@ func (c *config) run(only []string) error {
 }
 
 func (c *config) library() string { return link.Dist(c.dist).Library() }
+
+// plugins are the library and what it is measured beside over TCP; rdmaPlugins over simulated verbs.
+func (c *config) plugins() []string     { return c.beside("libnccl-net-socket.so") }
+func (c *config) rdmaPlugins() []string { return c.beside("libnccl-net-ib.so") }
+
+func (c *config) beside(own string) []string {
+	list := []string{c.library()}
+	if c.vs != "" {
+		list = append(list, c.vs)
+	}
+	if c.nets != "" {
+		list = append(list, filepath.Join(c.nets, own))
+	}
+	return list
+}
 
 func (c *config) host() string { return link.Dist(c.dist).Program("weft-host") }
 

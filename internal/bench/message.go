@@ -22,7 +22,7 @@ func messages(c *config) error {
 	}
 	defer remove()
 	rows := []messageRow{{"verbs calls alone", "verbs"}}
-	for _, p := range c.plugins() {
+	for _, p := range c.rdmaPlugins() {
 		rows = append(rows, messageRow{filepath.Base(p), p})
 	}
 	fmt.Println("  CPU ns: the calling thread's, median; instructions: plugin's own + simulated verbs'; calls: plugin's own, isend0 finds no receive yet")

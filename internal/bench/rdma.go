@@ -32,7 +32,7 @@ type rdmaRow struct {
 func (c *config) rdmaRows(lanes int, env []string) error {
 	var rows []rdmaRow
 	var hosts []*host.Host
-	for _, plugin := range c.plugins() {
+	for _, plugin := range c.rdmaPlugins() {
 		r, err := c.newRig(plugin, env...)
 		if err != nil {
 			return err

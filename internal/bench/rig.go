@@ -10,20 +10,35 @@ import (
 
 const limit = 2 * time.Minute
 
-// rig is a pair of host processes with a plugin in each, one on each of the first two cores.
+// rig is a pair of host processes with a plugin in each.
 type rig struct {
 	a, b   *host.Host
 	na, nb *host.Net
 	dev    int // that crowds connect on, on either side
 }
 
-// newRig starts two hosts and initialises the newest net table that the plugin exports. The first core drives a, the second b.
+// newRig starts two hosts, one on each of the first two cores, and initialises the newest net table that the plugin exports.
 func (c *config) newRig(plugin string, env ...string) (*rig, error) {
 	return c.newRigIn([2]string{}, plugin, env...)
 }
 
 // newRigIn starts them in network namespaces.
 func (c *config) newRigIn(ns [2]string, plugin string, env ...string) (*rig, error) {
+	r, err := c.openRig(ns, plugin, env...)
+	if err != nil {
+		return nil, err
+	}
+	for cpu, h := range []*host.Host{r.a, r.b} {
+		if _, err := h.Call("progress", "proc.pin", host.Args{"cpu", cpu}); err != nil {
+			r.close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// openRig is newRigIn with hosts that the scheduler moves as it likes, as it moves NCCL's proxies.
+func (c *config) openRig(ns [2]string, plugin string, env ...string) (*rig, error) {
 	r := &rig{}
 	for i, side := range []struct {
 		h **host.Host
@@ -40,7 +55,7 @@ func (c *config) newRigIn(ns [2]string, plugin string, env ...string) (*rig, err
 			return nil, err
 		}
 		*side.h = h
-		if *side.n, err = start(h, plugin, i); err != nil {
+		if *side.n, err = start(h, plugin); err != nil {
 			r.close()
 			return nil, fmt.Errorf("%s: %w", plugin, err)
 		}
@@ -63,7 +78,7 @@ func (c *config) newCrowdRig(plugin string, env ...string) (*rig, error) {
 	return r, nil
 }
 
-func start(h *host.Host, plugin string, cpu int) (*host.Net, error) {
+func start(h *host.Host, plugin string) (*host.Net, error) {
 	lib, err := h.Load(plugin)
 	if err != nil {
 		return nil, err
@@ -89,8 +104,7 @@ func start(h *host.Host, plugin string, cpu int) (*host.Net, error) {
 	if devices, err := n.Devices(); err != nil || devices == 0 {
 		return nil, errors.Join(err, errors.New("no device"))
 	}
-	_, err = h.Call("progress", "proc.pin", host.Args{"cpu", cpu})
-	return n, err
+	return n, nil
 }
 
 func (r *rig) close() {

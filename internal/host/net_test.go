@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -238,5 +239,22 @@ func loops(t *testing.T, p, back pair) {
 	}
 	if rep, err := pong.Wait(); err != nil {
 		t.Errorf("pong: %v %v", rep.Values, err)
+	}
+	exchange := func(h *host.Host, n *host.Net, send, recv host.Ptr) *host.Pending {
+		at, err := h.Alloc(16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		comms := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(send)), uint64(recv))
+		if err := h.Write(at, comms); err != nil {
+			t.Fatal(err)
+		}
+		return h.Go(n.Data, "conn.exchange", host.Args{"sends", at, "recvs", at + 8, "n", 1, "size", 100, "steps", 20, "warm", 2})
+	}
+	there, here := exchange(p.b, p.nb, back.send, p.recv), exchange(p.a, p.na, p.send, back.recv)
+	for _, x := range []*host.Pending{here, there} {
+		if rep, err := x.Wait(); err != nil || rep.Int("p50") <= 0 {
+			t.Errorf("exchange: %v %v", rep.Values, err)
+		}
 	}
 }

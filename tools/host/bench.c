@@ -24,7 +24,8 @@ static void sleep_ns(int64_t ns, bool spin) {
   while (spin && now_ns() < until) continue;
 }
 
-/* role send or recv; window requests in flight; check compares with the seed pattern. */
+/* role send or recv; window requests in flight; check compares with the seed pattern; yield lets others run when nothing has ended,
+ * as NCCL's proxy does. */
 static void c_bw(struct req* q) {
   const struct table* t = table_of(q, "net");
   if (!t) return;
@@ -33,6 +34,7 @@ static void c_bw(struct req* q) {
   char* buf = ptr(q, "buf");
   const int64_t size = num(q, "size", 8), count = num(q, "count", 1), span = num(q, "span", size);
   int64_t window = num(q, "window", 8), posted = 0, done = 0, tests = 0, nulls = 0;
+  const bool yield = num(q, "yield", 0) != 0;
   size_t bad = 0;
   if (window > MAX_WINDOW) window = MAX_WINDOW;
   sleep_ns(num(q, "delay", 0) * 1000000, false);
@@ -67,6 +69,7 @@ static void c_bw(struct req* q) {
     }
     done += ok;
     if (!ok && ((tests + nulls) & 1023) == 0 && clock_late(&c, q)) return;
+    if (!ok && yield) sched_yield();
   }
   clock_cpu(&c, q);
   out_num(q, "bytes", size * count);
@@ -79,6 +82,7 @@ static void c_bw(struct req* q) {
 static void c_plain_bw(struct req* q) {
   const int fd = (int)num(q, "fd", -1);
   const bool sender = strcmp(str(q, "role", "send"), "send") == 0;
+  const bool yield = num(q, "yield", 0) != 0;
   char* buf = ptr(q, "buf");
   const int64_t size = num(q, "size", 8), count = num(q, "count", 1), span = num(q, "span", size);
   struct clock c;
@@ -93,8 +97,9 @@ static void c_plain_bw(struct req* q) {
         at += n;
       } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         return fail(q, "fault", "socket: %s", n ? strerror(errno) : "closed by the peer");
-      } else if ((++idle & 1023) == 0 && clock_late(&c, q)) {
-        return;
+      } else {
+        if ((++idle & 1023) == 0 && clock_late(&c, q)) return;
+        if (yield) sched_yield();
       }
     }
   }

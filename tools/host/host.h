@@ -53,7 +53,7 @@ struct command {
   void (*run)(struct req*);
 };
 extern const struct command load_commands[], mem_commands[], proc_commands[],
-    ring_commands[], bench_commands[], conn_commands[], fuzz_commands[];
+    ring_commands[], bench_commands[], conn_commands[], exchange_commands[], fuzz_commands[];
 
 /* Threads, and the flight page that outlives the process. */
 struct flight {

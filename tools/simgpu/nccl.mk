@@ -27,13 +27,18 @@ CUDA_H   := $(wildcard $(OWN)include/*.h $(OWN)include/cuda/* $(OWN)cuda/*.h)
 PLAYER_H := $(wildcard $(OWN)player/*.h)
 NCCL_INC := -I$(S)/src -I$(O)/include -I$(S)/src/include -I$(S)/src/include/plugin -I$(S)/src/transport/net_ib/gdaki/doca-gpunetio/include
 NCCL_DEF := -DCUDA_MAJOR=12 -DCUDA_MINOR=0 -DNCCL_OS_LINUX -DNCCL_GIN_PROXY_ENABLE=1 -DPROFAPI -DNVTX_DISABLE
-NCCL_CXX := $(CXX) -std=c++17 -fPIC -fvisibility=hidden -O1 -g1 -w $(NCCL_DEF) -I$(OWN)include $(NCCL_INC)
+NCCL_CXX := $(CXX) -std=c++17 -fPIC -g1 -w $(NCCL_DEF) -I$(OWN)include $(NCCL_INC)
+HIDDEN   := -fvisibility=hidden
+# NCCL's own networks are yardsticks: they are compiled as NCCL compiles them.
+NETS     := transport/net% misc/socket% misc/ib%
+OPT       = $(if $(filter $(NETS),$1),-O3,-O1)
 WARN     := -Wall -Wextra -Wshadow -Wno-unused-parameter
 # NVTX_NO_IMPL: a header of NVTX in 2.17 and 2.18 is no C++20.
 PLAYER   := $(CXX) -std=c++20 -fPIC -fvisibility=hidden -O2 -g1 -Wall -Wextra -Wno-unused-parameter -DWORK=$(WORK) $(NCCL_DEF) -DNVTX_NO_IMPL -I$(OWN)cuda -isystem $(OWN)include $(NCCL_INC:-I%=-isystem %)
 CFLAGS   := -std=gnu11 -O2 -g1 -fPIC -fvisibility=hidden $(WARN) -I$(OWN)include
 
 all: $(O)/libnccl.so.2 $(O)/libnvidia-ml.so.1 $(O)/driver
+nets: $(O)/libnccl-net-socket.so $(O)/libnccl-net-ib.so
 
 where:
 	@echo $(O)
@@ -46,14 +51,14 @@ $(O)/include/nccl.h: $(S)/src/nccl.h.in
 
 $(O)/obj/%.o: $(S)/src/%.cc $(O)/include/nccl.h
 	@mkdir -p $(@D)
-	@echo "  $(notdir $(O)): $*.cc"; $(NCCL_CXX) -c $< -o $@
+	@echo "  $(notdir $(O)): $*.cc"; $(NCCL_CXX) $(HIDDEN) $(call OPT,$*) -c $< -o $@
 
 # The host tables that NCCL generates: names and numbers of kernels. Its device sources come with them, and are not compiled.
 $(O)/tables.o: $(wildcard $(S)/src/device/generate.py $(S)/src/device/symmetric/generate.py) $(O)/include/nccl.h
 	@rm -rf $(O)/tables $(O)/tables.sym && mkdir -p $(O)/tables $(O)/tables.sym && touch $(O)/tables/none.cc
 	@[ ! -f $(S)/src/device/generate.py ] || (cd $(S)/src/device && python3 ./generate.py $(O)/tables >/dev/null)
 	@[ ! -f $(S)/src/device/symmetric/generate.py ] || (cd $(S)/src/device && python3 ./symmetric/generate.py $(O)/tables.sym >/dev/null)
-	@for f in $(O)/tables/*.cc $(O)/tables.sym/*.cc; do [ ! -f $$f ] || $(NCCL_CXX) -c $$f -o $(O)/tables/$$(basename $$f).o || exit 1; done
+	@for f in $(O)/tables/*.cc $(O)/tables.sym/*.cc; do [ ! -f $$f ] || $(NCCL_CXX) $(HIDDEN) -O1 -c $$f -o $(O)/tables/$$(basename $$f).o || exit 1; done
 	@ld -r $(O)/tables/*.o -o $@
 
 $(O)/player.o: $(OWN)player/player.cc $(PLAYER_H) $(CUDA_H) $(O)/include/nccl.h
@@ -83,7 +88,20 @@ $(O)/libnccl.so.2: $(OBJ) $(O)/tables.o $(O)/player.o $(O)/unplayed.c $(O)/libsi
 	ln -sf libnccl.so.2 $(O)/libnccl.so
 COMMA := ,
 
+# NCCL's own networks as plugins: the file that has the table is compiled once more, under the name and with the visibility of a plugin's.
+NET_TABLE = ncclNetPlugin_$(shell grep -rhoE 'typedef +ncclNet_v[0-9]+_t +ncclNet_t' $(S)/src/include | grep -oE 'v[0-9]+' | head -n 1)
+NET_FILE  = $(patsubst $(S)/src/%.cc,%,$(shell grep -lE '^ncclNet_t +$1 *=' $(filter-out %_stub.cc,$(wildcard $(S)/src/transport/*.cc $(S)/src/transport/net_ib/*.cc))))
+define NET
+$(O)/libnccl-net-$1.so: $(O)/libnccl.so.2
+	@mkdir -p $(O)/nets
+	@$(NCCL_CXX) -O3 -fno-semantic-interposition -D$2=$$(NET_TABLE) -c $(S)/src/$$(call NET_FILE,$2).cc -o $(O)/nets/$1.o
+	@echo "  $(notdir $(O)): $$(@F)"; $(CXX) -shared -Wl,-Bsymbolic -o $$@ $(O)/nets/$1.o $$(filter-out %/$$(call NET_FILE,$2).o,$(OBJ)) $(O)/tables.o $(O)/player.o $(O)/unplayed.o -Wl,--defsym,$2=$$(NET_TABLE) \
+	  '-Wl,-rpath,$$$$ORIGIN' -L$(O) -lsimcuda -lpthread -lrt -ldl
+endef
+$(eval $(call NET,socket,ncclNetSocket))
+$(eval $(call NET,ib,ncclNetIb))
+
 $(O)/driver: $(wildcard $(OWN)driver/*.c) $(OWN)driver/driver.h $(O)/libnccl.so.2
 	$(CC) $(filter-out -fPIC,$(CFLAGS)) -isystem $(O)/include -o $@ $(filter %.c,$^) '-Wl,-rpath,$$ORIGIN' -L$(O) -lnccl -lsimcuda -lpthread
 
-.PHONY: all where
+.PHONY: all nets where
