@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 // allToAll compares the time of a step in which every one of some connections sends a message and receives one: of all that are
@@ -109,9 +110,9 @@ func (c *config) exchangeRow(all []exchange, hosts []*host.Host, open, n, size i
 	}
 	fmt.Printf("%6d %6d %8d", open, n, size)
 	for i := range all {
-		fmt.Printf("  %8.1f%1s %9.1f %9.1f", median(p50[i]), mark(noisy[i]), median(p99[i]), median(cpu[i]))
+		fmt.Printf("  %8.1f%1s %9.1f %9.1f", rounds.Median(p50[i]), rounds.Mark(noisy[i]), rounds.Median(p99[i]), rounds.Median(cpu[i]))
 		if i > 0 {
-			fmt.Printf(" (%5.2f)", median(ratios(p50[i], p50[0])))
+			fmt.Printf(" (%5.2f)", rounds.Median(ratios(p50[i], p50[0])))
 		}
 	}
 	fmt.Println()

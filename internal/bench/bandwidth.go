@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 // track is one thing measured: a name and a measurement of one round.
@@ -68,7 +69,7 @@ func bandwidth(c *config) error {
 		}
 		fmt.Printf("%12d", size)
 		for i, f := range figures {
-			fmt.Printf("  %15.2f%1s (%5.2f)", median(f), mark(noisy[i]), median(f)/median(figures[i&^1])) // each plugin beside the plain loop of its own processes
+			fmt.Printf("  %15.2f%1s (%5.2f)", rounds.Median(f), rounds.Mark(noisy[i]), rounds.Median(f)/rounds.Median(figures[i&^1])) // each plugin beside the plain loop of its own processes
 		}
 		fmt.Println()
 	}

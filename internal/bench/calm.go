@@ -1,69 +1,20 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"runtime"
-	"strings"
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
-// A measurement counts only when other processes used little of the machine meanwhile: a busy-polling loop that shares its
-// core measures the scheduler. Disturbed rounds are repeated; what remains disturbed is marked.
-const (
-	attempts  = 8
-	patience  = 5 * time.Second // for the repetitions of one round
-	tolerated = 0.05            // of all cores
-)
-
-// busy is the CPU time of the whole machine since boot; 0 when /proc does not say.
-func busy() time.Duration {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	var user, nice, system, idle, iowait, irq, softirq int64
-	if n, _ := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &iowait, &irq, &softirq); n != 7 {
-		return 0
-	}
-	return time.Duration(user+nice+system+irq+softirq) * 10 * time.Millisecond
-}
-
-func used(hosts []*host.Host) (sum time.Duration) {
-	for _, h := range hosts {
-		if st, err := h.Stat(); err == nil {
-			sum += st.User + st.System
-		}
-	}
-	return sum
-}
-
-// calmly runs a round until nobody disturbed it, within limits, and tells whether the last one was disturbed.
+// calmly runs a round of these hosts until no other process disturbed it, within limits.
 func calmly(hosts []*host.Host, round func() error) (disturbed bool, err error) {
-	for i, first := 0, time.Now(); i < attempts && time.Since(first) < patience; i++ {
-		if i > 0 {
-			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+	return rounds.Calmly(func() (sum time.Duration) {
+		for _, h := range hosts {
+			if st, err := h.Stat(); err == nil {
+				sum += st.User + st.System
+			}
 		}
-		begin, all, own := time.Now(), busy(), used(hosts)
-		if err := round(); err != nil {
-			return false, err
-		}
-		others := busy() - all - (used(hosts) - own)
-		allowed := time.Duration(float64(time.Since(begin))*tolerated*float64(runtime.NumCPU())) + 20*time.Millisecond // /proc counts in 10 ms
-		if others <= allowed {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// mark is what stands behind a figure that other processes disturbed.
-func mark(disturbed int) string {
-	if disturbed > 0 {
-		return "~"
-	}
-	return ""
+		return sum
+	}, round)
 }

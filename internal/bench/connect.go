@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 // connections measures connects one by one, a storm of 1,000, and what 1,000 and 10,000 connections hold.
@@ -75,7 +76,7 @@ func connectOne(c *config, plugin string, env []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("  %-24s single connect: p50 %.2f ms, p99 %.2f ms\n", filepath.Base(plugin), median(ms), ms[len(ms)*99/100])
+	fmt.Printf("  %-24s single connect: p50 %.2f ms, p99 %.2f ms\n", filepath.Base(plugin), rounds.Median(ms), ms[len(ms)*99/100])
 	return nil
 }
 

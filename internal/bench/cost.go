@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 // tests measures what a test costs that finds nothing, and one that finds its request done.
@@ -48,7 +49,7 @@ func testCost(c *config, r *rig, name string) error {
 		}
 		idle, done = append(idle, rep.Float("idle")), append(done, rep.Float("done"))
 	}
-	fmt.Printf("  %-24s idle %8.1f ns   done %8.1f ns\n", name, median(idle), median(done))
+	fmt.Printf("  %-24s idle %8.1f ns   done %8.1f ns\n", name, rounds.Median(idle), rounds.Median(done))
 	return nil
 }
 
@@ -79,7 +80,7 @@ func weight(c *config) error {
 		}
 		load, first = append(load, l.Float("ns")/1e6), append(first, i.Float("ns")/1e6)
 	}
-	fmt.Printf("  dlopen %.2f ms, init %.2f ms\n", median(load), median(first))
+	fmt.Printf("  dlopen %.2f ms, init %.2f ms\n", rounds.Median(load), rounds.Median(first))
 	if err := exec.Command("go", "build", "-o", os.DevNull, "./gen").Run(); err != nil {
 		return fmt.Errorf("go build ./gen: %w", err)
 	}

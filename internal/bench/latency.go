@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 // ping measures half round trips.
@@ -87,7 +88,7 @@ func latency(c *config) error {
 		}
 		for i, p := range pings {
 			fmt.Printf("  %-16s %-24s p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)  CPU %6.2f us a message %s\n", s.name, p.name,
-				median(p50[i]), median(p50[i])/median(p50[0]), median(p99[i]), median(p99[i])/median(p99[0]), median(cpu[i]), mark(noisy[i]))
+				rounds.Median(p50[i]), rounds.Median(p50[i])/rounds.Median(p50[0]), rounds.Median(p99[i]), rounds.Median(p99[i])/rounds.Median(p99[0]), rounds.Median(cpu[i]), rounds.Mark(noisy[i]))
 		}
 	}
 	return nil

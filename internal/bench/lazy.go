@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 	"weft/internal/simverbs"
 )
 
@@ -91,7 +92,7 @@ func (c *config) lazyRow(w simverbs.World, name string, n int64, env []string) e
 		return err
 	}
 	fmt.Printf("    %-18s single connect p50 %.1f ms; %d at once %.2f s; then %d queue pairs, %.1f KiB a connection\n",
-		name, median(single), n, took.Seconds(), has.QPs, float64(after.RSS-before.RSS)/float64(n)/1024)
+		name, rounds.Median(single), n, took.Seconds(), has.QPs, float64(after.RSS-before.RSS)/float64(n)/1024)
 	if err := s.move(); err != nil {
 		return err
 	}

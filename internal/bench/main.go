@@ -116,12 +116,3 @@ func (c *config) beside(own string) []string {
 }
 
 func (c *config) host() string { return link.Dist(c.dist).Program("weft-host") }
-
-// median of what was measured.
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	if len(s) == 0 {
-		return 0
-	}
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}

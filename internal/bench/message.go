@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weft/internal/rounds"
 )
 
 // messageRow is one program that moves messages: a plugin, or the verbs calls alone.
@@ -56,7 +58,7 @@ func (c *config) messageTable(rows []messageRow, env []string, lanes, ahead int)
 	fmt.Printf("  %d lane(s), %d ahead\n", lanes, ahead)
 	for i, r := range rows {
 		f := last[i]
-		fmt.Printf("    %-26s %6.0f ns (%4.2f)  idle test %5.1f ns", r.name, median(ns[i]), median(ns[i])/median(ns[len(rows)-1]), median(idle[i]))
+		fmt.Printf("    %-26s %6.0f ns (%4.2f)  idle test %5.1f ns", r.name, rounds.Median(ns[i]), rounds.Median(ns[i])/rounds.Median(ns[len(rows)-1]), rounds.Median(idle[i]))
 		if len(f["insn.plugin"]) == 1 {
 			fmt.Printf("  instructions %5.0f + %4.0f (idle test %3.0f + %2.0f)", f["insn.plugin"][0], f["insn.verbs"][0], f["idle.plugin"][0], f["idle.verbs"][0])
 		}

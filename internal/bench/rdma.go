@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 // overRDMA measures two processes on two cores over simulated verbs: messages a
@@ -65,7 +66,7 @@ func (c *config) rdmaRows(lanes int, env []string) error {
 		}
 	}
 	for i, row := range rows {
-		fmt.Printf("  %d lane(s)  %-26s %6.2f million messages of 8 bytes a second (%4.2f)%s\n", lanes, row.name, median(rates[i])/1e6, median(rates[i])/median(rates[len(rows)-1]), mark(noisy[i]))
+		fmt.Printf("  %d lane(s)  %-26s %6.2f million messages of 8 bytes a second (%4.2f)%s\n", lanes, row.name, rounds.Median(rates[i])/1e6, rounds.Median(rates[i])/rounds.Median(rates[len(rows)-1]), rounds.Mark(noisy[i]))
 	}
 	for _, size := range []int64{8, 64 << 10, 1 << 20} {
 		s := situation{name: "", iters: min(5_000, 100<<20/size), ahead: 1, size: size}
@@ -89,7 +90,7 @@ func (c *config) rdmaRows(lanes int, env []string) error {
 		}
 		for i, row := range rows {
 			fmt.Printf("  %d lane(s)  %-26s ping-pong of %7d bytes: p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)%s\n", lanes, row.name, size,
-				median(p50[i]), median(p50[i])/median(p50[len(rows)-1]), median(p99[i]), median(p99[i])/median(p99[len(rows)-1]), mark(noisy[i]))
+				rounds.Median(p50[i]), rounds.Median(p50[i])/rounds.Median(p50[len(rows)-1]), rounds.Median(p99[i]), rounds.Median(p99[i])/rounds.Median(p99[len(rows)-1]), rounds.Mark(noisy[i]))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 	"weft/internal/simverbs"
 )
 
@@ -105,7 +106,7 @@ func (c *config) reuseRow(w simverbs.World, name string, n int64, env []string) 
 	}
 	each := func(to int64) float64 { return float64(to-before.RSS) / float64(n) / 1024 }
 	fmt.Printf("    %-24s one after the other p50 %.1f ms; %d at once %.2f s (%.2f s of CPU, both sides), %d with queue pairs of closed ones; %.1f KiB a connection, %.1f once it is closed, %d queue pairs then\n",
-		name, median(single), n, took.Seconds(), cpu.Seconds(), had, each(open.RSS), each(closed.RSS), qps)
+		name, rounds.Median(single), n, took.Seconds(), cpu.Seconds(), had, each(open.RSS), each(closed.RSS), qps)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 )
 
 const (
@@ -102,9 +103,9 @@ func (c *config) cell(size, window int64, flows []flow, hosts []*host.Host) erro
 	}
 	fmt.Printf("%10d %6d", size, window)
 	for i := range flows {
-		fmt.Printf("  %8.3f%1s %9.3f", median(rate[i]), mark(noisy[i]), median(cpu[i]))
+		fmt.Printf("  %8.3f%1s %9.3f", rounds.Median(rate[i]), rounds.Mark(noisy[i]), rounds.Median(cpu[i]))
 		if i > 0 {
-			fmt.Printf(" (%5.2f)", median(ratios(rate[0], rate[i])))
+			fmt.Printf(" (%5.2f)", rounds.Median(ratios(rate[0], rate[i])))
 		}
 	}
 	fmt.Println()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/rounds"
 	"weft/internal/simverbs"
 )
 
@@ -117,7 +118,7 @@ func (r *rig) shares(name string, rates [][2]float64, set func([2]float64) error
 			if disturbed {
 				noisy = 1
 			}
-			fmt.Printf("   %7d bytes: %.3f (%.2f of the sum%s; in its first second %.2f)", size, gbs, gbs/sum, mark(noisy), first/sum)
+			fmt.Printf("   %7d bytes: %.3f (%.2f of the sum%s; in its first second %.2f)", size, gbs, gbs/sum, rounds.Mark(noisy), first/sum)
 		}
 		fmt.Println()
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"weft/internal/rounds"
 )
 
 // config is where and how often to measure.
@@ -191,13 +193,8 @@ func (r row) print() {
 				calm++
 			}
 		}
-		fmt.Printf("  %-16s %-14s %10.1f  %5.2f   %10.1f .. %-10.1f %d of %d rounds calm\n", r.name, t.name, median(own), median(quotients),
+		fmt.Printf("  %-16s %-14s %10.1f  %5.2f   %10.1f .. %-10.1f %d of %d rounds calm\n", r.name, t.name, rounds.Median(own), rounds.Median(quotients),
 			slices.Min(t.all), slices.Max(t.all), calm, len(t.all))
 		r.name = ""
 	}
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
