@@ -12,11 +12,13 @@ import (
 	"weft/internal/simverbs"
 )
 
-// Network is what the ranks have between them: weft over TCP, or over a world of simulated RDMA devices.
+// Network is what the ranks have between them: weft over TCP, or over a world of simulated RDMA devices; or NCCL's own
+// networks over the same.
 type Network struct {
 	Name  string
 	World *simverbs.World
 	env   []string
+	via   [2]string // by what name NCCL has it, and what that says it goes over: over.go
 }
 
 var worlds atomic.Int32
@@ -24,7 +26,13 @@ var worlds atomic.Int32
 // TCP is weft over loopback.
 func TCP(Release) (Network, error) {
 	lib, err := library()
-	return Network{Name: "TCP", env: []string{"LD_LIBRARY_PATH=" + lib, "NCCL_IB_DISABLE=1"}}, err
+	return Network{Name: "TCP", env: []string{"LD_LIBRARY_PATH=" + lib, "NCCL_IB_DISABLE=1"}, via: [2]string{"weft", "tcp"}}, err
+}
+
+// Socket is NCCL's own beside that.
+func Socket(Release) (Network, error) {
+	env := []string{"NCCL_NET=Socket", "NCCL_NET_PLUGIN=none", "NCCL_IB_DISABLE=1"}
+	return Network{Name: "Socket", env: env, via: [2]string{"Socket", "lo"}}, nil
 }
 
 // RDMA is weft over devices that all ranks see: sim0, sim1 and so on, ports of one card at a PCI address.
@@ -47,7 +55,18 @@ func RDMA(devices ...simverbs.Device) (Network, error) {
 		w.Devices = append(w.Devices, d)
 	}
 	env, err := w.Env(lib+string(filepath.ListSeparator)+dist, "")
-	return Network{Name: "RDMA", World: w, env: env}, err
+	return Network{Name: "RDMA", World: w, env: env, via: [2]string{"weft", "sim"}}, err
+}
+
+// IB is NCCL's own beside that, over the devices of its world. Who ends the world does so for both.
+func IB(w *simverbs.World) (Network, error) {
+	dist, err := simverbs.Dist()
+	if err != nil {
+		return Network{}, err
+	}
+	env, err := w.Env(dist, "")
+	env = append(env, "NCCL_NET=IB", "NCCL_NET_PLUGIN=none")
+	return Network{Name: "IB", World: w, env: env, via: [2]string{"IB", "sim"}}, err
 }
 
 // library is the folder of the plugin.

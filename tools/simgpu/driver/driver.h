@@ -27,6 +27,7 @@ extern int ranks;
 /* Options of the command line, KEY=VALUE. A size may end with K, M or G. */
 const char* option(const char* key, const char* otherwise);
 size_t option_size(const char* key, const char* otherwise);
+size_t size_of(const char* key, const char* text);
 
 /* A line that begins with this rank's number, said at once. */
 void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
@@ -44,6 +45,7 @@ double seconds(void);
 ncclComm_t join(int number);
 /* Waits until every rank has come here with this number, by files beside those. */
 void meet(int number);
+void leave(ncclComm_t comm); /* destroys it, in good order */
 /* Before a communicator is destroyed: up to 2.16 that ends its proxy thread, whatever it has to send still (2.14.3 src/proxy.cc:679). */
 void before_destroy(void);
 
@@ -85,6 +87,7 @@ enum outcome watch(const struct bench* b, double limit);
 
 /* Modes: each answers how many operations were wrong. */
 size_t mode_sizes(ncclComm_t comm);
+size_t mode_speed(ncclComm_t comm);
 size_t mode_several(ncclComm_t comm);
 size_t mode_random(ncclComm_t comm);
 size_t mode_registered(ncclComm_t comm);

@@ -20,6 +20,7 @@ static const struct mode {
   bool alone; /* makes its communicators itself */
 } modes[] = {
     {"sizes", "ops= min= max= step= rounds= reg=1: operations of each size", mode_sizes, false},
+    {"speed", "ops= sizes=8,64K,... batches= iters= most=: microseconds of an operation, of iters a batch, or as many as have most bytes", mode_speed, false},
     {"several", "n= rounds=: that many communicators at once, each with a thread", mode_several, false},
     {"random", "n= seed= max=: random groups on two communicators", mode_random, false},
     {"registered", "bytes= send=1 recv=1: rank 0 sends to rank 1, from and into registered buffers", mode_registered, false},
@@ -44,17 +45,19 @@ const char* option(const char* key, const char* otherwise) {
   return otherwise;
 }
 
-size_t option_size(const char* key, const char* otherwise) {
+size_t size_of(const char* key, const char* text) {
   char* end;
-  const size_t v = strtoull(option(key, otherwise), &end, 10);
+  const size_t v = strtoull(text, &end, 10);
   switch (*end) {
     case '\0': return v;
     case 'K': return v << 10;
     case 'M': return v << 20;
     case 'G': return v << 30;
-    default: fail("%s=%s is no size", key, option(key, otherwise));
+    default: fail("%s=%s is no size", key, text);
   }
 }
+
+size_t option_size(const char* key, const char* otherwise) { return size_of(key, option(key, otherwise)); }
 
 static void vsay(const char* format, va_list args) {
   flockfile(stdout);

@@ -23,7 +23,7 @@ static void deregistered(ncclComm_t comm, void* handle) {
 #endif
 }
 
-static void destroy(ncclComm_t comm) {
+void leave(ncclComm_t comm) {
   before_destroy();
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0)
   NCCL(ncclCommFinalize(comm));
@@ -56,7 +56,7 @@ size_t mode_sizes(ncclComm_t comm) {
   free(list);
   deregistered(comm, send), deregistered(comm, recv);
   bench_close(&b);
-  destroy(comm);
+  leave(comm);
   return wrong;
 }
 
@@ -100,7 +100,7 @@ size_t mode_random(ncclComm_t comm) {
     if ((wrong = random_group(b, most))) say("group %zu of seed %s is wrong", i, option("seed", "1"));
   for (int c = 0; c < 2; c++) {
     for (int i = 0; i < MOST; i++) bench_close(&b[c][i]);
-    destroy(comms[c]);
+    leave(comms[c]);
   }
   return wrong;
 }
@@ -123,7 +123,7 @@ size_t mode_registered(ncclComm_t comm) {
   }
   deregistered(comm, handle);
   bench_close(&b);
-  destroy(comm);
+  leave(comm);
   return wrong;
 #else
   fail("there are sends from 2.7 on");
