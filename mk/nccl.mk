@@ -24,4 +24,13 @@ else
 	  $(if $(TIME)$(SEED),-args $(if $(TIME),-for $(TIME)) $(if $(SEED),-seed $(SEED)))
 endif
 
-.PHONY: nccl-host nccl-nets test-nccl
+bench-nccl: ## weft beside NCCL's own networks under the real NCCL, over TCP and simulated RDMA: NCCL_SRC=TREE[:TREE...]; ARGS='-n 3 -only tcp' and more
+ifeq ($(NCCL_SRC),)
+	@echo "bench-nccl: left out: $(NCCL_WHERE)"
+else
+	@$(MAKE) --no-print-directory nccl-host
+	@$(call alive,building the benchmark,$(GO) build -o $(CACHE)/bench/nccl ./internal/nccl/bench)
+	@WEFT_TEST_NCCL=$$(for t in $(NCCL_TREES); do $(call NCCL_MAKE,$$t) where; done | paste -sd:) $(CACHE)/bench/nccl $(ARGS)
+endif
+
+.PHONY: nccl-host nccl-nets test-nccl bench-nccl
