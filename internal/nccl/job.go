@@ -27,6 +27,7 @@ type Job struct {
 	Wrap    []string // a command in front of the driver's
 	Limit   time.Duration
 	Threads bool // the ranks are threads of one process, each with a device
+	Pin     bool // each process has CPUs of its own
 	PerHost int  // ranks of a host, whose devices NVLinks join; otherwise each process is a host of its own
 }
 
@@ -71,7 +72,12 @@ func Start(ctx context.Context, j Job) (*Run, error) {
 		processes = 1
 	}
 	for i := range processes {
-		args := append(append([]string{}, j.Wrap...), j.Release.Driver(), fmt.Sprint(i), fmt.Sprint(j.Ranks), filepath.Join(j.Dir, "id"))
+		pinned, err := j.pinned(i)
+		if err != nil {
+			r.Stop()
+			return nil, err
+		}
+		args := append(append(pinned, j.Wrap...), j.Release.Driver(), fmt.Sprint(i), fmt.Sprint(j.Ranks), filepath.Join(j.Dir, "id"))
 		args = append(args, j.Mode...)
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		own := []string{"LD_LIBRARY_PATH=" + j.Release.Dir, algo}

@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -26,7 +27,7 @@ func TestSpeed(t *testing.T) {
 				if !r.Since(2, 7) {
 					ops, mode = ops[:1], append(mode, "ops=allreduce")
 				}
-				run := start(t, Job{Release: r, Network: n, Ranks: 2, Limit: time.Minute, Env: []string{OverEnv}}, mode...)
+				run := start(t, Job{Release: r, Network: n, Ranks: 2, Pin: runtime.NumCPU() > 1, Limit: time.Minute, Env: []string{OverEnv}}, mode...)
 				if err := run.Wait(); err != nil {
 					t.Fatal(err)
 				}

@@ -24,6 +24,7 @@ import (
 type config struct {
 	rounds, ranks    int
 	ops, sizes, only []string
+	pin              bool
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	list(&c.only, "only", "tcp,rdma", "networks")
 	flag.IntVar(&c.rounds, "n", 9, "rounds; medians are shown")
 	flag.IntVar(&c.ranks, "ranks", 2, "ranks, each a host of its own")
+	flag.BoolVar(&c.pin, "pin", true, "give each rank CPUs of its own, as hosts have them; -pin=false leaves them to chance")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -90,8 +92,12 @@ func (c *config) beside(ctx context.Context, r nccl.Release, name string) (err e
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nNCCL %s over %s: microseconds of an operation of %d ranks, medians of %d rounds; %s / weft above 1: weft is ahead\n",
-		r, sides[0].Name, c.ranks, c.rounds, sides[1].Name)
+	where := "which share CPUs"
+	if c.pin {
+		where = "each with CPUs of its own"
+	}
+	fmt.Printf("\nNCCL %s over %s: microseconds of an operation of %d ranks, %s, medians of %d rounds; %s / weft above 1: weft is ahead\n",
+		r, sides[0].Name, c.ranks, where, c.rounds, sides[1].Name)
 	fmt.Printf("  %-13s %10s %12s %12s %8s   %s\n", "", "bytes", "weft", sides[1].Name, "ratio", "of the rounds")
 	for _, op := range c.ops {
 		if op != "allreduce" && !r.Since(2, 7) {
@@ -145,7 +151,7 @@ func (c *config) job(ctx context.Context, r nccl.Release, n nccl.Network, op str
 	if err != nil {
 		return nil, 0, err
 	}
-	run, err := nccl.Start(ctx, nccl.Job{Release: r, Network: n, Ranks: c.ranks, Dir: dir, Limit: 10 * time.Minute, Env: []string{nccl.OverEnv},
+	run, err := nccl.Start(ctx, nccl.Job{Release: r, Network: n, Ranks: c.ranks, Pin: c.pin, Dir: dir, Limit: 10 * time.Minute, Env: []string{nccl.OverEnv},
 		Mode: []string{"speed", "ops=" + op, "sizes=" + strings.Join(c.sizes, ",")}})
 	if err == nil {
 		err = run.Wait()
