@@ -123,7 +123,7 @@ int wf_ahead_posted(struct wf_thread* t, struct wf_comm* c, struct wf_req* r) {
 		struct wf_cts_line* l = &c->out[line + i];
 		wf_put(l->size, (uint64_t)wf_get(r->e[i].cap)), wf_put(l->tag, wf_get(r->e[i].tag)), wf_put(l->n_i, n << 16 | i);
 	}
-	for (uint32_t i = 0; i < waiting; i++) {
+	for (uint32_t i = 0; i < waiting && wf_get(r->left); i++) {
 		struct wf_ahead_message* a = &c->ahead[(first + i) % WF_AHEADS];
 		if (wf_get(a->state) == WF_AHEAD_WAITS) wf_ahead_give(c, a);
 	}

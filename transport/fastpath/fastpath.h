@@ -38,8 +38,8 @@
 #define WF_NONE 0xffffffffu /* no slot */
 #define WF_SIZE_MAX 0x7fffffffu /* largest message */
 #define WF_AHEAD 0xffu /* entry of a send that left before its receive was known */
-#define WF_AHEADS 64       /* of those, the most whose receives the sender does not know yet */
-#define WF_STASH (128u << 10) /* bytes in which a receiver keeps them */
+#define WF_AHEADS 256      /* of those, the most whose receives the sender does not know yet */
+#define WF_STASH (512u << 10) /* bytes in which a receiver keeps them */
 #define WF_MEM_HOST 1u /* pointer kind of host memory, in every table */
 #define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
 
@@ -314,7 +314,7 @@ struct wf_comm {
 	struct wf_late late[WF_LATES];
 	struct wf_req req[WF_SLOTS];
 	struct wf_ahead_message ahead[WF_AHEADS];
-	uint64_t pad8[320]; /* whole pages */
+	uint64_t pad8[256]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };
 

@@ -175,7 +175,7 @@ _Static_assert(sizeof(((struct wf_gauge*)0)->weight) == 4, "size of struct wf_ga
 _Static_assert(offsetof(struct wf_gauge, pad) == 20, "offset of struct wf_gauge.pad");
 _Static_assert(sizeof(((struct wf_gauge*)0)->pad) == 12, "size of struct wf_gauge.pad");
 
-_Static_assert(sizeof(struct wf_comm) == 454656, "size of struct wf_comm");
+_Static_assert(sizeof(struct wf_comm) == 851968, "size of struct wf_comm");
 _Static_assert(_Alignof(struct wf_comm) == 8, "alignment of struct wf_comm");
 _Static_assert(offsetof(struct wf_comm, gen) == 0, "offset of struct wf_comm.gen");
 _Static_assert(sizeof(((struct wf_comm*)0)->gen) == 4, "size of struct wf_comm.gen");
@@ -322,11 +322,11 @@ _Static_assert(sizeof(((struct wf_comm*)0)->late) == 5120, "size of struct wf_co
 _Static_assert(offsetof(struct wf_comm, req) == 57344, "offset of struct wf_comm.req");
 _Static_assert(sizeof(((struct wf_comm*)0)->req) == 262144, "size of struct wf_comm.req");
 _Static_assert(offsetof(struct wf_comm, ahead) == 319488, "offset of struct wf_comm.ahead");
-_Static_assert(sizeof(((struct wf_comm*)0)->ahead) == 1536, "size of struct wf_comm.ahead");
-_Static_assert(offsetof(struct wf_comm, pad8) == 321024, "offset of struct wf_comm.pad8");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 2560, "size of struct wf_comm.pad8");
-_Static_assert(offsetof(struct wf_comm, stash) == 323584, "offset of struct wf_comm.stash");
-_Static_assert(sizeof(((struct wf_comm*)0)->stash) == 131072, "size of struct wf_comm.stash");
+_Static_assert(sizeof(((struct wf_comm*)0)->ahead) == 6144, "size of struct wf_comm.ahead");
+_Static_assert(offsetof(struct wf_comm, pad8) == 325632, "offset of struct wf_comm.pad8");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 2048, "size of struct wf_comm.pad8");
+_Static_assert(offsetof(struct wf_comm, stash) == 327680, "offset of struct wf_comm.stash");
+_Static_assert(sizeof(((struct wf_comm*)0)->stash) == 524288, "size of struct wf_comm.stash");
 
 _Static_assert(sizeof(struct wf_thread) == 128, "size of struct wf_thread");
 _Static_assert(_Alignof(struct wf_thread) == 8, "alignment of struct wf_thread");
@@ -394,8 +394,8 @@ _Static_assert(WF_CTS_LAZY == 32, "value of WF_CTS_LAZY");
 _Static_assert(WF_NONE == 4294967295u, "value of WF_NONE");
 _Static_assert(WF_SIZE_MAX == 2147483647u, "value of WF_SIZE_MAX");
 _Static_assert(WF_AHEAD == 255u, "value of WF_AHEAD");
-_Static_assert(WF_AHEADS == 64, "value of WF_AHEADS");
-_Static_assert(WF_STASH == 131072u, "value of WF_STASH");
+_Static_assert(WF_AHEADS == 256, "value of WF_AHEADS");
+_Static_assert(WF_STASH == 524288u, "value of WF_STASH");
 _Static_assert(WF_MEM_HOST == 1u, "value of WF_MEM_HOST");
 _Static_assert(WF_GROUP_DONE == 2147483648u, "value of WF_GROUP_DONE");
 _Static_assert(WF_KIND_SHIFT == 60, "value of WF_KIND_SHIFT");

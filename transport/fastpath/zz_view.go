@@ -27,8 +27,8 @@ const (
 	wfNone        = 0xffffffff // no slot
 	wfSizeMax     = 0x7fffffff // largest message
 	wfAhead       = 0xff       // entry of a send that left before its receive was known
-	wfAheads      = 64         // of those, the most whose receives the sender does not know yet
-	wfStash       = 131072     // bytes in which a receiver keeps them
+	wfAheads      = 256        // of those, the most whose receives the sender does not know yet
+	wfStash       = 524288     // bytes in which a receiver keeps them
 	wfMemHost     = 1          // pointer kind of host memory, in every table
 	wfGroupDone   = 0x80000000 // in wf_comm.group: complete, the low bits are its number of receives
 	// Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1,
@@ -317,9 +317,9 @@ type wfComm struct {
 	area  [1536]uint64 // provider memory of the lanes
 	late  [128]wfLate
 	req   [512]wfReq
-	ahead [64]wfAheadMessage
-	pad8  [320]uint64   // whole pages
-	stash [16384]uint64 // messages that came ahead; where in it, their sender says
+	ahead [256]wfAheadMessage
+	pad8  [256]uint64   // whole pages
+	stash [65536]uint64 // messages that came ahead; where in it, their sender says
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
@@ -439,7 +439,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-454656]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-851968]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -513,8 +513,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-52224]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-57344]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-319488]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-321024]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-323584]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-325632]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-327680]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]
