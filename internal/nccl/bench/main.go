@@ -104,10 +104,10 @@ func (c *config) beside(ctx context.Context, r nccl.Release, name string) (err e
 			continue // there are no sends
 		}
 		t, err := c.measure(ctx, r, sides, op)
+		fmt.Print(t) // of the rounds until then, too
 		if err != nil {
 			return fmt.Errorf("%s: %w", op, err)
 		}
-		fmt.Print(t)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (c *config) measure(ctx context.Context, r nccl.Release, sides pair, op str
 				err = t.add(side, speeds, disturbed)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("round %d over %s: %w", round+1, sides[side].Name, err)
+				return t, fmt.Errorf("round %d over %s: %w", round+1, sides[side].Name, err)
 			}
 		}
 	}

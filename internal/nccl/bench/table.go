@@ -40,8 +40,8 @@ func (t *table) add(side int, speeds []nccl.Speed, disturbed bool) error {
 // ratio is how often weft's time goes into the other's, of the medians; each round by itself is between least and most.
 func (r row) ratio() (ratio, least, most float64) {
 	var each []float64
-	for i, weft := range r.took[0] {
-		each = append(each, r.took[1][i]/weft)
+	for i := range min(len(r.took[0]), len(r.took[1])) {
+		each = append(each, r.took[1][i]/r.took[0][i])
 	}
 	return rounds.Median(r.took[1]) / rounds.Median(r.took[0]), slices.Min(each), slices.Max(each)
 }
@@ -49,6 +49,9 @@ func (r row) ratio() (ratio, least, most float64) {
 func (t table) String() string {
 	var b strings.Builder
 	for _, r := range t {
+		if len(r.took[0]) == 0 || len(r.took[1]) == 0 {
+			continue // it ended in its first round
+		}
 		ratio, least, most := r.ratio()
 		fmt.Fprintf(&b, "  %-13s %10s %12.1f %12.1f %8.2f   %.2f to %.2f %s\n",
 			r.op, size(r.bytes), rounds.Median(r.took[0]), rounds.Median(r.took[1]), ratio, least, most, rounds.Mark(r.disturbed))
