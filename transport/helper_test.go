@@ -16,7 +16,7 @@ import (
 const testLimit = 20 * time.Second
 
 // waitsForCTS is more than what leaves ahead of its receive over TCP.
-const waitsForCTS = 20000
+const waitsForCTS = 70_000
 
 // device is an interface of the test's own invention.
 func device(index int, name string, streams int, addrs ...string) *tcp.Device {

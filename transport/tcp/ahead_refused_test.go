@@ -41,7 +41,7 @@ func TestAheadIsRefused(t *testing.T) {
 				t.Error("bytes of a refused message were written")
 			}
 			for i := range 200 { // more than what a stash keeps
-				size := 8 + i%2*20000
+				size := 8 + i%2*waitsForCTS
 				good, _ := hostcalls.Irecv(rx.handle, rx.buf(64, size, int32(i%2)))
 				copy(tx.mem, fmt.Sprintf("%08d", i))
 				if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, size, int32(i%2))), good); rc != 0 || string(rx.mem[64:72]) != fmt.Sprintf("%08d", i) {
@@ -63,7 +63,7 @@ func TestRefusedByIrecvIsAnnounced(t *testing.T) {
 	for range 100 { // its CTS is out, and the message is here
 		hostcalls.Test(first)
 	}
-	bad, _ := hostcalls.Irecv(rx.handle, rx.buf(8, 8, 5), rx.buf(16, 20000, 6))
+	bad, _ := hostcalls.Irecv(rx.handle, rx.buf(8, 8, 5), rx.buf(16, waitsForCTS, 6))
 	if _, rc := hostcalls.Finish(t, bad); rc == 0 {
 		t.Error("the group ends well")
 	}
@@ -71,7 +71,7 @@ func TestRefusedByIrecvIsAnnounced(t *testing.T) {
 	if _, rc := hostcalls.Finish(t, first, last); rc != 0 {
 		t.Errorf("the receive before it ends with %d", rc)
 	}
-	if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, 20000, 6))); rc == 0 {
+	if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, waitsForCTS, 6))); rc == 0 {
 		t.Error("the other send of the group ends well")
 	}
 }

@@ -7,7 +7,8 @@
 #include "../fastpath/gate.h"
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
-#define WF_AHEAD_MOST (16u << 10) /* a payload up to here may go ahead */
+#define WF_AHEAD_MOST (64u << 10)    /* a payload up to here may go ahead, */
+#define WF_AHEAD_STRIPED (16u << 10) /* and up to here where larger ones can use several streams */
 
 _Static_assert(sizeof(struct wf_frame) == 32, "frame header");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");

@@ -56,8 +56,8 @@ func TestHeadersAreChecked(t *testing.T) {
 			if c.kind == cts {
 				tx, _, fds := forged(t, 2, 131, true)
 				write(t, fds[c.stream], header)
-				s, rc := hostcalls.Isend(tx.handle, tx.buf(0, 20000, 7)) // of another tag: all that happens is that CTS comes in
-				if s != 0 {                                              // the comm has ended, and test tells
+				s, rc := hostcalls.Isend(tx.handle, tx.buf(0, waitsForCTS, 7)) // of another tag: all that happens is that CTS comes in
+				if s != 0 {                                                    // the comm has ended, and test tells
 					_, _, rc = hostcalls.Test(s)
 				}
 				if ok := rc == 0; ok != c.legal || (s == 0) != c.legal {

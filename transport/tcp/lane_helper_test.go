@@ -13,6 +13,9 @@ import (
 	"weft/transport/tcp"
 )
 
+// waitsForCTS is a message that is too large to leave ahead of its receive.
+const waitsForCTS = 70_000
+
 // mapped is memory outside Go's heap, as a host's buffers are.
 func mapped(t *testing.T, n int) []byte {
 	t.Helper()

@@ -16,7 +16,7 @@ func TestRefusedAgain(t *testing.T) {
 	var all []pair
 	for seq := range uint64(600) {
 		in, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
-		out := isend(t, tx, tx.buf(0, 20000, 0)) // too large to go ahead: the sender refuses it
+		out := isend(t, tx, tx.buf(0, waitsForCTS, 0)) // the sender refuses it
 		rc := int32(0)
 		for end := time.Now().Add(30 * time.Second); rc == 0 && time.Now().Before(end); {
 			_, _, rc = hostcalls.Test(out)

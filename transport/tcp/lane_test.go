@@ -174,7 +174,7 @@ func TestPeerCloses(t *testing.T) {
 
 func TestWrongTagWaits(t *testing.T) {
 	tx, rx := connected(t, 1, 102)
-	const size = 20000 // too large to go ahead of its receive
+	const size = waitsForCTS
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, size, 1))
 	for range 100 {
 		if s, rc := hostcalls.Isend(tx.handle, tx.buf(0, size, 2)); s != 0 || rc != 0 {
@@ -188,7 +188,7 @@ func TestWrongTagWaits(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	tx, rx := connected(t, 1, 103)
-	const size = 20000 // too large to go ahead of its receive
+	const size = waitsForCTS
 	bad, _ := hostcalls.Irecv(rx.handle, rx.buf(0, size, 0), rx.buf(size, size, 1))
 	good, _ := hostcalls.Irecv(rx.handle, rx.buf(3*size, 8, 0))
 	first := isend(t, tx, tx.buf(0, size, 0))

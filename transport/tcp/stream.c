@@ -315,7 +315,8 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 		wf_put(s->rx_left, 0u);
 	}
 	wf_put(c->nlanes, lane + 1);
-	if (!lane) wf_put(l->ahead, WF_AHEAD_MOST + 1), wf_put(c->ahead_room, stash < WF_STASH ? stash : WF_STASH);
+	if (!lane) wf_put(c->ahead_room, stash < WF_STASH ? stash : WF_STASH);
+	wf_put(c->lanes[0].ahead, (before + n > 1 ? WF_AHEAD_STRIPED : WF_AHEAD_MOST) + 1);
 	for (uint32_t i = 0; i <= lane; i++) wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
 }
 

@@ -17,9 +17,10 @@
  * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
  * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that do not overlap.
  *
- * AHEAD is a message of at most 16 KiB that leaves before its CTS, on stream 0 of lane 0. It belongs to the first receive of its
+ * AHEAD is a message of at most 64 KiB that leaves before its CTS, on stream 0 of lane 0, where there are several of at most
+ * 16 KiB: larger ones are for all streams. It belongs to the first receive of its
  * tag, from group seq on, that no message before it has. The receiver has a stash for those whose receive is not posted, and says
- * how large it is when the connection is made. Their sender chooses each one's place, and uses a place again, and has more than 64
+ * how large it is when the connection is made. Their sender chooses each one's place, and uses a place again, and has more than 256
  * under way, only when it has the CTS of their receives. A receiver may keep CTS back while messages come ahead; it sends them when
  * a quarter of the stash has come, 32 groups wait, or nothing comes any more. */
 #ifndef WEFT_STREAM_H
