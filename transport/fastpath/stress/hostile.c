@@ -119,9 +119,9 @@ static void recycled_of(int direct, int receives) {
 	CHECK((c = comm_over(WF_KIND_SEND, p, 1, &upcalls, 1)) == before, "not the slab that was freed last");
 	h = (void*)(uintptr_t)wf_comm_open(c);
 	for (int i = 0; i < receives; i++) CHECK(weft_test(old[i], &done, NULL) == 3 && !done, "request %d of the comm before", i);
-	unsigned char* mem = calloc(1, 20000);
-	void* mr = register_memory(mem, 20000, 0);
-	CHECK(weft_isend(h, mem, 20000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
+	unsigned char* mem = calloc(1, 70000);
+	void* mr = register_memory(mem, 70000, 0);
+	CHECK(weft_isend(h, mem, 70000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
 	for (char* at = (char*)c->ring; at < (char*)c->area; at++) CHECK(!*at, "byte %td of the ring", at - (char*)c->ring);
 	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
 	close(p[0]), close(p[1]);
