@@ -53,11 +53,13 @@ func (c *Core) Fuse(members []int) (*Device, error) {
 	}
 	d := fuse(parts)
 	d.Index = len(c.cfg.Devices) + len(c.fused.all)
-	for d.Name == parts[0].Name || slices.ContainsFunc(c.fused.all, func(o *Device) bool { return o.Name == d.Name }) {
+	for slices.ContainsFunc(c.fused.all, func(o *Device) bool { return o.Name == d.Name }) {
 		d.Name += "'" // NCCL's topology tells devices by their names
 	}
 	c.fused.all = append(c.fused.all, d)
-	c.cfg.Log.Info(rdma.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
+	if len(parts) > 1 { // NCCL 2.24 to 2.26 has every device made anew, which takes the place of the first by its name
+		c.cfg.Log.Info(rdma.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
+	}
 	return d, nil
 }
 

@@ -34,7 +34,7 @@ func TestFuse(t *testing.T) {
 	if again := p.fusedWith(t, 0, 1); again.Index != 3 || again.Name != "simA+simC'" {
 		t.Errorf("%+v", again.Device)
 	}
-	if one := p.fusedWith(t, 1); one.Name != "simC'" { // NCCL's topology tells devices by their names
+	if one := p.fusedWith(t, 1); one.Name != "simC" { // in NCCL's topology, which tells devices by their names, it takes that one's place
 		t.Errorf("%+v", one.Device)
 	}
 	for _, c := range []struct {
