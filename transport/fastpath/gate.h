@@ -63,7 +63,7 @@ static inline uint32_t wf_handle_slab(uint64_t h) { return (uint32_t)(h >> WF_SL
 static inline uint32_t wf_handle_slot(uint64_t h) { return (uint32_t)h & WF_SLOT_MASK; }
 
 /* Tables of slabs and registrations: mappings that hold many, and never move. */
-#define WF_SLABS 64u
+#define WF_SLABS 32u
 #define WF_MRS 4096u
 #define WF_MRS_MASK 0xfffffu
 extern WF_HIDDEN uint64_t wf_slab_dir[(WF_SLAB_MASK + 1) / WF_SLABS];
