@@ -12,7 +12,7 @@
  * meanwhile (places.go), and five for short calls into the kernel. */
 #define GUEST_THREADS 32
 #define GUEST_STACK (1024u << 10)    /* of each thread, whatever the host's default is: under mlockall all of it is memory */
-#define GUEST_SPACE (1536ull << 20) /* Go reserves 1.3 GiB when it starts, and its heap comes to that */
+#define GUEST_SPACE (1600ull << 20) /* Go reserves 1.3 GiB when it starts, and its heap comes to that */
 #define GUEST_DATA (128ull << 20)    /* of it, what is written to */
 
 /* limits.c: 0, or -1 and why not in text */

@@ -126,7 +126,7 @@ static void edges(const char* lib, int resource, const char* name, const char* f
   CHECK(refusals && refusals < children);
 }
 
-static void edge(const char* lib) { edges(lib, RLIMIT_AS, "RLIMIT_AS", "VmSize:", (int[]){1020, 1060, 1150, 1300, 1500, 1560, 1580, 1650, 0}); }
+static void edge(const char* lib) { edges(lib, RLIMIT_AS, "RLIMIT_AS", "VmSize:", (int[]){1020, 1060, 1150, 1300, 1500, 1580, 1600, 1620, 1640, 1660, 1700, 0}); }
 static void data(const char* lib) { edges(lib, RLIMIT_DATA, "RLIMIT_DATA", "VmData:", (int[]){20, 100, 140, 158, 175, 200, 300, 0}); }
 
 /* Too little for the stacks, with a limit of threads beside that is not in the way. */
