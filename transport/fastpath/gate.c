@@ -5,14 +5,15 @@
 
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WF_THREADS 1024u /* records of a block */
 #define WF_BLOCKS 64u
-#define WF_ADOPT_YIELDS 200
+#define WF_SPINS 100u      /* looks, about a microsecond together, before the first nap */
+#define WF_NAPS 2u         /* that a call takes for an owner that stays inside */
 
 __thread struct wf_thread* wf_self __attribute__((tls_model("initial-exec")));
 uint32_t wf_fenced;
@@ -96,8 +97,14 @@ int wf_hold_clear(struct wf_comm* c) {
 
 void wf_hold_end(struct wf_comm* c) { wf_store(c->held, 0u); }
 
+/* Between two looks at what another thread is about to end: it may wait for this CPU. A nap and no sched_yield: from Linux 6.18 on each
+ * yield gives away a time slice for good, and a thread that yields in a loop stands still for seconds. */
+static void wf_pause(uint32_t look) {
+	if (look >= WF_SPINS) nanosleep(&(struct timespec){0, 20000}, NULL);
+}
+
 static void wf_lock(struct wf_thread* t) {
-	while (__atomic_exchange_n(&t->lock, 1u, __ATOMIC_ACQUIRE)) sched_yield();
+	for (uint32_t look = 0; __atomic_exchange_n(&t->lock, 1u, __ATOMIC_ACQUIRE);) wf_pause(look++);
 }
 
 static struct wf_comm* wf_comm_of(uint64_t word) { return (struct wf_comm*)(uintptr_t)word; }
@@ -133,8 +140,8 @@ void wf_unlist(struct wf_comm* c) {
 int wf_adopt(struct wf_thread* t, struct wf_comm* c) {
 	if (wf_load(c->held) || !wf_hold_try(c)) return 0;
 	if (wf_get(c->owner)) wf_barrier(); /* without an owner nobody is inside */
-	int clear, tries = WF_ADOPT_YIELDS;
-	while (!(clear = wf_hold_clear(c)) && tries--) sched_yield();
+	int clear;
+	for (uint32_t look = 0; !(clear = wf_hold_clear(c)) && look < WF_SPINS + WF_NAPS;) wf_pause(look++);
 	if (clear) {
 		int listed = wf_load(c->listed) != 0;
 		wf_unlist(c);
