@@ -53,7 +53,7 @@ func advise(call string, errno syscall.Errno) (rdma.Cause, string) {
 		return rdma.Internal, "something made on it was not destroyed first"
 	case syscall.EFAULT:
 		if register {
-			return rdma.Usage, "the range is not mapped, or is GPU memory and neither nvidia_peermem nor DMA-BUF serves this device"
+			return rdma.Usage, "the range is not mapped, or is GPU memory and neither peer memory (nvidia_peermem, amdkfd) nor DMA-BUF serves this device"
 		}
 	case syscall.EBADF:
 		if register {

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,28 +11,37 @@ import (
 
 // gdr is what this machine has for NICs to reach GPU memory.
 type gdr struct {
-	module string // the kernel module that serves virtual addresses of GPU memory; "" if none is loaded
+	module string // the client of peer memory, which serves virtual addresses of GPU memory; "" if there is none
 	driver bool   // NVIDIA's driver is loaded
 	closed bool   // and is not of the open kernel modules, which alone make DMA-BUFs of GPU memory
+	amd    bool   // AMD's driver is loaded
 }
 
-// The modules that make GPU memory known to ibv_reg_mr, in the order in which they are looked for.
-var peerModules = []struct{ name, file string }{
-	{"nv_mem", "kernel/mm/memory_peers/nv_mem/version"},
-	{"nv_mem_nc", "kernel/mm/memory_peers/nv_mem_nc/version"},
-	{"nvidia_peermem", "module/nvidia_peermem/version"},
+// Where a kernel keeps the clients of peer memory depends on its age and on the module that serves them.
+var peerFolders = []string{"kernel/mm/memory_peers", "kernel/memory_peers", "memory_peers"}
+
+// peerClient is the first client of peer memory: a folder of any name (nv_mem of NVIDIA's, amdkfd of AMD's driver) which
+// has a version, as it does once it is registered.
+func (h *Host) peerClient() string {
+	for _, folder := range peerFolders {
+		entries, _ := os.ReadDir(filepath.Join(h.Sysfs, folder)) // no folder: no client
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), ".") && exists(h.Sysfs, folder, e.Name(), "version") {
+				return e.Name()
+			}
+		}
+	}
+	return ""
 }
 
 func (h *Host) detectGDR() (g gdr) {
-	for _, m := range peerModules {
-		if exists(h.Sysfs, m.file) {
-			g.module = m.name
-			break
-		}
+	if g.module = h.peerClient(); g.module == "" && exists(h.Sysfs, "module/nvidia_peermem/version") {
+		g.module = "nvidia_peermem"
 	}
 	text, err := read(h.Proc, "driver/nvidia/version")
 	g.driver = err == nil || exists(h.Sysfs, "module/nvidia")
 	g.closed = err == nil && !strings.Contains(text, "Open Kernel Module")
+	g.amd = exists(h.Sysfs, "module/amdgpu")
 	return g
 }
 
@@ -47,6 +57,8 @@ func (d *Device) GPUMemory() (kinds rdma.MemKind, why string) {
 		says = append(says, g.module+" does not serve a device of software")
 	case g.driver:
 		says = append(says, "nvidia_peermem is not loaded")
+	case g.amd:
+		says = append(says, "amdgpu is no client of peer memory")
 	default:
 		says = append(says, "no NVIDIA driver is loaded")
 	}

@@ -1,6 +1,8 @@
 package verbs
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +31,10 @@ func TestGPUMemory(t *testing.T) {
 			"nv_mem is loaded, DMA-BUFs can be registered"},
 		{"neither", "", open, false, "ibv_reg_dmabuf_mr", rdma.MemHost,
 			"nvidia_peermem is not loaded, no DMA-BUFs: a test's library has no ibv_reg_dmabuf_mr, NCCL stages GPU memory through the host's"},
+		{"AMD", "kernel/mm/memory_peers/amdkfd/version", "", false, "ibv_reg_dmabuf_mr", rdma.MemHost | rdma.MemCUDA,
+			"amdkfd is loaded, no DMA-BUFs: a test's library has no ibv_reg_dmabuf_mr"},
+		{"AMD, no client", "module/amdgpu/version", "", false, "", rdma.MemHost | rdma.MemDMABUF,
+			"amdgpu is no client of peer memory, DMA-BUFs can be registered"},
 		{"software", peermem, open, true, "ibv_reg_dmabuf_mr", rdma.MemHost,
 			"nvidia_peermem does not serve a device of software, no DMA-BUFs: a test's library has no ibv_reg_dmabuf_mr, NCCL stages"},
 	} {
@@ -59,5 +65,40 @@ func TestGPUMemory(t *testing.T) {
 			t.Errorf("%s: %v, %q", c.name, d.Pointers, log.Lines())
 		}
 		p.Close()
+	}
+}
+
+// Any folder of the clients of peer memory that has a version is one, wherever the kernel keeps them.
+func TestPeerClients(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"none", nil, ""},
+		{"an empty folder", []string{"kernel/mm/memory_peers/"}, ""},
+		{"NVIDIA's", []string{"kernel/mm/memory_peers/nv_mem/version"}, "nv_mem"},
+		{"AMD's", []string{"kernel/mm/memory_peers/amdkfd/version"}, "amdkfd"},
+		{"of another name", []string{"kernel/memory_peers/other/version"}, "other"},
+		{"in the last place", []string{"kernel/mm/memory_peers/", "memory_peers/amdkfd/version"}, "amdkfd"},
+		{"the first of two", []string{"kernel/mm/memory_peers/nv_mem_nc/version", "memory_peers/amdkfd/version"}, "nv_mem_nc"},
+		{"a file alone", []string{"kernel/mm/memory_peers/version"}, ""},
+		{"not yet registered", []string{"kernel/mm/memory_peers/amdkfd/"}, ""},
+		{"behind one that is not", []string{"kernel/mm/memory_peers/a/", "kernel/mm/memory_peers/amdkfd/version"}, "amdkfd"},
+		{"hidden", []string{"kernel/mm/memory_peers/.hidden/version"}, ""},
+	} {
+		h := &Host{Sysfs: t.TempDir(), Proc: t.TempDir()}
+		for _, f := range c.files {
+			if strings.HasSuffix(f, "/") {
+				if err := os.MkdirAll(filepath.Join(h.Sysfs, f), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			write(t, "1.0\n", h.Sysfs, f)
+		}
+		if got := h.detectGDR().module; got != c.want {
+			t.Errorf("%s: client %q, want %q", c.name, got, c.want)
+		}
 	}
 }

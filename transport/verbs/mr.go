@@ -189,7 +189,7 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 		}
 		if why, refused := a.dmabuf.refused(); refused {
 			return memoryKeys{}, "", rdma.Errorf(rdma.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
-				Try("set NCCL_DMABUF_ENABLE=0; nvidia_peermem serves GPU memory without DMA-BUF")
+				Try("set NCCL_DMABUF_ENABLE=0; nvidia_peermem or amdkfd serves GPU memory without DMA-BUF")
 		}
 		name, how = "ibv_reg_dmabuf_mr", "DMA-BUF"
 		plain = func(extra Access) (memoryKeys, syscall.Errno) {
