@@ -99,6 +99,46 @@ func TestSimFusedMemory(t *testing.T) {
 	}
 }
 
+// A group is flushed as one, by its last buffer in the GPU's memory that brought something, wherever that stands in it;
+// what is empty or in the host's memory needs none.
+func TestSimFlushOfAGroup(t *testing.T) {
+	_, _, s, r := simPair(t, nil)
+	gpu, host := hold(t, r, rdma.MemCUDA, 2, 4096), hold(t, r, rdma.MemHost, 2, 4096)
+	g, h := gpu.rooms, host.rooms
+	empty := hostcalls.Buf{Addr: g[1].Addr}
+	for _, c := range []struct {
+		name string
+		bufs []hostcalls.Buf
+		want bool
+	}{
+		{"both in the GPU's", []hostcalls.Buf{g[0], g[1]}, true},
+		{"the GPU's last", []hostcalls.Buf{h[0], g[0]}, true},
+		{"the host's last", []hostcalls.Buf{g[0], h[0]}, true},
+		{"the GPU's in the middle", []hostcalls.Buf{h[0], g[0], h[1]}, true},
+		{"an empty one last", []hostcalls.Buf{g[0], empty}, true},
+		{"an empty one first, the host's last", []hostcalls.Buf{empty, g[0], h[0]}, true},
+		{"both in the host's", []hostcalls.Buf{h[0], h[1]}, false},
+		{"an empty one of the GPU's", []hostcalls.Buf{h[0], empty}, false},
+		{"nothing", []hostcalls.Buf{empty, empty}, false},
+	} {
+		in := []*transfer{recv(r, c.bufs...)}
+		for range c.bufs {
+			in = append(in, send(s, hostcalls.Buf{}))
+		}
+		drive(t, c.name, in...)
+		req, code := hostcalls.Iflush(r.Handle(), c.bufs...)
+		if code != 0 || (req != 0) != c.want {
+			t.Errorf("%s: request %#x, code %d", c.name, req, code)
+		}
+		if req != 0 {
+			if code := until(t, c.name+" is flushed", &transfer{req: req}); code != 0 {
+				t.Errorf("%s: code %d", c.name, code)
+			}
+		}
+	}
+	noneLeft(t, s, r)
+}
+
 // NULL is no memory: a card refuses it, and over TCP what would be read or written there is refused.
 func TestNullIsNoMemory(t *testing.T) {
 	_, _, s, r := simPair(t, nil)

@@ -126,12 +126,14 @@ int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void*
 	return 0;
 }
 
+/* One read serves a whole group: of its last buffer that brought something, of a GPU's if there is one. */
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request) {
 	int rc = 0, last = 0;
 	*request = NULL;
 	for (int i = 0; i < n; i++) {
 		if (wf_unlikely(sizes[i] < 0)) return weft_misuse("iflush", "size is negative", (uint64_t)sizes[i]);
-		if (sizes[i]) last = i;
+		struct wf_mr* mr = n > 1 ? wf_mr_lookup((uint64_t)(uintptr_t)mhandles[i]) : NULL;
+		if (sizes[i] && (!sizes[last] || !mr || wf_get(mr->kind) != WF_MEM_HOST)) last = i;
 	}
 	struct wf_comm* c = wf_begin("iflush", WF_KIND_RECV, recvComm, request, &rc);
 	if (wf_likely(c)) return wf_flush(wf_self, c, data[last], sizes[last], mhandles[last], request);

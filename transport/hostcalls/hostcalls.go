@@ -21,8 +21,8 @@ static int call_irecv(uintptr_t comm, int n, uintptr_t* data, size_t* sizes, int
 
 static int call_test(uintptr_t req, int* done, int* sizes) { return weft_test((void*)req, done, sizes); }
 
-static int call_iflush(uintptr_t comm, uintptr_t data, int size, uintptr_t mh, uintptr_t* req) {
-	return weft_iflush((void*)comm, 1, (void*[]){(void*)data}, &size, (void*[]){(void*)mh}, (void**)req);
+static int call_iflush(uintptr_t comm, int n, uintptr_t* data, int* sizes, uintptr_t* mh, uintptr_t* req) {
+	return weft_iflush((void*)comm, n, (void**)data, sizes, (void**)mh, (void**)req);
 }
 
 static __thread struct wf_fault last;
@@ -85,11 +85,16 @@ func Test(request uintptr) (done bool, sizes [8]int32, code int32) {
 	return d != 0, sizes, int32(rc)
 }
 
-// Iflush asks for the data of one receive to be visible; a request of 0 means
-// that it is.
-func Iflush(comm uintptr, b Buf) (request uintptr, code int32) {
+// Iflush asks for the data of up to eight receives to be visible; a request of 0
+// means that it is.
+func Iflush(comm uintptr, bufs ...Buf) (request uintptr, code int32) {
+	var data, handles [8]C.uintptr_t
+	var sizes [8]C.int
+	for i, b := range bufs {
+		data[i], sizes[i], handles[i] = C.uintptr_t(b.Addr), C.int(b.Size), C.uintptr_t(b.Handle)
+	}
 	var r C.uintptr_t
-	rc := C.call_iflush(C.uintptr_t(comm), C.uintptr_t(b.Addr), C.int(b.Size), C.uintptr_t(b.Handle), &r)
+	rc := C.call_iflush(C.uintptr_t(comm), C.int(len(bufs)), &data[0], &sizes[0], &handles[0], &r)
 	return uintptr(r), int32(rc)
 }
 
