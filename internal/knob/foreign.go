@@ -22,6 +22,7 @@ var foreigns = []struct {
 		{"NCCL_DEBUG, NCCL_DEBUG_LEVELS, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE", "what is logged (the second from 2.32 on: levels besides), and where", "weft's lines go through NCCL's log; it looks at the first two only to know whether TRACE lines are worth their text. None of its lines is an ATTN"},
 		{"NCCL_PSK", "unset; a key (from 2.32 on): NCCL's own TCP connections are encrypted", "none: connections prove a secret that NCCL's handle brings, but what they carry is not encrypted. A WARN says so; it does not show the key"},
 		{"NCCL_CONF_FILE", "`~/.nccl.conf`, `/etc/nccl.conf`: further settings", "they count for weft too: NCCL puts them into the environment"},
+		{"NCCL_ENV_PLUGIN", "unset; `libnccl-env.so` is tried (from 2.28 on): a library that answers for variables", "what it answers does not reach weft, which reads the environment of the process: what concerns the network has to be set there"},
 		{"NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_NET_GDR_C2C", "unset, -2, 1: how near GPU and NIC must be for GPU memory to be registered", "`ptrSupport` says truthfully what a device can register"},
 		{"NCCL_DMABUF_ENABLE", "1: GPU memory is registered as a DMA-BUF where the device takes that", "regMrDmaBuf"},
 		{"NCCL_NET_FORCE_FLUSH", "0; 1: iflush after every receive into GPU memory", "iflush; `WEFT_FLUSH` says what it does"},
@@ -33,6 +34,13 @@ var foreigns = []struct {
 		{"NCCL_BUFFSIZE, NCCL_P2P_NET_CHUNKSIZE", "4 MiB, 128 KiB: how much one isend carries", "any size up to 1 GiB"},
 		{"NCCL_OOB_NET_ENABLE, NCCL_OOB_NET_IFNAME", "0, unset: the bootstrap runs over a network too", "connections of it are like any other"},
 		{"NCCL_IGNORE_CPU_AFFINITY, NCCL_SET_THREAD_NAME", "0, 0: NCCL's threads", "weft moves data on the thread that calls it; Go's own threads inherit the affinity of the thread that loads the library"},
+	}},
+	{"Read by RCCL", "They are of its own networks (net_ib_cast) or its core; without them RCCL asks of weft what NCCL asks.", []foreign{
+		{"RCCL_IB_QP_SCHED_ENABLE, RCCL_IB_QP_SCHED_*", "how messages are shared among queue pairs: small ones in turn, by weights that follow round-trip times, large ones over all", "`NCCL_IB_QPS_PER_CONNECTION`; shares follow what each queue pair carries"},
+		{"RCCL_IB_QP_SHARING_ENABLE, RCCL_IB_COMM_NGROUPS, RCCL_IB_QP_DEPTH_MULTIPLIER", "0, 4, 8: whether connections to one peer share queue pairs, in how many groups, and how deep those are", "none: each has its own, and those of closed connections serve again"},
+		{"RCCL_GDR_FLUSH_GPU_MEM_NO_RELAXED_ORDERING", "1: a flush writes and reads GPU memory of its own", "`WEFT_FLUSH`; a flush reads what was received"},
+		{"RCCL_FORCE_ENABLE_GDRDMA", "unset; 1: GPU memory counts as reachable", "none: the kernel's clients of peer memory and DMA-BUF are looked for"},
+		{"RCCL_MULTIPLANE_MAP_FILE", "unset: which addresses of planes stand behind a port's own", "none: each port is used by its own addresses"},
 	}},
 	{"Read by NCCLX", "Meta's NCCL reads them in its core; the network plugin sees what follows from them.", []foreign{
 		{"NCCL_USE_TRANSPORT_EXT", "false: connections are made when they are first needed, and their buffers are pooled", "connect and accept at any time, also long after init and again to the same peer"},

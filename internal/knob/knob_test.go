@@ -176,6 +176,27 @@ func TestDefaultsAreNCCLs(t *testing.T) {
 	}
 }
 
+// RCCL's other name counts where NCCL's is unset, and is told by its own name.
+func TestOtherNames(t *testing.T) {
+	const name, also = "NCCL_IBVERBS_LIB", "NCCL_LIBIBVERBS_SO"
+	for _, c := range []struct {
+		env        map[string]string
+		text, from string
+	}{
+		{nil, "", ""},
+		{map[string]string{name: "a"}, "a", name},
+		{map[string]string{also: "b"}, "b", also},
+		{map[string]string{name: "", also: "b"}, "b", also},
+		{map[string]string{name: "a", also: "b"}, "a", name},
+	} {
+		v := Parse(c.env)
+		if v.Text(IBVerbsLib) != c.text || v.Name(IBVerbsLib) != c.from || len(v.Problems()) > 0 || len(v.Notes()) > 0 != (c.from != "") ||
+			c.from != "" && v.Notes()[0] != c.from+" set by environment to "+c.text {
+			t.Errorf("%v: %q by %q, %q, %q", c.env, v.Text(IBVerbsLib), v.Name(IBVerbsLib), v.Problems(), v.Notes())
+		}
+	}
+}
+
 // Each number is taken at both ends of its range, and one beyond is a warning and the default.
 func TestRanges(t *testing.T) {
 	for id, s := range All() {

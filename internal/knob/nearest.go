@@ -37,7 +37,7 @@ func unknown(environ []string) []string {
 var elsewhere = []string{"WEFT_HOST_", "WEFT_LAB_", "WEFT_RESULTS", "WEFT_RUN_", "WEFT_SIMVERBS", "WEFT_TEST_"}
 
 func known(name string) bool {
-	return slices.ContainsFunc(table[:], func(s Spec) bool { return s.Name == name }) ||
+	return slices.ContainsFunc(table[:], func(s Spec) bool { return name != "" && (s.Name == name || s.Also == name) }) ||
 		slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 

@@ -25,23 +25,28 @@ func ParseEnv(getenv func(name string) (string, bool), environ func() []string) 
 	v := Defaults()
 	for id := range v.all {
 		spec := &table[id]
-		text, set := getenv(spec.Name)
-		if !set || text == "" { // NCCL too reads an empty value as unset
+		name := spec.Name
+		text, _ := getenv(name)
+		if text == "" && spec.Also != "" {
+			name = spec.Also
+			text, _ = getenv(name)
+		}
+		if text == "" { // NCCL too reads an empty value as unset
 			continue
 		}
 		parsed, err := spec.parse(text)
 		if err != nil {
 			v.all[id].origin = Rejected
 			v.problems = append(v.problems, fmt.Sprintf("%s=%s: %v; using the default %s",
-				spec.Name, printable(text), err, spec.defaultText()))
+				name, printable(text), err, spec.defaultText()))
 			continue
 		}
-		parsed.origin = FromEnvironment
+		parsed.origin, parsed.name = FromEnvironment, name
 		v.all[id] = parsed
 		if spec.Inert == "" {
-			v.notes = append(v.notes, fmt.Sprintf("%s set by environment to %s", spec.Name, printable(text)))
+			v.notes = append(v.notes, fmt.Sprintf("%s set by environment to %s", name, printable(text)))
 		} else {
-			v.notes = append(v.notes, fmt.Sprintf("%s=%s is accepted and changes nothing here: %s", spec.Name, printable(text), spec.Inert))
+			v.notes = append(v.notes, fmt.Sprintf("%s=%s is accepted and changes nothing here: %s", name, printable(text), spec.Inert))
 		}
 	}
 	for _, u := range unkept {

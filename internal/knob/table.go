@@ -113,6 +113,7 @@ func (t Type) String() string {
 // Spec is one row of the table. The texts are Markdown, for docs/knobs.md.
 type Spec struct {
 	Name    string
+	Also    string // RCCL's other name for it, which counts where Name is unset; "" when there is none
 	Type    Type
 	Default int64
 	Min     int64

@@ -19,6 +19,7 @@ type value struct {
 	number int64
 	second int64 // the upper port of a range
 	text   string
+	name   string // by which it is set; "" when it is not
 	origin Origin
 }
 
@@ -43,6 +44,9 @@ func (v *Values) Int(id ID) int64 { return v.all[id].number }
 
 // Text is the value of a Text or Choice knob; "" when unset.
 func (v *Values) Text(id ID) string { return v.all[id].text }
+
+// Name is the name by which id is set; "" when it is not.
+func (v *Values) Name(id ID) string { return v.all[id].name }
 
 // Seconds is the value of a Seconds knob.
 func (v *Values) Seconds(id ID) time.Duration { return time.Duration(v.all[id].number) * time.Second }

@@ -96,7 +96,7 @@ func (p *Provider) load() error {
 		}
 		whys = append(whys, strings.TrimPrefix(fmt.Sprintf("%s: %v", name, err), name+": "+name+": "))
 		if name == user {
-			p.log.Warn("NCCL_IBVERBS_LIB=%s cannot be used: %v", name, err)
+			p.log.Warn("%s=%s cannot be used: %v", p.knobs.Name(knob.IBVerbsLib), name, err)
 		}
 	}
 	if p.lib == nil {
