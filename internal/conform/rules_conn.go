@@ -90,6 +90,21 @@ var connRules = []*Rule{
 				e.join(p, p, dev).move(100, uint64(dev))
 			}
 		}},
+	{ID: "listen.beyond", Care: true, Says: "listen and connect of a device that devices does not count are errors and make nothing",
+		Basis: basisWeft, Check: func(e *Env) {
+			p := e.proc("process")
+			h, lc := p.listen(0)
+			for _, dev := range []int{-1, p.ndev, p.ndev + 1000} {
+				if r, err := p.call(p.net.Setup, "listen", host.Args{"ctx", p.net.Ctx, "dev", dev, "handle", p.buf(256).addr}); err == nil || r.Ptr("comm") != 0 {
+					e.failf("listen of device %d of %d: comm %#x, %v", dev, p.ndev, r.Ptr("comm"), err)
+				}
+				if r, err := p.call(p.net.Setup, "connect", host.Args{"ctx", p.net.Ctx, "dev", dev, "handle", h}); err == nil || r.Ptr("comm") != 0 {
+					e.failf("connect by device %d of %d: comm %#x, %v", dev, p.ndev, r.Ptr("comm"), err)
+				}
+			}
+			e.must(p.net.CloseListen(lc), "closeListen")
+			e.join(p, p, 0).move(1000, 1)
+		}},
 	{ID: "connect.handle", Says: "once connected, the plugin leaves the handle's memory alone: NCCL frees it",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()

@@ -198,6 +198,38 @@ var dataRules = []*Rule{
 				}
 			}
 		}},
+	{ID: "send.stale", Says: "isend may find an old request in *request, which NCCL does not clear, and overwrites it: with NULL where it cannot begin yet",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			const size = 300_000 // more than leaves ahead of its receive
+			a, b := l.tx.buf(size), l.rx.buf(size)
+			a.fill(3)
+			old := host.Ptr(1)
+			for range 3 {
+				r, s := l.recvOp(1, b), l.sendOp(a, size, 1)
+				b.fillByte(0x5c)
+				s.extra = []any{"req", old}
+				overwritten := func() bool {
+					s.post()
+					if e.must(s.err, "isend with an old request in *request"); s.req == old {
+						e.failf("isend left *request = %#x; NCCL takes that for the request of this send", old)
+					}
+					return s.req != 0
+				}
+				overwritten()
+				e.until(0, r.what, r.post)
+				e.until(0, "a request from isend", func() bool {
+					if !r.done {
+						r.test()
+					}
+					e.must(r.err, "test of the receive")
+					return s.req != 0 || overwritten()
+				})
+				old = s.req
+				e.run(r, s)
+				b.holds(size, 3, "message")
+			}
+		}},
 	{ID: "send.retry", Says: "an isend that answered NULL has sent nothing, and repeating it alone gets there",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()

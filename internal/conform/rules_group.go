@@ -119,7 +119,7 @@ var groupRules = []*Rule{
 }
 
 var recvRules = []*Rule{
-	{ID: "recv.optional", From: 9, Says: "irecv may find *request = 1 (nobody waits for its completion) and overwrites it with a request or NULL",
+	{ID: "recv.optional", From: 9, Says: "irecv may find *request = 1 (nobody waits for its completion), of a group too, and overwrites it with a request or NULL",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()
 			a, b := l.tx.buf(2000), l.rx.buf(2000)
@@ -140,9 +140,42 @@ var recvRules = []*Rule{
 				l.move(10, 2)
 				return l.rx.h.Check(b.addr, 2000, 1) == nil
 			})
+			if x, err := l.rx.net.Props(0, "fill", 0); err != nil || x.MaxRecvs < 2 {
+				return
+			}
+			n, bufs := e.group(l, 5000)
+			ops := []*op{l.recvOp(40, bufs...)}
+			ops[0].extra = []any{"req", 1}
+			e.until(0, "a request of a group", func() bool {
+				if ops[0].post(); ops[0].err == nil && ops[0].req == 1 {
+					e.failf("irecv of a group left *request = 1")
+				}
+				e.must(ops[0].err, "irecv of a group with *request = 1")
+				return ops[0].req != 0
+			})
+			for i := range n {
+				ops = append(ops, l.pattern(int64(1000+i), uint64(i), 40+i))
+			}
+			e.run(ops...)
+			for i, b := range bufs {
+				b.holds(int64(1000+i), uint64(i), "message of a group with *request = 1")
+			}
 		}},
 	{ID: "flush.done", Says: "after a receive, flush succeeds, and iflush gives NULL or a request that test finishes; where there is only host memory it may be refused",
 		Basis: basisDoc, Check: func(e *Env) { e.flush(false) }},
+	{ID: "flush.group", From: 5, Says: "after a grouped receive iflush of all its buffers gives NULL or a request that test finishes; where there is only host memory it may be refused",
+		Basis: basisProxy, Check: func(e *Env) {
+			l := e.apart()
+			n, bufs := e.group(l, 2000)
+			r := l.recvOp(1, bufs...)
+			ops := []*op{r}
+			for i := range n {
+				ops = append(ops, l.pattern(int64(2000-i), uint64(i), 1+i))
+				r.parts[i].Size = int64(2000 - i) // of which iflush is told
+			}
+			e.run(ops...)
+			e.flushed(r, false)
+		}},
 	{ID: "flush.host", Care: true, Says: "flush of host memory succeeds", Basis: basisWeft, Check: func(e *Env) { e.flush(true) }},
 }
 
@@ -151,6 +184,12 @@ func (e *Env) flush(host bool) {
 	a, b := l.tx.buf(2000), l.rx.buf(2000)
 	r := l.recvOp(1, b)
 	e.run(r, l.sendOp(a, 2000, 1))
+	e.flushed(r, host)
+}
+
+// flushed flushes what a receive has brought.
+func (e *Env) flushed(r *op, host bool) {
+	l := r.l
 	req, err := l.rx.net.Iflush(l.recv, r.parts)
 	e.alive(err, "flush")
 	x, _ := l.rx.net.Props(0, "fill", 0)

@@ -68,7 +68,7 @@ var vdeviceRules = []*Rule{
 				b.holds(70_000, uint64(i), "message of a group")
 			}
 		}},
-	{ID: "vdevice.refused", From: 9, Care: true, Says: "makeVDevice of nothing, of too many, of one device twice or of one that is not there is an error and makes nothing",
+	{ID: "vdevice.refused", From: 9, Care: true, Says: "makeVDevice of nothing, of a negative number, of too many, of one device twice or of one that is not there is an error and makes nothing",
 		Basis: basisWeft, Check: func(e *Env) {
 			p := e.proc("process")
 			if !p.net.Slots["makeVDevice"] {
@@ -79,6 +79,12 @@ var vdeviceRules = []*Rule{
 				e.alive(err, "makeVDevice")
 				if err == nil {
 					e.failf("makeVDevice of %v answers device %d", members, d)
+				}
+			}
+			for _, n := range []int{-1, -1 << 31} {
+				r, err := p.call("main", "makeVDevice", host.Args{"devs", []int{0}, "n", n, "d", -1})
+				if err == nil {
+					e.failf("makeVDevice of %d devices answers device %d", n, r.Int("d"))
 				}
 			}
 			if n, err := p.net.Devices(); err != nil || n != p.ndev {
