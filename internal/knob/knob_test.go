@@ -24,7 +24,7 @@ func TestNumbersReadAsC(t *testing.T) {
 	}{
 		{"16", 16, true}, {"0x10", 16, true}, {"0X0f", 15, true}, {"010", 8, true}, {" 4\n", 4, true},
 		{"+4", 4, true}, {"-2", -2, true}, {"0", 0, true}, {"0xb", 11, true},
-		{"17", 0, false}, {"-1", 0, false}, {"abc", 0, false}, {"4x", 0, false}, {"0b11", 0, false},
+		{"2147483648", 0, false}, {"-1", 0, false}, {"abc", 0, false}, {"4x", 0, false}, {"0b11", 0, false},
 		{"0o7", 0, false}, {"1_0", 0, false}, {"09", 0, false}, {"+-4", 0, false},
 		{"99999999999999999999", 0, false}, {" ", 0, false},
 	} {
@@ -78,7 +78,7 @@ func TestLines(t *testing.T) {
 	})
 	wantProblems := []string{
 		"NCCL_SOCKET_FAMILY=AF_UNIX: must be AF_INET or AF_INET6; using the default (unset)",
-		"NCCL_SOCKET_NTHREADS=many: must be -2 or 0 to 16; using the default -2",
+		"NCCL_SOCKET_NTHREADS=many: must be -2 or 0 to 2147483647; using the default -2",
 		"NCCL_SOCKET_TOS_CONFIG=256: must be -1 or 0 to 255; using the default -1",
 		"WEFT_TIMEOUT=0: must be 1 to 3600 seconds; using the default 10 s",
 		"NCCL_IB_HCAS is not a variable that weft or NCCL's networks read; did you mean NCCL_IB_HCA?",

@@ -8,6 +8,9 @@ import (
 // maxStreams bounds the product of the two NCCL knobs, as in NCCL.
 const maxStreams = 64
 
+// maxThreads is how many helper threads NCCL's sockets have at most, whatever is asked.
+const maxThreads = 16
+
 // streamCounts are NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD with their
 // automatic values: the two clouds whose NICs limit a single flow need several.
 func streamCounts(k *knob.Values, vendor string) (threads, perThread int) {
@@ -34,6 +37,12 @@ func streamCounts(k *knob.Values, vendor string) (threads, perThread int) {
 func cutStreams(threads, perThread int, dev string, say bool, log rdma.Logger) int {
 	if threads == 0 {
 		return 1
+	}
+	if threads > maxThreads {
+		if say {
+			log.Warn("%s: NCCL_SOCKET_NTHREADS=%d counts as %d, the most that NCCL takes", dev, threads, maxThreads)
+		}
+		threads = maxThreads
 	}
 	if threads*perThread > maxStreams {
 		cut := maxStreams / threads
