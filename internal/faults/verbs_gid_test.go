@@ -9,8 +9,8 @@ import (
 )
 
 // TestAddressChanges gives a port another address, moves it to another place of the table and brings the first one
-// back, on either side: each next connection is made with the address that the port has then, also where queue pairs
-// of the last one are kept, and nothing of an earlier one is left.
+// back, on either side: a connection that runs goes on, each next one is made with the address that the port has then,
+// also where queue pairs of the last one are kept, and nothing of an earlier one is left.
 func TestAddressChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -22,8 +22,9 @@ func TestAddressChanges(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, simverbs.Device{}, simverbs.Device{})
 			a, b := w.start("simA", 12, "WEFT_TIMEOUT=4"), w.start("simB", 12, "WEFT_TIMEOUT=4")
+			var running *conn
 			if c.stays {
-				join(a, b, 1<<20)
+				running = join(a, b, 1<<20)
 			}
 			own := map[string]string{"simA": "10.9.1.1", "simB": "10.9.1.2"}[side]
 			for _, step := range []struct {
@@ -38,6 +39,9 @@ func TestAddressChanges(t *testing.T) {
 			} {
 				for _, l := range step.lines {
 					w.command(a, fmt.Sprintf(l, side+"/"+side))
+				}
+				if c.stays {
+					running.move(traffic{size: 100_000, count: 10, window: 4})
 				}
 				settle(t, step.what+": the next comm is by RDMA, with "+step.address, func() (string, bool) {
 					mark := marked(a)
