@@ -270,3 +270,18 @@ func TestDMABuf(t *testing.T) {
 	unix.Close(pipe[0])
 	unix.Close(pipe[1])
 }
+
+// A device of sockets takes the host's memory alone, and what it refuses costs the comms nothing.
+func TestSocketsTakeHostMemoryOnly(t *testing.T) {
+	a, b := start(t, nil), start(t, nil)
+	s, r := pair(t, a, b)
+	at := buffer(t, 4096)
+	for _, c := range []*Comm{s, r} {
+		if _, err := c.RegMr(addrOf(at), 4096, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "cuda memory cannot travel over TCP") {
+			t.Error(err)
+		}
+	}
+	move(t, s, r, 5000)
+	s.Close()
+	r.Close()
+}
