@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -119,10 +120,8 @@ func (k *Rank) start() (err error) {
 	out, in := io.Pipe()
 	k.Cmd.Stdout, k.Cmd.Stderr = in, in
 	k.Cmd.WaitDelay = 5 * time.Second
-	if err := k.Cmd.Start(); err != nil {
-		return err
-	}
-	read := make(chan struct{})
+	k.Cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no rank outlives its owner, however that ends
+	read, started := make(chan struct{}), make(chan error)
 	go func() {
 		defer close(read)
 		for s := bufio.NewScanner(out); s.Scan(); {
@@ -134,7 +133,13 @@ func (k *Rank) start() (err error) {
 		io.Copy(io.Discard, out)
 	}()
 	go func() {
-		err := k.Cmd.Wait()
+		runtime.LockOSThread() // the kernel sends Pdeathsig when the thread that forked ends: this one ends after the rank
+		defer runtime.UnlockOSThread()
+		err := k.Cmd.Start()
+		started <- err
+		if err == nil {
+			err = k.Cmd.Wait()
+		}
 		in.Close()
 		<-read
 		k.mu.Lock()
@@ -142,7 +147,7 @@ func (k *Rank) start() (err error) {
 		k.more.Broadcast()
 		k.mu.Unlock()
 	}()
-	return nil
+	return <-started
 }
 
 // errEnded is for who waits for a line that will not come.
