@@ -35,7 +35,7 @@ func rdmaSizes(c *config) error {
 	return c.everySize(c.rdmaPlugins(), false, env...)
 }
 
-// flow is one connection that is measured: a plugin's, or a plain loop's.
+// flow is what is measured: a plugin's connection, or what such a connection cannot do without.
 type flow struct {
 	name string
 	run  func(size, window, count int64) (us, cpu float64, err error) // cpu: us of both processes
@@ -51,12 +51,12 @@ func (c *config) everySize(plugins []string, plain bool, env ...string) error {
 		}
 		defer r.close()
 		hosts = append(hosts, r.a, r.b)
-		own, loop, err := r.flows(filepath.Base(plugin))
+		own, floor, err := r.flows(filepath.Base(plugin))
 		if err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
 		if flows = append(flows, own); plain && len(flows) == 1 {
-			flows = append(flows, loop)
+			flows = append(flows, floor...)
 		}
 	}
 	fmt.Printf("%10s %6s", "bytes", "window")
@@ -121,23 +121,24 @@ func ratios(a, b []float64) []float64 {
 	return r
 }
 
-// flows are the plugin's connection and, through the same memory of the same two processes, a plain loop.
-func (r *rig) flows(name string) (own, plain flow, err error) {
+// flows are the plugin's connection and, through the same memory, its floor: a plain loop between the same two processes, and
+// a copy within one of them.
+func (r *rig) flows(name string) (own flow, floor []flow, err error) {
 	fdA, fdB, err := r.plain()
 	if err != nil {
-		return own, plain, err
+		return own, nil, err
 	}
 	send, recv, err := connect(r.na, r.nb, r.a, r.b)
 	if err != nil {
-		return own, plain, err
+		return own, nil, err
 	}
 	bufA, mhA, err := buffer(r.a, r.na, send, sizesMemory)
 	if err != nil {
-		return own, plain, err
+		return own, nil, err
 	}
 	bufB, mhB, err := buffer(r.b, r.nb, recv, sizesMemory)
 	if err != nil {
-		return own, plain, err
+		return own, nil, err
 	}
 	run := func(loop string, a, b host.Args) func(size, window, count int64) (us, cpu float64, err error) {
 		return func(size, window, count int64) (us, cpu float64, err error) {
@@ -148,8 +149,15 @@ func (r *rig) flows(name string) (own, plain flow, err error) {
 		}
 	}
 	own = flow{name, run("bw", host.Args{"comm", send, "mh", mhA}, host.Args{"comm", recv, "mh", mhB})}
-	plain = flow{"plain C loop", run("plain.bw", host.Args{"fd", fdA}, host.Args{"fd", fdB})}
-	return own, plain, nil
+	loop := flow{"plain C loop", run("plain.bw", host.Args{"fd", fdA}, host.Args{"fd", fdB})}
+	once := flow{"one memcpy", func(size, window, count int64) (us, cpu float64, err error) {
+		reply, err := r.a.Call("progress", "plain.copy", host.Args{"buf", bufA, "size", size, "span", min(2*window*max(size, 64), sizesMemory), "count", count, "limit", limit / 2})
+		if err != nil {
+			return 0, 0, err
+		}
+		return reply.Float("us"), processCPU(reply) / 1e3, nil
+	}}
+	return own, []flow{loop, once}, nil
 }
 
 // processCPU is what a loop took of its process, in ns.

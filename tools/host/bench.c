@@ -107,6 +107,21 @@ static void c_plain_bw(struct req* q) {
   out_num(q, "bytes", size * count);
 }
 
+/* What one copy costs: each message from the first half of the buffer to the second, by one thread. */
+static void c_plain_copy(struct req* q) {
+  char* buf = ptr(q, "buf");
+  const int64_t size = num(q, "size", 8), count = num(q, "count", 1), half = num(q, "span", 2 * size) / 2;
+  struct clock c;
+  clock_start(&c, q);
+  for (int64_t i = 0; i < count; i++) {
+    memcpy(slot_at(buf + half, i, size, half), slot_at(buf, i, size, half), (size_t)size);
+    __asm__ volatile("" ::: "memory");
+    if ((i & 1023) == 0 && clock_late(&c, q)) return;
+  }
+  clock_cpu(&c, q);
+  out_num(q, "bytes", size * count);
+}
+
 /* One ping-pong, by whichever transport. */
 struct pair {
   const struct table* t;
@@ -270,5 +285,6 @@ const struct command bench_commands[] = {{"bw", c_bw},
                                          {"lat", c_lat},
                                          {"testcost", c_testcost},
                                          {"plain.bw", c_plain_bw},
+                                         {"plain.copy", c_plain_copy},
                                          {"plain.lat", c_plain_lat},
                                          {NULL, NULL}};
