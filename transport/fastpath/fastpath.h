@@ -255,7 +255,7 @@ struct wf_comm {
 	uint32_t push;        /* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
 	uint32_t aheads;      /* sender: messages that left before their CTS; receiver: those of them that wait for a receive */
 	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
-	uint32_t pad2;
+	uint32_t turn;        /* tcp: the thread's count of large writes when one of the comm's left last */
 
 	/* line 3, send side. written by: owner */
 	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */
@@ -327,7 +327,7 @@ struct wf_thread {
 	uint64_t list_tail;
 	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
 	uint32_t idle;      /* polls of receives over TCP that found nothing */
-	uint32_t pad0;
+	uint32_t turns;     /* large writes over TCP */
 	uint64_t pad[4];
 };
 

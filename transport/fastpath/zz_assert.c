@@ -233,8 +233,8 @@ _Static_assert(offsetof(struct wf_comm, aheads) == 180, "offset of struct wf_com
 _Static_assert(sizeof(((struct wf_comm*)0)->aheads) == 4, "size of struct wf_comm.aheads");
 _Static_assert(offsetof(struct wf_comm, ahead_first) == 184, "offset of struct wf_comm.ahead_first");
 _Static_assert(sizeof(((struct wf_comm*)0)->ahead_first) == 4, "size of struct wf_comm.ahead_first");
-_Static_assert(offsetof(struct wf_comm, pad2) == 188, "offset of struct wf_comm.pad2");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad2) == 4, "size of struct wf_comm.pad2");
+_Static_assert(offsetof(struct wf_comm, turn) == 188, "offset of struct wf_comm.turn");
+_Static_assert(sizeof(((struct wf_comm*)0)->turn) == 4, "size of struct wf_comm.turn");
 _Static_assert(offsetof(struct wf_comm, head_seq) == 192, "offset of struct wf_comm.head_seq");
 _Static_assert(sizeof(((struct wf_comm*)0)->head_seq) == 8, "size of struct wf_comm.head_seq");
 _Static_assert(offsetof(struct wf_comm, head_line) == 200, "offset of struct wf_comm.head_line");
@@ -344,8 +344,8 @@ _Static_assert(offsetof(struct wf_thread, fault) == 32, "offset of struct wf_thr
 _Static_assert(sizeof(((struct wf_thread*)0)->fault) == 56, "size of struct wf_thread.fault");
 _Static_assert(offsetof(struct wf_thread, idle) == 88, "offset of struct wf_thread.idle");
 _Static_assert(sizeof(((struct wf_thread*)0)->idle) == 4, "size of struct wf_thread.idle");
-_Static_assert(offsetof(struct wf_thread, pad0) == 92, "offset of struct wf_thread.pad0");
-_Static_assert(sizeof(((struct wf_thread*)0)->pad0) == 4, "size of struct wf_thread.pad0");
+_Static_assert(offsetof(struct wf_thread, turns) == 92, "offset of struct wf_thread.turns");
+_Static_assert(sizeof(((struct wf_thread*)0)->turns) == 4, "size of struct wf_thread.turns");
 _Static_assert(offsetof(struct wf_thread, pad) == 96, "offset of struct wf_thread.pad");
 _Static_assert(sizeof(((struct wf_thread*)0)->pad) == 32, "size of struct wf_thread.pad");
 

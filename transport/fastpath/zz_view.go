@@ -265,7 +265,7 @@ type wfComm struct {
 	// sender: messages that left before their CTS; receiver: those of them that wait for a receive
 	aheads      uint32
 	aheadFirst  uint32 // they are ahead[ahead_first % WF_AHEADS] and those that follow
-	pad2        uint32
+	turn        uint32 // tcp: the thread's count of large writes when one of the comm's left last
 	headSeq     uint64 // line 3, send side. written by: owner
 	headLine    uint32 // its line counter
 	headMask    uint32 // its entries that are matched
@@ -333,7 +333,7 @@ type wfThread struct {
 	listTail uint64
 	fault    wfFault // raised inside the gate, reported after leaving it; kind 0: none
 	idle     uint32  // polls of receives over TCP that found nothing
-	pad0     uint32
+	turns    uint32  // large writes over TCP
 	pad      [4]uint64
 }
 
@@ -468,7 +468,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.push)-176]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheads)-180]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadFirst)-184]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad2)-188]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.turn)-188]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headSeq)-192]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headLine)-200]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headMask)-204]
@@ -523,7 +523,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.listTail)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.fault)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.idle)-88]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad0)-92]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.turns)-92]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-96]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.gen)-0]

@@ -20,6 +20,8 @@
 #include <sys/uio.h>
 
 #define WF_CALL_BYTES (4u << 20) /* bytes that one visit of a stream may move, and one write */
+#define WF_SHARE_SUM (1u << 20)  /* bytes that the sending comms of a thread write in one round, */
+#define WF_SHARE (32u << 10)     /* each at least these */
 #define WF_READ (128u << 10)     /* one read, whose bytes the host finds in the cache */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
 #define WF_SMALL 1024u           /* sends up to here wait for company; writes of twice that are copied together */
@@ -87,15 +89,23 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	return n;
 }
 
+/* Bytes that a visit may write. Comms that write in turn share what a core's cache holds: of more, the peer finds nothing there when
+ * it reads. How many they are is seen from how many large writes there were since the comm's own last. */
+static uint32_t wf_share(struct wf_comm* c) {
+	uint32_t comms = wf_get(wf_self->turns) - wf_get(c->turn) + 1;
+	if (comms == 1) return WF_CALL_BYTES;
+	return WF_SHARE_SUM / comms > WF_SHARE ? WF_SHARE_SUM / comms : WF_SHARE;
+}
+
 /* Writes the pieces with one call; small ones are copied together, which is cheaper than a vector. */
-static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t* want) {
+static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uint32_t most, size_t* want) {
 	unsigned char buf[2 * WF_SMALL];
 	struct iovec iov[2 * WF_GATHER];
 	size_t vecs = 0, used = 0;
 	*want = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t head = p[i].done < WF_FRAME ? WF_FRAME - p[i].done : 0, skip = p[i].done + head - WF_FRAME;
-		uint32_t left = p[i].head.frame.len - skip < WF_CALL_BYTES ? p[i].head.frame.len - skip : WF_CALL_BYTES;
+		uint32_t left = p[i].head.frame.len - skip < most ? p[i].head.frame.len - skip : most;
 		if (head) iov[vecs++] = (struct iovec){p[i].head.byte + p[i].done, head};
 		if (left) iov[vecs++] = (struct iovec){(unsigned char*)(uintptr_t)p[i].data + skip, left};
 		*want += head + left;
@@ -160,13 +170,13 @@ static int wf_waits(struct wf_comm* c) {
 
 static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_waits(c)) return 0;
-	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor);
+	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor), share = wf_share(c), moved = 0;
 	struct wf_piece p[WF_GATHER];
-	for (uint32_t moved = 0, full = 0; full < streams && moved < WF_CALL_BYTES;) {
+	for (uint32_t full = 0; full < streams && moved < share;) {
 		struct wf_stream* s = wf_stream_at(l, rotor);
 		uint32_t n = wf_gather(c, l, s, p);
 		size_t want = 0;
-		ssize_t k = n ? wf_write(s, p, n, &want) : 0;
+		ssize_t k = n ? wf_write(s, p, n, share, &want) : 0;
 		if (k < 0 && !wf_not_now(errno)) return wf_broken(l, rotor, "send", k, errno);
 		if (k > 0) wf_written(c, s, p, n, (size_t)k);
 		moved += k > 0 ? (uint32_t)k : 0;
@@ -174,6 +184,11 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		full = ended ? full + 1 : 0;
 		if (streams == 1) continue;
 		if (ended || k > WF_CHUNK / 2) wf_put(l->rotor, rotor = rotor + 1 == streams ? 0 : rotor + 1);
+	}
+	if (moved >= WF_SHARE / 2) {
+		uint32_t turns = wf_get(wf_self->turns) + 1;
+		wf_put(wf_self->turns, turns);
+		wf_put(c->turn, turns);
 	}
 	return 0;
 }

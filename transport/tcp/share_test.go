@@ -1,0 +1,51 @@
+package tcp_test
+
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/hostcalls"
+	"weft/transport/tcp"
+)
+
+// Connections on which large messages leave in turn write a part of their message each: what waits for the peers to
+// read it has a limit, however many they are. One alone writes as much as the kernel takes.
+func TestConnectionsShare(t *testing.T) {
+	const header, size = 32, 60_000
+	for _, c := range []struct{ connections, most int }{{1, size}, {2, size}, {8, size}, {16, size}, {24, 1 << 20 / 24}, {32, 32 << 10}, {64, 32 << 10}} {
+		t.Run(fmt.Sprint(c.connections), func(t *testing.T) {
+			var txs, rxs []*side
+			var peers []int
+			for range c.connections {
+				fds := socketpairs(t, 1)
+				tx, rx := connectedBy(t, fds, 140, tcp.Stash)
+				txs, rxs, peers = append(txs, tx), append(rxs, rx), append(peers, fds[1][0])
+			}
+			for round := range 3 {
+				var sends, receives []uintptr
+				for i, tx := range txs {
+					sends = append(sends, isend(t, tx, tx.buf(0, size, 0)))
+					wrote, err := unix.IoctlGetInt(peers[i], unix.SIOCINQ)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if round > 0 && wrote > c.most+header { // in the first they do not know of one another
+						t.Errorf("round %d: connection %d of %d wrote %d bytes", round, i, c.connections, wrote)
+					}
+					if wrote < min(size, 32<<10) {
+						t.Errorf("round %d: connection %d of %d wrote %d bytes only", round, i, c.connections, wrote)
+					}
+				}
+				for _, rx := range rxs {
+					r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, size, 0))
+					receives = append(receives, r)
+				}
+				if _, rc := hostcalls.Finish(t, append(sends, receives...)...); rc != 0 {
+					t.Fatalf("round %d ends with %d", round, rc)
+				}
+			}
+		})
+	}
+}
