@@ -114,6 +114,7 @@ void wf_list(struct wf_thread* t, struct wf_comm* c) {
 	if (wf_load(c->listed)) return;
 	wf_lock(t);
 	wf_put(c->list_next, (uint64_t)0);
+	wf_put(c->list_before, wf_get(t->list_tail));
 	if (wf_get(t->list_tail)) wf_put(wf_comm_of(wf_get(t->list_tail))->list_next, (uint64_t)(uintptr_t)c);
 	else wf_store(t->list_head, (uint64_t)(uintptr_t)c);
 	wf_put(t->list_tail, (uint64_t)(uintptr_t)c);
@@ -126,12 +127,11 @@ void wf_unlist(struct wf_comm* c) {
 	struct wf_thread* t = (struct wf_thread*)(uintptr_t)wf_load(c->listed);
 	if (!t) return;
 	wf_lock(t);
-	struct wf_comm* before = NULL;
-	for (struct wf_comm* at = wf_comm_of(wf_get(t->list_head)); at && at != c; at = wf_comm_of(wf_get(at->list_next))) before = at;
-	uint64_t next = wf_get(c->list_next);
-	if (before) wf_put(before->list_next, next);
-	else wf_store(t->list_head, next);
-	if (!next) wf_put(t->list_tail, (uint64_t)(uintptr_t)before);
+	struct wf_comm *before = wf_comm_of(wf_get(c->list_before)), *next = wf_comm_of(wf_get(c->list_next));
+	if (before) wf_put(before->list_next, wf_get(c->list_next));
+	else wf_store(t->list_head, wf_get(c->list_next));
+	if (next) wf_put(next->list_before, wf_get(c->list_before));
+	else wf_put(t->list_tail, wf_get(c->list_before));
 	wf_store(c->listed, (uint64_t)0);
 	wf_store(t->lock, 0u);
 }

@@ -93,7 +93,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
  * it reads. How many they are is seen from how many large writes there were since the comm's own last. */
 static uint32_t wf_share(struct wf_comm* c) {
 	uint32_t comms = wf_get(wf_self->turns) - wf_get(c->turn) + 1;
-	if (comms == 1) return WF_CALL_BYTES;
+	if (comms < 2) return WF_CALL_BYTES; /* 0: another thread counted before */
 	return WF_SHARE_SUM / comms > WF_SHARE ? WF_SHARE_SUM / comms : WF_SHARE;
 }
 
