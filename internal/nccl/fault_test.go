@@ -58,9 +58,11 @@ func told(t *testing.T, run *Run, rank int, why ...string) {
 	}
 }
 
-// mute: NCCL 2.18 and 2.26 tell the program nothing when their network fails, over their own sockets too. What weft says is all that
-// there is.
-func (r Release) mute() bool { return r.Major == 2 && (r.Minor == 18 || r.Minor == 26) }
+// mute: NCCL 2.18, 2.26 and 2.27 tell the program nothing when their network fails, over their own sockets too. What weft says is
+// all that there is.
+func (r Release) mute() bool {
+	return r.Major == 2 && (r.Minor == 18 || r.Minor == 26 || r.Minor == 27)
+}
 
 // traffic starts two ranks that move data until something breaks.
 func traffic(t *testing.T, j Job, keys ...string) *Run {

@@ -44,7 +44,7 @@ func overPXN(t *testing.T, test func(t *testing.T, j Job)) {
 		if !r.Since(2, 22) {
 			t.Skipf("%s: connections between GPUs are played from 2.22 on", r)
 		}
-		if r.Since(2, 26) && !r.Since(2, 27) {
+		if r.Since(2, 25) && !r.Since(2, 27) {
 			t.Skipf("%s ends in init with two GPUs and two devices on a host (\"Could not find NET with id 0\"), over its own IB too", r)
 		}
 		t.Run("TCP", func(t *testing.T) { // lo is beside the first GPU
