@@ -78,6 +78,9 @@ func TestProfiler(t *testing.T) {
 		if !r.Since(2, 23) {
 			t.Skipf("%s has no profilers", r)
 		}
+		if r.Since(2, 26) && !r.Since(2, 27) {
+			t.Skipf("%s hangs in ncclCommDestroy when there is a profiler, over its own sockets too", r)
+		}
 		plugin, err := build.Plugin("internal/nccl/testdata/profiler.c")
 		if err != nil {
 			t.Fatal(err)
