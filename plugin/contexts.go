@@ -70,6 +70,13 @@ func (t *contexts) addOld(c *netCtx) bool {
 	return true
 }
 
+// only reports whether no host has used another table.
+func (t *contexts) only(table int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.old[table] != nil && len(t.old) == 1 && len(t.slots) == 0
+}
+
 // find answers the context of a value that a host passed to call.
 func (t *contexts) find(call string, value uintptr) (*netCtx, error) {
 	t.mu.Lock()

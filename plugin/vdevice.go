@@ -9,6 +9,8 @@ import (
 )
 
 // MakeVDevice makes one device of several; devices() counts it from then on.
+// Where they cannot be one, hosts that end in init at a refusal get a device of
+// each: they ask devices() what there is.
 func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	e, err := p.current("makeVDevice")
 	if err != nil {
@@ -31,6 +33,34 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	if p.state.begun == p.host.Thread() {
 		p.state.begun = 0
 	}
+	d, err := p.device(e, members)
+	if err != nil && p.contexts.only(tableCounts) && p.separate(members) {
+		rdma.Mention(p.log, err)
+		for _, m := range members {
+			if d, err = p.device(e, []int{m}); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	*a.D = int32(d)
+	return nil
+}
+
+// separate reports whether members are several devices. state is held.
+func (p *process) separate(members []int) bool {
+	for i, m := range members {
+		if m < 0 || m >= p.state.found || slices.Contains(members[:i], m) {
+			return false
+		}
+	}
+	return len(members) > 1
+}
+
+// device answers the number of the device that members make. state is held.
+func (p *process) device(e engine, members []int) (int, error) {
 	hidden := p.state.devs[p.state.shown:] // made before the host counted anew
 	same := slices.IndexFunc(hidden, func(d deviceStrings) bool { return slices.Equal(d.members, members) })
 	if len(hidden) > 0 && same != 0 && p.state.shown == p.state.found && e.Unfuse() { // it makes others than before
@@ -38,19 +68,17 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	}
 	if same >= 0 {
 		p.state.shown += same + 1
-		*a.D = int32(hidden[same].Index)
-		return nil
+		return hidden[same].Index, nil
 	}
 	d, err := e.Fuse(members)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	named := p.describe(d)
 	named.members = members
 	p.state.devs = append(p.state.devs, named)
 	p.state.shown = len(p.state.devs)
-	*a.D = int32(d.Index)
-	return nil
+	return d.Index, nil
 }
 
 // describe makes the strings of a device. Hosts keep pointers to them, so they

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"weft/abi"
 	"weft/transport/rdma"
 )
@@ -54,6 +56,55 @@ func TestMakeVDevice(t *testing.T) {
 	b.engine.err = errors.New("no")
 	if got, err := b.fuse(0, 1); err == nil || got != -7 || b.counted(t) != 4 {
 		t.Errorf("device %d, %v, %d devices", got, err, b.counted(t))
+	}
+}
+
+// Devices that cannot be one are refused, but by hosts of table v9 alone they are counted one by one.
+func TestDevicesThatStayApart(t *testing.T) {
+	refusal := rdma.Errorf(rdma.Usage, "makeVDevice", "they are of two kinds")
+	for _, c := range []struct {
+		tables []int
+		apart  bool
+	}{{[]int{9}, true}, {[]int{10}, false}, {[]int{8, 9}, false}, {[]int{9, 11}, false}, {[]int{12}, false}} {
+		b := newBench(t, nil)
+		b.engine.err, b.engine.apart = refusal, true
+		for _, table := range c.tables {
+			b.mustInit(table)
+		}
+		b.counted(t)
+		for _, members := range [][]int32{{0, 0}, {0, 2}, {-1, 0}} {
+			if got, err := b.fuse(members...); err == nil || b.counted(t) != 2 {
+				t.Errorf("v%d: %v make device %d, %d devices", c.tables, members, got, b.counted(t))
+			}
+		}
+		if got, err := b.fuse(0, 1); (err == nil) != c.apart || c.apart && got != 3 {
+			t.Errorf("v%d: device %d, %v", c.tables, got, err)
+		}
+		if !c.apart {
+			if n := b.counted(t); n != 2 {
+				t.Errorf("v%d: %d devices", c.tables, n)
+			}
+			continue
+		}
+		for round := range 3 {
+			var names []string
+			for i := int32(2); i < b.counted(t); i++ {
+				var props abi.NetProperties
+				if err := b.GetProperties(&abi.NetGetPropertiesArgs{Dev: i, Props: &props}); err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, unix.BytePtrToString(props.Name))
+			}
+			if got := strings.Join(names, ", "); got != "fused[0], fused[1]" {
+				t.Errorf("round %d: made of %s", round, got)
+			}
+			b.engine.busy = round == 1 // then the same ones serve again
+			b.mustInit(9)
+			b.counted(t)
+			if _, err := b.fuse(0, 1); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

@@ -105,9 +105,6 @@ func TestFusion(t *testing.T) {
 		}
 		for _, merge := range []string{"1", "0"} {
 			t.Run("NCCL_IB_MERGE_NICS="+merge, func(t *testing.T) {
-				if merge == "0" && !r.Since(2, 26) {
-					t.Skipf("%s frees memory twice when devices are not to be merged, over its own IB too", r)
-				}
 				run := peacefully(t, Job{Release: r, Network: rdma(t, 2), Ranks: 2, Env: []string{env, "NCCL_IB_MERGE_NICS=" + merge}}, "sizes", "max=8M", "step=64")
 				if n := ours(t, run, 0, "sim0+sim1 -> "); (n["INFO"] > 0) != (merge == "1" && r.Since(2, 27)) {
 					t.Errorf("%d connections are of both ports", n["INFO"])
