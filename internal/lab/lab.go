@@ -50,6 +50,7 @@ type Lab struct {
 	accel  string
 	tscKHz int64
 	dir    string
+	plugs  []plugs // of the cables by number, until the machines have started
 	wires  []*wire // of the cables by number, with Config.Between
 	close  sync.Once
 }
@@ -184,15 +185,9 @@ func (l *Lab) boot(ctx context.Context, bin string, program []byte) error {
 	if l.accel == "tcg" {
 		l.tscKHz = tscKHz()
 	}
-	for _, c := range l.Cables {
-		if l.config.Between == 0 {
-			break
-		}
-		w, err := l.newWire(c)
-		if err != nil {
-			return err
-		}
-		l.wires = append(l.wires, w)
+	defer l.letGo()
+	if err := l.lay(); err != nil {
+		return err
 	}
 	for i := range l.config.Nodes {
 		n, err := l.start(bin, i)
@@ -201,6 +196,7 @@ func (l *Lab) boot(ctx context.Context, bin string, program []byte) error {
 		}
 		l.Nodes = append(l.Nodes, n)
 	}
+	l.letGo()
 	errs := make([]error, len(l.Nodes))
 	var wg sync.WaitGroup
 	for i, n := range l.Nodes {
@@ -236,6 +232,7 @@ func (l *Lab) start(bin string, i int) (*Node, error) {
 	}
 	defer says.Close()
 	cmd := exec.Command(bin, l.qemuArgs(i)...)
+	l.hand(cmd, i)
 	cmd.Dir, cmd.Stderr = l.dir, says
 	cmd.Stdout = console
 	if l.config.Console != nil {

@@ -44,7 +44,7 @@ func accelerator() string {
 	return "tcg"
 }
 
-// qemuArgs is the command line of one machine. Paths are relative to the run's folder, where QEMU runs, for the name of
+// qemuArgs is the command line of one machine, without its cables. Paths are relative to the run's folder, where QEMU runs, for the name of
 // a socket has at most 107 bytes.
 func (l *Lab) qemuArgs(node int) []string {
 	c := l.config
@@ -70,29 +70,11 @@ func (l *Lab) qemuArgs(node int) []string {
 		a = append(a, "-fsdev", "local,id="+tag+",path="+strings.ReplaceAll(path, ",", ",,")+",security_model=none,multidevs=remap",
 			"-device", "virtio-9p-pci,fsdev="+tag+",mount_tag="+tag)
 	}
-	if c.Nodes == 1 {
-		return a
-	}
-	for _, cable := range l.Cables {
-		for i, e := range cable.Ends {
-			if e.Node != node {
-				continue
-			}
-			id, remote := "n"+fmt.Sprint(cable.Number), plug(cable, 1-i)
-			if c.Between != 0 {
-				remote = wirePlug(cable, i)
-			}
-			a = append(a, "-netdev", fmt.Sprintf("dgram,id=%s,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s", id, plug(cable, i), remote),
-				"-device", fmt.Sprintf("virtio-net-pci,netdev=%s,mac=%s,romfile=", id, mac(cable.Number, i)))
-		}
-	}
 	return a
 }
 
 func shareTag(i int) string            { return fmt.Sprintf("share%d", i) }
 func ctlSocket(node int) string        { return fmt.Sprintf("ctl%d", node) }
-func plug(c Cable, end int) string     { return fmt.Sprintf("cable%d-%d", c.Number, end) }
-func wirePlug(c Cable, end int) string { return plug(c, end) + "-wire" }
 func consoleFile(node int) string      { return fmt.Sprintf("console%d.log", node) }
 func qemuLog(node int) string          { return fmt.Sprintf("qemu%d.log", node) }
 func (l *Lab) path(name string) string { return filepath.Join(l.dir, name) }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,10 +12,9 @@ import (
 // wire is a port between the two ends of a cable, as of a switch: it passes the frames that fit its MTU, both ways, and drops
 // the others without a word.
 type wire struct {
-	mtu     atomic.Int64
-	sockets [2]*net.UnixConn // where each end sends to
-	ends    [2]*net.UnixAddr // where each end receives
-	done    sync.WaitGroup
+	mtu  atomic.Int64
+	ends [2]net.Conn // towards the machine at each end
+	done sync.WaitGroup
 }
 
 const (
@@ -22,46 +22,45 @@ const (
 	frameBytes  = 68 << 10 // what QEMU sends at most
 )
 
-// newWire opens the port of a cable. The machines come later: until then, and when one has gone, its frames are lost.
-func (l *Lab) newWire(c Cable) (*wire, error) {
+// between puts a port between the ends of a cable, and returns the plugs on its two sides.
+func (l *Lab) between(near plugs) (plugs, error) {
+	far, err := newPlugs()
+	if err != nil {
+		return plugs{}, err
+	}
 	w := &wire{}
 	w.mtu.Store(int64(l.config.Between))
-	for i := range w.sockets {
-		s, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: l.path(wirePlug(c, i)), Net: "unixgram"})
-		if err != nil {
-			w.close()
-			return nil, fmt.Errorf("cable %d: %w", c.Number, err)
+	for i, f := range []*os.File{near[1], far[0]} {
+		if w.ends[i], err = net.FileConn(f); err != nil {
+			return plugs{}, err
 		}
-		w.sockets[i] = s
-		w.ends[i] = &net.UnixAddr{Name: l.path(plug(c, i)), Net: "unixgram"}
+		f.Close()
 	}
-	for i := range w.sockets {
+	for i := range w.ends {
 		w.done.Go(func() { w.carry(i) })
 	}
-	return w, nil
+	l.wires = append(l.wires, w)
+	return plugs{near[0], far[1]}, nil
 }
 
 // carry passes what one end sends to the other, until the wire is closed.
 func (w *wire) carry(from int) {
 	frame := make([]byte, frameBytes)
 	for {
-		n, err := w.sockets[from].Read(frame)
-		if err != nil {
-			return // closed
+		n, err := w.ends[from].Read(frame)
+		if errors.Is(err, net.ErrClosed) {
+			return
 		}
-		if int64(n-etherHeader) > w.mtu.Load() {
+		if err != nil || int64(n-etherHeader) > w.mtu.Load() {
 			continue
 		}
-		w.sockets[1-from].WriteTo(frame[:n], w.ends[1-from]) // an end that is not there loses it
+		w.ends[1-from].Write(frame[:n]) // an end that is not there loses it
 	}
 }
 
 func (w *wire) close() {
-	for _, s := range w.sockets {
-		if s != nil {
-			s.Close()
-			os.Remove(s.LocalAddr().String())
-		}
+	for _, c := range w.ends {
+		c.Close()
 	}
 	w.done.Wait()
 }

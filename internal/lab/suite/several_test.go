@@ -178,7 +178,7 @@ func transfer(t *testing.T, l *lab.Lab, c lab.Cable, env []string) {
 	for i, e := range c.Ends {
 		before[i] = sent(t, l.Nodes[e.Node], e.RDMA)
 	}
-	for i, r := range pairBy(t, l, c, c, append([]string{"WEFT_FLUSH=always"}, env...), "--flush", "--sizes", oddSizes, "--iters", "3") {
+	for i, r := range pairBy(t, l, c, c, append([]string{"WEFT_FLUSH=always", patient}, env...), "--flush", "--sizes", oddSizes, "--iters", "3") {
 		o := <-r
 		right(t, i, o)
 		overRDMA(t, o, 2, c.Ends[i].RDMA)
