@@ -110,6 +110,19 @@ func must(t *testing.T, n *lab.Node, limit time.Duration, args ...string) string
 	return o.out.String()
 }
 
+// state is what tells a network that stands still from a program or a kernel that does.
+var state = [][]string{{"ip", "-s", "link"}, {"ss", "-tino"}, {"rdma", "resource", "show", "qp"}, {"ps", "-eLo", "tid,stat,wchan:24,time,comm"}}
+
+// logState logs how the nodes of a failed test are.
+func logState(t *testing.T, nodes []*lab.Node) {
+	for _, n := range nodes {
+		for _, args := range state {
+			out, err := n.Output(args...)
+			t.Logf("node %d: %s: %v\n%s", n.Number, strings.Join(args, " "), err, out)
+		}
+	}
+}
+
 // noLeak compares a node's RDMA resources at the end of a test with those at its beginning.
 func noLeak(t *testing.T, nodes ...*lab.Node) {
 	t.Helper()
@@ -124,6 +137,11 @@ func noLeak(t *testing.T, nodes ...*lab.Node) {
 			}
 		})
 	}
+	t.Cleanup(func() { // before the others
+		if t.Failed() {
+			logState(t, nodes)
+		}
+	})
 }
 
 // await asks again and again until a program on a node prints what is wanted.
