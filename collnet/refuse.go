@@ -2,7 +2,7 @@ package collnet
 
 import (
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Refuse is a collNet that offers no device.
@@ -36,7 +36,7 @@ func (Refuse) Devices(a *abi.CollNetDevicesArgs) error {
 }
 
 func (Refuse) GetProperties(a *abi.CollNetGetPropertiesArgs) error {
-	return rdma.Errorf(rdma.Misuse, "collNet.getProperties", "device %d of 0", a.Dev)
+	return report.Errorf(report.Misuse, "collNet.getProperties", "device %d of 0", a.Dev)
 }
 
 func (Refuse) Listen(a *abi.CollNetListenArgs) error {
@@ -100,6 +100,6 @@ func (Refuse) CloseListen(*abi.CollNetCloseListenArgs) error { return refused("c
 func (Refuse) Finalize(*abi.CollNetFinalizeArgs) error { return nil }
 
 func refused(call string) error {
-	return rdma.Errorf(rdma.Misuse, "collNet."+call, "collNet has no device here, so nothing can have been opened").
+	return report.Errorf(report.Misuse, "collNet."+call, "collNet has no device here, so nothing can have been opened").
 		Try("do not use collNet after devices answered 0")
 }

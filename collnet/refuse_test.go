@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 func TestInitSucceedsAndOffersNothing(t *testing.T) {
@@ -54,8 +54,8 @@ func TestEveryFunctionIsSafe(t *testing.T) {
 		if (err != nil) == free[name] {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if err != nil && rdma.CauseOf(err) != rdma.Misuse && !errors.Is(err, abi.ErrUnsupported) { // what a newer header adds is unsupported
-			t.Errorf("%s: cause %v", name, rdma.CauseOf(err))
+		if err != nil && report.CauseOf(err) != report.Misuse && !errors.Is(err, abi.ErrUnsupported) { // what a newer header adds is unsupported
+			t.Errorf("%s: cause %v", name, report.CauseOf(err))
 		}
 		for _, p := range outs {
 			if *p != 0 {

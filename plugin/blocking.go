@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // What the adapters of tables v2 to v4, whose calls block, wait for; compat's
@@ -42,12 +42,12 @@ func (p *process) blockingTimedOut(kind, table int, waited time.Duration) error 
 	waited = waited.Truncate(time.Second) // limits are whole seconds
 	switch kind {
 	case waitConnect:
-		return c.fail(rdma.Errorf(rdma.Network, "connect", "the peer did not answer within %v", waited).
+		return c.fail(report.Errorf(report.Network, "connect", "the peer did not answer within %v", waited).
 			Try("see whether it runs and can be reached; WEFT_CONNECT_TIMEOUT is the limit"))
 	case waitAccept:
-		return c.fail(rdma.Errorf(rdma.Peer, "accept", "no peer came within %v", waited).
+		return c.fail(report.Errorf(report.Peer, "accept", "no peer came within %v", waited).
 			Try("see whether all ranks run; WEFT_ACCEPT_TIMEOUT is the limit"))
 	}
-	return c.fail(rdma.Errorf(rdma.Internal, "flush", "not complete after %v", waited).
+	return c.fail(report.Errorf(report.Internal, "flush", "not complete after %v", waited).
 		Try("please report it; WEFT_TIMEOUT is the limit"))
 }

@@ -1,10 +1,10 @@
 package plugin
 
 import (
+	"weft/internal/report"
 	"weft/internal/version"
 	"weft/transport"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 )
 
 // The transport as an engine. Its functions answer typed nils for "not yet",
@@ -69,15 +69,15 @@ func (x bridgeContext) Connect(dev int, trafficClass int32, handle []byte) (comm
 
 type bridgeListener struct{ *transport.Listener }
 
-func (l bridgeListener) Table() int       { return l.Context().ABI() }
-func (l bridgeListener) Log() rdma.Logger { return l.Context().Log() }
+func (l bridgeListener) Table() int         { return l.Context().ABI() }
+func (l bridgeListener) Log() report.Logger { return l.Context().Log() }
 
 func (l bridgeListener) Accept() (comm, error) { return wrap(l.Listener.Accept()) }
 
 type bridgeComm struct{ *transport.Comm }
 
-func (c bridgeComm) Table() int       { return c.Context().ABI() }
-func (c bridgeComm) Log() rdma.Logger { return c.Context().Log() }
+func (c bridgeComm) Table() int         { return c.Context().ABI() }
+func (c bridgeComm) Log() report.Logger { return c.Context().Log() }
 
 func wrap(c *transport.Comm, err error) (comm, error) {
 	if c == nil || err != nil {

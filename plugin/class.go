@@ -2,7 +2,7 @@ package plugin
 
 import (
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 const maxTrafficClass = 255 // one byte of a packet's header
@@ -15,7 +15,7 @@ func (c *netCtx) class(config *abi.NetCommConfig) int32 {
 		return abi.NCCL_NET_TRAFFIC_CLASS_UNDEF
 	case config.TrafficClass > maxTrafficClass:
 		c.oddClass.Do(func() {
-			rdma.Say(c.log, rdma.Errorf(rdma.Usage, "init", "traffic class %d is not used: a packet has room for 0 to %d", config.TrafficClass, maxTrafficClass).
+			report.Say(c.log, report.Errorf(report.Usage, "init", "traffic class %d is not used: a packet has room for 0 to %d", config.TrafficClass, maxTrafficClass).
 				Try("give a DSCP times 4 as trafficClass of ncclConfig_t"))
 		})
 		return abi.NCCL_NET_TRAFFIC_CLASS_UNDEF

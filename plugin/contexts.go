@@ -3,7 +3,7 @@ package plugin
 import (
 	"sync"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // netCtx is what a host's ctx stands for: its table, its log, its traffic.
@@ -12,7 +12,7 @@ type netCtx struct {
 	value        uintptr // what the host holds, from v11 on
 	trafficClass int32
 	voice        *voice
-	log          rdma.Logger
+	log          report.Logger
 	net          netContext
 	oddClass     sync.Once
 }
@@ -85,7 +85,7 @@ func (t *contexts) find(call string, value uintptr) (*netCtx, error) {
 		if c := t.old[int(value)]; c != nil {
 			return c, nil
 		}
-		return nil, rdma.Errorf(rdma.Misuse, call, "init of table v%d was not called", value)
+		return nil, report.Errorf(report.Misuse, call, "init of table v%d was not called", value)
 	}
 	if i := t.index(value); i >= 0 {
 		return t.slots[i].ctx, nil
@@ -118,5 +118,5 @@ func (t *contexts) index(value uintptr) int {
 }
 
 func stale(call string, value uintptr) error {
-	return rdma.Errorf(rdma.Misuse, call, "%#x is no context that init gave and finalize has not taken", value)
+	return report.Errorf(report.Misuse, call, "%#x is no context that init gave and finalize has not taken", value)
 }

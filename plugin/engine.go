@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"weft/internal/report"
 	"weft/transport"
 	"weft/transport/rdma"
 )
@@ -21,7 +22,7 @@ type contextOptions struct {
 	Table        int
 	CommID       uint64
 	TrafficClass int32 // -1: none
-	Log          rdma.Logger
+	Log          report.Logger
 	Hints        func() rdma.Attr
 }
 
@@ -50,7 +51,7 @@ type comm interface {
 // owner says for whom a listener or comm was made: the context's table and log.
 type owner interface {
 	Table() int
-	Log() rdma.Logger
+	Log() report.Logger
 }
 
 // side is the direction of a comm; close calls name it, memory calls do not.

@@ -9,6 +9,7 @@ import (
 
 	"weft/abi"
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
@@ -170,7 +171,7 @@ func (e *fakeEngine) Comm(handle uintptr, s side) (comm, error) {
 	if c := e.comms[handle]; c != nil && (s == anySide || s == c.side) {
 		return c, nil
 	}
-	return nil, rdma.Errorf(rdma.Misuse, "comm", "%#x is no comm", handle)
+	return nil, report.Errorf(report.Misuse, "comm", "%#x is no comm", handle)
 }
 
 // Fuse makes a device without a transport behind it.
@@ -195,7 +196,7 @@ func (e *fakeEngine) Listener(handle uintptr) (listener, error) {
 	if l := e.listeners[handle]; l != nil {
 		return l, nil
 	}
-	return nil, rdma.Errorf(rdma.Misuse, "listen comm", "%#x is no listen", handle)
+	return nil, report.Errorf(report.Misuse, "listen comm", "%#x is no listen", handle)
 }
 
 func (c *fakeContext) Listen(dev int, handle []byte) (listener, error) {
@@ -230,9 +231,9 @@ type fakeListener struct {
 	closed  bool
 }
 
-func (l *fakeListener) Handle() uintptr  { return l.handle }
-func (l *fakeListener) Table() int       { return l.context.options.Table }
-func (l *fakeListener) Log() rdma.Logger { return l.context.options.Log }
+func (l *fakeListener) Handle() uintptr    { return l.handle }
+func (l *fakeListener) Table() int         { return l.context.options.Table }
+func (l *fakeListener) Log() report.Logger { return l.context.options.Log }
 
 func (l *fakeListener) Accept() (comm, error) {
 	if l.context.err != nil || !l.context.ready {
@@ -255,9 +256,9 @@ type fakeComm struct {
 	err     error
 }
 
-func (c *fakeComm) Handle() uintptr  { return c.handle }
-func (c *fakeComm) Table() int       { return c.context.options.Table }
-func (c *fakeComm) Log() rdma.Logger { return c.context.options.Log }
+func (c *fakeComm) Handle() uintptr    { return c.handle }
+func (c *fakeComm) Table() int         { return c.context.options.Table }
+func (c *fakeComm) Log() report.Logger { return c.context.options.Log }
 
 func (c *fakeComm) RegMr(_ uintptr, _ uint64, kind rdma.MemKind) (uintptr, error) {
 	c.kind = kind
@@ -293,7 +294,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 	b := &bench{t: t, host: &fakeHost{env: env, thread: 1, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
 	b.engine = &fakeEngine{comms: map[uintptr]*fakeComm{}, listeners: map[uintptr]*fakeListener{}}
 	b.process = newProcess(b.host)
-	b.devices = func(*knob.Values, rdma.Logger) ([]*tcp.Device, error) {
+	b.devices = func(*knob.Values, report.Logger) ([]*tcp.Device, error) {
 		if b.fail != nil {
 			return nil, b.fail
 		}
@@ -309,7 +310,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 		return all, nil
 	}
 	b.cards = func() []string { return nil }
-	b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
+	b.verbs = func(*knob.Values, report.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
 	b.start = func(engineOptions) (engine, error) { b.opened++; return b.engine, nil }
 	return b
 }

@@ -20,7 +20,7 @@ import (
 	"weft/abi"
 	"weft/guest"
 	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // cHost is the process as C shows it.
@@ -88,7 +88,7 @@ func (cHost) SignalStacks() []int { return guest.SignalStacks() }
 // KeepHints makes room for a context's hints; DropHints gives it back.
 func (cHost) KeepHints(ctx uintptr) error {
 	if errno := C.weft_hints_keep(C.uintptr_t(ctx)); errno != 0 {
-		return rdma.Errorf(rdma.Host, "init", "room for the hints of a communicator: %w", unix.Errno(errno))
+		return report.Errorf(report.Host, "init", "room for the hints of a communicator: %w", unix.Errno(errno))
 	}
 	return nil
 }

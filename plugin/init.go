@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"weft/abi"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -12,7 +13,7 @@ func (p *process) Init(a *abi.NetInitArgs) error {
 	p.begins()
 	table := int(a.Abi)
 	if table < tableFirst {
-		return rdma.Errorf(rdma.Misuse, "init", "there is no table v%d", table)
+		return report.Errorf(report.Misuse, "init", "there is no table v%d", table)
 	}
 	if table >= tableContext {
 		if err := p.initComm(a, table); err != nil {
@@ -86,7 +87,7 @@ func (p *process) fail(call string, c *netCtx, err error) error {
 		return nil
 	}
 	err = classified(call, err)
-	rdma.Say(c.log, err)
+	report.Say(c.log, err)
 	return c.fail(err)
 }
 

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 func TestInitOfOldTablesIsOncePerProcess(t *testing.T) {
 	for table := 2; table < tableContext; table++ {
 		b := newBench(t, nil)
-		if err := b.Listen(&abi.NetListenArgs{Ctx: uintptr(table), ListenComm: new(uintptr)}); rdma.CauseOf(err) != rdma.Misuse {
+		if err := b.Listen(&abi.NetListenArgs{Ctx: uintptr(table), ListenComm: new(uintptr)}); report.CauseOf(err) != report.Misuse {
 			t.Errorf("v%d: listen before init: %v", table, err)
 		}
 		for range 3 {
@@ -45,7 +45,7 @@ func TestInitOfNewTablesIsOncePerCommunicator(t *testing.T) {
 		t.Errorf("the slot of %#x was reused as %#x: no generation", first, third)
 	}
 	// A comm split copies the value: both copies are the same context, until one finalizes.
-	if err := b.Listen(&abi.NetListenArgs{Ctx: first, ListenComm: new(uintptr)}); rdma.CauseOf(err) != rdma.Misuse {
+	if err := b.Listen(&abi.NetListenArgs{Ctx: first, ListenComm: new(uintptr)}); report.CauseOf(err) != report.Misuse {
 		t.Errorf("listen on a finalized context: %v", err)
 	}
 	for _, ctx := range []uintptr{0, 1, 11, 15, 16, 0xffffffff, ^uintptr(0), second + 1} {
@@ -88,8 +88,10 @@ func TestInitWithoutDevicesFails(t *testing.T) {
 		err  func() error
 		want int32
 	}{
-		{func() error { return rdma.Errorf(rdma.Usage, "devices", "no match").Try("unset NCCL_SOCKET_IFNAME") }, resultInvalidUsage},
-		{func() error { return rdma.Errorf(rdma.Host, "devices", "no interface").Try("bring one up") }, resultSystemError},
+		{func() error {
+			return report.Errorf(report.Usage, "devices", "no match").Try("unset NCCL_SOCKET_IFNAME")
+		}, resultInvalidUsage},
+		{func() error { return report.Errorf(report.Host, "devices", "no interface").Try("bring one up") }, resultSystemError},
 		{func() error { return errors.New("strange") }, resultInternalError},
 	} {
 		for _, table := range []int{4, 12} {

@@ -6,7 +6,7 @@ import (
 
 	"weft/headers"
 	"weft/headers/facts"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // hostsThatLog are the hosts whose log functions were read, and the numbers of their WARN, INFO and TRACE. Every release of NCCL
@@ -45,8 +45,8 @@ func TestLevelsOfEveryHost(t *testing.T) {
 		b.host.modules[nccl] = module{1, h.module}
 		b.mustInit(12)
 		b.log.Warn("warned")
-		b.log.Info(rdma.Net, "informed")
-		b.log.Trace(rdma.Net, "traced")
+		b.log.Info(report.Net, "informed")
+		b.log.Trace(report.Net, "traced")
 		for i, text := range []string{"warned", "informed", "traced"} {
 			if len(b.host.lines(h.levels[i], text)) != 1 {
 				t.Errorf("%s: %q is not said at level %d: %v", h.name, text, h.levels[i], b.host.said)
@@ -85,7 +85,7 @@ func TestWhoPrintsTraces(t *testing.T) {
 	} {
 		b := newBench(t, map[string]string{"NCCL_DEBUG": c.level, "NCCL_DEBUG_LEVELS": c.more})
 		b.mustInit(12)
-		b.log.Trace(rdma.Net, "traced")
+		b.log.Trace(report.Net, "traced")
 		if got := len(b.host.lines(int32(ncclLevels[trace]), "traced")); got != c.want {
 			t.Errorf("NCCL_DEBUG=%s NCCL_DEBUG_LEVELS=%s: %d lines, want %d", c.level, c.more, got, c.want)
 		}

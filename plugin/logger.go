@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // NCCL's subsystems; none ever changed its value.
@@ -142,17 +142,17 @@ func (l logger) Warn(format string, a ...any) {
 	l.say(warn, nil, format, a...)
 }
 
-func (l logger) Info(sub rdma.Subsys, format string, a ...any) {
+func (l logger) Info(sub report.Subsys, format string, a ...any) {
 	l.say(info, &sub, format, a...)
 }
 
-func (l logger) Trace(sub rdma.Subsys, format string, a ...any) {
+func (l logger) Trace(sub report.Subsys, format string, a ...any) {
 	if l.voices.trace.Load() {
 		l.say(trace, &sub, format, a...)
 	}
 }
 
-func (l logger) say(s severity, sub *rdma.Subsys, format string, a ...any) {
+func (l logger) say(s severity, sub *report.Subsys, format string, a ...any) {
 	w, fn := l.voices.pick(l.own)
 	if w == nil {
 		return
@@ -174,11 +174,11 @@ var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
 
 // flagsOf translates a subsystem. The releases behind tables 2 and 3 (up to
 // 2.7) mostly have no NCCL_ENV; what only it would carry is lost there.
-func flagsOf(sub rdma.Subsys, table int) uint64 {
+func flagsOf(sub report.Subsys, table int) uint64 {
 	switch sub {
-	case rdma.Init:
+	case report.Init:
 		return flagInit | flagNet
-	case rdma.Env:
+	case report.Env:
 		if table <= 3 {
 			return flagInit | flagEnv
 		}
@@ -188,7 +188,7 @@ func flagsOf(sub rdma.Subsys, table int) uint64 {
 }
 
 // silent are the functions that speak for others; a line names who called them.
-var silent = []string{"weft/plugin.logger.", "weft/transport/rdma.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
+var silent = []string{"weft/plugin.logger.", "weft/internal/report.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
 
 // caller is the place that had something to say: an error that a call returned
 // is said by the exported function, which carries the name of the call.

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 func TestLevelsFlagsAndPlace(t *testing.T) {
@@ -18,14 +18,14 @@ func TestLevelsFlagsAndPlace(t *testing.T) {
 		v := &voices{host: h}
 		l := logger{v, v.add(nccl, c.table)}
 		h.forget()
-		l.Trace(rdma.Net, "not shown")
+		l.Trace(report.Net, "not shown")
 		v.trace.Store(true)
 		l.Warn("a %s\nb", "%d")
-		l.Info(rdma.Init, "i")
-		l.Info(rdma.Net, "n")
-		l.Info(rdma.Env, "e")
-		l.Trace(rdma.Net, "t")
-		rdma.Say(l, rdma.Errorf(rdma.Peer, "x", "y"))
+		l.Info(report.Init, "i")
+		l.Info(report.Net, "n")
+		l.Info(report.Env, "e")
+		l.Trace(report.Net, "t")
+		report.Say(l, report.Errorf(report.Peer, "x", "y"))
 		want := []struct {
 			level int32
 			flags uint64

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"weft/abi"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -176,7 +177,7 @@ func (p *process) listener(call string, handle uintptr) (listener, error) {
 
 // inCall names the call in an error of a look-up, which does not know it.
 func inCall(call string, err error) error {
-	var e *rdma.Error
+	var e *report.Error
 	if errors.As(err, &e) {
 		e.Op = call
 	}

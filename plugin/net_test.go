@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weft/abi"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -44,7 +45,7 @@ func TestProperties(t *testing.T) {
 		t.Errorf("C strings (-want +got):\n%s", d)
 	}
 	for _, a := range []abi.NetGetPropertiesArgs{{Dev: -1, Props: new(abi.NetProperties)}, {Dev: 2, Props: new(abi.NetProperties)}} {
-		if err := b.GetProperties(&a); rdma.CauseOf(err) != rdma.Misuse {
+		if err := b.GetProperties(&a); report.CauseOf(err) != report.Misuse {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
@@ -185,7 +186,7 @@ func TestHints(t *testing.T) {
 	if len(b.host.hints) != 0 {
 		t.Errorf("%v are kept", b.host.hints)
 	}
-	b.host.noHints = rdma.Errorf(rdma.Host, "init", "no room")
+	b.host.noHints = report.Errorf(report.Host, "init", "no room")
 	if code, ctx := b.init(12, nccl); code != resultSystemError || ctx != 0 || b.engine.contexts[2].closed != 1 || len(b.host.hints) != 0 {
 		t.Errorf("without room: %d, context %#x, %v", code, ctx, b.host.hints)
 	}
@@ -201,7 +202,7 @@ func TestZerosAreErrors(t *testing.T) {
 			"regMr": b.RegMr(&abi.NetRegMrArgs{Mhandle: new(uintptr)}), "regMrDmaBuf": b.RegMrDmaBuf(&abi.NetRegMrDmaBufArgs{Mhandle: new(uintptr)}),
 			"finalize": b.Finalize(&abi.NetFinalizeArgs{}), "init": b.Init(&abi.NetInitArgs{}),
 		} {
-			if rdma.CauseOf(err) != rdma.Misuse || err == nil {
+			if report.CauseOf(err) != report.Misuse || err == nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

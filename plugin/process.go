@@ -7,10 +7,10 @@ import (
 	"weft/abi"
 	"weft/collnet"
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/internal/version"
 	"weft/profiler"
 	"weft/transport"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -22,9 +22,9 @@ type process struct {
 
 	host    host
 	voices  *voices
-	log     rdma.Logger // for what belongs to no context
-	devices func(*knob.Values, rdma.Logger) ([]*tcp.Device, error)
-	verbs   func(*knob.Values, rdma.Logger) (*verbs.Provider, error)
+	log     report.Logger // for what belongs to no context
+	devices func(*knob.Values, report.Logger) ([]*tcp.Device, error)
+	verbs   func(*knob.Values, report.Logger) (*verbs.Provider, error)
 	cards   func() []string // RDMA devices that the kernel has
 	start   func(engineOptions) (engine, error)
 
@@ -48,7 +48,7 @@ type process struct {
 // engineOptions are what the transport is opened with.
 type engineOptions struct {
 	Knobs *knob.Values
-	Log   rdma.Logger
+	Log   report.Logger
 
 	Devices    []*transport.Device
 	Interfaces []*tcp.Device
@@ -67,7 +67,7 @@ func newProcess(h host) *process {
 	v := &voices{host: h}
 	return &process{
 		host: h, voices: v, log: logger{voices: v},
-		devices: func(k *knob.Values, log rdma.Logger) ([]*tcp.Device, error) {
+		devices: func(k *knob.Values, log report.Logger) ([]*tcp.Device, error) {
 			if err := transport.NeedFiles(8, log); err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func newProcess(h host) *process {
 			}
 			return here.Devices(k, log)
 		},
-		verbs: func(k *knob.Values, log rdma.Logger) (*verbs.Provider, error) {
+		verbs: func(k *knob.Values, log report.Logger) (*verbs.Provider, error) {
 			return verbs.Open(verbs.Config{Knobs: k, Log: log})
 		},
 		cards:    verbs.ThisHost().Cards,
@@ -99,7 +99,7 @@ func (p *process) current(call string) (engine, error) {
 	p.state.RLock()
 	defer p.state.RUnlock()
 	if p.state.open == nil {
-		return nil, rdma.Errorf(rdma.Misuse, call, "no init has succeeded yet")
+		return nil, report.Errorf(report.Misuse, call, "no init has succeeded yet")
 	}
 	return p.state.open, nil
 }
@@ -116,7 +116,7 @@ func (p *process) knobs() *knob.Values {
 
 // open brings the process up at the first init that succeeds; a failed one
 // leaves nothing behind, and the next tries again with what it finds then.
-func (p *process) open(log rdma.Logger, table int) (engine, error) {
+func (p *process) open(log report.Logger, table int) (engine, error) {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	if e, err := p.current("init"); err == nil {
@@ -125,12 +125,12 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 	p.voices.trace.Store(traces(p.host))
 	knobs := knob.ParseEnv(p.host.Getenv, p.host.Environ)
 	p.voices.force(knobs.Text(knob.LogLevels))
-	log.Info(rdma.Init, "%s, first used through table v%d", version.String(), table)
+	log.Info(report.Init, "%s, first used through table v%d", version.String(), table)
 	for _, line := range knobs.Problems() {
 		log.Warn("%s", line)
 	}
 	for _, line := range knobs.Notes() {
-		log.Info(rdma.Env, "%s", line)
+		log.Info(report.Env, "%s", line)
 	}
 	tuneRuntime(p.host, log)
 	interfaces, err := p.devices(knobs, log)
@@ -160,7 +160,7 @@ func (p *process) open(log rdma.Logger, table int) (engine, error) {
 // rdma opens libibverbs once, with the log of the process, since its watchers
 // outlive the context of this init; nil, one line and the reason when there is
 // nothing for it. The line is a warning where the user counts on RDMA.
-func (p *process) rdma(knobs *knob.Values, log rdma.Logger) (*verbs.Provider, string) {
+func (p *process) rdma(knobs *knob.Values, log report.Logger) (*verbs.Provider, string) {
 	provider, err := p.verbs(knobs, p.log)
 	if err == nil {
 		return provider, ""
@@ -175,12 +175,12 @@ func (p *process) rdma(knobs *knob.Values, log rdma.Logger) (*verbs.Provider, st
 	}
 	switch {
 	case !verbs.IsNone(err):
-		rdma.Say(log, err)
-		log.Info(rdma.Init, "verbs is not used after that; every device is served by TCP")
+		report.Say(log, err)
+		log.Info(report.Init, "verbs is not used after that; every device is served by TCP")
 	case expected != "":
 		log.Warn("verbs is not used, %s: %v; every device is served by TCP; NCCL_IB_DISABLE=1 says that this is meant", expected, err)
 	default:
-		log.Info(rdma.Init, "verbs is not used: %v; every device is served by TCP", err)
+		log.Info(report.Init, "verbs is not used: %v; every device is served by TCP", err)
 	}
 	return nil, err.Error()
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"weft/abi"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -14,7 +15,7 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 	p.state.RLock()
 	defer p.state.RUnlock()
 	if a.Dev < 0 || int(a.Dev) >= len(p.state.devs) {
-		return rdma.Errorf(rdma.Misuse, "getProperties", "device %d of %d", a.Dev, len(p.state.devs))
+		return report.Errorf(report.Misuse, "getProperties", "device %d of %d", a.Dev, len(p.state.devs))
 	}
 	d := p.state.devs[a.Dev]
 	*a.Props = abi.NetProperties{

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // ncclResult_t. ncclInvalidArgument (4) is not among them: NCCL takes it for a
@@ -27,17 +27,17 @@ func Code(err error, table int) int32 {
 	if err == nil {
 		return resultSuccess
 	}
-	switch rdma.CauseOf(err) {
-	case rdma.Peer, rdma.Network:
+	switch report.CauseOf(err) {
+	case report.Peer, report.Network:
 		if table != 0 && table < tableRemote {
 			return resultSystemError
 		}
 		return resultRemoteError
-	case rdma.Host:
+	case report.Host:
 		return resultSystemError
-	case rdma.Usage:
+	case report.Usage:
 		return resultInvalidUsage
-	case rdma.Cuda:
+	case report.Cuda:
 		return resultCudaError
 	}
 	return resultInternalError
@@ -47,7 +47,7 @@ func Code(err error, table int) int32 {
 type tableError struct {
 	error
 	table int
-	log   rdma.Logger
+	log   report.Logger
 }
 
 func (e *tableError) Unwrap() error { return e.error }
@@ -65,20 +65,20 @@ func (p *process) done(call string, err error) int32 {
 		table, log = t.table, t.log
 	}
 	err = classified(call, err)
-	rdma.Say(log, err)
+	report.Say(log, err)
 	return Code(err, table)
 }
 
 // classified gives an error without a cause the one that fits, and a place.
 func classified(call string, err error) error {
-	var e *rdma.Error
+	var e *report.Error
 	switch {
 	case errors.As(err, &e):
 		return err
 	case errors.Is(err, abi.ErrUnsupported):
-		return rdma.Errorf(rdma.Unsupported, call, "%w", abi.ErrUnsupported)
+		return report.Errorf(report.Unsupported, call, "%w", abi.ErrUnsupported)
 	}
-	return rdma.Errorf(rdma.Internal, call, "%w", err)
+	return report.Errorf(report.Internal, call, "%w", err)
 }
 
 // recovered ends an exported call that panicked. A panic that left it would

@@ -11,19 +11,19 @@ import (
 
 	"weft/abi"
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/verbs"
 )
 
 func TestCode(t *testing.T) {
 	for _, c := range []struct {
-		cause    rdma.Cause
+		cause    report.Cause
 		old, new int32 // in tables up to v5, and since
 	}{
-		{rdma.Peer, 2, 6}, {rdma.Network, 2, 6}, {rdma.Host, 2, 2}, {rdma.Usage, 5, 5}, {rdma.Misuse, 3, 3},
-		{rdma.Internal, 3, 3}, {rdma.Unsupported, 3, 3}, {rdma.Cuda, 1, 1},
+		{report.Peer, 2, 6}, {report.Network, 2, 6}, {report.Host, 2, 2}, {report.Usage, 5, 5}, {report.Misuse, 3, 3},
+		{report.Internal, 3, 3}, {report.Unsupported, 3, 3}, {report.Cuda, 1, 1},
 	} {
-		err := fmt.Errorf("more: %w", rdma.Errorf(c.cause, "x", "y"))
+		err := fmt.Errorf("more: %w", report.Errorf(c.cause, "x", "y"))
 		for table := 2; table <= 12; table++ {
 			want := c.new
 			if table <= 5 {
@@ -34,7 +34,7 @@ func TestCode(t *testing.T) {
 			}
 		}
 	}
-	if Code(nil, 5) != 0 || Code(errors.New("x"), 5) != 3 || Code(rdma.Errorf(rdma.Peer, "x", "y"), 0) != 6 {
+	if Code(nil, 5) != 0 || Code(errors.New("x"), 5) != 3 || Code(report.Errorf(report.Peer, "x", "y"), 0) != 6 {
 		t.Error("nil, unknown, or no table")
 	}
 }
@@ -44,7 +44,7 @@ func TestDoneSaysAnErrorOnceThroughItsOwner(t *testing.T) {
 	b.init(4, nccl)
 	b.init(12, other)
 	b.host.forget()
-	e := rdma.Errorf(rdma.Peer, "connect", "gone")
+	e := report.Errorf(report.Peer, "connect", "gone")
 	b.engine.contexts[0].err, b.engine.contexts[1].err = e, errors.New("odd")
 	var buffer [128]byte
 	for range 3 {
@@ -88,7 +88,7 @@ func TestErrorsOfACommGoToItsHost(t *testing.T) {
 	b.init(12, other)
 	b.host.forget()
 	c := b.engine.comm(b.engine.contexts[1], sendSide)
-	c.err = rdma.Errorf(rdma.Network, "regMr", "odd")
+	c.err = report.Errorf(report.Network, "regMr", "odd")
 	err := b.RegMr(&abi.NetRegMrArgs{Comm: c.handle, Mhandle: new(uintptr)})
 	if code := b.done("regMr", err); code != resultRemoteError {
 		t.Errorf("code %d", code)
@@ -107,7 +107,7 @@ func TestAPanickingLogIsSurvived(t *testing.T) {
 	}
 }
 
-type panicking struct{ rdma.Discard }
+type panicking struct{ report.Discard }
 
 func (panicking) Warn(string, ...any) { panic("again") }
 
@@ -148,11 +148,11 @@ func TestVerbsIsOptional(t *testing.T) {
 		{verbs.ErrNone, nil, []string{"mlx5_0", "mlx5_1"}, levelWarn, "though this machine has mlx5_0, mlx5_1"},
 		{verbs.ErrNone, map[string]string{"NCCL_IB_HCA": "mlx5_4"}, nil, levelWarn, "though NCCL_IB_HCA=mlx5_4 names devices"},
 		{verbs.ErrNone, map[string]string{"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": "mlx5_4"}, []string{"mlx5_0"}, levelInfo, "no RDMA here"},
-		{rdma.Errorf(rdma.Host, "ibv_open_device", "out of memory").Try("see ulimit -l"), nil, []string{"mlx5_0"}, levelWarn, "ulimit -l"},
+		{report.Errorf(report.Host, "ibv_open_device", "out of memory").Try("see ulimit -l"), nil, []string{"mlx5_0"}, levelWarn, "ulimit -l"},
 	} {
 		b := newBench(t, c.env)
 		b.cards = func() []string { return c.cards }
-		b.verbs = func(*knob.Values, rdma.Logger) (*verbs.Provider, error) { return nil, c.err }
+		b.verbs = func(*knob.Values, report.Logger) (*verbs.Provider, error) { return nil, c.err }
 		b.mustInit(12)
 		if b.opened != 1 || len(b.host.lines(c.level, c.says)) != 1 || len(b.host.lines(levelInfo, "verbs is not used"))+len(b.host.lines(levelWarn, "verbs is not used")) != 1 {
 			t.Errorf("%v: opened %d, %v", c.err, b.opened, b.host.said)

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 const (
@@ -18,12 +18,12 @@ const (
 
 // tuneRuntime sets what a guest in another process needs. The Go runtime is
 // ours alone, yet a variable that the user set for it counts.
-func tuneRuntime(h host, log rdma.Logger) {
+func tuneRuntime(h host, log report.Logger) {
 	unset := func(name string) bool { v, ok := h.Getenv(name); return !ok || v == "" }
 	has := runtime.GOMAXPROCS(0)
 	if want := min(max(has, leastProcs), mostProcs); want != has && unset("GOMAXPROCS") {
 		runtime.GOMAXPROCS(want)
-		log.Trace(rdma.Init, "Go may use %d threads at once instead of %d", want, has)
+		log.Trace(report.Init, "Go may use %d threads at once instead of %d", want, has)
 	}
 	if unset("GOGC") {
 		debug.SetGCPercent(gcPercent)

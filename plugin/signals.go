@@ -6,12 +6,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // giveSignalStacks has the host's signal handlers run on the signal stack of whichever thread they interrupt, and says once of each
 // signal that it was not so.
-func (p *process) giveSignalStacks(log rdma.Logger) {
+func (p *process) giveSignalStacks(log report.Logger) {
 	var names []string
 	for _, n := range p.host.SignalStacks() {
 		if _, told := p.signalsTold.LoadOrStore(n, true); !told {
@@ -19,7 +19,7 @@ func (p *process) giveSignalStacks(log rdma.Logger) {
 		}
 	}
 	if names != nil {
-		log.Info(rdma.Init, "the host's handlers of %s were installed without SA_ONSTACK: weft added it, since a thread in Go has no stack for them (sigaction(2))",
+		log.Info(report.Init, "the host's handlers of %s were installed without SA_ONSTACK: weft added it, since a thread in Go has no stack for them (sigaction(2))",
 			strings.Join(names, ", "))
 	}
 }

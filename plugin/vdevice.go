@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"weft/abi"
+	"weft/internal/report"
 	"weft/transport"
-	"weft/transport/rdma"
 )
 
 // MakeVDevice makes one device of several; devices() counts it from then on.
@@ -20,9 +20,9 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	n := min(int(a.Props.Ndevs), len(a.Props.Devs))
 	switch {
 	case a.Asked < 1:
-		return rdma.Errorf(rdma.Usage, "makeVDevice", "a device made of %d", a.Asked)
+		return report.Errorf(report.Usage, "makeVDevice", "a device made of %d", a.Asked)
 	case int(a.Asked) > n:
-		return rdma.Errorf(rdma.Usage, "makeVDevice", "%d devices in one, this release's table takes at most %d", a.Asked, n)
+		return report.Errorf(report.Usage, "makeVDevice", "%d devices in one, this release's table takes at most %d", a.Asked, n)
 	}
 	members := make([]int, n)
 	for i := range members {
@@ -35,7 +35,7 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	}
 	d, err := p.device(e, members)
 	if err != nil && p.contexts.only(tableCounts) && p.separate(members) {
-		rdma.Mention(p.log, err)
+		report.Mention(p.log, err)
 		for _, m := range members {
 			if d, err = p.device(e, []int{m}); err != nil {
 				return err

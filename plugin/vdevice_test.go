@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/abi"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 func (b *bench) counted(t *testing.T) int32 {
@@ -31,7 +31,7 @@ func (b *bench) fuse(members ...int32) (int32, error) {
 func TestMakeVDevice(t *testing.T) {
 	b := newBench(t, nil)
 	d, props := int32(0), abi.NetVDeviceProps{Ndevs: 1}
-	if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: 1, D: &d, Props: &props}); rdma.CauseOf(err) != rdma.Misuse {
+	if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: 1, D: &d, Props: &props}); report.CauseOf(err) != report.Misuse {
 		t.Errorf("before init: %v", err)
 	}
 	b.mustInit(12)
@@ -49,7 +49,7 @@ func TestMakeVDevice(t *testing.T) {
 		why          string
 	}{{0, 0, "made of 0"}, {-1, -1, "made of -1"}, {6, 4, "6 devices in one, this release's table takes at most 4"}, {9, 9, "9 devices in one, this release's table takes at most 8"}} {
 		props := abi.NetVDeviceProps{Ndevs: c.named}
-		if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: c.asked, D: &d, Props: &props}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) {
+		if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: c.asked, D: &d, Props: &props}); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestMakeVDevice(t *testing.T) {
 
 // Devices that cannot be one are refused, but by hosts of table v9 alone they are counted one by one.
 func TestDevicesThatStayApart(t *testing.T) {
-	refusal := rdma.Errorf(rdma.Usage, "makeVDevice", "they are of two kinds")
+	refusal := report.Errorf(report.Usage, "makeVDevice", "they are of two kinds")
 	for _, c := range []struct {
 		tables []int
 		apart  bool

@@ -3,7 +3,7 @@ package transport
 import (
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -21,7 +21,7 @@ func (c *Comm) gaveUp(err error) {
 	if c.failed == nil {
 		c.failed = err
 	}
-	rdma.Mention(c.ctx.opts.Log, err)
+	report.Mention(c.ctx.opts.Log, err)
 	if m := c.member; m != nil {
 		m.session.tellLater(&wire.Failed{Header: m.header(), Aborted: true, Reason: reasonOf(err)})
 	}
@@ -29,12 +29,12 @@ func (c *Comm) gaveUp(err error) {
 
 // abortedBy ends c, which is attached, because the peer's host gave it up. It
 // reports whether this was the first cause.
-func (c *Comm) abortedBy(err *rdma.Error) bool {
+func (c *Comm) abortedBy(err *report.Error) bool {
 	c.mu.Lock()
 	m := c.member
 	c.mu.Unlock()
 	if c.fp.Snapshot().Outstanding == 0 || !m.session.firstAbort() {
-		rdma.Mention(c.ctx.opts.Log, err)
+		report.Mention(c.ctx.opts.Log, err)
 	}
 	return c.lost(err)
 }
@@ -42,7 +42,7 @@ func (c *Comm) abortedBy(err *rdma.Error) bool {
 // forsaken ends c, of which nothing is under way, because the peer has closed it in
 // good order: no news, unless the host then asks for a request all the same. It
 // reports whether this was the first cause.
-func (c *Comm) forsaken(err *rdma.Error) bool {
+func (c *Comm) forsaken(err *report.Error) bool {
 	c.mu.Lock()
 	first := c.failed == nil && !c.closed
 	if first {
@@ -64,9 +64,9 @@ func (c *Comm) asked() int32 {
 	}
 	if unsaid {
 		if !m.session.firstAbort() {
-			rdma.Mention(c.ctx.opts.Log, why)
+			report.Mention(c.ctx.opts.Log, why)
 		}
-		rdma.Say(c.ctx.opts.Log, why) // once
+		report.Say(c.ctx.opts.Log, why) // once
 	}
 	return c.code(why)
 }
@@ -83,7 +83,7 @@ func (s *session) firstAbort() bool {
 }
 
 // aborted is what the peer's comms end with.
-func aborted(peer, op, format string, args ...any) *rdma.Error {
-	return rdma.Errorf(rdma.Peer, op, format, args...).With(peer).
+func aborted(peer, op, format string, args ...any) *report.Error {
+	return report.Errorf(report.Peer, op, format, args...).With(peer).
 		Try("this is an abort, or the peer's ranks were done; if neither was meant, its process says why before that")
 }

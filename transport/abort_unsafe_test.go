@@ -3,7 +3,7 @@ package transport
 import (
 	"testing"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // A host that aborts is told of once, and by no WARN where nobody waits.
@@ -46,7 +46,7 @@ func TestSimAbort(t *testing.T) {
 	}
 	drive(t, "the receives", waiting...)
 	for _, in := range waiting {
-		if in.code != 100+int32(rdma.Peer) {
+		if in.code != 100+int32(report.Peer) {
 			t.Errorf("code %d", in.code)
 		}
 	}

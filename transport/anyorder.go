@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // finalError is why a connection must not be made, in another way neither: the
@@ -27,7 +27,7 @@ func (c *Core) anyOrder(pairs []verbsPair) (bool, error) {
 		}
 	}
 	if c.adaptive(pairs) == 0 {
-		return false, &finalError{rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "out-of-order receives need adaptive routing, which is off").
+		return false, &finalError{report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "out-of-order receives need adaptive routing, which is off").
 			On(pairs[0].local.Name).Try("set NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")}
 	}
 	return true, nil
@@ -37,7 +37,7 @@ func (c *Core) anyOrder(pairs []verbsPair) (bool, error) {
 func (c *Core) agreeOnOrder(pairs []verbsPair, offered bool) error {
 	mine, err := c.anyOrder(pairs)
 	if err == nil && mine != offered {
-		return &finalError{rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "it is %d on the listening side and %d on the connecting one", bit(mine), bit(offered)).
+		return &finalError{report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "it is %d on the listening side and %d on the connecting one", bit(mine), bit(offered)).
 			On(pairs[0].local.Name).Try("set it alike on all hosts")}
 	}
 	return err
@@ -45,7 +45,7 @@ func (c *Core) agreeOnOrder(pairs []verbsPair, offered bool) error {
 
 // withPeer names the other side in an error that does not yet.
 func withPeer(err error, peer string) error {
-	var e *rdma.Error
+	var e *report.Error
 	if errors.As(err, &e) && e.Peer == "" {
 		e.Peer = peer
 	}
@@ -65,5 +65,5 @@ func refused(reason string, final bool) error {
 	if !final {
 		return err
 	}
-	return &finalError{rdma.Errorf(rdma.Usage, "connect", "%w", err)}
+	return &finalError{report.Errorf(report.Usage, "connect", "%w", err)}
 }

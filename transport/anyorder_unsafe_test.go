@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -38,11 +38,11 @@ func TestSimOutOfOrder(t *testing.T) {
 			defer l.Close()
 			s, err := a.connect(h)
 			if c.why != "" {
-				if rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) || !strings.Contains(err.Error(), " on sim") || !remedied(err) {
+				if report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), c.why) || !strings.Contains(err.Error(), " on sim") || !remedied(err) {
 					t.Errorf("connect: %v", err)
 				}
 				if c.theirsToo {
-					if _, err := accept(l); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), " on sim") || !remedied(err) {
+					if _, err := accept(l); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), " on sim") || !remedied(err) {
 						t.Errorf("accept: %v", err)
 					}
 				}
@@ -81,7 +81,7 @@ func TestSimOutOfOrderIsNotTCP(t *testing.T) {
 	l, h := b.listen(t, wire.HandleMax)
 	defer l.Close()
 	s, err := a.connect(h)
-	if _, err := accept(l); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "on simX with ") || !strings.Contains(err.Error(), "would go over TCP") {
+	if _, err := accept(l); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "on simX with ") || !strings.Contains(err.Error(), "would go over TCP") {
 		t.Errorf("accept: %v", err)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func TestSimOutOfOrderOfEveryMember(t *testing.T) {
 		l, h := b.listen(t, wire.HandleMax)
 		s, err := a.connect(h)
 		if c.lacks != "" {
-			if rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), " on "+c.lacks) || !remedied(err) {
+			if report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), " on "+c.lacks) || !remedied(err) {
 				t.Errorf("%+v: %v", c, err)
 			}
 			l.Close()

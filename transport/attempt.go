@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -110,5 +110,5 @@ func (w *won) rejected(peer *wire.Hello, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	return rdma.Errorf(rdma.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).Try("look at the peer's log")
+	return report.Errorf(report.Peer, "connect", "refused: %s", m.Reason).With(peerName(peer, w.conn)).Try("look at the peer's log")
 }

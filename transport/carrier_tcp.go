@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 )
 
@@ -177,13 +177,13 @@ func (t *tcpCarrier) shut(m *member, _ bool) {
 
 // notOpened turns what open answered into the error of connect or accept.
 func (c *Comm) notOpened(err error) error {
-	var e *rdma.Error
+	var e *report.Error
 	if errors.As(err, &e) {
 		return err
 	}
 	if exhausted(err) {
 		return noFiles(c.op(), err).On(c.dev.Name).With(c.peer)
 	}
-	return rdma.Errorf(rdma.Host, c.op(), "%w", err).On(c.dev.Name).With(c.peer).
+	return report.Errorf(report.Host, c.op(), "%w", err).On(c.dev.Name).With(c.peer).
 		Try("see ulimit -n and -v, and the memory limit of the container")
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 )
 
@@ -130,7 +130,7 @@ func (v *verbsCarrier) warmLoops(s *session, c *Comm) {
 	s.growth.loops.add(v.ctx.opts.Log, func() {
 		s.core.quiet(s.life)
 		if err := v.makeLoops(); err != nil && !c.over() {
-			v.ctx.opts.Log.Info(rdma.Net, "%v has none yet, the first flush tries again: %v", c, err)
+			v.ctx.opts.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", c, err)
 		}
 	})
 }
@@ -150,9 +150,9 @@ func (v *verbsCarrier) flushWaits(c *Comm) {
 
 // noLoop is why a flush cannot be.
 func (v *verbsCarrier) noLoop(err error) error {
-	var e *rdma.Error
+	var e *report.Error
 	if errors.As(err, &e) {
 		return e.With(v.peer)
 	}
-	return rdma.Errorf(rdma.Host, "iflush", "%w", err).On(v.dev.Name).With(v.peer)
+	return report.Errorf(report.Host, "iflush", "%w", err).On(v.dev.Name).With(v.peer)
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 )
 
@@ -50,7 +50,7 @@ func (v *verbsCarrier) fence() {
 		v.more.stop(v, errOver)
 		for _, q := range v.queuePairs() {
 			if err := q.Fence(); err != nil { // a device that is gone answers so, and touches nothing either
-				v.ctx.opts.Log.Info(rdma.Net, "%v", err)
+				v.ctx.opts.Log.Info(report.Net, "%v", err)
 			}
 		}
 	})
@@ -161,7 +161,7 @@ func (v *verbsCarrier) dismantle(k *kit) error {
 		err = errors.Join(err, v.leavePort(p))
 	}
 	if err != nil {
-		rdma.Say(v.ctx.opts.Log, err)
+		report.Say(v.ctx.opts.Log, err)
 	}
 	return err
 }
@@ -210,7 +210,7 @@ func (v *verbsCarrier) drained() *fault {
 	}
 	read, err := v.fp.Drain()
 	if err != nil {
-		v.ctx.opts.Log.Info(rdma.Net, "%v", err)
+		v.ctx.opts.Log.Info(report.Net, "%v", err)
 	}
 	if read == nil {
 		return nil
@@ -248,7 +248,7 @@ func (v *verbsCarrier) inFlight() bool {
 }
 
 // explain puts what a queue pair met into words; other faults stay as they are.
-func (v *verbsCarrier) explain(f *fault, err *rdma.Error) *rdma.Error {
+func (v *verbsCarrier) explain(f *fault, err *report.Error) *report.Error {
 	q, dev := v.met(f)
 	switch f.kind {
 	case faultCompletion:

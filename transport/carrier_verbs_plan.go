@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -76,7 +76,7 @@ func endsOf(lanes []*verbsLane) (all []wire.QPEnd) {
 // and connects them with the peer's. Those of an earlier comm are settled first.
 func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, sl, tc uint8) error {
 	if len(theirs) != len(v.lanes) || len(peer.keys) == 0 || peer.shared == 0 {
-		return rdma.Errorf(rdma.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
+		return report.Errorf(report.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
 			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
 	}
 	for i, l := range v.lanes {
@@ -108,7 +108,7 @@ func (v *verbsCarrier) notAttached(lanes []*verbsLane, err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		return verbs.PostFailed("ibv_post_recv", lanes[0].port.dev.Name, errno, nil).With(v.peer)
 	}
-	return rdma.Errorf(rdma.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
+	return report.Errorf(report.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
 }
 
 // connectLane connects a lane with the peer's end.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -59,7 +59,7 @@ func TestSimCloseWithRequestsEndsThePeers(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
+	if code := until(t, "the receive ends", in); code != testCode(&report.Error{Cause: report.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
 		t.Errorf("code %d, %q", code, b.log.Lines())
 	}
 	r.Close()
@@ -76,7 +76,7 @@ func TestSimClosedCommWhosePeerFails(t *testing.T) {
 	if len(v.queuePairs()) != 1 {
 		t.Error("it waits for nothing")
 	}
-	r.fail(rdma.Errorf(rdma.Host, "test", "for a reason of its own"))
+	r.fail(report.Errorf(report.Host, "test", "for a reason of its own"))
 	eventually(t, "no queue pair", func() bool { return len(v.queuePairs()) == 0 })
 	noneLeft(t, r)
 }
@@ -85,7 +85,7 @@ func TestSimSendToAClosedPeerEnds(t *testing.T) {
 	a, b, s, r := simPair(t, nil)
 	out := send(s, register(t, s, buffer(t, 4096), 4096))
 	r.Close()
-	if code := until(t, "the send ends", out); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || a.log.Count("WARN", "the peer closed") != 1 {
+	if code := until(t, "the send ends", out); code != testCode(&report.Error{Cause: report.Peer}, 0) || a.log.Count("WARN", "the peer closed") != 1 {
 		t.Errorf("code %d, %q", code, a.log.Lines())
 	}
 	s.Close()
@@ -111,7 +111,7 @@ func TestSimPeerClosesInGoodOrder(t *testing.T) {
 	}
 	for _, s := range all {
 		out := send(s, register(t, s, buffer(t, 4096), 4096))
-		if code := until(t, "the send ends", out); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) {
+		if code := until(t, "the send ends", out); code != testCode(&report.Error{Cause: report.Peer}, 0) {
 			t.Errorf("code %d", code)
 		}
 		again := send(s, register(t, s, buffer(t, 4096), 4096))
@@ -139,7 +139,7 @@ func TestSimDeregisterCutsRequestsOff(t *testing.T) {
 	if err := r.DeregMr(buf.Handle); err != nil {
 		t.Fatal(err)
 	}
-	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+	if code := until(t, "the receive ends", in); code != testCode(&report.Error{Cause: report.Misuse}, 0) {
 		t.Errorf("code %d", code)
 	}
 	src := buffer(t, 4096)
@@ -261,7 +261,7 @@ func TestSimPeerClosesBeforeTheCommIsBuilt(t *testing.T) {
 	r.attached(m)
 	in := recv(r, register(t, r, buffer(t, 4096), 4096))
 	in.step()
-	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
+	if code := until(t, "the receive ends", in); code != testCode(&report.Error{Cause: report.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
 		t.Errorf("code %d, %q", code, b.log.Lines())
 	}
 	s.Close()
@@ -340,7 +340,7 @@ func TestSimFailedCommIsFenced(t *testing.T) {
 	v := s.carrier.(*verbsCarrier)
 	v.life.Lock() // its fence takes long
 	s.mu.Lock()
-	s.because(rdma.Errorf(rdma.Host, "test", "a cause"), true)
+	s.because(report.Errorf(report.Host, "test", "a cause"), true)
 	s.mu.Unlock()
 	fences.Lock()
 	_, known := fences.all[v]
@@ -349,7 +349,7 @@ func TestSimFailedCommIsFenced(t *testing.T) {
 	if !known {
 		t.Error("a deregMr does not wait for it")
 	}
-	s.fp.Fail(testCode(&rdma.Error{Cause: rdma.Host}, 0))
+	s.fp.Fail(testCode(&report.Error{Cause: report.Host}, 0))
 	waitForFences()
 	if state := v.lanes[0].qp.State(); state != verbs.StateErr {
 		t.Errorf("a queue pair is in state %v", state)

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
-	"weft/transport/rdma"
 	"weft/transport/wire"
 )
 
@@ -39,7 +39,7 @@ func TestPeerIsToldBeforeTheHost(t *testing.T) {
 			t.Error("the peer is told after the host")
 		}
 	}}
-	s.fail(rdma.Errorf(rdma.Host, "test", "a cause"))
+	s.fail(report.Errorf(report.Host, "test", "a cause"))
 	if fences != 1 {
 		t.Errorf("fenced %d times", fences)
 	}
@@ -113,6 +113,6 @@ func TestCauseIsSaidBehindTheEnd(t *testing.T) {
 	if in.code != codePeer || b.log.Count("WARN", "the peer closed stream 0") != 1 {
 		t.Fatalf("code %d: %q", in.code, b.log.Lines())
 	}
-	s.fail(rdma.Errorf(rdma.Host, "test", "%w", errors.New("a cause")))
+	s.fail(report.Errorf(report.Host, "test", "%w", errors.New("a cause")))
 	eventually(t, "the cause", func() bool { return b.log.Count("WARN", "gave the connection up: a cause") == 1 })
 }

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"sync"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/wire"
 )
 
@@ -25,10 +25,10 @@ type Comm struct {
 	carrier carrier
 
 	mu      sync.Mutex
-	member  *member     // protected by mu, as all below
-	failed  error       // first cause
-	unsaid  bool        // it is said when the host asks for one more request
-	suspect *rdma.Error // how its session ended, if the peer's process seems gone
+	member  *member       // protected by mu, as all below
+	failed  error         // first cause
+	unsaid  bool          // it is said when the host asks for one more request
+	suspect *report.Error // how its session ended, if the peer's process seems gone
 	closed  bool
 	hosts   bool // the host has it
 }
@@ -59,8 +59,8 @@ func (c *Comm) wanted() {
 	c.hosts = true
 	failed := c.failed
 	c.mu.Unlock()
-	c.ctx.opts.Log.Info(rdma.Net, "%s", c.about)
-	rdma.Say(c.ctx.opts.Log, failed)
+	c.ctx.opts.Log.Info(report.Net, "%s", c.about)
+	report.Say(c.ctx.opts.Log, failed)
 }
 
 // says reports whether one more line about c may be said. c.mu is held.
@@ -105,14 +105,14 @@ func (c *Comm) Context() *Context { return c.ctx }
 func CommOf(handle uintptr, kind fastpath.Kind) (*Comm, error) {
 	fp, err := fastpath.Lookup(handle)
 	if err != nil {
-		return nil, rdma.Errorf(rdma.Misuse, "comm", "%w", err)
+		return nil, report.Errorf(report.Misuse, "comm", "%w", err)
 	}
 	c, ok := comms.get(fp.Cookie())
 	if !ok || c.handle != handle {
-		return nil, rdma.Errorf(rdma.Misuse, "comm", "%#x is no open comm: closed already, or not weft's", uint64(handle))
+		return nil, report.Errorf(report.Misuse, "comm", "%#x is no open comm: closed already, or not weft's", uint64(handle))
 	}
 	if c.kind != kind {
-		return nil, rdma.Errorf(rdma.Misuse, "comm", "%#x is the other direction's comm", uint64(handle))
+		return nil, report.Errorf(report.Misuse, "comm", "%#x is the other direction's comm", uint64(handle))
 	}
 	return c, nil
 }
@@ -169,7 +169,7 @@ func (c *Comm) ends(err error, tell bool) bool {
 func (c *Comm) because(err error, tell bool) {
 	c.failed = err
 	if c.says() {
-		rdma.Say(c.ctx.opts.Log, err)
+		report.Say(c.ctx.opts.Log, err)
 	}
 	if tell {
 		c.member.tellFailed(err)
@@ -201,7 +201,7 @@ func (m *member) tellFailed(why error) {
 
 // reasonOf is an error as the peer is told of it: what happened, and on which device.
 func reasonOf(err error) string {
-	var e *rdma.Error
+	var e *report.Error
 	switch {
 	case !errors.As(err, &e):
 		return err.Error()
@@ -217,15 +217,15 @@ func (c *Comm) refusedByPeer(s *session, m *wire.Refused) {
 	if c.over() {
 		return
 	}
-	err := rdma.Errorf(rdma.Usage, "irecv", "the peer sent %d bytes into a receive of %d (group %d, entry %d)", m.Size, m.Room, m.Seq, m.Entry).
+	err := report.Errorf(report.Usage, "irecv", "the peer sent %d bytes into a receive of %d (group %d, entry %d)", m.Size, m.Room, m.Seq, m.Entry).
 		On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was written")
 	refused, held := c.fp.RefuseGroup(m.Seq, c.code(err), func() {
 		if s.says() {
-			rdma.Say(c.ctx.opts.Log, err)
+			report.Say(c.ctx.opts.Log, err)
 		}
 	})
 	if !refused && held == nil {
-		c.fail(rdma.Errorf(rdma.Peer, c.verb(), "the peer sent what it must not: it refuses group %d, which is not open", m.Seq).
+		c.fail(report.Errorf(report.Peer, c.verb(), "the peer sent what it must not: it refuses group %d, which is not open", m.Seq).
 			On(c.dev.Name).With(c.peer).Try("both hosts must run the same weft"))
 	}
 }
@@ -236,7 +236,7 @@ func (c *Comm) Close() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return rdma.Errorf(rdma.Misuse, "close", "the comm was closed before").On(c.dev.Name).With(c.peer)
+		return report.Errorf(report.Misuse, "close", "the comm was closed before").On(c.dev.Name).With(c.peer)
 	}
 	c.closed = true
 	m, failed := c.member, c.failed
@@ -255,7 +255,7 @@ func (c *Comm) Close() error {
 		c.carrier.fence()
 	}
 	if busy && failed == nil {
-		c.ctx.opts.Log.Info(rdma.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, plural(int(requests)))
+		c.ctx.opts.Log.Info(report.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, plural(int(requests)))
 	}
 	c.sweep()
 	comms.take(c.cookie)
@@ -265,14 +265,14 @@ func (c *Comm) Close() error {
 	}
 	if err != nil { // a thread of the host is stuck inside a call: what carries it stays its own
 		m.part()
-		return rdma.Errorf(rdma.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
+		return report.Errorf(report.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
 	}
 	c.carrier.shut(m, busy)
 	return nil
 }
 
 // suspected records how the session ended, for the cause of what follows.
-func (c *Comm) suspected(why *rdma.Error) {
+func (c *Comm) suspected(why *report.Error) {
 	c.mu.Lock()
 	c.suspect = why
 	c.mu.Unlock()

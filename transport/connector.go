@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -46,7 +46,7 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 	}
 	h, err := wire.ParseHandle(handle)
 	if err != nil {
-		return nil, rdma.Errorf(rdma.Usage, "connect", "%w", err).
+		return nil, report.Errorf(report.Usage, "connect", "%w", err).
 			Try("the listening rank runs another plugin or another version of weft; install the same on both hosts")
 	}
 	d, err := x.core.device("connect", dev)
@@ -229,14 +229,14 @@ func (k *connector) lost(err error, rounds int) error {
 	if exhausted(err) {
 		return noFiles("connect", err).On(k.dev.Name)
 	}
-	e := rdma.Errorf(rdma.Network, "connect", "%w (%d rounds)", err, rounds).On(k.dev.Name).With(k.peer(nil))
+	e := report.Errorf(report.Network, "connect", "%w (%d rounds)", err, rounds).On(k.dev.Name).With(k.peer(nil))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return e.Try("the peer's process has ended, or a firewall rejects its ports: see WEFT_PORT_RANGE")
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", k.dev.Name)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		e.Cause = rdma.Host
+		e.Cause = report.Host
 		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", k.dev.Name)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return e.Try("the peer closed this listen already, or something else has its port")
@@ -267,7 +267,7 @@ func (k *connector) complete(ctx context.Context, w *won, o tcp.Options) (*ready
 
 // classify keeps an error that knows its cause and gives others the peer's.
 func (k *connector) classify(err error, w *won) error {
-	var e *rdma.Error
+	var e *report.Error
 	if errors.As(err, &e) {
 		if e.Dev == "" {
 			e.Dev = k.dev.Name
@@ -278,13 +278,13 @@ func (k *connector) classify(err error, w *won) error {
 		return noFiles("connect", err).On(k.dev.Name)
 	}
 	if lost := (*narrowError)(nil); errors.As(err, &lost) {
-		return rdma.Errorf(rdma.Network, "connect", "%w", err).On(k.dev.Name).With(k.peer(w)).
+		return report.Errorf(report.Network, "connect", "%w", err).On(k.dev.Name).With(k.peer(w)).
 			Try("give every port and tunnel between the hosts the same MTU as their interfaces")
 	}
-	cause := rdma.Network
+	cause := report.Network
 	if peerGone(err) || errors.Is(err, wire.ErrMalformed) {
-		cause = rdma.Peer
+		cause = report.Peer
 	}
-	return rdma.Errorf(cause, "connect", "the handshake failed: %w", err).On(k.dev.Name).With(k.peer(w)).
+	return report.Errorf(cause, "connect", "the handshake failed: %w", err).On(k.dev.Name).With(k.peer(w)).
 		Try("look at the peer's log")
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"sync"
 
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -13,7 +14,7 @@ type ContextOptions struct {
 	Cuts         bool // the host counts on RDMA to cut a send to its receive
 	CommID       uint64
 	TrafficClass int32 // -1: none given
-	Log          rdma.Logger
+	Log          report.Logger
 	Hints        func() rdma.Attr // what the host has said last about the work to come; nil: nothing
 }
 
@@ -53,7 +54,7 @@ func (c *Core) NewContext(o ContextOptions) *Context {
 func (x *Context) ABI() int { return x.opts.ABI }
 
 // Log speaks to the host that made the context.
-func (x *Context) Log() rdma.Logger { return x.opts.Log }
+func (x *Context) Log() report.Logger { return x.opts.Log }
 
 // Close is finalize: it ends connects that nobody polls any more, listens and
 // comms that the host never closed (NCCL forgets them when it aborts).
@@ -82,7 +83,7 @@ func (x *Context) Close() error {
 	x.owned.Unlock()
 
 	if n := len(connectors) + len(ls) + len(cs); n > 0 {
-		x.opts.Log.Info(rdma.Net, "finalize: closing %d listens, %d connects and %d comms that were left open", len(ls), len(connectors), len(cs))
+		x.opts.Log.Info(report.Net, "finalize: closing %d listens, %d connects and %d comms that were left open", len(ls), len(connectors), len(cs))
 	}
 	for _, c := range connectors {
 		c.abandon()
@@ -114,5 +115,5 @@ func disown[K comparable, V any](x *Context, m map[K]V, k K) {
 }
 
 func errFinalized(op string) error {
-	return rdma.Errorf(rdma.Misuse, op, "the context was finalized")
+	return report.Errorf(report.Misuse, op, "the context was finalized")
 }

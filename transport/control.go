@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -16,7 +16,7 @@ import (
 // connection ends.
 func (s *session) read(rd *wire.Reader) {
 	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
-		s.end(rdma.Errorf(rdma.Internal, "control connection", "%w", err).With(s.name))
+		s.end(report.Errorf(report.Internal, "control connection", "%w", err).With(s.name))
 	})
 	for {
 		b, err := rd.Next()
@@ -30,7 +30,7 @@ func (s *session) read(rd *wire.Reader) {
 			return
 		}
 		if err := s.serve(b); err != nil {
-			s.end(rdma.Errorf(rdma.Peer, "control connection", "%w", err).With(s.name).
+			s.end(report.Errorf(report.Peer, "control connection", "%w", err).With(s.name).
 				Try("both hosts must run the same weft"))
 			return
 		}
@@ -115,7 +115,7 @@ func (s *session) onAttach(a *wire.Attach) error {
 }
 
 func (s *session) onFailed(f *wire.Failed) {
-	err := rdma.Errorf(rdma.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name).
+	err := report.Errorf(report.Peer, "comm", "the peer gave the connection up: %s", f.Reason).With(s.name).
 		Try("look at the peer's log")
 	ended := func(c *Comm) bool { return c.lost(err) }
 	if f.Aborted {
@@ -140,8 +140,8 @@ func (s *session) onFailed(f *wire.Failed) {
 		go c.orphaned(ended)
 		return
 	}
-	if !ended(c) && rdma.CauseOf(c.failure()) == rdma.Peer {
-		rdma.Say(c.ctx.opts.Log, err) // its streams' end, which says less, was read first
+	if !ended(c) && report.CauseOf(c.failure()) == report.Peer {
+		report.Say(c.ctx.opts.Log, err) // its streams' end, which says less, was read first
 	}
 }
 
@@ -159,12 +159,12 @@ func (s *session) comm(id uint64) (c *Comm) {
 }
 
 // broken says how the connection ended, as far as the kernel tells.
-func (s *session) broken(doing string, err error) *rdma.Error {
-	e := rdma.Errorf(rdma.Network, "control connection", "%s: %w", doing, short(err)).With(s.name).
+func (s *session) broken(doing string, err error) *report.Error {
+	e := report.Errorf(report.Network, "control connection", "%s: %w", doing, short(err)).With(s.name).
 		Try("the network to the peer failed; look at the link and at the peer's log")
 	switch {
 	case peerGone(err):
-		e.Cause = rdma.Peer
+		e.Cause = report.Peer
 		e.Err = s.afterWord(e.Err)
 		e.Remedy = "the peer's process ended or was killed; look at its log"
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
@@ -185,7 +185,7 @@ func peerGone(err error) bool {
 }
 
 // end closes the session for good; its comms learn why.
-func (s *session) end(why *rdma.Error) {
+func (s *session) end(why *report.Error) {
 	s.mu.Lock()
 	if s.ended != nil {
 		s.mu.Unlock()
@@ -214,7 +214,7 @@ func (s *session) end(why *rdma.Error) {
 	s.conn.Close()
 	if len(left) == 0 {
 		if !orderly && !errors.Is(why, net.ErrClosed) && !peerGone(why.Err) && s.says() {
-			s.core.cfg.Log.Info(rdma.Net, "%v", why)
+			s.core.cfg.Log.Info(report.Net, "%v", why)
 		}
 		return
 	}
@@ -246,7 +246,7 @@ const watchEvery = time.Second
 
 // watch follows the comms of a session whose peer seems gone until each has
 // ended with its streams, or shows that its streams live on without it.
-func watch(left []*Comm, why *rdma.Error) {
+func watch(left []*Comm, why *report.Error) {
 	defer rescue(left[0].ctx.opts.Log, "control connection", func(error) {
 		for _, c := range left {
 			c.lost(why)

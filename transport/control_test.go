@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -27,9 +27,9 @@ func TestControlConnectionBreaks(t *testing.T) {
 		s, r := pair(t, a, b)
 		in := recv(r, register(t, r, buffer(t, 10), 10))
 		in.step()
-		one(b).end(rdma.Errorf(rdma.Network, "control connection", "reading: %w", syscall.ETIMEDOUT).With("the peer"))
+		one(b).end(report.Errorf(report.Network, "control connection", "reading: %w", syscall.ETIMEDOUT).With("the peer"))
 		drive(t, "a receive without its network", in)
-		if in.code != 100+int32(rdma.Network) || b.log.Count("WARN control connection with the peer", "timed out") != 1 {
+		if in.code != 100+int32(report.Network) || b.log.Count("WARN control connection with the peer", "timed out") != 1 {
 			t.Errorf("code %d, log %q", in.code, b.log.Lines())
 		}
 		_ = s
@@ -40,7 +40,7 @@ func TestControlConnectionBreaks(t *testing.T) {
 		one(b).conn.CloseWrite() // what a peer does that breaks off only this connection
 		out := send(s, register(t, s, buffer(t, waitsForCTS), waitsForCTS))
 		drive(t, "a send without its control connection", out)
-		if out.code != 100+int32(rdma.Peer) {
+		if out.code != 100+int32(report.Peer) {
 			t.Errorf("code %d, log %q", out.code, a.log.Lines())
 		}
 		_ = r
@@ -90,7 +90,7 @@ func TestControlConnectionEndsAtOnce(t *testing.T) {
 			s := newSession(a.Core, k, &peer, nil, true)
 			go func() {
 				defer close(gone)
-				s.end(rdma.Errorf(rdma.Peer, "test", "over"))
+				s.end(report.Errorf(report.Peer, "test", "over"))
 			}()
 			return s, nil
 		})
@@ -178,7 +178,7 @@ func TestSilenceIsMeasured(t *testing.T) {
 	a := start(t, nil)
 	k, in := connPair(t)
 	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
+	defer s.end(report.Errorf(report.Host, "test", "over"))
 	if _, err := in.Write([]byte{0}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestToldBeforeTheCallReturns(t *testing.T) {
 	a := start(t, nil)
 	k, in := connPair(t)
 	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
+	defer s.end(report.Errorf(report.Host, "test", "over"))
 	go io.Copy(io.Discard, in)
 	for range 500 {
 		s.tellLater(&wire.Failed{Reason: "a cause"})
@@ -214,7 +214,7 @@ func TestExitWaitsForMessages(t *testing.T) {
 	a := start(t, nil)
 	k, in := connPair(t)
 	s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.end(rdma.Errorf(rdma.Host, "test", "over"))
+	defer s.end(report.Errorf(report.Host, "test", "over"))
 	waits := func() int {
 		a.reaper.mu.Lock()
 		defer a.reaper.mu.Unlock()

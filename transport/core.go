@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -18,7 +18,7 @@ import (
 // Config is what a core needs from its process.
 type Config struct {
 	Knobs      *knob.Values
-	Log        rdma.Logger
+	Log        report.Logger
 	Code       func(err error, abi int) int32 // the only place where an error becomes a result code
 	Devices    []*Device                      // what NCCL sees, in its order, from Devices
 	Interfaces []*tcp.Device                  // what rendezvous and control connections run on
@@ -77,14 +77,14 @@ type Core struct {
 // Open starts a core. It opens no socket before the first listen or connect.
 func Open(cfg Config) (*Core, error) {
 	if len(cfg.Devices) == 0 || len(cfg.Interfaces) == 0 {
-		return nil, rdma.Errorf(rdma.Host, "init", "no usable network device").
+		return nil, report.Errorf(report.Host, "init", "no usable network device").
 			Try("see NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY")
 	}
 	if cfg.Knobs == nil {
 		cfg.Knobs = knob.Defaults()
 	}
 	if cfg.Log == nil {
-		cfg.Log = rdma.Discard{}
+		cfg.Log = report.Discard{}
 	}
 	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), origin: origin(), pid: uint32(os.Getpid())}
 	rand.Read(c.process[:])
@@ -142,7 +142,7 @@ func (c *Core) Devices() []*Device {
 func (c *Core) device(op string, dev int) (*Device, error) {
 	all := c.Devices()
 	if dev < 0 || dev >= len(all) {
-		return nil, rdma.Errorf(rdma.Misuse, op, "device %d of %d", dev, len(all))
+		return nil, report.Errorf(report.Misuse, op, "device %d of %d", dev, len(all))
 	}
 	return all[dev], nil
 }

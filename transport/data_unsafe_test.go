@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 )
@@ -123,7 +124,7 @@ func TestDataArrives(t *testing.T) {
 }
 
 func TestRefusalEndsTheGroupOnBothSides(t *testing.T) {
-	usage := 100 + int32(rdma.Usage)
+	usage := 100 + int32(report.Usage)
 	for _, c := range []struct {
 		size int
 		send int32 // its code: one that leaves ahead of its receive is over by then
@@ -192,11 +193,11 @@ func TestDeregisterCutsRequestsOff(t *testing.T) {
 	if err := r.DeregMr(rb.Handle); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.DeregMr(rb.Handle); rdma.CauseOf(err) != rdma.Misuse {
+	if err := r.DeregMr(rb.Handle); report.CauseOf(err) != report.Misuse {
 		t.Errorf("second deregMr: %v", err)
 	}
 	drive(t, "the cut receive", in)
-	if in.code != 100+int32(rdma.Misuse) {
+	if in.code != 100+int32(report.Misuse) {
 		t.Errorf("code %d", in.code)
 	}
 	_ = s
@@ -206,7 +207,7 @@ func TestFaultsAreJudged(t *testing.T) {
 	a, b := start(t, nil), start(t, nil)
 	s, r := pair(t, a, b)
 	src := buffer(t, 100)
-	if _, code := hostcalls.Isend(s.Handle()+1, hostcalls.Buf{}); code != 100+int32(rdma.Misuse) {
+	if _, code := hostcalls.Isend(s.Handle()+1, hostcalls.Buf{}); code != 100+int32(report.Misuse) {
 		t.Errorf("foreign comm: %d", code)
 	}
 	sb := register(t, s, src, 100)
@@ -214,20 +215,20 @@ func TestFaultsAreJudged(t *testing.T) {
 	out, in := send(s, sb), recv(r, register(t, r, buffer(t, 200), 200))
 	eventually(t, "posting a receive", func() bool { in.step(); return in.req != 0 })
 	drive(t, "a send beyond its registration", out)
-	if out.code != 100+int32(rdma.Misuse) {
+	if out.code != 100+int32(report.Misuse) {
 		t.Errorf("beyond the registration: %d", out.code)
 	}
 	sb.Size = 100
 	drive(t, "the same within", send(s, sb), in)
 	held := (&fault{kind: faultHeld, where: "iflush", want: 11}).describe("irecv", "lo", "peer")
-	if held.Cause != rdma.Host || !strings.Contains(held.Error(), "11 s") || held.Op != "iflush" || !strings.Contains(held.Remedy, "thread of the host") {
+	if held.Cause != report.Host || !strings.Contains(held.Error(), "11 s") || held.Op != "iflush" || !strings.Contains(held.Remedy, "thread of the host") {
 		t.Errorf("a gate that stays held: %v (%s)", held, held.Remedy)
 	}
 	in = recv(r, register(t, r, buffer(t, 100), 100))
 	in.step()
 	s.Close()
 	drive(t, "a receive whose peer closed", in)
-	if in.code != 100+int32(rdma.Peer) || b.log.Count("WARN irecv", "the peer closed the connection", "this is an abort") != 1 {
+	if in.code != 100+int32(report.Peer) || b.log.Count("WARN irecv", "the peer closed the connection", "this is an abort") != 1 {
 		t.Errorf("code %d, log %q", in.code, b.log.Lines())
 	}
 }
@@ -264,7 +265,7 @@ func TestDMABuf(t *testing.T) {
 	}
 	pipe := make([]int, 2)
 	unix.Pipe(pipe)
-	if _, err := s.RegMrDmaBuf(fake, size, 0, pipe[0], rdma.MemDMABUF); rdma.CauseOf(err) != rdma.Host {
+	if _, err := s.RegMrDmaBuf(fake, size, 0, pipe[0], rdma.MemDMABUF); report.CauseOf(err) != report.Host {
 		t.Errorf("a pipe: %v", err)
 	}
 	unix.Close(pipe[0])
@@ -277,7 +278,7 @@ func TestSocketsTakeHostMemoryOnly(t *testing.T) {
 	s, r := pair(t, a, b)
 	at := buffer(t, 4096)
 	for _, c := range []*Comm{s, r} {
-		if _, err := c.RegMr(addrOf(at), 4096, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "cuda memory cannot travel over TCP") {
+		if _, err := c.RegMr(addrOf(at), 4096, rdma.MemCUDA); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "cuda memory cannot travel over TCP") {
 			t.Error(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 )
@@ -248,12 +249,12 @@ func TestSimHostMemoryOnly(t *testing.T) {
 	mem := export(t, 8192, false)
 	defer unix.Close(mem.fd)
 	for _, kind := range []rdma.MemKind{rdma.MemHost, rdma.MemCUDA} {
-		if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, kind); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "takes host memory, not dmabuf: ") ||
+		if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, kind); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "takes host memory, not dmabuf: ") ||
 			!strings.Contains(err.Error(), "no DMA-BUFs: ibv_reg_dmabuf_mr answers") {
 			t.Errorf("%v: %v", kind, err)
 		}
 	}
-	if _, err := s.RegMr(addrOf(mem.data), 8192, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Usage {
+	if _, err := s.RegMr(addrOf(mem.data), 8192, rdma.MemCUDA); report.CauseOf(err) != report.Usage {
 		t.Errorf("%v", err)
 	}
 	move(t, s, r, 100_000)
@@ -275,7 +276,7 @@ func TestSimPortsThatTakeLess(t *testing.T) {
 	s, r = pair(t, a, b)
 	mem := export(t, 8192, false)
 	defer unix.Close(mem.fd)
-	if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Unsupported ||
+	if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, rdma.MemCUDA); report.CauseOf(err) != report.Unsupported ||
 		!strings.HasPrefix(err.Error(), "ibv_reg_dmabuf_mr on simG with ") || !strings.Contains(err.Error(), "NCCL_DMABUF_ENABLE=0") {
 		t.Error(err)
 	}
@@ -298,7 +299,7 @@ func TestSimDataDirectDevice(t *testing.T) {
 	if fmt.Sprint(names) != "[simA simM simM_dma]" {
 		t.Fatalf("%v: %q", names, a.log.Lines())
 	}
-	if _, err := a.Fuse([]int{1, 2}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "simM and simM_dma are one port") {
+	if _, err := a.Fuse([]int{1, 2}); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "simM and simM_dma are one port") {
 		t.Errorf("both views of a port fused: %v", err)
 	}
 	if d := a.fusedWith(t, 0, 2); !d.Flush {
@@ -341,7 +342,7 @@ func TestMemoryOfNoKind(t *testing.T) {
 			_, err := s.RegMr(addrOf(mem.data), 4096, kind)
 			_, err2 := s.RegMrDmaBuf(addrOf(mem.data), 4096, 0, mem.fd, kind)
 			for _, err := range []error{err, err2} {
-				if rdma.CauseOf(err) != rdma.Misuse || !strings.Contains(err.Error(), fmt.Sprintf("type %d is no kind", kind)) {
+				if report.CauseOf(err) != report.Misuse || !strings.Contains(err.Error(), fmt.Sprintf("type %d is no kind", kind)) {
 					t.Errorf("%v: %v", overVerbs(s), err)
 				}
 			}
@@ -371,7 +372,7 @@ func TestSimDMABufThatIsRefused(t *testing.T) {
 	}
 	before := copies()
 	command(t, "fail reg_dmabuf_mr 1 EINVAL 2")
-	if _, err := s.RegMrDmaBuf(addrOf(mem.data), 4096, 0, mem.fd, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Usage || !errors.Is(err, syscall.EINVAL) ||
+	if _, err := s.RegMrDmaBuf(addrOf(mem.data), 4096, 0, mem.fd, rdma.MemCUDA); report.CauseOf(err) != report.Usage || !errors.Is(err, syscall.EINVAL) ||
 		!strings.Contains(err.Error(), "ibv_reg_dmabuf_mr on simA: 4096 bytes of cuda memory at ") {
 		t.Error(err)
 	}

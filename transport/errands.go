@@ -3,7 +3,7 @@ package transport
 import (
 	"sync"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // errands are work of the background that is done piece by piece, in a goroutine
@@ -15,7 +15,7 @@ type errands struct {
 }
 
 // add answers how many wait, with this one.
-func (b *errands) add(log rdma.Logger, job func()) int {
+func (b *errands) add(log report.Logger, job func()) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.jobs = append(b.jobs, job)
@@ -26,7 +26,7 @@ func (b *errands) add(log rdma.Logger, job func()) int {
 	return len(b.jobs)
 }
 
-func (b *errands) work(log rdma.Logger) {
+func (b *errands) work(log report.Logger) {
 	defer rescue(log, "background", func(error) { go b.work(log) })
 	for job := b.next(); job != nil; job = b.next() {
 		job()

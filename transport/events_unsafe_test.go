@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 )
 
@@ -24,7 +24,7 @@ func TestFatalEvents(t *testing.T) {
 		}, "QP fatal error", true},
 		{"of a completion queue", func(t *testing.T, s *Comm) {
 			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*verbsCarrier).ports[0].cq}
-			e.Err = rdma.Errorf(rdma.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
+			e.Err = report.Errorf(report.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
 			s.ctx.core.watch.fatal(e)
 		}, "CQ error", true},
 	} {
@@ -166,7 +166,7 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	}
 	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.lanes[0].qp.Number))
 	eventually(t, "the event", func() bool { return a.watch.doomed(v) != nil })
-	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || rdma.CauseOf(err) != rdma.Host {
+	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || report.CauseOf(err) != report.Host {
 		t.Errorf("%v, %v", c, err)
 	}
 	v.discard()

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -20,10 +20,10 @@ import (
 func (c *Core) mayUseTCP(op string, dev *Device, peer, why string) error {
 	switch k := c.cfg.Knobs; {
 	case k.Text(knob.Require) == "rdma":
-		return rdma.Errorf(rdma.Usage, op, "WEFT_REQUIRE=rdma, and the connection would go over TCP: %s", why).
+		return report.Errorf(report.Usage, op, "WEFT_REQUIRE=rdma, and the connection would go over TCP: %s", why).
 			On(dev.Name).With(peer).Try("let both hosts reach each other by RDMA, or unset WEFT_REQUIRE")
 	case dev.Verbs != nil && k.Int(knob.IBOOORQ) != 0:
-		return rdma.Errorf(rdma.Usage, op, "NCCL_IB_OOO_RQ asks for out-of-order receives, and the connection would go over TCP: %s", why).
+		return report.Errorf(report.Usage, op, "NCCL_IB_OOO_RQ asks for out-of-order receives, and the connection would go over TCP: %s", why).
 			On(dev.Name).With(peer).Try("unset NCCL_IB_OOO_RQ, or let both hosts reach each other by RDMA")
 	}
 	return nil
@@ -43,7 +43,7 @@ func noPorts(reason string) string {
 }
 
 // tellTCP tells why an RDMA device's connection is a slow one.
-func tellTCP(log rdma.Logger, dev *Device, arrow, peer, why string) {
+func tellTCP(log report.Logger, dev *Device, arrow, peer, why string) {
 	dev.tcpTold.aloud(log, "%s %s %s goes over TCP, not by RDMA: %s", dev.Name, arrow, peer, why)
 }
 
@@ -84,7 +84,7 @@ func (k *connector) tellOtherPorts(peer string, pairs []verbsPair, s *session, p
 	line := fmt.Sprintf("%s -> %s runs over %s (%s), not over %s to %s (%s), which were asked for: %s", k.dev.Name, peer,
 		strings.Join(at, ", "), gigabits(got), k.dev.Name, strings.Join(names, "+"), gigabits(want), why)
 	if got >= want {
-		k.ctx.opts.Log.Info(rdma.Net, "%s", line)
+		k.ctx.opts.Log.Info(report.Net, "%s", line)
 		return
 	}
 	k.dev.slowerTold.aloud(k.ctx.opts.Log, "%s", line)
@@ -96,12 +96,12 @@ func gigabits(mbps int) string { return fmt.Sprintf("%g Gb/s", float64(mbps)/100
 // the cause of what still works, and thousands of connections may share one.
 type told struct{ once sync.Once }
 
-func (t *told) aloud(log rdma.Logger, format string, a ...any) {
+func (t *told) aloud(log report.Logger, format string, a ...any) {
 	first := false
 	t.once.Do(func() { first = true })
 	if first {
 		log.Warn(format+"; INFO lines tell of further ones", a...)
 		return
 	}
-	log.Info(rdma.Net, format, a...)
+	log.Info(report.Net, format, a...)
 }

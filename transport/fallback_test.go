@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -147,8 +147,8 @@ func TestSimRequireRDMA(t *testing.T) {
 }
 
 func required(err error, op, why string) bool {
-	var e *rdma.Error
-	return errors.As(err, &e) && e.Op == op && e.Cause == rdma.Usage && strings.Contains(err.Error(), "WEFT_REQUIRE=rdma") && strings.Contains(err.Error(), why)
+	var e *report.Error
+	return errors.As(err, &e) && e.Op == op && e.Cause == report.Usage && strings.Contains(err.Error(), "WEFT_REQUIRE=rdma") && strings.Contains(err.Error(), why)
 }
 
 // seeRequired is for the knob's effect.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // fileLimit raises the process's soft limit of open files, only when it was
@@ -18,7 +18,7 @@ type fileLimit struct{ mu sync.Mutex }
 func exhausted(err error) bool { return errors.Is(err, syscall.EMFILE) }
 
 // raise makes room after exhausted and reports whether to try again.
-func (f *fileLimit) raise(log rdma.Logger) bool {
+func (f *fileLimit) raise(log report.Logger) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var lim unix.Rlimit
@@ -30,14 +30,14 @@ func (f *fileLimit) raise(log rdma.Logger) bool {
 	if unix.Setrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
 		return false
 	}
-	log.Info(rdma.Init, "raised the limit of open files from %d to %d (hard limit %d): connections needed more", old, lim.Cur, lim.Max)
+	log.Info(report.Init, "raised the limit of open files from %d to %d (hard limit %d): connections needed more", old, lim.Cur, lim.Max)
 	return true
 }
 
 // NeedFiles makes sure that n more files can be opened, raising the soft limit if
 // that helps. Go's poller ends the process when it gets no descriptor, so this
 // comes before anything that uses it.
-func NeedFiles(n int, log rdma.Logger) error {
+func NeedFiles(n int, log report.Logger) error {
 	var limit fileLimit
 	held := make([]int, 0, n)
 	defer func() {
@@ -61,9 +61,9 @@ func NeedFiles(n int, log rdma.Logger) error {
 }
 
 // noFiles is the error for a limit that cannot be raised.
-func noFiles(op string, err error) *rdma.Error {
+func noFiles(op string, err error) *report.Error {
 	var lim unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &lim)
-	return rdma.Errorf(rdma.Host, op, "no file descriptor left, the limit is %d: %w", lim.Cur, err).
+	return report.Errorf(report.Host, op, "no file descriptor left, the limit is %d: %w", lim.Cur, err).
 		Try("raise it: ulimit -n, LimitNOFILE= of systemd, nofile of /etc/security/limits.conf, --ulimit nofile of docker")
 }

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -59,14 +59,14 @@ func childStarves(x *Context, _ *bufio.Reader) error {
 	for range 100 {
 		_, err := (&process{ctx: x}).connect(h)
 		if err != nil {
-			fmt.Println(rdma.CauseOf(err), err)
+			fmt.Println(report.CauseOf(err), err)
 			break
 		}
 	}
 	for { // what came about before is whole
 		c, err := l.Accept()
 		if err != nil { // the connection that met the limit on this side
-			fmt.Println(rdma.CauseOf(err), err)
+			fmt.Println(report.CauseOf(err), err)
 			continue
 		}
 		if c == nil {

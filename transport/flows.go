@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 )
 
@@ -148,7 +148,7 @@ func (t *tcpCarrier) noPath(c *Comm, stream int, now *tcp.Flow, limit time.Durat
 	if strings.Contains(way, ":") {
 		header = 48
 	}
-	return rdma.Errorf(rdma.Network, c.verb(), "nothing of what stream %d sends from %s was acknowledged for %v, after %d repetitions, while the peer's window is open",
+	return report.Errorf(report.Network, c.verb(), "nothing of what stream %d sends from %s was acknowledged for %v, after %d repetitions, while the peer's window is open",
 		stream, way, limit, now.Repeats).On(c.dev.Name).With(c.peer).
 		Try("small packets pass, for the control connection lives: a port or tunnel on this way has a smaller MTU than %d (try ping -M do -s %d there), or the control connection goes another way and this one is cut",
 			now.MTU, now.MTU-header)

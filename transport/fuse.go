@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -16,13 +17,13 @@ const maxFused = 256
 // Fuse makes one device of several and answers it. Its connections run over all
 // of them; its index follows those of the devices there are.
 func (c *Core) Fuse(members []int) (*Device, error) {
-	refuse := func(format string, a ...any) error { return rdma.Errorf(rdma.Usage, "makeVDevice", format, a...) }
+	refuse := func(format string, a ...any) error { return report.Errorf(report.Usage, "makeVDevice", format, a...) }
 	if len(members) < 1 || len(members) > wire.MaxSlots {
 		return nil, refuse("%d devices in one, legal are 1 to %d", len(members), wire.MaxSlots)
 	}
 	if len(members) > 1 && c.cfg.Knobs.Int(knob.IBMergeNICs) == 0 {
-		err := rdma.Errorf(rdma.Usage, "makeVDevice", "NCCL_IB_MERGE_NICS=0").Try("NCCL uses the devices one by one then")
-		c.cfg.Log.Info(rdma.Net, "%v", err) // what the user asked for is no warning, and NCCL asks for each pair of ports
+		err := report.Errorf(report.Usage, "makeVDevice", "NCCL_IB_MERGE_NICS=0").Try("NCCL uses the devices one by one then")
+		c.cfg.Log.Info(report.Net, "%v", err) // what the user asked for is no warning, and NCCL asks for each pair of ports
 		return nil, err.Told()
 	}
 	var parts []*Device
@@ -58,7 +59,7 @@ func (c *Core) Fuse(members []int) (*Device, error) {
 	}
 	c.fused.all = append(c.fused.all, d)
 	if len(parts) > 1 { // NCCL 2.24 to 2.26 has every device made anew, which takes the place of the first by its name
-		c.cfg.Log.Info(rdma.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
+		c.cfg.Log.Info(report.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
 	}
 	return d, nil
 }

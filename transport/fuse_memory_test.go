@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 )
@@ -164,7 +165,7 @@ func TestNullIsNoMemory(t *testing.T) {
 		if sending {
 			recv(r, register(t, r, buffer(t, 4096), 4096)).step()
 		}
-		if code := until(t, "what names NULL", x); code != testCode(&rdma.Error{Cause: rdma.Usage}, 0) && code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+		if code := until(t, "what names NULL", x); code != testCode(&report.Error{Cause: report.Usage}, 0) && code != testCode(&report.Error{Cause: report.Misuse}, 0) {
 			t.Errorf("over TCP, sending %v: code %d", sending, code)
 		}
 		s.Close()

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -44,17 +44,17 @@ func TestFuse(t *testing.T) {
 		{nil, "0 devices in one, legal are 1 to 8"}, {[]int{0, 1, 0, 1, 0, 1, 0, 1, 0}, "9 devices in one, legal are 1 to 8"},
 		{[]int{0, 0}, "simA twice in one device"}, {[]int{0, 2}, "device 2 of 2 that can be fused"}, {[]int{-1}, "device -1 of 2"}, {[]int{0, 99}, "device 99 of 2"},
 	} {
-		if _, err := p.Fuse(c.members); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), c.why) {
+		if _, err := p.Fuse(c.members); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%v: %v, want %q", c.members, err, c.why)
 		}
 	}
-	if _, err := startSim(t, "=simA,simI", nil).Fuse([]int{0, 1}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "simA is RoCE, simI is InfiniBand") {
+	if _, err := startSim(t, "=simA,simI", nil).Fuse([]int{0, 1}); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "simA is RoCE, simI is InfiniBand") {
 		t.Errorf("two link layers: %v", err)
 	}
 	if off := startSim(t, "=simA,simC", map[string]string{"NCCL_IB_MERGE_NICS": "0"}); true {
-		if _, err := off.Fuse([]int{0, 1}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "NCCL_IB_MERGE_NICS=0") {
+		if _, err := off.Fuse([]int{0, 1}); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "NCCL_IB_MERGE_NICS=0") {
 			t.Errorf("%v", err)
-		} else if rdma.Say(off.log, err); off.log.Count("WARN") != 0 || off.log.Count("INFO NET makeVDevice: NCCL_IB_MERGE_NICS=0; NCCL uses") != 1 {
+		} else if report.Say(off.log, err); off.log.Count("WARN") != 0 || off.log.Count("INFO NET makeVDevice: NCCL_IB_MERGE_NICS=0; NCCL uses") != 1 {
 			t.Errorf("%q", off.log.Lines())
 		}
 		if _, err := off.Fuse([]int{1}); err != nil {
@@ -64,7 +64,7 @@ func TestFuse(t *testing.T) {
 	for n := 3; n < maxFused; n++ {
 		p.fusedWith(t, 0)
 	}
-	if _, err := p.Fuse([]int{0}); rdma.CauseOf(err) != rdma.Usage || !strings.Contains(err.Error(), "there are 256 fused devices already") {
+	if _, err := p.Fuse([]int{0}); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "there are 256 fused devices already") {
 		t.Errorf("%v", err)
 	}
 	l, _ := p.listen(t, wire.HandleMax)
@@ -76,7 +76,7 @@ func TestFuse(t *testing.T) {
 		t.Error("fused devices are left")
 	}
 	p.dev = 2
-	if _, err := p.ctx.Listen(2, make([]byte, wire.HandleMax)); rdma.CauseOf(err) != rdma.Misuse {
+	if _, err := p.ctx.Listen(2, make([]byte, wire.HandleMax)); report.CauseOf(err) != report.Misuse {
 		t.Errorf("%v", err)
 	}
 }

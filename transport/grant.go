@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -114,7 +114,7 @@ func (s *session) unused() {
 	}
 	s.mu.Unlock()
 	if !busy && !coming {
-		s.end(rdma.Errorf(rdma.Peer, "control connection", "no connection uses it").With(s.name))
+		s.end(report.Errorf(report.Peer, "control connection", "no connection uses it").With(s.name))
 	}
 }
 

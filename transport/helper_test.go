@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -31,11 +32,11 @@ func device(index int, name string, streams int, addrs ...string) *tcp.Device {
 func lo(streams int) *tcp.Device { return device(0, "lo", streams, "127.0.0.1/8") }
 
 // testCode is distinct per cause.
-func testCode(err error, _ int) int32 { return 100 + int32(rdma.CauseOf(err)) }
+func testCode(err error, _ int) int32 { return 100 + int32(report.CauseOf(err)) }
 
 type process struct {
 	*Core
-	log *rdma.Recorder
+	log *report.Recorder
 	ctx *Context
 	dev int // that listen and connect use
 }
@@ -50,7 +51,7 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 	if p := k.Problems(); len(p) != 0 {
 		t.Fatal(p)
 	}
-	p := &process{log: &rdma.Recorder{}}
+	p := &process{log: &report.Recorder{}}
 	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: Devices(devices, nil), Interfaces: devices, Build: "test"})
 	if err != nil {
 		t.Fatal(err)

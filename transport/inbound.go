@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -148,7 +148,7 @@ func (in *inbound) late() {
 		in.abort(why)
 		return
 	}
-	in.fail(rdma.Errorf(rdma.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer).
+	in.fail(report.Errorf(report.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer).
 		Try("its process has ended or is stopped, or one of the two hosts is overloaded; see WEFT_TIMEOUT"))
 }
 
@@ -228,8 +228,8 @@ func (in *inbound) giveUp(last arrival, why error) {
 		m.session.leave(m)
 	}
 	if why != nil && in.says() {
-		in.listener.ctx.opts.Log.Info(rdma.Net, "%v",
-			rdma.Errorf(rdma.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer))
+		in.listener.ctx.opts.Log.Info(report.Net, "%v",
+			report.Errorf(report.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer))
 	}
 }
 
@@ -245,7 +245,7 @@ func (in *inbound) finish() {
 		return
 	}
 	lost := arrival{}
-	if rdma.CauseOf(err) == rdma.Host { // the peer did its part: the host must not wait for this one
+	if report.CauseOf(err) == report.Host { // the peer did its part: the host must not wait for this one
 		lost.err = err
 	}
 	l.end(in, lost)
@@ -253,7 +253,7 @@ func (in *inbound) finish() {
 	in.member.session.tell(&wire.Failed{Header: in.member.header(), Reason: err.Error()})
 	in.member.session.leave(in.member)
 	if in.says() {
-		rdma.Say(l.ctx.opts.Log, err)
+		report.Say(l.ctx.opts.Log, err)
 	}
 }
 
@@ -265,7 +265,7 @@ func (in *inbound) says() bool {
 func (in *inbound) build() (*Comm, error) {
 	m, l := in.member, in.listener
 	if in.goMsg.Session != m.session.id || in.goMsg.Comm != m.id {
-		return nil, rdma.Errorf(rdma.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
+		return nil, report.Errorf(report.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
 			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer).
 			Try("both hosts must run the same weft")
 	}
@@ -302,7 +302,7 @@ func (in *inbound) options() error {
 	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
 	for _, k := range in.conns {
 		if err := k.apply(o); err != nil {
-			return rdma.Errorf(rdma.Host, "accept", "%w", err).On(in.listener.dev.Name).With(in.peer).
+			return report.Errorf(report.Host, "accept", "%w", err).On(in.listener.dev.Name).With(in.peer).
 				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
 		}
 	}

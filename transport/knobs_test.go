@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
@@ -88,7 +89,7 @@ func loopback(t *testing.T, env map[string]string) (a, b *process) {
 	}
 	choice := maps.Clone(env)
 	choice["NCCL_SOCKET_IFNAME"], choice["NCCL_SOCKET_FAMILY"] = "=lo", "AF_INET"
-	devices, err := h.Devices(knob.Parse(choice), rdma.Discard{})
+	devices, err := h.Devices(knob.Parse(choice), report.Discard{})
 	if err != nil {
 		t.Fatal(err)
 	}

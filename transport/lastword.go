@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // A process that meets an error tells its peers why, and may be gone at once. What
@@ -23,7 +23,7 @@ type word struct {
 // lastWord is what the peer has said of c, whose stream it has ended: that it closed
 // c, or gave it up; nil: nothing. The word left before the stream's end did, so it
 // is waited for a moment. again: it is one of an abort that has been told.
-func (c *Comm) lastWord() (why *rdma.Error, again bool) {
+func (c *Comm) lastWord() (why *report.Error, again bool) {
 	c.mu.Lock()
 	m := c.member
 	c.mu.Unlock()

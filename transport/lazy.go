@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -121,10 +121,10 @@ func (g *growth) say(c *Comm, before int, err error) {
 	case c.over() || errors.Is(err, errOver) || g.m.session.life.Err() != nil:
 	case len(g.lost) > 0:
 		if g.says() {
-			log.Info(rdma.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
+			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
 		}
 	case v.kind == fastpath.Send:
-		log.Info(rdma.Net, "%v has %d lanes now%s (queue pairs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
+		log.Info(report.Net, "%v has %d lanes now%s (queue pairs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/wire"
 )
 
@@ -142,11 +142,11 @@ func TestCloseInAnyOrder(t *testing.T) {
 				}
 			}
 			for i, again := range closers {
-				if rdma.CauseOf(again()) != rdma.Misuse {
+				if report.CauseOf(again()) != report.Misuse {
 					t.Errorf("closing %d twice is no misuse", i)
 				}
 			}
-			if _, err := ListenerOf(l.Handle()); rdma.CauseOf(err) != rdma.Misuse {
+			if _, err := ListenerOf(l.Handle()); report.CauseOf(err) != report.Misuse {
 				t.Error("a closed listen is found")
 			}
 		})
@@ -169,7 +169,7 @@ func TestNeverAccepted(t *testing.T) {
 		}
 		in := send(s, register(t, s, buffer(t, waitsForCTS), waitsForCTS))
 		drive(t, "a send to a comm that was reaped", in)
-		if in.code != 100+int32(rdma.Peer) {
+		if in.code != 100+int32(report.Peer) {
 			t.Errorf("code %d", in.code)
 		}
 	})
@@ -191,7 +191,7 @@ func TestAbandoned(t *testing.T) {
 		if _, err := a.ctx.Connect(0, -1, make([]byte, 128)); err == nil {
 			t.Error("connect after finalize")
 		}
-		if _, err := b.ctx.Listen(0, make([]byte, 128)); rdma.CauseOf(err) != rdma.Misuse {
+		if _, err := b.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Misuse {
 			t.Errorf("listen after finalize: %v", err)
 		}
 		if len(b.rendezvous.socks) != 0 {
@@ -240,13 +240,13 @@ func TestHandleStateOfOthersIsIgnored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := CommOf(uintptr(l.handle), fastpath.Send); rdma.CauseOf(err) != rdma.Misuse {
+	if _, err := CommOf(uintptr(l.handle), fastpath.Send); report.CauseOf(err) != report.Misuse {
 		t.Error("a listen passed for a comm")
 	}
-	if _, err := a.ctx.Connect(0, -1, make([]byte, 128)); rdma.CauseOf(err) != rdma.Usage {
+	if _, err := a.ctx.Connect(0, -1, make([]byte, 128)); report.CauseOf(err) != report.Usage {
 		t.Errorf("empty handle: %v", err)
 	}
-	if _, err := a.ctx.Connect(7, -1, h); rdma.CauseOf(err) != rdma.Misuse {
+	if _, err := a.ctx.Connect(7, -1, h); report.CauseOf(err) != report.Misuse {
 		t.Errorf("device 7: %v", err)
 	}
 }

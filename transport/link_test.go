@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // ip runs iproute2; what it cannot do here skips the test.
@@ -65,7 +65,7 @@ func TestLinkCut(t *testing.T) {
 		}
 	}
 	ip(t, "-n", a, "link", "set", "eth0", "down")
-	want := fmt.Sprint("code ", 100+int32(rdma.Network))
+	want := fmt.Sprint("code ", 100+int32(report.Network))
 	for _, p := range []*peerProcess{sender, receiver} {
 		if s := p.line(t); s != want {
 			t.Errorf("%q, want %q", s, want)

@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"sync"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/wire"
 )
 
@@ -37,7 +37,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 		return nil, err
 	}
 	if len(handle) < wire.HandleMin {
-		return nil, rdma.Errorf(rdma.Internal, "listen", "handle buffer of %d bytes", len(handle)).On(d.Name)
+		return nil, report.Errorf(report.Internal, "listen", "handle buffer of %d bytes", len(handle)).On(d.Name)
 	}
 	if why := x.core.whyNoPorts(d); why != "" {
 		if err := x.core.mayUseTCP("listen", d, "", why); err != nil {
@@ -73,7 +73,7 @@ func ListenerOf(handle uintptr) (*Listener, error) {
 	if l, ok := listeners.get(uint64(handle)); ok {
 		return l, nil
 	}
-	return nil, rdma.Errorf(rdma.Misuse, "listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
+	return nil, report.Errorf(report.Misuse, "listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
 }
 
 // Accept answers the next connection, nil while there is none, or why this host
@@ -82,7 +82,7 @@ func (l *Listener) Accept() (*Comm, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, rdma.Errorf(rdma.Misuse, "accept", "the listen was closed").On(l.dev.Name)
+		return nil, report.Errorf(report.Misuse, "accept", "the listen was closed").On(l.dev.Name)
 	}
 	if len(l.ready) == 0 {
 		return nil, nil
@@ -99,7 +99,7 @@ func (l *Listener) Accept() (*Comm, error) {
 // Close ends the listen and every connection that nobody accepted.
 func (l *Listener) Close() error {
 	if _, ok := listeners.take(l.handle); !ok {
-		return rdma.Errorf(rdma.Misuse, "closeListen", "the listen was closed before").On(l.dev.Name)
+		return report.Errorf(report.Misuse, "closeListen", "the listen was closed before").On(l.dev.Name)
 	}
 	l.mu.Lock()
 	l.closed = true

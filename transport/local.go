@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -95,6 +95,6 @@ func (c *Core) outside(h *wire.Handle) error {
 	if h.Host != "" {
 		peer = "host " + h.Host
 	}
-	return rdma.Errorf(rdma.Peer, "connect", "%s listens at loopback only, at which no other host and no other container reaches it", peer).With(all[0].AddrPort().String()).
+	return report.Errorf(report.Peer, "connect", "%s listens at loopback only, at which no other host and no other container reaches it", peer).With(all[0].AddrPort().String()).
 		Try("on %s let NCCL_SOCKET_IFNAME name an interface that the others reach (not lo), or unset it", peer)
 }

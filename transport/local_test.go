@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -17,7 +17,7 @@ func TestLoopbackOfAnotherHost(t *testing.T) {
 		b.Core.origin = a.Core.origin%255 + 1
 		_, handle := b.listen(t, size)
 		_, err := a.ctx.Connect(0, -1, handle)
-		if err == nil || rdma.CauseOf(err) != rdma.Peer || !strings.Contains(err.Error(), "host node7 listens at loopback only") || !strings.Contains(err.Error(), "NCCL_SOCKET_IFNAME") {
+		if err == nil || report.CauseOf(err) != report.Peer || !strings.Contains(err.Error(), "host node7 listens at loopback only") || !strings.Contains(err.Error(), "NCCL_SOCKET_IFNAME") {
 			t.Errorf("%d: %v", size, err)
 		}
 	}

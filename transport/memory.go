@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
@@ -64,7 +65,7 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 	}
 	if _, tcp := c.carrier.(*tcpCarrier); tcp {
 		if m.mapped, m.cpu, err = mapBuffer(fd, verbs.DMABufOffset(addr, offset), size); err != nil {
-			return 0, rdma.Errorf(rdma.Host, m.op, "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
+			return 0, report.Errorf(report.Host, m.op, "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
 				Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
 		}
 	} else if err = c.takes(m.op, kind&^rdma.MemCUDA|rdma.MemDMABUF); err != nil { // the descriptor says what CUDA memory it is
@@ -84,7 +85,7 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 // known refuses a type that is none.
 func (c *Comm) known(op string, kind rdma.MemKind) error {
 	if kind == 0 || kind&^(rdma.MemHost|rdma.MemCUDA|rdma.MemDMABUF) != 0 {
-		return rdma.Errorf(rdma.Misuse, op, "type %d is no kind of memory", kind).On(c.dev.Name).With(c.peer)
+		return report.Errorf(report.Misuse, op, "type %d is no kind of memory", kind).On(c.dev.Name).With(c.peer)
 	}
 	return nil
 }
@@ -94,14 +95,14 @@ func (c *Comm) takes(op string, kind rdma.MemKind) error {
 	_, tcp := c.carrier.(*tcpCarrier)
 	switch {
 	case tcp && kind != rdma.MemHost:
-		return rdma.Errorf(rdma.Usage, op, "%v memory cannot travel over TCP, which carries this connection", kind).On(c.dev.Name).With(c.peer).
+		return report.Errorf(report.Usage, op, "%v memory cannot travel over TCP, which carries this connection", kind).On(c.dev.Name).With(c.peer).
 			Try("set NCCL_NET_GDR_LEVEL=LOC and NCCL stages it through host memory; the line of the connection says why it is not over RDMA")
 	case !c.dev.Pointers.Has(kind):
 		why := "it is one of TCP"
 		if c.dev.Verbs != nil {
 			_, why = c.dev.Verbs.GPUMemory()
 		}
-		return rdma.Errorf(rdma.Usage, op, "the device takes %v memory, not %v: %s", c.dev.Pointers, kind&^c.dev.Pointers, why).On(c.dev.Name).
+		return report.Errorf(report.Usage, op, "the device takes %v memory, not %v: %s", c.dev.Pointers, kind&^c.dev.Pointers, why).On(c.dev.Name).
 			Try("NCCL stages it through host memory when the device reports host pointers only")
 	}
 	return nil
@@ -117,7 +118,7 @@ func (c *Comm) register(m *memory) (uintptr, error) {
 	}
 	mrs.take(m.cookie)
 	m.close()
-	var e *rdma.Error
+	var e *report.Error
 	switch {
 	case errors.As(err, &e):
 		if e.Dev == "" || e.Dev == c.dev.Name {
@@ -125,9 +126,9 @@ func (c *Comm) register(m *memory) (uintptr, error) {
 		}
 		return 0, e.With(c.peer) // the device asked for is not the one that carries the comm
 	case errors.Is(err, fastpath.ErrWraps):
-		return 0, rdma.Errorf(rdma.Misuse, m.op, "%w", err).On(c.dev.Name)
+		return 0, report.Errorf(report.Misuse, m.op, "%w", err).On(c.dev.Name)
 	}
-	return 0, rdma.Errorf(rdma.Host, m.op, "%d bytes at %#x: %w", m.size, m.addr, err).On(c.dev.Name).
+	return 0, report.Errorf(report.Host, m.op, "%d bytes at %#x: %w", m.size, m.addr, err).On(c.dev.Name).
 		Try("see ulimit -v and the memory limit of the container")
 }
 
@@ -188,7 +189,7 @@ func (m *memory) close() {
 
 func (m *memory) say(err error) {
 	if err != nil {
-		rdma.Say(m.ctx.opts.Log, err)
+		report.Say(m.ctx.opts.Log, err)
 	}
 }
 
@@ -197,11 +198,11 @@ func (m *memory) say(err error) {
 func (c *Comm) DeregMr(h uintptr) error {
 	cookie, err := fastpath.LookupMR(h)
 	if err != nil {
-		return rdma.Errorf(rdma.Misuse, "deregMr", "%w", err).On(c.dev.Name)
+		return report.Errorf(report.Misuse, "deregMr", "%w", err).On(c.dev.Name)
 	}
 	m, ok := mrs.take(cookie)
 	if !ok {
-		return rdma.Errorf(rdma.Misuse, "deregMr", "%#x was deregistered before", uint64(h)).On(c.dev.Name)
+		return report.Errorf(report.Misuse, "deregMr", "%#x was deregistered before", uint64(h)).On(c.dev.Name)
 	}
 	return c.deregister(m)
 }
@@ -209,7 +210,7 @@ func (c *Comm) DeregMr(h uintptr) error {
 // deregister ends m, which nobody else ends.
 func (c *Comm) deregister(m *memory) error {
 	m.dev.ports.remove(m)
-	cut := rdma.Errorf(rdma.Misuse, "deregMr", "the host gave up what was in flight: requests used the %d bytes at %#x that it deregisters, as an abort does", m.size, m.addr).
+	cut := report.Errorf(report.Misuse, "deregMr", "the host gave up what was in flight: requests used the %d bytes at %#x that it deregisters, as an abort does", m.size, m.addr).
 		On(c.dev.Name).With(c.peer)
 	cutting.Lock()
 	users, err := fastpath.DeregisterMR(m.handle, c.code(cut))
@@ -222,7 +223,7 @@ func (c *Comm) deregister(m *memory) error {
 	cutting.Unlock()
 	waitForFences() // also of those that had failed before
 	if err != nil { // a thread may still be inside the memory: leave the mapping
-		return rdma.Errorf(rdma.Internal, "deregMr", "%w", err).On(c.dev.Name)
+		return report.Errorf(report.Internal, "deregMr", "%w", err).On(c.dev.Name)
 	}
 	m.dev.ports.mu.Lock()
 	m.unpin()
@@ -238,7 +239,7 @@ func (c *Comm) sweep() {
 			continue // a deregMr has it
 		}
 		if err := c.deregister(m); err != nil {
-			rdma.Say(c.ctx.opts.Log, err)
+			report.Say(c.ctx.opts.Log, err)
 		}
 	}
 }

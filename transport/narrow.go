@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -102,7 +102,7 @@ func (n *narrow) smaller(lost *narrowError) bool {
 }
 
 // passed says once that a path works with smaller packets.
-func (n *narrow) passed(p path, c *conn, dev string, peer func() string, log rdma.Logger) {
+func (n *narrow) passed(p path, c *conn, dev string, peer func() string, log report.Logger) {
 	n.mu.Lock()
 	x := n.paths[p.ends()]
 	say := x != nil && !x.said
@@ -130,7 +130,7 @@ func (e *narrowError) Error() string {
 // that few handshakes live to see.
 type guard struct {
 	conn *conn
-	log  rdma.Logger
+	log  report.Logger
 	mtu  int // of the packets
 
 	mu     sync.Mutex

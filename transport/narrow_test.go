@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
-	"weft/transport/rdma"
 )
 
 // hop is two hosts with two switches between, which drop what is larger than the
@@ -121,7 +121,7 @@ func TestPathNarrows(t *testing.T) {
 			for _, p := range []*peerProcess{sender, receiver} {
 				heard[p.says(t, "code")]++
 			}
-			network, peer := fmt.Sprint(100+int32(rdma.Network)), fmt.Sprint(100+int32(rdma.Peer))
+			network, peer := fmt.Sprint(100+int32(report.Network)), fmt.Sprint(100+int32(report.Peer))
 			if heard[network] == 0 || heard[network]+heard[peer] != 2 {
 				t.Errorf("codes %v, want %s where it was found, %s where that is told", heard, network, peer)
 			}

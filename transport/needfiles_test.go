@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // TestNeedFiles lowers the soft limit below what is open: with room below the hard
@@ -19,7 +19,7 @@ func TestNeedFiles(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
-	log := new(rdma.Recorder)
+	log := new(report.Recorder)
 	if err := NeedFiles(8, log); err != nil {
 		t.Errorf("with room to raise the limit: %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // strangers, some of processes that know a token, then one every noiseEvery
 // with the count of those left out. Nobody can fill the log.
 type noise struct {
-	log     rdma.Logger
+	log     report.Logger
 	sources struct {
 		sync.Mutex
 		seen map[sourceKey]*source // protected
@@ -37,7 +37,7 @@ type source struct {
 	count int // events since the last line, with those left out
 }
 
-func newNoise(log rdma.Logger) *noise {
+func newNoise(log report.Logger) *noise {
 	n := &noise{log: log}
 	n.sources.seen = map[sourceKey]*source{}
 	return n
@@ -46,7 +46,7 @@ func newNoise(log rdma.Logger) *noise {
 // dropped says that a connection from somebody was closed, and why.
 func (n *noise) dropped(from netip.Addr, listener string, why error) {
 	if line := n.line(from, listener, why, time.Now()); line != "" {
-		n.log.Info(rdma.Net, "%s", line)
+		n.log.Info(report.Net, "%s", line)
 	}
 }
 
@@ -63,10 +63,10 @@ func (n *noise) line(from netip.Addr, listener string, why error, now time.Time)
 
 // allows reports whether one more line may be said that a process at an address
 // has caused; it says itself how many were not.
-func (n *noise) allows(from netip.Addr, log rdma.Logger) bool {
+func (n *noise) allows(from netip.Addr, log report.Logger) bool {
 	name, count := n.take(sourceKey{from, true}, time.Now())
 	if count > 1 {
-		log.Info(rdma.Net, "%d lines about connections from %s were left out", count-1, name)
+		log.Info(report.Net, "%d lines about connections from %s were left out", count-1, name)
 	}
 	return count > 0
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -80,7 +80,7 @@ func (h *handshake) last(in *inbound) error {
 				answer.Flags, what = wire.FlagReuse, "an earlier connection's queue pairs"
 			}
 			if h.says() {
-				h.listener.ctx.opts.Log.Info(rdma.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
+				h.listener.ctx.opts.Log.Info(report.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
 			}
 		} else {
 			mine := v.ends()

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -66,7 +66,7 @@ func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.He
 		v, err := k.try(ctx, s, w, endName(peer, w.conn), pairs)
 		if err == nil {
 			if len(tried) > 0 {
-				k.ctx.opts.Log.Info(rdma.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
+				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
 			}
 			k.tellOtherPorts(endName(peer, w.conn), pairs, s, wants.ports, tried)
 			s.tellNarrow(pairs, k.dev.Name, endName(peer, w.conn), k.ctx.opts.Log)

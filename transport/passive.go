@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -56,7 +56,7 @@ func (r *rendezvous) receive(s *socket, c *conn) {
 	readers.Put(rd)
 	if err != nil {
 		if !errors.Is(err, errWithdrawn) && !l.over() && h.says() {
-			l.ctx.opts.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Peer, "accept", "%s connection: %w", f1.Role, err).
+			l.ctx.opts.Log.Info(report.Net, "%v", report.Errorf(report.Peer, "accept", "%s connection: %w", f1.Role, err).
 				On(l.dev.Name).With(h.peer()))
 		}
 		c.Close()
@@ -167,7 +167,7 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 	if mismatch := versions(&mine, &h.hello); mismatch != nil {
 		h.conn.Write(b)
 		if h.says() {
-			rdma.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
+			report.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
 		}
 		return mismatch
 	}
@@ -267,11 +267,11 @@ func (h *handshake) stream() error {
 }
 
 // versions tells two hellos that cannot work together, naming both hosts.
-func versions(mine, theirs *wire.Hello) *rdma.Error {
+func versions(mine, theirs *wire.Hello) *report.Error {
 	if mine.Speaks == theirs.Speaks {
 		return nil
 	}
-	return rdma.Errorf(rdma.Usage, "handshake", "%s runs weft %s (wire version %d), %s runs weft %s (wire version %d)",
+	return report.Errorf(report.Usage, "handshake", "%s runs weft %s (wire version %d), %s runs weft %s (wire version %d)",
 		mine.Host, build(mine), mine.Speaks, theirs.Host, build(theirs), theirs.Speaks).
 		Try("install the same weft on both hosts")
 }

@@ -3,7 +3,7 @@ package transport
 import (
 	"errors"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/verbs"
 )
 
@@ -50,7 +50,7 @@ func (s *session) limit(pairs []verbsPair) {
 }
 
 // tellNarrow says once of each pair that its packets are smaller than they could be.
-func (s *session) tellNarrow(pairs []verbsPair, dev, peer string, log rdma.Logger) {
+func (s *session) tellNarrow(pairs []verbsPair, dev, peer string, log report.Logger) {
 	for i := range pairs {
 		p := &pairs[i]
 		s.mu.Lock()

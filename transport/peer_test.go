@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -75,7 +75,7 @@ func child(run func(*Context, *bufio.Reader) error) error {
 }
 
 // stderrLog prints what a child has to say.
-type stderrLog struct{ rdma.Discard }
+type stderrLog struct{ report.Discard }
 
 func (stderrLog) Warn(format string, a ...any) { fmt.Fprintf(os.Stderr, "child: "+format+"\n", a...) }
 
@@ -202,7 +202,7 @@ func TestPeerProcessGone(t *testing.T) {
 			out.step()
 			end(p)
 			drive(t, "a send whose peer is gone", out)
-			if out.code != 100+int32(rdma.Peer) {
+			if out.code != 100+int32(report.Peer) {
 				t.Errorf("code %d", out.code)
 			}
 			if a.log.Count("WARN isend", "pid") != 1 {
@@ -239,11 +239,11 @@ func TestConnectToNobody(t *testing.T) {
 	l, h := b.listen(t, wire.HandleMax)
 	keep, _ := b.listen(t, wire.HandleMax)
 	l.Close()
-	if _, err := a.connect(h); rdma.CauseOf(err) != rdma.Network || !strings.Contains(err.Error(), "3 rounds") {
+	if _, err := a.connect(h); report.CauseOf(err) != report.Network || !strings.Contains(err.Error(), "3 rounds") {
 		t.Errorf("a listen that was closed: %v", err)
 	}
 	keep.Close()
-	if _, err := a.connect(h); rdma.CauseOf(err) != rdma.Network || !strings.Contains(err.Error(), "connection refused") {
+	if _, err := a.connect(h); report.CauseOf(err) != report.Network || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("a process that is gone: %v", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -140,7 +140,7 @@ func (v *verbsCarrier) settle(ctx context.Context) error {
 			return err
 		}
 		if p.flush != nil && p.flush.State() != verbs.StateRTS {
-			return rdma.Errorf(rdma.Host, "connect", "queue pair %d for flushes is in state %v", p.flush.Number, p.flush.State()).On(p.dev.Name)
+			return report.Errorf(report.Host, "connect", "queue pair %d for flushes is in state %v", p.flush.Number, p.flush.State()).On(p.dev.Name)
 		}
 	}
 	return nil
@@ -179,6 +179,6 @@ func (k *kit) destroy() {
 		err = errors.Join(err, p.cq.Close(), p.pd.Release())
 	}
 	if err != nil {
-		rdma.Say(k.session.core.cfg.Log, err)
+		report.Say(k.session.core.cfg.Log, err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/wire"
 )
 
@@ -26,7 +26,7 @@ func (k *connector) tryAgain(ctx context.Context, s *session, w *won, peer strin
 	if err == nil || errors.As(err, &lost) || errors.As(err, &final) {
 		return v, err
 	}
-	k.ctx.opts.Log.Info(rdma.Net, "%s -> %s: new queue pairs, not an earlier connection's: %v", k.dev.Name, peer, err)
+	k.ctx.opts.Log.Info(report.Net, "%s -> %s: new queue pairs, not an earlier connection's: %v", k.dev.Name, peer, err)
 	return nil, nil
 }
 

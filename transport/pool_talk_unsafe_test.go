@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
@@ -151,7 +152,7 @@ func TestSimPoolMemoryInBetween(t *testing.T) {
 	exchange(t, s, r, src, other, from, register(t, r, other, 0).Handle)
 	in := recv(r, hostcalls.Buf{Addr: addrOf(dst), Size: 100, Handle: to})
 	in.step()
-	if code := until(t, "a receive into what is gone", in); code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+	if code := until(t, "a receive into what is gone", in); code != testCode(&report.Error{Cause: report.Misuse}, 0) {
 		t.Errorf("code %d", code)
 	}
 	s.Close()

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -91,7 +91,7 @@ func (p *ports) add(m *memory) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.comms[m.ctx] == 0 {
-		return rdma.Errorf(rdma.Misuse, m.op, "the comm was closed")
+		return report.Errorf(report.Misuse, m.op, "the comm was closed")
 	}
 	for i, s := range p.slots {
 		if s.users == 0 {

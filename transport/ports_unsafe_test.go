@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/wire"
@@ -72,14 +73,14 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 	if err := ends[2].s.DeregMr(mine); err != nil { // by way of another comm
 		t.Fatal(err)
 	}
-	if code := until(t, "the receive ends", in); code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+	if code := until(t, "the receive ends", in); code != testCode(&report.Error{Cause: report.Misuse}, 0) {
 		t.Errorf("code %d", code)
 	}
 	out := send(ends[2].s, hostcalls.Buf{Addr: addrOf(src), Size: 100, Handle: mine})
 	to := recv(ends[2].r, hostcalls.Buf{Addr: addrOf(dst), Size: 100, Handle: ends[2].mr})
 	to.step()
 	hostcalls.Test(to.req)
-	if code := until(t, "a send from memory that is gone", out); code != testCode(&rdma.Error{Cause: rdma.Misuse}, 0) {
+	if code := until(t, "a send from memory that is gone", out); code != testCode(&report.Error{Cause: report.Misuse}, 0) {
 		t.Errorf("code %d", code)
 	}
 	for _, e := range ends {
@@ -105,7 +106,7 @@ func TestSimGPUMemoryStaysOffTCP(t *testing.T) {
 	s, _ := pair(t, a, b)
 	slow, r := pair(t, a, none)
 	src := buffer(t, 4096)
-	if _, err := slow.RegMr(addrOf(src), 4096, rdma.MemCUDA); rdma.CauseOf(err) != rdma.Usage {
+	if _, err := slow.RegMr(addrOf(src), 4096, rdma.MemCUDA); report.CauseOf(err) != report.Usage {
 		t.Errorf("%v", err)
 	}
 	a.Devices()[0].Pointers |= rdma.MemCUDA

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -107,7 +107,7 @@ func (p *probe) keep() {
 		passing := errors.Is(err, errEndedThere) || errors.Is(err, errNoAnswer) // the peer may have no connection yet, or be busy
 		if !said && !(passing && rest == probeRest) {
 			said = true
-			p.watch.core.cfg.Log.Info(rdma.Net, "%v", rdma.Errorf(rdma.Network, "probe", "%w", err).On(p.pair.local.Name).With(p.key.session.name).
+			p.watch.core.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.local.Name).With(p.key.session.name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))
 		}
 		select {
@@ -201,7 +201,7 @@ func (p *probe) serve(ctx context.Context, e *probeEnd) error {
 // the probe alone has failed, and the peer must hear so before it asks by it.
 func (p *probe) judge(ctx context.Context, err error) error {
 	var u *verbs.Unanswered
-	var failed *rdma.Error
+	var failed *report.Error
 	if errors.As(err, &u) || !errors.As(err, &failed) || p.pair.local.Down() == "" {
 		return err
 	}

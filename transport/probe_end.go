@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -83,6 +83,6 @@ func (e *probeEnd) close() {
 		err = errors.Join(err, e.pd.Release())
 	}
 	if err != nil {
-		rdma.Say(e.probe.watch.core.cfg.Log, err)
+		report.Say(e.probe.watch.core.cfg.Log, err)
 	}
 }

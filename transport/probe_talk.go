@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -112,7 +112,7 @@ func (w *watcher) told(s *session, m *wire.ProbeState) {
 	case m.State == wire.ProbeWorks:
 		p.works = p.end != nil
 	case m.State == wire.ProbeSilent:
-		p.over(&verbs.Unanswered{Err: rdma.Errorf(rdma.Network, "probe", "the peer asked: %s", m.Reason).
+		p.over(&verbs.Unanswered{Err: report.Errorf(report.Network, "probe", "the peer asked: %s", m.Reason).
 			Try("look at the peer's log, and at the network between these ports")})
 	default:
 		p.over(fmt.Errorf("%w: %s", errEndedThere, m.Reason))

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -25,6 +25,6 @@ func (k *connector) sayRails(peer string, pairs []verbsPair, devices []wire.Devi
 		}
 	}
 	if len(mixed) > 0 {
-		k.ctx.opts.Log.Info(rdma.Net, "%s -> %s leaves its rail: %s; NCCL_IB_WARN_RAIL_LOCAL=0 hides this", k.dev.Name, peer, strings.Join(mixed, ", "))
+		k.ctx.opts.Log.Info(report.Net, "%s -> %s leaves its rail: %s; NCCL_IB_WARN_RAIL_LOCAL=0 hides this", k.dev.Name, peer, strings.Join(mixed, ", "))
 	}
 }

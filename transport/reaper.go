@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 )
 
 // reaper ends the streams of closed comms without losing a byte that the
@@ -19,7 +19,7 @@ import (
 // there is nothing to reap.
 type reaper struct {
 	limit time.Duration
-	log   rdma.Logger
+	log   report.Logger
 
 	mu      sync.Mutex
 	poll    int               // epoll descriptor while running; protected by mu, as all below
@@ -43,7 +43,7 @@ type drainingComm struct {
 	left int
 }
 
-func newReaper(limit time.Duration, log rdma.Logger) *reaper {
+func newReaper(limit time.Duration, log report.Logger) *reaper {
 	return &reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}, sink: make([]byte, 16<<10)}
 }
 

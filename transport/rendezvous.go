@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -78,7 +78,7 @@ func (r *rendezvous) open(l *Listener, size int) ([]wire.Endpoint, error) {
 		return nil, r.noSocket(l, failures)
 	}
 	for _, err := range failures {
-		r.core.cfg.Log.Info(rdma.Net, "listen on %s: not advertising an address: %v", l.dev.Name, err)
+		r.core.cfg.Log.Info(report.Net, "listen on %s: not advertising an address: %v", l.dev.Name, err)
 	}
 	r.ids[l.id] = l
 	return eps, nil
@@ -108,7 +108,7 @@ func (r *rendezvous) noSocket(l *Listener, failures []error) error {
 	if exhausted(err) {
 		return noFiles("listen", err).On(l.dev.Name)
 	}
-	e := rdma.Errorf(rdma.Host, "listen", "no address of this process can be listened on: %w", err).On(l.dev.Name)
+	e := report.Errorf(report.Host, "listen", "no address of this process can be listened on: %w", err).On(l.dev.Name)
 	if low, high := r.core.cfg.Knobs.Ports(knob.PortRange); low != 0 {
 		return e.Try("WEFT_PORT_RANGE=%d-%d may be taken: each process needs one port of it per address", low, high)
 	}
@@ -174,7 +174,7 @@ func (r *rendezvous) widen(l *net.TCPListener) (*socket, error) {
 	}
 	r.warned.Do(func() {
 		if n := tcp.Somaxconn("/proc"); n > 0 && n < backlog {
-			r.core.cfg.Log.Info(rdma.Net, "the kernel cuts the listen backlog of %d to net.core.somaxconn=%d; a start of more ranks at once is slower", backlog, n)
+			r.core.cfg.Log.Info(report.Net, "the kernel cuts the listen backlog of %d to net.core.somaxconn=%d; a start of more ranks at once is slower", backlog, n)
 		}
 	})
 	return s, nil
@@ -267,12 +267,12 @@ func (r *rendezvous) acceptFailed(s *socket, err error) {
 	}
 	if now := time.Now(); now.After(s.quiet) {
 		s.quiet = now.Add(noiseEvery)
-		e := rdma.Errorf(rdma.Host, "accept", "listener %s: %w", s.addr, err).
+		e := report.Errorf(report.Host, "accept", "listener %s: %w", s.addr, err).
 			Try("see the limits of memory and open files here; connections wait in the kernel meanwhile")
 		if exhausted(err) {
 			e = noFiles("accept", err)
 		}
-		rdma.Say(r.core.cfg.Log, e)
+		report.Say(r.core.cfg.Log, e)
 	}
 	time.Sleep(acceptPause)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -46,7 +46,7 @@ func TestPortRange(t *testing.T) {
 	if p1 == p2 || min(p1, p2) != low || max(p1, p2) != low+1 {
 		t.Errorf("ports %d and %d", p1, p2)
 	}
-	if _, err := c.ctx.Listen(0, make([]byte, 128)); rdma.CauseOf(err) != rdma.Host || !strings.Contains(err.Error(), "WEFT_PORT_RANGE=") {
+	if _, err := c.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Host || !strings.Contains(err.Error(), "WEFT_PORT_RANGE=") {
 		t.Errorf("a third process: %v", err)
 	}
 }
@@ -94,13 +94,13 @@ func TestAddressThatVanished(t *testing.T) {
 		t.Error("the socket of a vanished address is advertised")
 	}
 	gone := start(t, nil, device(0, "eth9", 1, "192.0.2.77/24"))
-	if _, err := gone.ctx.Listen(0, make([]byte, 128)); rdma.CauseOf(err) != rdma.Host {
+	if _, err := gone.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Host {
 		t.Errorf("listen on an address that is not here: %v", err)
 	}
 }
 
 func TestNoiseIsRateLimited(t *testing.T) {
-	n := newNoise(rdma.Discard{})
+	n := newNoise(report.Discard{})
 	now := time.Unix(1000, 0)
 	why := errors.New("it begins with GET")
 	from := netip.MustParseAddr("10.0.0.9")

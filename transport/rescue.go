@@ -3,13 +3,13 @@ package transport
 import (
 	"runtime/debug"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // rescue, deferred at the root of every goroutine and timer, turns its panic
 // into an error of ours: a defect in serving one peer must not end the host's
 // process. then puts right what the goroutine leaves behind.
-func rescue(log rdma.Logger, op string, then func(error)) {
+func rescue(log report.Logger, op string, then func(error)) {
 	r := recover()
 	if r == nil {
 		return
@@ -18,10 +18,10 @@ func rescue(log rdma.Logger, op string, then func(error)) {
 }
 
 // panicked says what a recovered panic was.
-func panicked(log rdma.Logger, op string, r any) error {
-	err := rdma.Errorf(rdma.Internal, op, "panic: %v; %s", r, debug.Stack()).
+func panicked(log report.Logger, op string, r any) error {
+	err := report.Errorf(report.Internal, op, "panic: %v; %s", r, debug.Stack()).
 		Try("this is a defect of weft; please report it with this line")
-	rdma.Say(log, err)
+	report.Say(log, err)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Every goroutine and timer of this package and of verbs recovers: a panic in
@@ -130,21 +130,21 @@ func recovers(body *ast.BlockStmt, bodies map[string][]*ast.BlockStmt) bool {
 }
 
 func TestPanicBecomesAnError(t *testing.T) {
-	log := &rdma.Recorder{}
+	log := &report.Recorder{}
 	told := make(chan error, 1)
 	go func() {
 		defer rescue(log, "connect", func(err error) { told <- err })
 		panic("a defect")
 	}()
 	err := <-told
-	if rdma.CauseOf(err) != rdma.Internal || log.Count("WARN", "a defect") != 1 || !strings.Contains(err.Error(), "please report") {
+	if report.CauseOf(err) != report.Internal || log.Count("WARN", "a defect") != 1 || !strings.Contains(err.Error(), "please report") {
 		t.Errorf("%v, log %q", err, log.Lines())
 	}
 }
 
 // A reaper whose goroutine met a defect lets go of its streams and serves again.
 func TestReaperAfterADefect(t *testing.T) {
-	r := newReaper(time.Minute, rdma.Discard{})
+	r := newReaper(time.Minute, report.Discard{})
 	r.mu.Lock()
 	if !r.start() {
 		t.Fatal("no reaper")

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -80,7 +80,7 @@ func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, activ
 		members: map[uint64]*member{}, heard: make(chan struct{})}
 	s.life, s.cut = context.WithCancelCause(context.Background())
 	if peer.Build != c.cfg.Build && s.says() {
-		c.cfg.Log.Info(rdma.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
+		c.cfg.Log.Info(report.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
 	}
 	return s
 }
@@ -263,14 +263,14 @@ func (s *session) enqueue(m frame) bool {
 // flooded ends a session whose peer reads nothing.
 func (s *session) flooded(bytes int) {
 	defer rescue(s.core.cfg.Log, "control connection", nobody)
-	s.end(rdma.Errorf(rdma.Peer, "control connection", "%d bytes of messages wait for a peer that reads nothing", bytes).With(s.name).
+	s.end(report.Errorf(report.Peer, "control connection", "%d bytes of messages wait for a peer that reads nothing", bytes).With(s.name).
 		Try("see whether its process hangs or is stopped"))
 }
 
 func (s *session) flush() {
 	defer s.core.reaper.lingers(-1)
 	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
-		s.end(rdma.Errorf(rdma.Internal, "control connection", "%w", err).With(s.name))
+		s.end(report.Errorf(report.Internal, "control connection", "%w", err).With(s.name))
 	})
 	for {
 		s.out.Lock()

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -140,7 +140,7 @@ func (s *session) closeDown() {
 	s.mu.Lock()
 	s.parting = true
 	s.mu.Unlock()
-	s.end(rdma.Errorf(rdma.Host, "control connection", "this process closed it").With(s.name))
+	s.end(report.Errorf(report.Host, "control connection", "this process closed it").With(s.name))
 }
 
 // openSession opens the control connection to the process behind a handle,

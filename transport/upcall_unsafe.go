@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"unsafe"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 )
 
 // lastCore speaks for faults that belong to no comm: a stale or foreign handle
@@ -49,7 +49,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 		return 0
 	}
 	err := ft.describe(ft.call, "", "")
-	rdma.Say(c.cfg.Log, err)
+	report.Say(c.cfg.Log, err)
 	return C.int(c.cfg.Code(err, newestABI))
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/internal/simverbs"
-	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -91,7 +91,7 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 		settings[k] = v
 	}
 	k := knob.Parse(settings)
-	p := &process{log: &rdma.Recorder{}}
+	p := &process{log: &report.Recorder{}}
 	provider, err := verbs.Open(verbs.Config{Knobs: k, Log: p.log})
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 )
 
@@ -238,7 +238,7 @@ func (w *watcher) ask(k pairKey, p *probe, c *Comm, now time.Time) {
 	if p == nil || !p.works {
 		if !w.mute[k] {
 			w.mute[k] = true
-			c.ctx.opts.Log.Info(rdma.Net, "%v has made no progress for %v, and there is no probe to ask its path with: the NIC's own retries decide", c, w.late)
+			c.ctx.opts.Log.Info(report.Net, "%v has made no progress for %v, and there is no probe to ask its path with: the NIC's own retries decide", c, w.late)
 		}
 		return
 	}
@@ -277,7 +277,7 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 	if u.Passes > 0 {
 		what = fmt.Sprintf("large packets from port %v to %v are lost", here, there)
 	}
-	why := rdma.Errorf(rdma.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), plural(len(lost)), w.late, what, u.Err.Err).
+	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), plural(len(lost)), w.late, what, u.Err.Err).
 		On(p.pair.local.Name).With(p.key.session.name)
 	why.Remedy = u.Err.Remedy
 	end(lost, why)

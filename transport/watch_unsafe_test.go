@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/hostcalls"
-	"weft/transport/rdma"
 	"weft/transport/verbs"
 )
 
@@ -89,9 +89,9 @@ func TestProbesEndWithTheLastComm(t *testing.T) {
 }
 
 var (
-	codePeer    = 100 + int32(rdma.Peer)
-	codeNetwork = 100 + int32(rdma.Network)
-	codeHost    = 100 + int32(rdma.Host)
+	codePeer    = 100 + int32(report.Peer)
+	codeNetwork = 100 + int32(report.Network)
+	codeHost    = 100 + int32(report.Host)
 )
 
 // awaiting is a receive whose CTS is out.
@@ -257,7 +257,7 @@ func TestBrokenProbeIsMadeAnew(t *testing.T) {
 func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
 	_, b, s, r := probedPair(t, nil)
 	x := b.working()[0]
-	failed := rdma.Errorf(rdma.Host, "probe", "a write of 256 bytes ended LOC_QP_OP_ERR")
+	failed := report.Errorf(report.Host, "probe", "a write of 256 bytes ended LOC_QP_OP_ERR")
 	var u *verbs.Unanswered
 	if err := x.judge(t.Context(), failed); errors.As(err, &u) || !errors.Is(err, failed) {
 		t.Errorf("on a port that is up: %v", err)

@@ -1,4 +1,4 @@
 // Package rdma holds the nouns that the transport, its providers and the
-// plugin share: devices, memory kinds, errors with a cause, the logger. It
-// touches no hardware and imports nothing of weft.
+// plugin share: devices, memory kinds, what the host says of the work to come.
+// It touches no hardware.
 package rdma

@@ -1,65 +1,10 @@
 package rdma
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"testing"
 )
-
-func TestErrorIsOneLine(t *testing.T) {
-	for _, c := range []struct {
-		err  *Error
-		want string
-	}{
-		{&Error{Op: "devices"}, "devices: internal error"},
-		{Errorf(Network, "connect", "tried %d addresses", 3).On("eth0").With("h2<10.0.0.2:4>").Try("open port %d", 4),
-			"connect on eth0 with h2<10.0.0.2:4>: tried 3 addresses; open port 4"},
-		{Errorf(Peer, "accept", "a\nb\rc"), "accept: a b c"},
-	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}
-
-func TestCauseOf(t *testing.T) {
-	inner := Errorf(Host, "socket", "limit: %w", io.EOF)
-	for _, c := range []struct {
-		err  error
-		want Cause
-	}{
-		{io.EOF, Internal},
-		{inner, Host},
-		{fmt.Errorf("more: %w", inner), Host},
-		{&Error{Op: "connect", Cause: Peer, Err: inner}, Peer},
-	} {
-		if got := CauseOf(c.err); got != c.want {
-			t.Errorf("CauseOf(%v) = %v, want %v", c.err, got, c.want)
-		}
-	}
-	if !errors.Is(inner, io.EOF) {
-		t.Error("Unwrap does not reach the wrapped error")
-	}
-}
-
-func TestSaySpeaksOncePerError(t *testing.T) {
-	r := new(Recorder)
-	e := Errorf(Peer, "test", "gone")
-	Say(r, e)
-	Say(r, fmt.Errorf("again: %w", e))
-	Say(r, nil)
-	Say(r, io.EOF)
-	if got := r.Lines(); len(got) != 2 || got[0] != "WARN test: gone" || got[1] != "WARN EOF" {
-		t.Errorf("lines %q", got)
-	}
-	r.Info(Env, "x=%d", 1)
-	if r.Count("INFO ENV", "x=1") != 1 || r.Count("WARN") != 2 || r.Count("WARN", "gone") != 1 {
-		t.Errorf("Count: %q", r.Lines())
-	}
-}
 
 func TestScopedOnlyMarksLinkLocal(t *testing.T) {
 	for addr, want := range map[string]string{

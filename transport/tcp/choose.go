@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // chosen is one interface with the addresses to use, best first.
@@ -18,7 +18,7 @@ type chosen struct {
 }
 
 // choose applies NCCL's order of searches and says which one hit.
-func (h *Host) choose(k *knob.Values, log rdma.Logger) ([]chosen, string) {
+func (h *Host) choose(k *knob.Values, log report.Logger) ([]chosen, string) {
 	family := k.Text(knob.SocketFamily)
 	// NCCL ignores a list of one character.
 	if list := k.Text(knob.SocketIfname); len(list) > 1 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Congestion is which congestion control a data stream is to have, for what
@@ -66,7 +66,7 @@ func (c Congestion) Apply(fd int) (why string, err error) {
 // instead.
 func refused(name string, failed error, procfs string) error {
 	knobName := knob.Lookup(knob.Congestion).Name
-	e := rdma.Errorf(rdma.Host, knobName, "setsockopt TCP_CONGESTION=%q: %w", name, failed)
+	e := report.Errorf(report.Host, knobName, "setsockopt TCP_CONGESTION=%q: %w", name, failed)
 	have := func(what string) string {
 		sysctl := "tcp_" + what + "_congestion_control"
 		text, err := os.ReadFile(filepath.Join(procfs, "sys", "net", "ipv4", sysctl))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -24,7 +25,7 @@ const guessedMbps = 10000
 // Devices chooses among the host's interfaces as NCCL's sockets would and
 // reads what the tables report about each. There is at least one, or an error
 // that says what was there instead.
-func (h *Host) Devices(k *knob.Values, log rdma.Logger) ([]*Device, error) {
+func (h *Host) Devices(k *knob.Values, log report.Logger) ([]*Device, error) {
 	found, why := h.choose(k, log)
 	if len(found) == 0 {
 		return nil, h.nothing(k)
@@ -38,9 +39,9 @@ func (h *Host) Devices(k *knob.Values, log rdma.Logger) ([]*Device, error) {
 		devices = append(devices, d)
 		names = append(names, fmt.Sprintf("[%d]%v", i, &d.Device))
 	}
-	log.Info(rdma.Init, "using %s (%s)", strings.Join(names, " "), why)
+	log.Info(report.Init, "using %s (%s)", strings.Join(names, " "), why)
 	for _, d := range devices {
-		log.Info(rdma.Init, "%s", d.line())
+		log.Info(report.Init, "%s", d.line())
 	}
 	return devices, nil
 }
@@ -105,14 +106,14 @@ func (h *Host) nothing(k *knob.Values) error {
 		here = "this machine has no interface"
 	}
 	if list := k.Text(knob.SocketIfname); len(list) > 1 {
-		return rdma.Errorf(rdma.Usage, "devices", "NCCL_SOCKET_IFNAME=%s matches no running interface with an address; %s", list, here).
+		return report.Errorf(report.Usage, "devices", "NCCL_SOCKET_IFNAME=%s matches no running interface with an address; %s", list, here).
 			Try("name one of these, or unset NCCL_SOCKET_IFNAME")
 	}
 	if family != "" {
-		return rdma.Errorf(rdma.Usage, "devices", "no running interface has an address of NCCL_SOCKET_FAMILY=%s; %s", family, here).
+		return report.Errorf(report.Usage, "devices", "no running interface has an address of NCCL_SOCKET_FAMILY=%s; %s", family, here).
 			Try("unset NCCL_SOCKET_FAMILY, or give an interface such an address")
 	}
-	return rdma.Errorf(rdma.Host, "devices", "no running interface has an address; %s", here).
+	return report.Errorf(report.Host, "devices", "no running interface has an address; %s", here).
 		Try("bring an interface up and give it an address")
 }
 

@@ -2,7 +2,7 @@ package tcp
 
 import (
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // maxStreams bounds the product of the two NCCL knobs, as in NCCL.
@@ -34,7 +34,7 @@ func streamCounts(k *knob.Values, vendor string) (threads, perThread int) {
 
 // cutStreams multiplies. Zero threads is NCCL's way to say "the calling thread
 // alone", and then the count of sockets per thread has no meaning there.
-func cutStreams(threads, perThread int, dev string, say bool, log rdma.Logger) int {
+func cutStreams(threads, perThread int, dev string, say bool, log report.Logger) int {
 	if threads == 0 {
 		return 1
 	}

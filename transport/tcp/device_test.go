@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -92,7 +93,7 @@ func TestChoice(t *testing.T) {
 				}
 				return []netip.Addr{netip.MustParseAddr("10.0.3.1")}, nil
 			}
-			log := new(rdma.Recorder)
+			log := new(report.Recorder)
 			got, err := h.Devices(knob.Parse(c.env), log)
 			if err != nil {
 				t.Fatal(err)
@@ -127,24 +128,24 @@ func TestNothingToChoose(t *testing.T) {
 		name  string
 		host  []string
 		env   map[string]string
-		cause rdma.Cause
+		cause report.Cause
 		parts []string
 	}{
-		{"no match", office, map[string]string{"NCCL_SOCKET_IFNAME": "enp"}, rdma.Usage,
+		{"no match", office, map[string]string{"NCCL_SOCKET_IFNAME": "enp"}, report.Usage,
 			[]string{"NCCL_SOCKET_IFNAME=enp", "eth0, eth1", "wan0 (down)", "bare0 (no address)", "unset"}},
-		{"^= takes nothing", office, map[string]string{"NCCL_SOCKET_IFNAME": "^="}, rdma.Usage, []string{"NCCL_SOCKET_IFNAME=^="}},
-		{"family", []string{"eth0 10.0.0.1/8"}, map[string]string{"NCCL_SOCKET_FAMILY": "AF_INET6"}, rdma.Usage,
+		{"^= takes nothing", office, map[string]string{"NCCL_SOCKET_IFNAME": "^="}, report.Usage, []string{"NCCL_SOCKET_IFNAME=^="}},
+		{"family", []string{"eth0 10.0.0.1/8"}, map[string]string{"NCCL_SOCKET_FAMILY": "AF_INET6"}, report.Usage,
 			[]string{"NCCL_SOCKET_FAMILY=AF_INET6", "eth0 (no AF_INET6 address)"}},
-		{"down", []string{"eth0! 10.0.0.1/8"}, nil, rdma.Host, []string{"eth0 (down)", "bring an interface up"}},
-		{"empty", nil, nil, rdma.Host, []string{"has no interface"}},
+		{"down", []string{"eth0! 10.0.0.1/8"}, nil, report.Host, []string{"eth0 (down)", "bring an interface up"}},
+		{"empty", nil, nil, report.Host, []string{"has no interface"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := machine(c.host...).Devices(knob.Parse(c.env), rdma.Discard{})
+			got, err := machine(c.host...).Devices(knob.Parse(c.env), report.Discard{})
 			if err == nil || got != nil {
 				t.Fatalf("devices %v, error %v", got, err)
 			}
-			if rdma.CauseOf(err) != c.cause {
-				t.Errorf("cause %v, want %v", rdma.CauseOf(err), c.cause)
+			if report.CauseOf(err) != c.cause {
+				t.Errorf("cause %v, want %v", report.CauseOf(err), c.cause)
 			}
 			for _, p := range c.parts {
 				if !strings.Contains(err.Error(), p) {
@@ -160,7 +161,7 @@ func TestALongListIsCut(t *testing.T) {
 	for i := range 100 {
 		lines = append(lines, fmt.Sprintf("veth%08x! 10.0.%d.1/24", i, i))
 	}
-	_, err := machine(lines...).Devices(knob.Defaults(), rdma.Discard{})
+	_, err := machine(lines...).Devices(knob.Defaults(), report.Discard{})
 	if err == nil || len(err.Error()) > 900 || !strings.Contains(err.Error(), "and 84 more; bring an interface up") {
 		t.Errorf("%v", err)
 	}
@@ -168,7 +169,7 @@ func TestALongListIsCut(t *testing.T) {
 
 func TestCommIDThatCannotBeReadOnlyWarns(t *testing.T) {
 	for _, id := range []string{"[2001:db8::1", "[zz]:1", "nowhere:1", "::"} {
-		h, log := machine(office...), new(rdma.Recorder)
+		h, log := machine(office...), new(report.Recorder)
 		h.Resolve = func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") }
 		if _, err := h.Devices(knob.Parse(map[string]string{"NCCL_COMM_ID": id}), log); err != nil {
 			t.Error(err)
@@ -184,7 +185,7 @@ func TestAtMostSixteen(t *testing.T) {
 	for i := range 40 {
 		lines = append(lines, "eth"+string(rune('a'+i%26))+strings.Repeat("x", i/26)+" 10.0."+string(rune('0'+i%10))+".1/24")
 	}
-	got, err := machine(lines...).Devices(knob.Defaults(), rdma.Discard{})
+	got, err := machine(lines...).Devices(knob.Defaults(), report.Discard{})
 	if err != nil || len(got) != maxInterfaces {
 		t.Fatalf("%d devices, error %v", len(got), err)
 	}
@@ -219,7 +220,7 @@ func TestPropertiesFromSysfs(t *testing.T) {
 	file("class/net/br0/speed", "")
 	h := machine("eth0 10.0.0.1/24", "eth1 10.0.1.1/24 fe80::1/64", "br0 10.0.2.1/24")
 	h.Sysfs = root
-	got, err := h.Devices(knob.Defaults(), rdma.Discard{})
+	got, err := h.Devices(knob.Defaults(), report.Discard{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func TestStreamCounts(t *testing.T) {
 		{"4", "", "", 4, 0}, {"4", "2", "", 8, 0}, {"0", "4", "", 1, 0}, {"", "4", "", 1, 0}, {"", "4", "0x1ae0", 16, 0},
 		{"16", "64", "", 64, 1}, {"5", "20", "", 60, 1}, {"10", "10", "", 60, 1}, {"17", "1", "", 16, 1}, {"33", "10", "", 64, 2}, {"33", "2147483647", "", 64, 2}, {"1", "100", "", 64, 1},
 	} {
-		log := new(rdma.Recorder)
+		log := new(report.Recorder)
 		k := knob.Parse(map[string]string{"NCCL_SOCKET_NTHREADS": c.threads, "NCCL_NSOCKS_PERTHREAD": c.per})
 		threads, per := streamCounts(k, c.vendor)
 		if got := cutStreams(threads, per, "eth0", true, log); got != c.want || log.Count("WARN") != c.warnings {
@@ -277,7 +278,7 @@ func TestThisHost(t *testing.T) {
 			t.Errorf("address %v is not plain", a)
 		}
 	}
-	if got, err := h.Devices(knob.Parse(map[string]string{"NCCL_SOCKET_IFNAME": "lo"}), rdma.Discard{}); err != nil || got[0].Name != "lo" || got[0].PCIPath != "" {
+	if got, err := h.Devices(knob.Parse(map[string]string{"NCCL_SOCKET_IFNAME": "lo"}), report.Discard{}); err != nil || got[0].Name != "lo" || got[0].PCIPath != "" {
 		t.Errorf("lo: %v, %v", got, err)
 	}
 }

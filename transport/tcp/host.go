@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"syscall"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Interface is one link of the machine, as far as choosing needs it.
@@ -54,7 +54,7 @@ func ThisHost() (*Host, error) {
 }
 
 func unreadable(what string, err error) error {
-	return rdma.Errorf(rdma.Host, "devices", "cannot read the %s of this machine: %w", what, err).
+	return report.Errorf(report.Host, "devices", "cannot read the %s of this machine: %w", what, err).
 		Try("allow AF_NETLINK sockets: a seccomp or container profile forbids them")
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // effects are the knobs that choose interfaces: a setting, and what is seen
@@ -21,7 +21,7 @@ var effects = []struct {
 
 func TestKnobsHaveTheirEffect(t *testing.T) {
 	see := func(env map[string]string) string {
-		devices, err := machine(office...).Devices(knob.Parse(env), rdma.Discard{})
+		devices, err := machine(office...).Devices(knob.Parse(env), report.Discard{})
 		if err != nil {
 			t.Fatal(err)
 		}

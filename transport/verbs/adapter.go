@@ -5,8 +5,8 @@ import (
 	"sync"
 	"syscall"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 )
 
 // adapter is one opened device of libibverbs; its ports are Devices. Memory,
@@ -62,7 +62,7 @@ func (p *Provider) openDevice(e *deviceEntry) (o opened, err error) {
 		}
 		if err := fastpath.TrackFD(fd); err != nil {
 			p.closeDevice(e.name, o)
-			return opened{}, rdma.Errorf(rdma.Host, "ibv_open_device", "%w", err).On(e.name)
+			return opened{}, report.Errorf(report.Host, "ibv_open_device", "%w", err).On(e.name)
 		}
 		o.fds = append(o.fds, fd)
 	}

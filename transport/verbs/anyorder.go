@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // findAnyOrder asks whether the card has queue pairs whose requests may arrive
@@ -37,10 +37,10 @@ const withoutAnyOrder = "unset NCCL_IB_OOO_RQ, or choose cards that have them wi
 func (d *Device) AnyOrder(receives int) error {
 	a := d.adapter
 	if why := a.inOrder; why != "" {
-		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "no queue pair for out-of-order receives: %s", why).On(d.Name).Try(withoutAnyOrder)
+		return report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "no queue pair for out-of-order receives: %s", why).On(d.Name).Try(withoutAnyOrder)
 	}
 	if a.anyOrder < receives {
-		return rdma.Errorf(rdma.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", a.anyOrder, receives).On(d.Name).Try(withoutAnyOrder)
+		return report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", a.anyOrder, receives).On(d.Name).Try(withoutAnyOrder)
 	}
 	return nil
 }

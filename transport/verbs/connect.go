@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Fixed parts of every connection, as NCCL sets them.
@@ -133,14 +133,14 @@ func (q *QP) Connect(ctx context.Context, path Path) error {
 // toRTR checks the peer's end and turns the path into what RTR needs. The port
 // in an address handle is the local one, whatever the peer's is; the path MTU
 // is the smaller of both, on this queue pair alone.
-func (q *QP) toRTR(path *Path) (*qpAttr, *rdma.Error) {
+func (q *QP) toRTR(path *Path) (*qpAttr, *report.Error) {
 	d := q.dev
 	d.now.Lock()
 	port := d.now.port
 	d.now.Unlock()
 	peer := &path.Peer
-	bad := func(format string, a ...any) *rdma.Error {
-		return rdma.Errorf(rdma.Peer, "connect", format, a...).On(d.Name)
+	bad := func(format string, a ...any) *report.Error {
+		return report.Errorf(report.Peer, "connect", format, a...).On(d.Name)
 	}
 	switch {
 	case MTUBytes(peer.MTU) == 0:
@@ -178,7 +178,7 @@ func (q *QP) toRTR(path *Path) (*qpAttr, *rdma.Error) {
 
 // step is one ibv_modify_qp, tried again as NCCL_IB_MQP_RETRY_* say. The n-th
 // retry waits n times as long as the first.
-func (q *QP) step(ctx context.Context, attr *qpAttr, what string) *rdma.Error {
+func (q *QP) step(ctx context.Context, attr *qpAttr, what string) *report.Error {
 	p := q.dev.provider
 	all, most := p.knobs.Int(knob.IBModifyRetryAll) != 0, int(p.knobs.Int(knob.IBModifyRetryCnt))
 	pause := time.Duration(p.knobs.Int(knob.IBModifyRetrySleep)) * time.Millisecond
@@ -191,7 +191,7 @@ func (q *QP) step(ctx context.Context, attr *qpAttr, what string) *rdma.Error {
 		if tries > most || !all && errno != syscall.ETIMEDOUT {
 			return err
 		}
-		p.log.Info(rdma.Net, "%v; try %d of %d follows in %v", err, tries+1, most+1, pause*time.Duration(tries))
+		p.log.Info(report.Net, "%v; try %d of %d follows in %v", err, tries+1, most+1, pause*time.Duration(tries))
 		select {
 		case <-ctx.Done():
 			err.Err = fmt.Errorf("%w, after %d tries: %w", err.Err, tries, context.Cause(ctx))

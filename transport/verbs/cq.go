@@ -3,7 +3,7 @@ package verbs
 import (
 	"sync"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // CQ is a completion queue. The C lane polls it by its pointer.
@@ -20,7 +20,7 @@ type CQ struct {
 func (pd *PD) NewCQ(depth int) (*CQ, error) {
 	a := pd.a
 	if most := a.attr.maxCQE; depth < 1 || most > 0 && depth > most {
-		return nil, rdma.Errorf(rdma.Host, "ibv_create_cq", "%d completions: the device allows 1 to %d", depth, most).On(a.name).
+		return nil, report.Errorf(report.Host, "ibv_create_cq", "%d completions: the device allows 1 to %d", depth, most).On(a.name).
 			Try("use fewer queue pairs on a connection")
 	}
 	raw, got, errno := a.p.lib.createCQ(a.context, depth)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -123,7 +124,7 @@ func (p *Provider) discover() error {
 		}
 		a, err := p.openAdapter(e)
 		if err != nil {
-			rdma.Say(p.log, err)
+			report.Say(p.log, err)
 			passed = append(passed, e.name+" (cannot be opened)")
 			continue
 		}
@@ -156,7 +157,7 @@ func (p *Provider) discover() error {
 	p.announce(passed)
 	for _, a := range p.adapters { // from here on events change devices
 		if err := a.startWatching(); err != nil {
-			rdma.Say(p.log, err)
+			report.Say(p.log, err)
 		}
 	}
 	return nil
@@ -168,7 +169,7 @@ const leftOut = "NCCL_IB_HCA leaves it out"
 func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) (*Device, string) {
 	attr, errno := p.lib.queryPort(a.context, port)
 	if errno != 0 {
-		rdma.Say(p.log, fail("ibv_query_port", a.name, errno, "port %d", port))
+		report.Say(p.log, fail("ibv_query_port", a.name, errno, "port %d", port))
 		return nil, "cannot be queried"
 	}
 	if attr.state != portActive {
@@ -183,11 +184,11 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 	}
 	gids, why, err := p.chooseGID(a, port, &attr, links)
 	if err != nil {
-		rdma.Say(p.log, err)
+		report.Say(p.log, err)
 		return nil, "no usable GID"
 	}
 	if _, _, err := p.partition(a, port, &attr); err != nil {
-		rdma.Say(p.log, err)
+		report.Say(p.log, err)
 		return nil, "not in the partition"
 	}
 	d := &Device{
@@ -227,7 +228,7 @@ func (p *Provider) speed(a *adapter, port uint8, attr *portAttr) int {
 			return int(speed) * 100
 		}
 		if errno != 0 && !unsupported(errno) {
-			p.log.Info(rdma.Net, "%v", fail("ibv_query_port_speed", a.name, errno, "port %d is taken for as fast as its lanes", port))
+			p.log.Info(report.Net, "%v", fail("ibv_query_port_speed", a.name, errno, "port %d is taken for as fast as its lanes", port))
 		}
 	}
 	return tableSpeed(attr)
@@ -258,9 +259,9 @@ func (p *Provider) announce(passed []string) {
 	if len(passed) > 0 {
 		without = "; not " + strings.Join(cut(passed), ", ")
 	}
-	p.log.Info(rdma.Init, "RDMA through %s on %s%s", p.library, strings.Join(cut(names), " "), without)
+	p.log.Info(report.Init, "RDMA through %s on %s%s", p.library, strings.Join(cut(names), " "), without)
 	for _, d := range p.devices {
-		p.log.Info(rdma.Init, "%s", d.describe())
+		p.log.Info(report.Init, "%s", d.describe())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -255,7 +256,7 @@ func TestDMABUFProbeThatTellsNothing(t *testing.T) {
 // Whatever this machine has, Open answers devices, each of which then makes a
 // queue pair and registers memory, or one sentence.
 func TestThisMachine(t *testing.T) {
-	log := new(rdma.Recorder)
+	log := new(report.Recorder)
 	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IB_MQP_RETRY_CNT": "0"}), Log: log})
 	if err != nil {
 		t.Log(err)

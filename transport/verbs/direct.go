@@ -5,7 +5,7 @@ import (
 	"syscall"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // findDirect looks for the card's data-direct function: a second PCI function
@@ -20,13 +20,13 @@ func (a *adapter) findDirect(device object) {
 	case syscall.ENODEV, syscall.ENOSYS: // no such card, or a library from before there were any
 		return
 	default:
-		a.p.log.Info(rdma.Init, "%v", fail("mlx5dv_get_data_direct_sysfs_path", a.name, errno, "the card is used without a data-direct path"))
+		a.p.log.Info(report.Init, "%v", fail("mlx5dv_get_data_direct_sysfs_path", a.name, errno, "the card is used without a data-direct path"))
 		return
 	}
 	sysfs := filepath.Dir(filepath.Dir(filepath.Dir(a.sysfs))) // .../class/infiniband/name
 	real, err := filepath.EvalSymlinks(filepath.Join(sysfs, path))
 	if err != nil {
-		a.p.log.Info(rdma.Init, "%s has a data-direct path that is not in sysfs, and is used without: %v", a.name, err)
+		a.p.log.Info(report.Init, "%s has a data-direct path that is not in sysfs, and is used without: %v", a.name, err)
 		return
 	}
 	a.direct = real
@@ -75,7 +75,7 @@ func (a *adapter) registerDirect(pd *PD, b *Buffer, s span, access Access) (keys
 		}
 	}
 	a.indirect.Do(func() {
-		a.p.log.Info(rdma.Net, "%v", fail("mlx5dv_reg_dmabuf_mr", a.name, errno, "memory of which the data-direct path takes none is registered on the card's own"))
+		a.p.log.Info(report.Net, "%v", fail("mlx5dv_reg_dmabuf_mr", a.name, errno, "memory of which the data-direct path takes none is registered on the card's own"))
 	})
 	return memoryKeys{}, "", false
 }

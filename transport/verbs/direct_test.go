@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/rdma"
 )
@@ -82,7 +83,7 @@ func TestDataDirectDevices(t *testing.T) {
 		if c.change != nil {
 			c.change(lib)
 		}
-		env, log := map[string]string{}, new(rdma.Recorder)
+		env, log := map[string]string{}, new(report.Recorder)
 		if c.knob != "" {
 			env["NCCL_IB_DATA_DIRECT"] = c.knob
 		}
@@ -136,7 +137,7 @@ func TestDataDirectRegistration(t *testing.T) {
 		}
 		return plain(pd, offset, length, iova, fd, access)
 	}
-	log := new(rdma.Recorder)
+	log := new(report.Recorder)
 	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IB_DATA_DIRECT": "2"}), Log: log, Host: host, lib: lib})
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +252,7 @@ func TestSimDataDirect(t *testing.T) {
 func useDataDirect(t *testing.T, lib string) {
 	n := 0
 	for value, want := range map[string]string{"0": "[sim]", "1": "[sim_dma]", "2": "[sim sim_dma]"} {
-		log := new(rdma.Recorder)
+		log := new(report.Recorder)
 		p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IBVERBS_LIB": lib, "NCCL_IB_DATA_DIRECT": value}), Log: log})
 		if err != nil {
 			t.Fatal(err, log.Lines())

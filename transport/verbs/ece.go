@@ -4,7 +4,7 @@ import (
 	"syscall"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // ECE are a vendor's enhancements that the ends of a connection agree on:
@@ -45,7 +45,7 @@ func (q *QP) ece() bool {
 	}
 	why, refused := a.ece.refused()
 	if refused {
-		a.plainly.Do(func() { a.p.log.Info(rdma.Net, "connections of %s do without ECE: %s", a.name, why) })
+		a.plainly.Do(func() { a.p.log.Info(report.Net, "connections of %s do without ECE: %s", a.name, why) })
 	}
 	return !refused
 }
@@ -53,7 +53,7 @@ func (q *QP) ece() bool {
 // setECE takes over what both ends know. An end that does not know it connects
 // without: the options only ever add to the standard. So does the end that is
 // offered another vendor's, which it declines: the peer hears that nothing is left.
-func (q *QP) setECE(e ECE, offered bool) *rdma.Error {
+func (q *QP) setECE(e ECE, offered bool) *report.Error {
 	if !q.ece() {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (q *QP) setECE(e ECE, offered bool) *rdma.Error {
 	case errno == syscall.EINVAL && offered:
 		q.declined.Store(true)
 		a.declines.Do(func() {
-			a.p.log.Info(rdma.Net, "%s declines a peer's ECE of vendor %#x, options %#x", a.name, e.Vendor, e.Options)
+			a.p.log.Info(report.Net, "%s declines a peer's ECE of vendor %#x, options %#x", a.name, e.Vendor, e.Options)
 		})
 		return nil
 	}

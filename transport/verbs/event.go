@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // EventKind is enum ibv_event_type.
@@ -46,10 +46,10 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind   EventKind
 	NIC    string
-	Device *Device     // events of a port that is in use
-	QP     *QP         // events of a queue pair
-	CQ     *CQ         // events of a completion queue
-	Err    *rdma.Error // fatal: what the comms that it concerns end with; nil: not fatal
+	Device *Device       // events of a port that is in use
+	QP     *QP           // events of a queue pair
+	CQ     *CQ           // events of a completion queue
+	Err    *report.Error // fatal: what the comms that it concerns end with; nil: not fatal
 }
 
 // subscribers hear of a card's events, in the order in which they came.
@@ -118,24 +118,24 @@ func (a *adapter) handle(raw asyncEvent) {
 	if e.Device != nil {
 		e.Device.observe(raw.kind)
 	} else {
-		a.p.log.Info(rdma.Net, "%s: %v", a.name, raw.kind)
+		a.p.log.Info(report.Net, "%s: %v", a.name, raw.kind)
 	}
 	if e.Err != nil && a.p.knobs.Int(knob.IBAsyncEvents) == 0 {
-		rdma.Say(a.p.log, e.Err)
+		report.Say(a.p.log, e.Err)
 		e.Err = nil
 	}
 	switch { // before a subscriber ends connections, which the host may make anew at once
 	case e.Err != nil && raw.kind == EventDeviceFatal:
 		a.fails()
-		rdma.Say(a.p.log, e.Err) // whether or not there is a connection that it ends
+		report.Say(a.p.log, e.Err) // whether or not there is a connection that it ends
 	case raw.kind == EventPortActive:
 		a.stirs()
 	}
 	a.tell(e)
 }
 
-func (a *adapter) fatal(kind EventKind, what string) *rdma.Error {
-	return rdma.Errorf(rdma.Host, "asynchronous event", "%v: %s", kind, what).On(a.name).
+func (a *adapter) fatal(kind EventKind, what string) *report.Error {
+	return report.Errorf(report.Host, "asynchronous event", "%v: %s", kind, what).On(a.name).
 		Try("see the kernel's log (dmesg) for what the driver says; NCCL_IB_RETURN_ASYNC_EVENTS=0 only logs such events")
 }
 
@@ -171,7 +171,7 @@ func (d *Device) observe(kind EventKind) {
 	case EventPortActive:
 		d.setDown("", d.asks())
 	}
-	log.Info(rdma.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
+	log.Info(report.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
 	switch kind {
 	case EventPortActive, EventGIDChange, EventLIDChange:
 		d.renew()
@@ -181,6 +181,6 @@ func (d *Device) observe(kind EventKind) {
 // renew reads the port's addresses again, and keeps the old ones where that fails.
 func (d *Device) renew() {
 	if err := d.RefreshGIDs(); err != nil {
-		d.provider.log.Info(rdma.Net, "%s port %d keeps GID %v: %v", d.NIC, d.portNum, d.GIDs()[0], err)
+		d.provider.log.Info(report.Net, "%s port %d keeps GID %v: %v", d.NIC, d.portNum, d.GIDs()[0], err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // eventful gives the fake a descriptor for events.
@@ -69,7 +69,7 @@ func TestFatalEventsReachWhomTheyConcern(t *testing.T) {
 			if got := e.Err != nil; got != (c.fatal && quiet == "1") || e.Kind != c.raw.kind || e.NIC != "a" {
 				t.Errorf("%v: %+v", c.raw.kind, e)
 			}
-			if e.Err != nil && (!strings.Contains(e.Err.Error(), c.part) || e.Err.Cause != rdma.Host || !strings.HasPrefix(e.Err.Error(), "asynchronous event on a: ")) {
+			if e.Err != nil && (!strings.Contains(e.Err.Error(), c.part) || e.Err.Cause != report.Host || !strings.HasPrefix(e.Err.Error(), "asynchronous event on a: ")) {
 				t.Errorf("%v: %v", c.raw.kind, e.Err)
 			}
 			if c.raw.element == q.raw && (e.QP != q || e.QP.Cookie != 42) || c.raw.element == b.cq.raw && e.CQ != b.cq {
@@ -159,7 +159,7 @@ func TestWatchEnds(t *testing.T) {
 	f = eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
 	table, asked := f.table(), 0
 	table.getAsyncEvent = func(object) (asyncEvent, syscall.Errno) { asked++; return asyncEvent{}, syscall.EIO }
-	rec := new(rdma.Recorder)
+	rec := new(report.Recorder)
 	p, err = Open(Config{Log: rec, Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +331,7 @@ func TestPanicsConcernTheCard(t *testing.T) {
 	for range 2 {
 		f.send(t, asyncEvent{kind: EventSMChange, port: 1})
 		receive(t, broken)
-		if e := receive(t, broken); e.Kind != EventDeviceFatal || e.Err == nil || e.Err.Cause != rdma.Internal || !strings.Contains(e.Err.Error(), "a defect") {
+		if e := receive(t, broken); e.Kind != EventDeviceFatal || e.Err == nil || e.Err.Cause != report.Internal || !strings.Contains(e.Err.Error(), "a defect") {
 			t.Errorf("%+v", e)
 		}
 		if e := receive(t, came); e.Kind != EventSMChange || e.Err != nil {
@@ -344,7 +344,7 @@ func TestPanicsConcernTheCard(t *testing.T) {
 	b.end()
 
 	f = eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
-	table, rec := f.table(), new(rdma.Recorder)
+	table, rec := f.table(), new(report.Recorder)
 	start := make(chan struct{})
 	table.getAsyncEvent = func(object) (asyncEvent, syscall.Errno) { <-start; panic("a defect") }
 	p, err := Open(Config{Log: rec, Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // pinned is what the process has registered through weft, for the message that
@@ -16,7 +16,7 @@ var pinned atomic.Int64
 
 // fail makes the error of one call of libibverbs: what was asked for, of which
 // device, what the errno means there, and what to do.
-func fail(call, dev string, errno syscall.Errno, what string, a ...any) *rdma.Error {
+func fail(call, dev string, errno syscall.Errno, what string, a ...any) *report.Error {
 	name := unix.ErrnoName(errno)
 	if name == "" {
 		name = fmt.Sprintf("errno %d", int(errno))
@@ -26,50 +26,50 @@ func fail(call, dev string, errno syscall.Errno, what string, a ...any) *rdma.Er
 		detail += ": "
 	}
 	cause, remedy := advise(call, errno)
-	return &rdma.Error{Op: call, Dev: dev, Cause: cause, Err: fmt.Errorf("%s%w (%s)", detail, errno, name), Remedy: remedy}
+	return &report.Error{Op: call, Dev: dev, Cause: cause, Err: fmt.Errorf("%s%w (%s)", detail, errno, name), Remedy: remedy}
 }
 
 // advise says whose trouble an errno of a call is, and what helps.
-func advise(call string, errno syscall.Errno) (rdma.Cause, string) {
+func advise(call string, errno syscall.Errno) (report.Cause, string) {
 	modify, register := call == "ibv_modify_qp", call == "ibv_reg_mr" || call == "ibv_reg_mr_iova2" || call == "ibv_reg_dmabuf_mr" || call == "mlx5dv_reg_dmabuf_mr"
 	switch errno {
 	case syscall.ENOMEM:
-		return rdma.Host, memlockAdvice()
+		return report.Host, memlockAdvice()
 	case syscall.ETIMEDOUT:
-		return rdma.Network, "the peer's GID does not answer from this port: check cabling, VLAN and routes between the two, or name the right ports with NCCL_IB_HCA"
+		return report.Network, "the peer's GID does not answer from this port: check cabling, VLAN and routes between the two, or name the right ports with NCCL_IB_HCA"
 	case syscall.ENETUNREACH, syscall.EHOSTUNREACH:
-		return rdma.Network, "this host has no route to the peer's GID from that port: check addresses and routes of the network device behind it"
+		return report.Network, "this host has no route to the peer's GID from that port: check addresses and routes of the network device behind it"
 	case syscall.ENODATA:
-		return rdma.Host, "the GID table has no such entry any more: an address of the network device changed; set NCCL_IB_GID_INDEX=-1 if it is forced"
+		return report.Host, "the GID table has no such entry any more: an address of the network device changed; set NCCL_IB_GID_INDEX=-1 if it is forced"
 	case syscall.EPERM, syscall.EACCES:
-		return rdma.Host, "the process needs read and write access to /dev/infiniband/uverbs*; in a container pass the devices in and allow to lock memory"
+		return report.Host, "the process needs read and write access to /dev/infiniband/uverbs*; in a container pass the devices in and allow to lock memory"
 	case syscall.ENODEV, syscall.EIO:
-		return rdma.Host, "the device is gone or reset: see the kernel's log"
+		return report.Host, "the device is gone or reset: see the kernel's log"
 	case syscall.EMFILE, syscall.ENFILE:
-		return rdma.Host, "raise the limit of open files (ulimit -n)"
+		return report.Host, "raise the limit of open files (ulimit -n)"
 	case syscall.EOPNOTSUPP, syscall.EPROTONOSUPPORT, syscall.ENOSYS:
-		return rdma.Unsupported, "library, kernel or device do not have it"
+		return report.Unsupported, "library, kernel or device do not have it"
 	case syscall.EBUSY:
-		return rdma.Internal, "something made on it was not destroyed first"
+		return report.Internal, "something made on it was not destroyed first"
 	case syscall.EFAULT:
 		if register {
-			return rdma.Usage, "the range is not mapped, or is GPU memory and neither peer memory (nvidia_peermem, amdkfd) nor DMA-BUF serves this device"
+			return report.Usage, "the range is not mapped, or is GPU memory and neither peer memory (nvidia_peermem, amdkfd) nor DMA-BUF serves this device"
 		}
 	case syscall.EBADF:
 		if register {
-			return rdma.Usage, "the descriptor is no DMA-BUF of this process"
+			return report.Usage, "the descriptor is no DMA-BUF of this process"
 		}
 	case syscall.EINVAL:
 		switch {
 		case modify:
-			return rdma.Host, "the device refuses the path: a forced NCCL_IB_GID_INDEX, NCCL_IB_PKEY, NCCL_IB_PKEY_VALUE or a GID that both ends do not share is the usual reason"
+			return report.Host, "the device refuses the path: a forced NCCL_IB_GID_INDEX, NCCL_IB_PKEY, NCCL_IB_PKEY_VALUE or a GID that both ends do not share is the usual reason"
 		case register:
-			return rdma.Usage, "the device cannot map this kind of memory, or the range lies outside the buffer"
+			return report.Usage, "the device cannot map this kind of memory, or the range lies outside the buffer"
 		}
 	case syscall.ENOSPC:
-		return rdma.Host, "the device has no more of these: fewer connections, or another device"
+		return report.Host, "the device has no more of these: fewer connections, or another device"
 	}
-	return rdma.Host, "see the kernel's log (dmesg) for what the driver says"
+	return report.Host, "see the kernel's log (dmesg) for what the driver says"
 }
 
 // memlockAdvice tells a low limit of locked memory from a device that is full.
@@ -87,7 +87,7 @@ func memlockAdvice() string {
 }
 
 // PostFailed is the error of a request that the library did not take; q may be nil.
-func PostFailed(call, dev string, errno syscall.Errno, q *QP) *rdma.Error {
+func PostFailed(call, dev string, errno syscall.Errno, q *QP) *report.Error {
 	if q == nil {
 		return fail(call, dev, errno, "")
 	}

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
 // connection goes through the life of one connection and gives back all of it,
 // whatever fails on the way; it answers the first error.
 func connection(t *testing.T, lib *calls, host *Host, fd int) (err error) {
-	log := new(rdma.Recorder)
+	log := new(report.Recorder)
 	defer func() {
 		for _, l := range log.Lines() {
 			if strings.ContainsAny(l, "\n") {
@@ -105,11 +106,11 @@ func TestEveryCallFailsOnce(t *testing.T) {
 				break
 			}
 			seen[*failed] = true
-			var e *rdma.Error
+			var e *report.Error
 			if err != nil && !errors.As(err, &e) {
-				t.Errorf("%s (call %d) fails with %v: %v is no *rdma.Error", *failed, n, errno, err)
+				t.Errorf("%s (call %d) fails with %v: %v is no *report.Error", *failed, n, errno, err)
 			}
-			if err != nil && (!errors.Is(err, errno) && !IsNone(err) && e.Cause != rdma.Unsupported || e.Remedy == "" && !IsNone(err)) {
+			if err != nil && (!errors.Is(err, errno) && !IsNone(err) && e.Cause != report.Unsupported || e.Remedy == "" && !IsNone(err)) {
 				t.Errorf("%s (call %d) fails with %v: %v lacks errno or remedy", *failed, n, errno, err)
 			}
 			if left := f.left(); left != nil {
@@ -132,19 +133,19 @@ func TestErrorsNameCallDeviceErrnoAndRemedy(t *testing.T) {
 	for _, c := range []struct {
 		call  string
 		errno syscall.Errno
-		cause rdma.Cause
+		cause report.Cause
 		want  string
 	}{
-		{"ibv_open_device", syscall.EACCES, rdma.Host, "ibv_open_device on mlx5_0: x: permission denied (EACCES); the process needs read and write access to /dev/infiniband"},
-		{"ibv_modify_qp", syscall.ETIMEDOUT, rdma.Network, "(ETIMEDOUT); the peer's GID does not answer"},
-		{"ibv_modify_qp", syscall.ENODATA, rdma.Host, "(ENODATA); the GID table has no such entry"},
-		{"ibv_modify_qp", syscall.EINVAL, rdma.Host, "forced NCCL_IB_GID_INDEX"},
-		{"ibv_reg_mr", syscall.EFAULT, rdma.Usage, "nvidia_peermem"},
-		{"ibv_reg_mr", syscall.ENOMEM, rdma.Host, "weft has "},
-		{"ibv_reg_dmabuf_mr", syscall.EBADF, rdma.Usage, "no DMA-BUF"},
-		{"ibv_create_qp", syscall.ENOSPC, rdma.Host, "no more of these"},
-		{"ibv_create_qp", syscall.EOPNOTSUPP, rdma.Unsupported, "do not have it"},
-		{"ibv_query_port", syscall.Errno(4095), rdma.Host, "(errno 4095)"},
+		{"ibv_open_device", syscall.EACCES, report.Host, "ibv_open_device on mlx5_0: x: permission denied (EACCES); the process needs read and write access to /dev/infiniband"},
+		{"ibv_modify_qp", syscall.ETIMEDOUT, report.Network, "(ETIMEDOUT); the peer's GID does not answer"},
+		{"ibv_modify_qp", syscall.ENODATA, report.Host, "(ENODATA); the GID table has no such entry"},
+		{"ibv_modify_qp", syscall.EINVAL, report.Host, "forced NCCL_IB_GID_INDEX"},
+		{"ibv_reg_mr", syscall.EFAULT, report.Usage, "nvidia_peermem"},
+		{"ibv_reg_mr", syscall.ENOMEM, report.Host, "weft has "},
+		{"ibv_reg_dmabuf_mr", syscall.EBADF, report.Usage, "no DMA-BUF"},
+		{"ibv_create_qp", syscall.ENOSPC, report.Host, "no more of these"},
+		{"ibv_create_qp", syscall.EOPNOTSUPP, report.Unsupported, "do not have it"},
+		{"ibv_query_port", syscall.Errno(4095), report.Host, "(errno 4095)"},
 	} {
 		err := fail(c.call, "mlx5_0", c.errno, "x")
 		if err.Cause != c.cause || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.errno) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // fakeLib is a libibverbs of Go values. It refuses what the real one must not
@@ -367,8 +367,8 @@ func write(t testing.TB, text string, parts ...string) {
 }
 
 // start opens a provider over the fake.
-func (f *fakeLib) start(t testing.TB, host *Host, env map[string]string) (*Provider, *rdma.Recorder, error) {
-	log := new(rdma.Recorder)
+func (f *fakeLib) start(t testing.TB, host *Host, env map[string]string) (*Provider, *report.Recorder, error) {
+	log := new(report.Recorder)
 	p, err := Open(Config{Knobs: knob.Parse(env), Log: log, Host: host, lib: f.table()})
 	return p, log, err
 }

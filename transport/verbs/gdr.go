@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -116,7 +117,7 @@ func (a *adapter) probeDMABUF(direct bool) {
 	}
 	pd, err := a.acquirePD(direct)
 	if err != nil {
-		a.p.log.Info(rdma.Net, "whether %s takes DMA-BUFs is not known: %v", a.name, err)
+		a.p.log.Info(report.Net, "whether %s takes DMA-BUFs is not known: %v", a.name, err)
 		return
 	}
 	defer pd.Release()
@@ -130,6 +131,6 @@ func (a *adapter) probeDMABUF(direct bool) {
 	case errno == syscall.EBADF, errno == syscall.EINVAL, errno == syscall.EFAULT:
 		f.yes()
 	default:
-		a.p.log.Info(rdma.Net, "%v", fail(call, a.name, errno, "finding out whether DMA-BUFs can be registered"))
+		a.p.log.Info(report.Net, "%v", fail(call, a.name, errno, "finding out whether DMA-BUFs can be registered"))
 	}
 }

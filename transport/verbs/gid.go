@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // GIDType is enum ibv_gid_type.
@@ -237,7 +237,7 @@ func (d *Device) RefreshGIDs() error {
 		return nil // another asked later
 	}
 	if len(d.now.gids) == 0 || d.now.gids[0] != gids[0] {
-		p.log.Info(rdma.Net, "%s port %d uses GID %v: %s", d.Name, d.portNum, gids[0], why)
+		p.log.Info(report.Net, "%s port %d uses GID %v: %s", d.Name, d.portNum, gids[0], why)
 	}
 	d.now.gids, d.now.port, d.now.gidsOf = gids, attr, n
 	return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // gidRules are the knobs that choose a GID.
@@ -83,8 +83,8 @@ func (r gidRules) index(dev string, port uint8) int {
 // the first one is. NCCL's own search finds the same entry where it finds a
 // good one; where it would stay at entry 0 without a word, this goes on.
 func (r gidRules) choose(dev string, port uint8, link uint8, gids []GID) ([]GID, string, error) {
-	none := func(format string, a ...any) *rdma.Error {
-		return rdma.Errorf(rdma.Host, "choose a GID", format, a...).On(fmt.Sprintf("%s:%d", dev, port))
+	none := func(format string, a ...any) *report.Error {
+		return report.Errorf(report.Host, "choose a GID", format, a...).On(fmt.Sprintf("%s:%d", dev, port))
 	}
 	if len(gids) == 0 {
 		return nil, "", none("the table has no usable entry").
@@ -97,7 +97,7 @@ func (r gidRules) choose(dev string, port uint8, link uint8, gids []GID) ([]GID,
 		at := slices.IndexFunc(gids, func(g GID) bool { return g.Index == i })
 		if at < 0 {
 			err := none("NCCL_IB_GID_INDEX=%s: entry %d is empty, unreadable, or its network device is down; usable are %v", r.text, i, gids)
-			err.Cause = rdma.Usage
+			err.Cause = report.Usage
 			return nil, "", err.Try("unset NCCL_IB_GID_INDEX, or name one of these")
 		}
 		return gids[at : at+1], "NCCL_IB_GID_INDEX=" + r.text, nil

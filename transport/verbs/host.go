@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Link is a network device, as far as a GID needs it.
@@ -44,7 +44,7 @@ func (h *Host) Cards() (names []string) {
 func kernelLinks() ([]Link, error) {
 	all, err := net.Interfaces()
 	if err != nil {
-		return nil, rdma.Errorf(rdma.Host, "devices", "cannot read the network devices of this machine: %w", err).
+		return nil, report.Errorf(report.Host, "devices", "cannot read the network devices of this machine: %w", err).
 			Try("allow AF_NETLINK sockets: a seccomp or container profile forbids them")
 	}
 	links := make([]Link, 0, len(all))

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // mlx5Vendors are the vendor numbers of cards that libmlx5 may serve.
@@ -105,7 +105,7 @@ func (a *adapter) mlx5(device object) bool {
 	if !a.p.mlx5Tried {
 		a.p.mlx5Tried = true
 		if err := a.p.loadMLX5(); err != nil {
-			a.p.log.Info(rdma.Init, "libmlx5 cannot be loaded, what its cards have beyond others stays unknown: %v", err)
+			a.p.log.Info(report.Init, "libmlx5 cannot be loaded, what its cards have beyond others stays unknown: %v", err)
 		}
 	}
 	return a.p.lib.mlx5Supported(device) == 0

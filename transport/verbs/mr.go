@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 )
@@ -46,7 +47,7 @@ type Buffer struct {
 func NewBuffer(addr uintptr, size uint64, kind rdma.MemKind) (*Buffer, error) {
 	b := &Buffer{Addr: addr, Size: size, Kind: kind, fd: -1}
 	if end := uint64(addr) + size; size == 0 || end < size {
-		return nil, rdma.Errorf(rdma.Misuse, "regMr", "%d bytes at %#x", size, uint64(addr))
+		return nil, report.Errorf(report.Misuse, "regMr", "%d bytes at %#x", size, uint64(addr))
 	}
 	return b, nil
 }
@@ -60,20 +61,20 @@ func NewDMABuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (*B
 	}
 	b.offset = DMABufOffset(addr, offset)
 	if end := b.offset + size; end < size || b.offset < offset {
-		return nil, rdma.Errorf(rdma.Misuse, "regMrDmaBuf", "%d bytes at offset %d", size, offset)
+		return nil, report.Errorf(report.Misuse, "regMrDmaBuf", "%d bytes at offset %d", size, offset)
 	}
 	if b.fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err != nil {
-		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "copy descriptor %d: %w", fd, err).
+		return nil, report.Errorf(report.Host, "regMrDmaBuf", "copy descriptor %d: %w", fd, err).
 			Try("the descriptor must be open; raise the limit of open files (ulimit -n) if it is EMFILE")
 	}
 	if err := fastpath.TrackFD(b.fd); err != nil {
 		unix.Close(b.fd)
-		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "%w", err)
+		return nil, report.Errorf(report.Host, "regMrDmaBuf", "%w", err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(b.fd, &st); err != nil {
 		b.Close()
-		return nil, rdma.Errorf(rdma.Host, "regMrDmaBuf", "descriptor %d: %w", fd, err)
+		return nil, report.Errorf(report.Host, "regMrDmaBuf", "descriptor %d: %w", fd, err)
 	}
 	b.file = [2]uint64{st.Dev, st.Ino}
 	return b, nil
@@ -156,7 +157,7 @@ func (r *Region) Release() error {
 	defer pd.cache.Unlock()
 	e := r.entry
 	if e == nil || e.refs == 0 {
-		return rdma.Errorf(rdma.Internal, "ibv_dereg_mr", "a registration was released twice").On(pd.a.name)
+		return report.Errorf(report.Internal, "ibv_dereg_mr", "a registration was released twice").On(pd.a.name)
 	}
 	r.entry = nil
 	if e.refs--; e.refs > 0 {
@@ -188,7 +189,7 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 			}
 		}
 		if why, refused := a.dmabuf.refused(); refused {
-			return memoryKeys{}, "", rdma.Errorf(rdma.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
+			return memoryKeys{}, "", report.Errorf(report.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
 				Try("set NCCL_DMABUF_ENABLE=0; nvidia_peermem or amdkfd serves GPU memory without DMA-BUF")
 		}
 		name, how = "ibv_reg_dmabuf_mr", "DMA-BUF"
@@ -211,7 +212,7 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 	keys, errno := plain(0)
 	if errno == 0 {
 		if len(tried) > 0 {
-			a.p.log.Info(rdma.Net, "%s registers without relaxed ordering: %s", a.name, tried[0])
+			a.p.log.Info(report.Net, "%s registers without relaxed ordering: %s", a.name, tried[0])
 		}
 		return keys, how, nil
 	}

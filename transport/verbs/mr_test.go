@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -219,7 +220,7 @@ func TestLadderOfRegistration(t *testing.T) {
 			m.Strict = c.strict
 			r, err := b.pd.Register(m, AccessData)
 			switch {
-			case err != nil && (!strings.Contains(err.Error(), c.how) && addr == 0x4000 || rdma.CauseOf(err) != rdma.Host || !strings.Contains(err.Error(), "ulimit -l")):
+			case err != nil && (!strings.Contains(err.Error(), c.how) && addr == 0x4000 || report.CauseOf(err) != report.Host || !strings.Contains(err.Error(), "ulimit -l")):
 				t.Errorf("%s: %v", c.name, err)
 			case err == nil && r.How != c.how:
 				t.Errorf("%s: %s", c.name, r.How)
@@ -324,7 +325,7 @@ func TestDMABUFWithoutSupport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if _, err := b.pd.Register(m, AccessData); rdma.CauseOf(err) != rdma.Unsupported || !strings.Contains(fmt.Sprint(err), "a test's library has no ibv_reg_dmabuf_mr") {
+	if _, err := b.pd.Register(m, AccessData); report.CauseOf(err) != report.Unsupported || !strings.Contains(fmt.Sprint(err), "a test's library has no ibv_reg_dmabuf_mr") {
 		t.Error(err)
 	}
 	b.end()
@@ -335,7 +336,7 @@ func TestBuffersThatAreNone(t *testing.T) {
 		addr uintptr
 		size uint64
 	}{{0x1000, 0}, {^uintptr(0), 2}, {0x1000, 1<<64 - 1}} {
-		if _, err := NewBuffer(c.addr, c.size, rdma.MemHost); rdma.CauseOf(err) != rdma.Misuse {
+		if _, err := NewBuffer(c.addr, c.size, rdma.MemHost); report.CauseOf(err) != report.Misuse {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // outage is a card's time from its fatal event until a queue pair can be made on
@@ -92,7 +92,7 @@ func (o *outage) close() {
 // untilItWorks tries the card until it works or is closed.
 func (a *adapter) untilItWorks() {
 	o := a.outage
-	defer a.rescue("try a card again", func(*rdma.Error) {}) // it stays out of use
+	defer a.rescue("try a card again", func(*report.Error) {}) // it stays out of use
 	for rest := outageRest; ; rest = min(2*rest, outageRestMost) {
 		t := time.NewTimer(rest)
 		select {
@@ -104,7 +104,7 @@ func (a *adapter) untilItWorks() {
 		case <-t.C:
 		}
 		if took, works := o.tried(a.works); works {
-			a.p.log.Info(rdma.Net, "%s works again, %v after its fatal error: new connections may use it", a.name, took.Round(time.Second))
+			a.p.log.Info(report.Net, "%s works again, %v after its fatal error: new connections may use it", a.name, took.Round(time.Second))
 			return
 		}
 	}
@@ -164,11 +164,11 @@ func (a *adapter) reopen() error {
 	}
 	a.stopWatching() // before any lock that a subscriber may want
 	if err = a.change(&fresh); err == nil {
-		a.p.log.Info(rdma.Net, "%s is opened anew", a.name)
+		a.p.log.Info(report.Net, "%s is opened anew", a.name)
 	}
 	a.p.closeDevice(a.name, fresh) // the one that is not used, whichever that is
 	if err := a.startWatching(); err != nil {
-		rdma.Say(a.p.log, err)
+		report.Say(a.p.log, err)
 	}
 	return err
 }

@@ -3,7 +3,7 @@ package verbs
 import (
 	"sync"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // PD is the protection domain of a card. Its ports, all connections on it and
@@ -39,7 +39,7 @@ func (a *adapter) acquirePD(direct bool) (*PD, error) {
 	d.Lock()
 	defer d.Unlock()
 	if a.closing {
-		return nil, rdma.Errorf(rdma.Host, "ibv_alloc_pd", "the device is being closed").On(a.name)
+		return nil, report.Errorf(report.Host, "ibv_alloc_pd", "the device is being closed").On(a.name)
 	}
 	if d.pd == nil {
 		raw, errno := a.p.lib.allocPD(a.context)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // A partition key is 15 bits of value under one bit of membership. Full members
@@ -53,7 +53,7 @@ func (p *Provider) partition(a *adapter, port uint8, attr *portAttr) (index uint
 		return uint16(i), fmt.Sprintf("partition key %#04x at index %d (NCCL_IB_PKEY_VALUE)", key, i), nil
 	}
 	if limited < 0 {
-		return 0, "", rdma.Errorf(rdma.Host, "choose a partition key", "NCCL_IB_PKEY_VALUE=%#04x is not in the port's table, which has %s", value, strings.Join(cut(have), ", ")).
+		return 0, "", report.Errorf(report.Host, "choose a partition key", "NCCL_IB_PKEY_VALUE=%#04x is not in the port's table, which has %s", value, strings.Join(cut(have), ", ")).
 			On(fmt.Sprintf("%s:%d", a.name, port)).Try("have the subnet manager make the port a member of that partition, or name one that it is in")
 	}
 	return uint16(limited), fmt.Sprintf("partition key %#04x at index %d (NCCL_IB_PKEY_VALUE)", value&pkeyValue, limited), nil

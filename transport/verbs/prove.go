@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Proof is a queue pair that is to show which packets its path carries. It writes
@@ -23,7 +23,7 @@ type Proof struct {
 // Unanswered says that the peer was asked and no acknowledgement came, of packets
 // of full size at least.
 type Unanswered struct {
-	Err    *rdma.Error
+	Err    *report.Error
 	MTU    int // of the path, in bytes
 	Passes int // the largest MTU whose packets were acknowledged; 0: none
 }
@@ -82,7 +82,7 @@ func Prove(ctx context.Context, limit time.Duration, cq *CQ, proofs ...Proof) er
 				return t.left[0].unanswered(waited) // what passed is worth knowing
 			}
 			q := t.left[0].QP
-			return rdma.Errorf(rdma.Network, "connect", "waiting for the acknowledgement of a proof on queue pair %d: %w", q.Number, context.Cause(ctx)).On(q.dev.Name)
+			return report.Errorf(report.Network, "connect", "waiting for the acknowledgement of a proof on queue pair %d: %w", q.Number, context.Cause(ctx)).On(q.dev.Name)
 		case <-time.After(pause):
 		}
 		now := time.Now()
@@ -130,12 +130,12 @@ func (p *proved) passes() int {
 
 func (p *proved) unanswered(limit time.Duration) error {
 	q := p.QP
-	e := rdma.Errorf(rdma.Network, "connect", "no acknowledgement of a write of %d bytes on queue pair %d within %v", p.size(p.done), q.Number, limit.Round(time.Millisecond)).On(q.dev.Name)
+	e := report.Errorf(report.Network, "connect", "no acknowledgement of a write of %d bytes on queue pair %d within %v", p.size(p.done), q.Number, limit.Round(time.Millisecond)).On(q.dev.Name)
 	return p.explain(e.Try("packets do not reach the peer, or its do not come back: check switch, VLAN, routes and firewalls (UDP port 4791)"))
 }
 
 // explain says what is lost on a path that carries small packets.
-func (p *proved) explain(e *rdma.Error) *Unanswered {
+func (p *proved) explain(e *report.Error) *Unanswered {
 	if p.done > 0 {
 		e.Err = fmt.Errorf("packets of MTU %d are lost, those of %d pass: %w", p.QP.MTU(), p.passes(), e.Err)
 		e.Remedy = fmt.Sprintf("a switch port or tunnel on the way takes less than the ports' MTU of %d and its headers: raise it there, or lower the MTU of the interfaces on both hosts", p.QP.MTU())
@@ -172,7 +172,7 @@ func (t *proving) take() error {
 			}
 			return err
 		case wc.of == ofReceive:
-			return rdma.Errorf(rdma.Peer, "connect", "queue pair %d received something that no connection was there for", wc.QPN).On(t.cq.a.name)
+			return report.Errorf(report.Peer, "connect", "queue pair %d received something that no connection was there for", wc.QPN).On(t.cq.a.name)
 		case wc.of == ofProof && i >= 0:
 			p := t.left[i]
 			if p.done++; p.size(p.done) > p.QP.MTU() {

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // ErrNone is wrapped by errors of Open that are no fault: there is no library,
@@ -17,7 +17,7 @@ var ErrNone = errors.New("no RDMA here")
 // Config is what a provider needs from its process.
 type Config struct {
 	Knobs *knob.Values
-	Log   rdma.Logger
+	Log   report.Logger
 	Host  *Host // nil: this machine
 
 	lib *calls // tests bring their own library
@@ -28,7 +28,7 @@ type Provider struct {
 	lib     *calls
 	library string // its name
 	knobs   *knob.Values
-	log     rdma.Logger
+	log     report.Logger
 	host    *Host
 	rules   gidRules
 
@@ -49,7 +49,7 @@ func Open(cfg Config) (*Provider, error) {
 		cfg.Knobs = knob.Defaults()
 	}
 	if cfg.Log == nil {
-		cfg.Log = rdma.Discard{}
+		cfg.Log = report.Discard{}
 	}
 	if cfg.Host == nil {
 		cfg.Host = ThisHost()
@@ -76,7 +76,7 @@ func Open(cfg Config) (*Provider, error) {
 }
 
 func none(format string, a ...any) error {
-	return rdma.Errorf(rdma.Unsupported, "verbs", format+": %w", append(a, ErrNone)...)
+	return report.Errorf(report.Unsupported, "verbs", format+": %w", append(a, ErrNone)...)
 }
 
 // load tries the user's library first. ibv_fork_init comes before anything
@@ -100,11 +100,11 @@ func (p *Provider) load() error {
 		}
 	}
 	if p.lib == nil {
-		return rdma.Errorf(rdma.Unsupported, "verbs", "libibverbs cannot be loaded (%s): %w", strings.Join(whys, "; "), ErrNone).
+		return report.Errorf(report.Unsupported, "verbs", "libibverbs cannot be loaded (%s): %w", strings.Join(whys, "; "), ErrNone).
 			Try("install libibverbs (rdma-core) and its providers in this system or container image, or name it in NCCL_IBVERBS_LIB")
 	}
 	if errno := p.lib.forkInit(); errno != 0 {
-		p.log.Info(rdma.Init, "%v; a process that forks while RDMA runs may lose pages to its child", fail("ibv_fork_init", "", errno, "%s", p.library))
+		p.log.Info(report.Init, "%v; a process that forks while RDMA runs may lose pages to its child", fail("ibv_fork_init", "", errno, "%s", p.library))
 	}
 	return nil
 }

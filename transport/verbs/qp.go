@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // QPState is enum ibv_qp_state.
@@ -71,7 +71,7 @@ type QP struct {
 func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 	a := d.adapter
 	if pd.a != a || c.SendCQ.a != a || c.RecvCQ.a != a {
-		return nil, rdma.Errorf(rdma.Internal, "ibv_create_qp", "protection domain or completion queue of another device").On(d.Name)
+		return nil, report.Errorf(report.Internal, "ibv_create_qp", "protection domain or completion queue of another device").On(d.Name)
 	}
 	if c.Access == 0 {
 		c.Access = RemoteWrite
@@ -194,7 +194,7 @@ func (q *QP) modify(attr *qpAttr) syscall.Errno {
 	return errno
 }
 
-func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *rdma.Error {
+func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *report.Error {
 	text := fmt.Sprintf("queue pair %d to %v", q.Number, attr.state)
 	if what != "" {
 		text += ", " + what

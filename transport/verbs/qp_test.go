@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // bench is a device with a protection domain and a completion queue.
@@ -18,7 +18,7 @@ type bench struct {
 	t   *testing.T
 	f   *fakeLib
 	p   *Provider
-	log *rdma.Recorder
+	log *report.Recorder
 	d   *Device
 	pd  *PD
 	cq  *CQ
@@ -172,7 +172,7 @@ func TestHostileEndIsRefused(t *testing.T) {
 		peer := far(t)
 		c.change(&peer)
 		err := q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: peer})
-		if rdma.CauseOf(err) != rdma.Peer || !strings.Contains(fmt.Sprint(err), c.want) {
+		if report.CauseOf(err) != report.Peer || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%+v: %v, want %q", peer, err, c.want)
 		}
 	}
@@ -186,15 +186,15 @@ func TestModifyIsTriedAgain(t *testing.T) {
 		errno syscall.Errno
 		fails int // times that RTR fails
 		tries int
-		cause rdma.Cause
+		cause report.Cause
 		part  string
 	}{
 		{nil, syscall.ETIMEDOUT, 2, 3, 0, ""},
-		{nil, syscall.EINVAL, 1, 1, rdma.Host, "NCCL_IB_GID_INDEX"},
-		{nil, syscall.ENODATA, 1, 1, rdma.Host, "no such entry any more"},
+		{nil, syscall.EINVAL, 1, 1, report.Host, "NCCL_IB_GID_INDEX"},
+		{nil, syscall.ENODATA, 1, 1, report.Host, "no such entry any more"},
 		{map[string]string{"NCCL_IB_MQP_RETRY_ALL": "1"}, syscall.EINVAL, 2, 3, 0, ""},
-		{map[string]string{"NCCL_IB_MQP_RETRY_CNT": "1"}, syscall.ETIMEDOUT, 9, 2, rdma.Network, "does not answer from this port"},
-		{map[string]string{"NCCL_IB_MQP_RETRY_CNT": "0"}, syscall.ENETUNREACH, 9, 1, rdma.Network, "no route"},
+		{map[string]string{"NCCL_IB_MQP_RETRY_CNT": "1"}, syscall.ETIMEDOUT, 9, 2, report.Network, "does not answer from this port"},
+		{map[string]string{"NCCL_IB_MQP_RETRY_CNT": "0"}, syscall.ENETUNREACH, 9, 1, report.Network, "no route"},
 	} {
 		f := newFake(t, roce("a", "10.0.0.1", 1))
 		tries := 0
@@ -220,7 +220,7 @@ func TestModifyIsTriedAgain(t *testing.T) {
 		if (err != nil) != (c.part != "") || tries != c.tries {
 			t.Errorf("%v: %v after %d tries", c.errno, err, tries)
 		}
-		if err != nil && (rdma.CauseOf(err) != c.cause || !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.part) ||
+		if err != nil && (report.CauseOf(err) != c.cause || !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.part) ||
 			!strings.HasPrefix(err.Error(), "ibv_modify_qp on a with 10.0.0.9 queue pair 77: queue pair ")) {
 			t.Errorf("%v: %v", c.errno, err)
 		}
@@ -279,7 +279,7 @@ func TestQueuesFitTheDevice(t *testing.T) {
 	}
 	q.Close()
 	f.onCreate = func(want qpCap) (qpCap, syscall.Errno) { return want, syscall.ENOMEM }
-	if _, err := b.qp(QPConfig{}); rdma.CauseOf(err) != rdma.Host || !strings.Contains(fmt.Sprint(err), "(ENOMEM)") || !strings.Contains(fmt.Sprint(err), "ulimit -l") {
+	if _, err := b.qp(QPConfig{}); report.CauseOf(err) != report.Host || !strings.Contains(fmt.Sprint(err), "(ENOMEM)") || !strings.Contains(fmt.Sprint(err), "ulimit -l") {
 		t.Error(err)
 	}
 	if _, err := b.pd.NewCQ(1 << 20); !strings.Contains(fmt.Sprint(err), "1048576 completions: the device allows 1 to 65536") {

@@ -3,25 +3,25 @@ package verbs
 import (
 	"runtime/debug"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // rescue, deferred at the root of every goroutine and where a goroutine calls
 // what is not ours, turns a panic into an error of the card, with the stack in
 // the log: a defect must not end the host's process. then tells whom it concerns.
-func (a *adapter) rescue(op string, then func(*rdma.Error)) {
+func (a *adapter) rescue(op string, then func(*report.Error)) {
 	r := recover()
 	if r == nil {
 		return
 	}
-	err := rdma.Errorf(rdma.Internal, op, "panic: %v; %s", r, debug.Stack()).On(a.name).
+	err := report.Errorf(report.Internal, op, "panic: %v; %s", r, debug.Stack()).On(a.name).
 		Try("this is a defect of weft; please report it with this line")
-	rdma.Say(a.p.log, err)
+	report.Say(a.p.log, err)
 	then(err)
 }
 
 // unwatched fails everything on the card, of which nobody hears any more.
-func (a *adapter) unwatched(err *rdma.Error) {
+func (a *adapter) unwatched(err *report.Error) {
 	a.tell(Event{Kind: EventDeviceFatal, NIC: a.name, Err: err})
 }
 
@@ -29,13 +29,13 @@ func (a *adapter) unwatched(err *rdma.Error) {
 // it stands for fails, and the others are still told.
 func (a *adapter) tell(e Event) {
 	for _, f := range a.events.list() {
-		a.tellOne(f, e, func(err *rdma.Error) {
-			a.tellOne(f, Event{Kind: EventDeviceFatal, NIC: a.name, Err: err}, func(*rdma.Error) {})
+		a.tellOne(f, e, func(err *report.Error) {
+			a.tellOne(f, Event{Kind: EventDeviceFatal, NIC: a.name, Err: err}, func(*report.Error) {})
 		})
 	}
 }
 
-func (a *adapter) tellOne(f func(Event), e Event, then func(*rdma.Error)) {
+func (a *adapter) tellOne(f func(Event), e Event, then func(*report.Error)) {
 	defer a.rescue("handle event", then)
 	f(e)
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -26,7 +27,7 @@ func (pd *PD) Scratch() (*Region, error) {
 		}
 	})
 	if scratch.err != nil {
-		return nil, rdma.Errorf(rdma.Host, "connect", "mmap of %d bytes: %w", largestMTU, scratch.err).On(pd.a.name).Try("the host is out of memory")
+		return nil, report.Errorf(report.Host, "connect", "mmap of %d bytes: %w", largestMTU, scratch.err).On(pd.a.name).Try("the host is out of memory")
 	}
 	b, err := NewBuffer(scratch.addr, largestMTU, rdma.MemHost)
 	if err != nil {

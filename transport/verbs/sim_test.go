@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 	"weft/transport/rdma"
 )
 
@@ -176,7 +177,7 @@ func TestSimLoopback(t *testing.T) {
 }
 
 func TestLibrariesThatFail(t *testing.T) {
-	log := new(rdma.Recorder)
+	log := new(report.Recorder)
 	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IBVERBS_LIB": "/nonexistent/libibverbs.so"}), Log: log})
 	if err == nil {
 		p.Close() // this machine has devices
@@ -309,7 +310,7 @@ func TestSimEveryCallFailsOnce(t *testing.T) {
 	}
 	counted, tally := count(lib)
 	life := func() error {
-		p, err := Open(Config{Log: new(rdma.Recorder), lib: counted})
+		p, err := Open(Config{Log: new(report.Recorder), lib: counted})
 		if err != nil {
 			return err
 		}
@@ -336,7 +337,7 @@ func TestSimEveryCallFailsOnce(t *testing.T) {
 				tally.reset()
 				command(t, "fail %s %d %d", name, n+1, errno)
 				err := life()
-				var e *rdma.Error
+				var e *report.Error
 				if err != nil && (!errors.As(err, &e) || !errors.Is(err, errno)) {
 					t.Errorf("%s, call %d, %v: %v", name, n+1, errno, err)
 				}

@@ -11,7 +11,7 @@ import (
 
 	"weft/internal/build"
 	"weft/internal/knob"
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // The simulated library of tools/simverbs is the same C that a real device
@@ -80,7 +80,7 @@ func command(t *testing.T, format string, a ...any) {
 }
 
 // openSim opens a provider over the simulation.
-func openSim(t *testing.T, env map[string]string) (*Provider, *rdma.Recorder, error) {
+func openSim(t *testing.T, env map[string]string) (*Provider, *report.Recorder, error) {
 	t.Helper()
 	lib, err := sim()
 	if err != nil {
@@ -90,7 +90,7 @@ func openSim(t *testing.T, env map[string]string) (*Provider, *rdma.Recorder, er
 		env = map[string]string{}
 	}
 	env["NCCL_IBVERBS_LIB"] = lib
-	log := new(rdma.Recorder)
+	log := new(report.Recorder)
 	p, err := Open(Config{Knobs: knob.Parse(env), Log: log})
 	return p, log, err
 }

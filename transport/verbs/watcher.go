@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 )
 
 // watcher waits for a card's events without a thread of its own: its copy of
@@ -29,7 +29,7 @@ func (a *adapter) startWatching() error {
 		return nil
 	}
 	broken := func(what string, err error) error {
-		return rdma.Errorf(rdma.Host, "watch events", "%s descriptor %d: %w", what, asyncFD, err).On(a.name)
+		return report.Errorf(report.Host, "watch events", "%s descriptor %d: %w", what, asyncFD, err).On(a.name)
 	}
 	fd, err := unix.FcntlInt(uintptr(asyncFD), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *adapter) watchWith(w *watcher) error {
 		defer a.rescue("watch events", a.unwatched)
 		err := conn.Read(func(uintptr) bool { return a.drain() })
 		if err != nil && !w.stopped.Load() {
-			a.p.log.Warn("%v", rdma.Errorf(rdma.Host, "watch events", "%w", err).On(a.name).
+			a.p.log.Warn("%v", report.Errorf(report.Host, "watch events", "%w", err).On(a.name).
 				Try("events of this device are not seen any more; errors then show only when data fails"))
 		}
 	}()
@@ -85,7 +85,7 @@ func (a *adapter) drain() bool {
 			return false
 		case syscall.EINTR:
 		default:
-			rdma.Say(a.p.log, fail("ibv_get_async_event", a.name, errno, "events of this device are not seen any more"))
+			report.Say(a.p.log, fail("ibv_get_async_event", a.name, errno, "events of this device are not seen any more"))
 			return true
 		}
 	}

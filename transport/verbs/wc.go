@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 // Completion is a work completion that did not succeed, as the C lane saw it.
@@ -27,39 +27,39 @@ const (
 // wcMeaning says what a status means and its likely causes, most likely first.
 var wcMeaning = [...]struct {
 	name   string
-	cause  rdma.Cause
+	cause  report.Cause
 	causes []string
 }{
 	0:  {name: "SUCCESS"},
-	1:  {"LOC_LEN_ERR", rdma.Internal, []string{"a request longer than the port's largest message, or a receive shorter than what came", "the two ends have different path MTUs"}},
-	2:  {"LOC_QP_OP_ERR", rdma.Internal, []string{"a request that this queue pair cannot do", "with Soft-RoCE: no route to the peer from the network device behind this port"}},
-	3:  {"LOC_EEC_OP_ERR", rdma.Internal, nil},
-	4:  {"LOC_PROT_ERR", rdma.Host, []string{"memory that is not registered, or was deregistered while in use", "GPU memory whose mapping was revoked"}},
-	5:  {"WR_FLUSH_ERR", rdma.Network, []string{"the queue pair had already failed: the first error on it says why", "the port was down for a moment", "a path MTU above what the port carries"}},
-	6:  {"MW_BIND_ERR", rdma.Internal, nil},
-	7:  {"BAD_RESP_ERR", rdma.Network, []string{"an answer that does not fit the request: a faulty NIC, firmware or switch"}},
-	8:  {"LOC_ACCESS_ERR", rdma.Internal, []string{"the peer wrote where this side gave no right to"}},
-	9:  {"REM_INV_REQ_ERR", rdma.Peer, []string{"the peer's NIC refuses the request: its queue pair lacks the right, or the message is too long for it"}},
-	10: {"REM_ACCESS_ERR", rdma.Peer, []string{"the peer deregistered the memory while it was in use", "a key or address that the peer's NIC does not know", "the peer's buffer is shorter"}},
-	11: {"REM_OP_ERR", rdma.Peer, []string{"the peer's NIC failed while it carried the request out", "the peer's memory cannot be reached any more (IOMMU, GPU reset)"}},
-	12: {"RETRY_EXC_ERR", rdma.Network, []string{"the peer's process or host is gone", "the path is cut: cable, switch, VLAN or route", "large packets are lost: a switch port or tunnel on the way has a smaller MTU than the ports", "packets are lost: PFC or ECN is not set up for this traffic class", "the peer's GID changed"}},
-	13: {"RNR_RETRY_EXC_ERR", rdma.Peer, []string{"the peer posted no receive in time: its process hangs or is stopped"}},
-	14: {"LOC_RDD_VIOL_ERR", rdma.Internal, nil},
-	15: {"REM_INV_RD_REQ_ERR", rdma.Peer, nil},
-	16: {"REM_ABORT_ERR", rdma.Peer, []string{"the peer ended the operation"}},
-	17: {"INV_EECN_ERR", rdma.Internal, nil},
-	18: {"INV_EEC_STATE_ERR", rdma.Internal, nil},
-	19: {"FATAL_ERR", rdma.Host, []string{"the NIC or its driver failed"}},
-	20: {"RESP_TIMEOUT_ERR", rdma.Network, []string{"the peer did not answer a READ in time"}},
-	21: {"GENERAL_ERR", rdma.Host, []string{"the NIC or its driver failed"}},
-	22: {"TM_ERR", rdma.Internal, nil},
-	23: {"TM_RNDV_INCOMPLETE", rdma.Internal, nil},
+	1:  {"LOC_LEN_ERR", report.Internal, []string{"a request longer than the port's largest message, or a receive shorter than what came", "the two ends have different path MTUs"}},
+	2:  {"LOC_QP_OP_ERR", report.Internal, []string{"a request that this queue pair cannot do", "with Soft-RoCE: no route to the peer from the network device behind this port"}},
+	3:  {"LOC_EEC_OP_ERR", report.Internal, nil},
+	4:  {"LOC_PROT_ERR", report.Host, []string{"memory that is not registered, or was deregistered while in use", "GPU memory whose mapping was revoked"}},
+	5:  {"WR_FLUSH_ERR", report.Network, []string{"the queue pair had already failed: the first error on it says why", "the port was down for a moment", "a path MTU above what the port carries"}},
+	6:  {"MW_BIND_ERR", report.Internal, nil},
+	7:  {"BAD_RESP_ERR", report.Network, []string{"an answer that does not fit the request: a faulty NIC, firmware or switch"}},
+	8:  {"LOC_ACCESS_ERR", report.Internal, []string{"the peer wrote where this side gave no right to"}},
+	9:  {"REM_INV_REQ_ERR", report.Peer, []string{"the peer's NIC refuses the request: its queue pair lacks the right, or the message is too long for it"}},
+	10: {"REM_ACCESS_ERR", report.Peer, []string{"the peer deregistered the memory while it was in use", "a key or address that the peer's NIC does not know", "the peer's buffer is shorter"}},
+	11: {"REM_OP_ERR", report.Peer, []string{"the peer's NIC failed while it carried the request out", "the peer's memory cannot be reached any more (IOMMU, GPU reset)"}},
+	12: {"RETRY_EXC_ERR", report.Network, []string{"the peer's process or host is gone", "the path is cut: cable, switch, VLAN or route", "large packets are lost: a switch port or tunnel on the way has a smaller MTU than the ports", "packets are lost: PFC or ECN is not set up for this traffic class", "the peer's GID changed"}},
+	13: {"RNR_RETRY_EXC_ERR", report.Peer, []string{"the peer posted no receive in time: its process hangs or is stopped"}},
+	14: {"LOC_RDD_VIOL_ERR", report.Internal, nil},
+	15: {"REM_INV_RD_REQ_ERR", report.Peer, nil},
+	16: {"REM_ABORT_ERR", report.Peer, []string{"the peer ended the operation"}},
+	17: {"INV_EECN_ERR", report.Internal, nil},
+	18: {"INV_EEC_STATE_ERR", report.Internal, nil},
+	19: {"FATAL_ERR", report.Host, []string{"the NIC or its driver failed"}},
+	20: {"RESP_TIMEOUT_ERR", report.Network, []string{"the peer did not answer a READ in time"}},
+	21: {"GENERAL_ERR", report.Host, []string{"the NIC or its driver failed"}},
+	22: {"TM_ERR", report.Internal, nil},
+	23: {"TM_RNDV_INCOMPLETE", report.Internal, nil},
 }
 
 // Explain turns a failed completion into an error of one line: status, vendor
 // code, queue pair, its state and its port's, and the likely causes in order.
-func (c Completion) Explain() *rdma.Error {
-	name, cause, causes := fmt.Sprintf("status %d", c.Status), rdma.Host, []string(nil)
+func (c Completion) Explain() *report.Error {
+	name, cause, causes := fmt.Sprintf("status %d", c.Status), report.Host, []string(nil)
 	if int(c.Status) < len(wcMeaning) {
 		m := &wcMeaning[c.Status]
 		name, cause, causes = m.name, m.cause, m.causes
@@ -78,17 +78,17 @@ func (c Completion) Explain() *rdma.Error {
 		switch {
 		case errno != 0:
 			text += fmt.Sprintf(", port %d cannot be queried (%v)", d.portNum, errno)
-			cause, causes = rdma.Host, append([]string{"the device is gone or was reset"}, causes...)
+			cause, causes = report.Host, append([]string{"the device is gone or was reset"}, causes...)
 		case attr.state != portActive:
 			text += fmt.Sprintf(", port %d %s", d.portNum, portStateName(attr.state))
 			if c.ofPath() {
-				cause, causes = rdma.Network, append([]string{"this port's link: cable, switch port, or the network device behind it"}, causes...)
+				cause, causes = report.Network, append([]string{"this port's link: cable, switch port, or the network device behind it"}, causes...)
 			}
 		default:
 			text += fmt.Sprintf(", port %d active", d.portNum)
 		}
 	}
-	e := rdma.Errorf(cause, "completion", "%s", text).On(dev)
+	e := report.Errorf(cause, "completion", "%s", text).On(dev)
 	if len(causes) > 0 {
 		e.Try("likely, in this order: %s", strings.Join(causes, "; "))
 	}

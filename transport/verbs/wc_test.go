@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/transport/rdma"
+	"weft/internal/report"
 )
 
 func TestCompletionsAreExplained(t *testing.T) {
@@ -16,17 +16,17 @@ func TestCompletionsAreExplained(t *testing.T) {
 	}
 	for _, c := range []struct {
 		c     Completion
-		cause rdma.Cause
+		cause report.Cause
 		parts []string
 		not   string
 	}{
-		{Completion{Status: 12, Vendor: 0x81, QPN: q.Number, QP: q, Work: "data write"}, rdma.Network,
+		{Completion{Status: 12, Vendor: 0x81, QPN: q.Number, QP: q, Work: "data write"}, report.Network,
 			[]string{"completion on a: data write ended RETRY_EXC_ERR (12), vendor code 0x81, queue pair ", " in state INIT, port 1 active; likely, in this order: the peer's process or host is gone; the path is cut"}, ""},
-		{Completion{Status: 4, QPN: 7}, rdma.Host, []string{"a request ended LOC_PROT_ERR (4), vendor code 0x0, queue pair 7; likely", "not registered"}, "PFC"},
-		{Completion{Status: 10, QPN: 7}, rdma.Peer, []string{"REM_ACCESS_ERR", "deregistered"}, ""},
-		{Completion{Status: 5, QPN: 7}, rdma.Network, []string{"WR_FLUSH_ERR", "path MTU"}, ""},
-		{Completion{Status: 2, QPN: q.Number, QP: q}, rdma.Internal, []string{"LOC_QP_OP_ERR", "port 1 active; likely, in this order: a request that this queue pair cannot do"}, "cable"},
-		{Completion{Status: 99, QPN: 7}, rdma.Host, []string{"status 99 (99)"}, "likely"},
+		{Completion{Status: 4, QPN: 7}, report.Host, []string{"a request ended LOC_PROT_ERR (4), vendor code 0x0, queue pair 7; likely", "not registered"}, "PFC"},
+		{Completion{Status: 10, QPN: 7}, report.Peer, []string{"REM_ACCESS_ERR", "deregistered"}, ""},
+		{Completion{Status: 5, QPN: 7}, report.Network, []string{"WR_FLUSH_ERR", "path MTU"}, ""},
+		{Completion{Status: 2, QPN: q.Number, QP: q}, report.Internal, []string{"LOC_QP_OP_ERR", "port 1 active; likely, in this order: a request that this queue pair cannot do"}, "cable"},
+		{Completion{Status: 99, QPN: 7}, report.Host, []string{"status 99 (99)"}, "likely"},
 	} {
 		e := c.c.Explain()
 		if e.Cause != c.cause || strings.Contains(e.Error(), "\n") || c.not != "" && strings.Contains(e.Error(), c.not) {
@@ -43,14 +43,14 @@ func TestCompletionsAreExplained(t *testing.T) {
 	for _, c := range []struct {
 		status uint32
 		state  int32
-		cause  rdma.Cause
+		cause  report.Cause
 		want   string
 	}{
-		{2, 1, rdma.Network, "port 1 down; likely, in this order: this port's link: cable, switch port, or the network device behind it; a request that"},
-		{12, 1, rdma.Network, "port 1 down; likely, in this order: this port's link"},
-		{5, 2, rdma.Network, "port 1 initialising; likely, in this order: this port's link"},
-		{10, 1, rdma.Peer, "port 1 down; likely, in this order: the peer deregistered"},
-		{2, -1, rdma.Host, "port 1 cannot be queried (input/output error); likely, in this order: the device is gone or was reset"},
+		{2, 1, report.Network, "port 1 down; likely, in this order: this port's link: cable, switch port, or the network device behind it; a request that"},
+		{12, 1, report.Network, "port 1 down; likely, in this order: this port's link"},
+		{5, 2, report.Network, "port 1 initialising; likely, in this order: this port's link"},
+		{10, 1, report.Peer, "port 1 down; likely, in this order: the peer deregistered"},
+		{2, -1, report.Host, "port 1 cannot be queried (input/output error); likely, in this order: the device is gone or was reset"},
 	} {
 		f.mu.Lock()
 		port.state, port.unreadable = c.state, c.state < 0

@@ -1,4 +1,4 @@
-package rdma
+package report
 
 // Cause says whose trouble an error is. It decides the result code that the
 // host sees, and nothing else does.

@@ -1,4 +1,4 @@
-package rdma
+package report
 
 // Subsys is the part of NCCL's log that a line belongs to; the plugin
 // translates it into the host's flag values.
