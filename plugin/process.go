@@ -11,6 +11,7 @@ import (
 	"weft/internal/version"
 	"weft/profiler"
 	"weft/transport"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -68,7 +69,7 @@ func newProcess(h host) *process {
 	return &process{
 		host: h, voices: v, log: logger{voices: v},
 		devices: func(k *knob.Values, log report.Logger) ([]*tcp.Device, error) {
-			if err := transport.NeedFiles(8, log); err != nil {
+			if err := task.NeedFiles(8, log); err != nil {
 				return nil, err
 			}
 			here, err := tcp.ThisHost()

@@ -48,7 +48,7 @@ func parsed(t testing.TB, handle []byte) wire.Handle {
 }
 
 func frame1(h wire.Handle, role wire.Role) wire.Frame1 {
-	f := wire.Frame1{Version: wire.Version, Role: role, ListenID: h.ListenID, Nonce: newNonce()}
+	f := wire.Frame1{Version: wire.Version, Role: role, ListenID: h.ListenID, Nonce: wire.NewNonce()}
 	f.Sign(&h.Token)
 	return f
 }

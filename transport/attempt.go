@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -35,7 +36,7 @@ func (c *Core) attempt(ctx context.Context, h *wire.Handle, p path, role wire.Ro
 		if k, err = dial(ctx, p, c.narrow.apply(p, o), !c.local.has(p.remote.Addr())); err == nil {
 			break
 		}
-		if !exhausted(err) || !c.files.raise(c.cfg.Log) {
+		if !task.Exhausted(err) || !c.files.Raise(c.cfg.Log) {
 			return nil, err
 		}
 	}
@@ -43,7 +44,7 @@ func (c *Core) attempt(ctx context.Context, h *wire.Handle, p path, role wire.Ro
 		connected.Store(true)
 	}
 	w := &won{core: c, conn: k, path: p, token: &h.Token}
-	w.f1 = wire.Frame1{Version: wire.Version, Role: role, ListenID: h.ListenID, Nonce: newNonce()}
+	w.f1 = wire.Frame1{Version: wire.Version, Role: role, ListenID: h.ListenID, Nonce: wire.NewNonce()}
 	w.f1.Sign(w.token)
 	k.SetDeadline(time.Now().Add(attemptLimit))
 	uncut := cutOnCancel(ctx, k)

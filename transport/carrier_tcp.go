@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/tcp"
 )
 
@@ -33,7 +34,7 @@ type tcpCarrier struct {
 // overTCP is the carrier of a finished handshake's connections; stash is what the
 // listening side said of it, for the connecting side.
 func overTCP(x *Context, dev *Device, conns []*conn, stash uint32) *tcpCarrier {
-	return &tcpCarrier{ctx: x, dev: dev, cookie: comms.reserve(), conns: conns, stash: stash}
+	return &tcpCarrier{ctx: x, dev: dev, cookie: comms.Reserve(), conns: conns, stash: stash}
 }
 
 func (t *tcpCarrier) id() uint64 { return t.cookie }
@@ -103,7 +104,7 @@ func (t *tcpCarrier) congestion(k *conn, way string) {
 func (x *Context) handover(k *conn) (int, error) {
 	for {
 		fd, err := k.handover()
-		if err == nil || !exhausted(err) || !x.core.files.raise(x.opts.Log) {
+		if err == nil || !task.Exhausted(err) || !x.core.files.Raise(x.opts.Log) {
 			return fd, err
 		}
 	}
@@ -181,8 +182,8 @@ func (c *Comm) notOpened(err error) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	if exhausted(err) {
-		return noFiles(c.op(), err).On(c.dev.Name).With(c.peer)
+	if task.Exhausted(err) {
+		return task.NoFiles(c.op(), err).On(c.dev.Name).With(c.peer)
 	}
 	return report.Errorf(report.Host, c.op(), "%w", err).On(c.dev.Name).With(c.peer).
 		Try("see ulimit -n and -v, and the memory limit of the container")

@@ -93,7 +93,7 @@ func lanesOver(pairs, lanes int) (at []int) {
 // pairs[at[i]]. Unless again is nil these lanes are its. When it fails nothing is
 // left, nor of again.
 func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, first int, again *kit) (*verbsCarrier, error) {
-	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.reserve()}
+	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.Reserve()}
 	v.more.init()
 	v.tuning, v.always = x.tune(kind, pairs, len(at)), x.core.flushing() == "always"
 	if err := v.make(first, again); err != nil {

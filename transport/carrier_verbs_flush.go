@@ -10,6 +10,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/verbs"
 )
 
@@ -127,7 +128,7 @@ func (v *verbsCarrier) warmLoops(s *session, c *Comm) {
 	if v.kind != fastpath.Recv || v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand" || !v.loops.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.growth.loops.add(v.ctx.opts.Log, func() {
+	s.growth.loops.Add(v.ctx.opts.Log, func() {
 		s.core.quiet(s.life)
 		if err := v.makeLoops(); err != nil && !c.over() {
 			v.ctx.opts.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", c, err)
@@ -141,7 +142,7 @@ func (v *verbsCarrier) flushWaits(c *Comm) {
 		return
 	}
 	go func() {
-		defer rescue(v.ctx.opts.Log, "iflush", func(err error) { c.fail(err) })
+		defer task.Rescue(v.ctx.opts.Log, "iflush", func(err error) { c.fail(err) })
 		if err := v.makeLoops(); err != nil && !errors.Is(err, errOver) {
 			c.fail(v.noLoop(err))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/verbs"
 )
 
@@ -60,7 +61,7 @@ func (v *verbsCarrier) fenceLater() {
 	v.fenced.Store(true)
 	v.fencing(true)
 	go func() {
-		defer rescue(v.ctx.opts.Log, "fence", nobody)
+		defer task.Rescue(v.ctx.opts.Log, "fence", task.Nobody)
 		v.fence()
 	}()
 }
@@ -108,7 +109,7 @@ func (v *verbsCarrier) shut(m *member, busy bool) {
 	}
 	v.ctx.core.reaper.lingers(1)
 	go func() {
-		defer rescue(v.ctx.opts.Log, "close", nobody)
+		defer task.Rescue(v.ctx.opts.Log, "close", task.Nobody)
 		if m != nil && !v.fenced.Load() {
 			t := time.NewTimer(v.ctx.core.timeout)
 			select {
@@ -222,7 +223,7 @@ func (v *verbsCarrier) drained() *fault {
 // a flush of that may be under way; an acknowledgement may still be repeated.
 func (v *verbsCarrier) left(c *Comm) {
 	go func() {
-		defer rescue(v.ctx.opts.Log, "close", nobody)
+		defer task.Rescue(v.ctx.opts.Log, "close", task.Nobody)
 		for look := 0; !c.over(); look++ {
 			if f := v.drained(); f != nil {
 				v.fp.Fail(c.fault(f))

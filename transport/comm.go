@@ -38,9 +38,9 @@ type Comm struct {
 func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier) (*Comm, error) {
 	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by}
 	c.cookie = by.id()
-	comms.put(c.cookie, c)
+	comms.Put(c.cookie, c)
 	if err := by.open(c); err != nil {
-		comms.take(c.cookie)
+		comms.Take(c.cookie)
 		return nil, c.notOpened(err)
 	}
 	c.dev.ports.open(x)
@@ -107,7 +107,7 @@ func CommOf(handle uintptr, kind fastpath.Kind) (*Comm, error) {
 	if err != nil {
 		return nil, report.Errorf(report.Misuse, "comm", "%w", err)
 	}
-	c, ok := comms.get(fp.Cookie())
+	c, ok := comms.Get(fp.Cookie())
 	if !ok || c.handle != handle {
 		return nil, report.Errorf(report.Misuse, "comm", "%#x is no open comm: closed already, or not weft's", uint64(handle))
 	}
@@ -258,7 +258,7 @@ func (c *Comm) Close() error {
 		c.ctx.opts.Log.Info(report.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, plural(int(requests)))
 	}
 	c.sweep()
-	comms.take(c.cookie)
+	comms.Take(c.cookie)
 	disown(c.ctx, c.ctx.owned.comms, c)
 	if m != nil {
 		m.session.tellLater(&wire.Closed{Header: m.header()})

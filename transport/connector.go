@@ -13,6 +13,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -151,7 +152,7 @@ func (k *connector) abandon() {
 // timeUp runs at the deadline: a connect under way has failed, one that nobody
 // has polled for as long is swept, one that is polled is looked at again later.
 func (k *connector) timeUp(limit time.Duration) {
-	defer rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
+	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	k.mu.Lock()
 	done := k.done
 	idle := !k.polled.Swap(false)
@@ -169,7 +170,7 @@ func (k *connector) timeUp(limit time.Duration) {
 
 // run connects, trying again as NCCL_SOCKET_RETRY_CNT says.
 func (k *connector) run(ctx context.Context) {
-	defer rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
+	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
 	ways := waysFrom(k.dev, &k.handle)
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
@@ -182,7 +183,7 @@ func (k *connector) run(ctx context.Context) {
 		k.finish(c, err)
 	}
 	for n := 1; ; n++ {
-		leave, err := k.core.outgoing.enter(ctx)
+		leave, err := k.core.outgoing.Enter(ctx)
 		if err != nil {
 			end(nil, k.lost(err, n))
 			return
@@ -226,8 +227,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // lost says why no address answered as the listener.
 func (k *connector) lost(err error, rounds int) error {
-	if exhausted(err) {
-		return noFiles("connect", err).On(k.dev.Name)
+	if task.Exhausted(err) {
+		return task.NoFiles("connect", err).On(k.dev.Name)
 	}
 	e := report.Errorf(report.Network, "connect", "%w (%d rounds)", err, rounds).On(k.dev.Name).With(k.peer(nil))
 	switch {
@@ -274,8 +275,8 @@ func (k *connector) classify(err error, w *won) error {
 		}
 		return err
 	}
-	if exhausted(err) {
-		return noFiles("connect", err).On(k.dev.Name)
+	if task.Exhausted(err) {
+		return task.NoFiles("connect", err).On(k.dev.Name)
 	}
 	if lost := (*narrowError)(nil); errors.As(err, &lost) {
 		return report.Errorf(report.Network, "connect", "%w", err).On(k.dev.Name).With(k.peer(w)).

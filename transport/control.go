@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/wire"
 )
 
 // read is a session's one goroutine: it serves the peer's messages until the
 // connection ends.
 func (s *session) read(rd *wire.Reader) {
-	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
+	defer task.Rescue(s.core.cfg.Log, "control connection", func(err error) {
 		s.end(report.Errorf(report.Internal, "control connection", "%w", err).With(s.name))
 	})
 	for {
@@ -247,7 +248,7 @@ const watchEvery = time.Second
 // watch follows the comms of a session whose peer seems gone until each has
 // ended with its streams, or shows that its streams live on without it.
 func watch(left []*Comm, why *report.Error) {
-	defer rescue(left[0].ctx.opts.Log, "control connection", func(error) {
+	defer task.Rescue(left[0].ctx.opts.Log, "control connection", func(error) {
 		for _, c := range left {
 			c.lost(why)
 		}
@@ -277,7 +278,7 @@ func watch(left []*Comm, why *report.Error) {
 
 // orphaned ends a comm without streams whose peer is gone: what has arrived is reported done, all else fails.
 func (c *Comm) orphaned(end func(*Comm) bool) {
-	defer rescue(c.ctx.opts.Log, "control connection", func(error) { end(c) })
+	defer task.Rescue(c.ctx.opts.Log, "control connection", func(error) { end(c) })
 	c.carrier.drain()
 	end(c)
 }

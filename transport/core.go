@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -48,10 +49,10 @@ type Core struct {
 	local      localAddrs
 	narrow     narrow
 	egress     tcp.Egress
-	files      fileLimit
-	outgoing   *slots // connects
-	growing    *slots // comms that get further lanes
-	incoming   *slots // first streams of comms, from hello to lanes
+	files      task.FileLimit
+	outgoing   *task.Slots // connects
+	growing    *task.Slots // comms that get further lanes
+	incoming   *task.Slots // first streams of comms, from hello to lanes
 
 	manyLanes    sync.Once     // a number of lanes that is cut is said once
 	noCongestion sync.Once     // so is a congestion control that cannot be had
@@ -88,15 +89,15 @@ func Open(cfg Config) (*Core, error) {
 	}
 	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), origin: origin(), pid: uint32(os.Getpid())}
 	rand.Read(c.process[:])
-	c.connSalt = uint32(random64()) | 1 // never 0: a state of 0 means "none yet"
-	c.nextComm.Store(random64() >> 16)
+	c.connSalt = uint32(wire.Random64()) | 1 // never 0: a state of 0 means "none yet"
+	c.nextComm.Store(wire.Random64() >> 16)
 	c.rendezvous = newRendezvous(c)
 	c.sessions = newSessions(c)
 	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = newNoise(cfg.Log)
 	c.watch, c.flows = newWatcher(c), newFlows(c)
 	c.pool = newPool(c)
-	c.outgoing, c.incoming, c.growing = newSlots(), newSlots(), newSlots()
+	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)

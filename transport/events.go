@@ -3,6 +3,7 @@ package transport
 import (
 	"slices"
 
+	"weft/transport/task"
 	"weft/transport/verbs"
 )
 
@@ -35,7 +36,7 @@ func (w *watcher) hear(p *verbs.Provider) (stop func()) {
 
 // fatal ends what a fatal event concerns.
 func (w *watcher) fatal(e verbs.Event) {
-	defer rescue(w.core.cfg.Log, "asynchronous event", nobody)
+	defer task.Rescue(w.core.cfg.Log, "asynchronous event", task.Nobody)
 	w.mu.Lock()
 	var lost []*Comm
 	for v, x := range w.carriers {

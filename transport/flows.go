@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/tcp"
 )
 
@@ -66,7 +67,7 @@ func (f *flows) remove(t *tcpCarrier) {
 }
 
 func (f *flows) run() {
-	defer rescue(f.core.cfg.Log, "liveness", func(error) {
+	defer task.Rescue(f.core.cfg.Log, "liveness", func(error) {
 		f.mu.Lock()
 		f.running = false
 		f.mu.Unlock()

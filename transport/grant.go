@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -33,7 +34,7 @@ func (h *handshake) control() error {
 		return fmt.Errorf("%d bytes before the session was granted", n)
 	}
 	s := newSession(h.core, h.conn, &h.hello, nil, false)
-	s.id = random64() | 1
+	s.id = wire.Random64() | 1
 	mine := h.core.hello(h.listener.dev)
 	answer := mine.Append(nil)
 	if err := h.core.sessions.claim(s); err != nil {
@@ -105,7 +106,7 @@ func (s *session) occupied() {
 
 // unused ends the session if still it has no comm, and none on its way.
 func (s *session) unused() {
-	defer rescue(s.core.cfg.Log, "control connection", nobody)
+	defer task.Rescue(s.core.cfg.Log, "control connection", task.Nobody)
 	coming := s.core.settingUp(&s.peer.Process)
 	s.mu.Lock()
 	busy := s.ended != nil || len(s.members) > 0

@@ -11,6 +11,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -45,7 +46,7 @@ func newInbound(h *handshake, streams int) *inbound {
 	in.missing = streams - 1 + 2 // streams after the first, attach, go
 	in.conns[0], in.from = h.conn, h.conn.remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
-		defer rescue(in.core.cfg.Log, "accept", nobody)
+		defer task.Rescue(in.core.cfg.Log, "accept", task.Nobody)
 		in.late()
 	})
 	in.deadline.Stop()

@@ -95,7 +95,7 @@ func (v *verbsCarrier) ripe(c *Comm) bool {
 
 // growLater is the connecting side's part, in the background.
 func (v *verbsCarrier) growLater(s *session, c *Comm) {
-	s.growth.led.add(v.ctx.opts.Log, func() {
+	s.growth.led.Add(v.ctx.opts.Log, func() {
 		c.mu.Lock()
 		m := c.member
 		c.mu.Unlock()
@@ -155,7 +155,7 @@ func (v *verbsCarrier) newRoutes(from int) string {
 func (c *Core) quiet(ctx context.Context) {
 	const look = 2 * time.Millisecond
 	for end := time.Now().Add(c.offerLimit()); ctx.Err() == nil && time.Now().Before(end); time.Sleep(look) {
-		if len(c.outgoing.taken)+len(c.incoming.taken) == 0 {
+		if c.outgoing.Busy()+c.incoming.Busy() == 0 {
 			return
 		}
 	}

@@ -68,7 +68,7 @@ func (g *growth) plan() {
 // each does a step for the lanes of each pair of ports, and leaves out the pairs
 // for which it fails. It fails when none is left.
 func (g *growth) each(step func(p *verbsPair, lanes []*verbsLane) error) error {
-	leave, err := g.v.ctx.core.growing.enter(g.ctx)
+	leave, err := g.v.ctx.core.growing.Enter(g.ctx)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (s *session) serveFurther(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if n := s.growth.followed.add(s.core.cfg.Log, func() { s.acceptFurther(&m) }); n > furtherWaiting {
+		if n := s.growth.followed.Add(s.core.cfg.Log, func() { s.acceptFurther(&m) }); n > furtherWaiting {
 			return fmt.Errorf("%d offers of further lanes at once: %w", n, wire.ErrMalformed)
 		}
 	case wire.KindJoin:

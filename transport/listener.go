@@ -44,7 +44,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 			return nil, err
 		}
 	}
-	l := &Listener{ctx: x, dev: d, id: random64(), setup: map[*inbound]struct{}{}}
+	l := &Listener{ctx: x, dev: d, id: wire.Random64(), setup: map[*inbound]struct{}{}}
 	rand.Read(l.token[:])
 	size := min(len(handle), wire.HandleMax)
 	eps, err := x.core.rendezvous.open(l, size)
@@ -54,7 +54,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 	h := wire.Handle{Origin: x.core.origin, Token: l.token, ListenID: l.id, Addrs: eps}.Named(x.core.host, size)
 	clear(handle[:size])
 	copy(handle, h.Append(nil))
-	listeners.add(func(id uint64) *Listener { l.handle = id; return l })
+	listeners.Add(func(id uint64) *Listener { l.handle = id; return l })
 	if !own(x, x.owned.listeners, l, struct{}{}) {
 		l.Close()
 		return nil, errFinalized("listen")
@@ -70,7 +70,7 @@ func (l *Listener) Context() *Context { return l.ctx }
 
 // ListenerOf finds the listen behind a value that the host gave.
 func ListenerOf(handle uintptr) (*Listener, error) {
-	if l, ok := listeners.get(uint64(handle)); ok {
+	if l, ok := listeners.Get(uint64(handle)); ok {
 		return l, nil
 	}
 	return nil, report.Errorf(report.Misuse, "listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
@@ -98,7 +98,7 @@ func (l *Listener) Accept() (*Comm, error) {
 
 // Close ends the listen and every connection that nobody accepted.
 func (l *Listener) Close() error {
-	if _, ok := listeners.take(l.handle); !ok {
+	if _, ok := listeners.Take(l.handle); !ok {
 		return report.Errorf(report.Misuse, "closeListen", "the listen was closed before").On(l.dev.Name)
 	}
 	l.mu.Lock()

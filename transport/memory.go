@@ -111,12 +111,12 @@ func (c *Comm) takes(op string, kind rdma.MemKind) error {
 // register makes m usable; when it fails m's resources are given back.
 func (c *Comm) register(m *memory) (uintptr, error) {
 	m.ctx, m.dev = c.ctx, c.dev
-	mrs.add(func(id uint64) *memory { m.cookie = id; return m })
+	mrs.Add(func(id uint64) *memory { m.cookie = id; return m })
 	err := c.dev.ports.add(m)
 	if err == nil {
 		return m.handle, nil
 	}
-	mrs.take(m.cookie)
+	mrs.Take(m.cookie)
 	m.close()
 	var e *report.Error
 	switch {
@@ -200,7 +200,7 @@ func (c *Comm) DeregMr(h uintptr) error {
 	if err != nil {
 		return report.Errorf(report.Misuse, "deregMr", "%w", err).On(c.dev.Name)
 	}
-	m, ok := mrs.take(cookie)
+	m, ok := mrs.Take(cookie)
 	if !ok {
 		return report.Errorf(report.Misuse, "deregMr", "%#x was deregistered before", uint64(h)).On(c.dev.Name)
 	}
@@ -215,7 +215,7 @@ func (c *Comm) deregister(m *memory) error {
 	cutting.Lock()
 	users, err := fastpath.DeregisterMR(m.handle, c.code(cut))
 	for _, fp := range users {
-		if u, ok := comms.get(fp.Cookie()); ok {
+		if u, ok := comms.Get(fp.Cookie()); ok {
 			u.gaveUp(cut)
 			u.carrier.fenceLater()
 		}
@@ -235,7 +235,7 @@ func (c *Comm) deregister(m *memory) error {
 // sweep ends what a context registered on a device, of which c is the last comm.
 func (c *Comm) sweep() {
 	for _, m := range c.dev.ports.close(c.ctx) {
-		if _, ok := mrs.take(m.cookie); !ok {
+		if _, ok := mrs.Take(m.cookie); !ok {
 			continue // a deregMr has it
 		}
 		if err := c.deregister(m); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -173,7 +174,7 @@ func (g *guard) stop() bool {
 }
 
 func (g *guard) check() {
-	defer rescue(g.log, "handshake", nobody)
+	defer task.Rescue(g.log, "handshake", task.Nobody)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	flow, err := g.conn.flow()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -132,7 +133,7 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 	results := make(chan opened, n)
 	for i := 1; i < n; i++ {
 		go func() {
-			defer rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
+			defer task.Rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
 			way := wayOf(k.dev, &k.handle, i, w.path)
 			v, err := k.stream(ctx, w, way, i, o)
 			if err != nil && way != w.path {

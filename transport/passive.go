@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -31,7 +32,7 @@ var errWithdrawn = errors.New("the connecting side gave this attempt up")
 // receive runs the passive side of one connection: silence until frame 1
 // proves the token, then frame 2, then what the role asks for.
 func (r *rendezvous) receive(s *socket, c *conn) {
-	defer rescue(r.core.cfg.Log, "accept", func(error) { c.Close() })
+	defer task.Rescue(r.core.cfg.Log, "accept", func(error) { c.Close() })
 	c.SetDeadline(time.Now().Add(handshakeLimit))
 	f1, l, err := r.frame1(c)
 	if err != nil {
@@ -123,7 +124,7 @@ func (h *handshake) says() bool {
 // answer sends frame 2 and serves the role. It returns when the connection has
 // found its owner, or failed.
 func (h *handshake) answer() error {
-	h.f2.Nonce = newNonce()
+	h.f2.Nonce = wire.NewNonce()
 	h.f2.Sign(&h.listener.token, &h.f1)
 	if _, err := h.conn.Write(h.f2.Append(nil)); err != nil {
 		return fmt.Errorf("sending frame 2: %w", err)
@@ -185,7 +186,7 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 func (h *handshake) turn() (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(h.conn.life, handshakeLimit)
 	defer cancel()
-	return h.core.incoming.enter(ctx)
+	return h.core.incoming.Enter(ctx)
 }
 
 // comm serves the first stream of a comm: hello, lanes, then go.

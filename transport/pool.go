@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/transport/task"
 	"weft/transport/verbs"
 )
 
@@ -101,7 +102,7 @@ func (p *pool) wake() {
 
 // aged ends those that have been there for long enough.
 func (p *pool) aged() {
-	defer rescue(p.core.cfg.Log, "pool", nobody)
+	defer task.Rescue(p.core.cfg.Log, "pool", task.Nobody)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = nil
@@ -114,7 +115,7 @@ func (p *pool) drop(goes func(*kit) bool) {
 	if gone := p.remove(goes); len(gone) > 0 {
 		p.core.reaper.lingers(1)
 		go func() {
-			defer rescue(p.core.cfg.Log, "pool", nobody)
+			defer task.Rescue(p.core.cfg.Log, "pool", task.Nobody)
 			defer p.core.reaper.lingers(-1)
 			for _, k := range gone {
 				k.destroy()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -77,7 +78,7 @@ func (w *watcher) drop(p *probe) {
 func (w *watcher) lead(k pairKey, pair *verbsPair) *probe {
 	p := w.newProbe(k, pair)
 	go func() {
-		defer rescue(w.core.cfg.Log, "probe", nobody) // what it leaves in its place keeps others from the same defect
+		defer task.Rescue(w.core.cfg.Log, "probe", task.Nobody) // what it leaves in its place keeps others from the same defect
 		p.keep()
 		w.drop(p)
 		p.cancel(nil)
@@ -144,7 +145,7 @@ func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 
 // follow is the listening side's part.
 func (p *probe) follow(m *wire.ProbeOffer) {
-	defer rescue(p.watch.core.cfg.Log, "probe", nobody)
+	defer task.Rescue(p.watch.core.cfg.Log, "probe", task.Nobody)
 	defer p.cancel(nil)
 	defer p.watch.drop(p)
 	p.round(func(ctx context.Context, e *probeEnd) error {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -40,7 +41,7 @@ func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Opti
 		if s.yields() {
 			return
 		}
-		defer rescue(c.cfg.Log, "connect", func(err error) { s.late <- outcome{err: &lostRace{end: err}} })
+		defer task.Rescue(c.cfg.Log, "connect", func(err error) { s.late <- outcome{err: &lostRace{end: err}} })
 		w, err := c.raceOn(others, h, ways[1:], o)
 		if err == nil {
 			endFirst()
@@ -126,7 +127,7 @@ func (c *Core) raceOn(ctx context.Context, h *wire.Handle, ways []path, o tcp.Op
 					}
 				}
 			}
-			defer rescue(c.cfg.Log, "connect", func(err error) { hand(outcome{nil, p, err}) })
+			defer task.Rescue(c.cfg.Log, "connect", func(err error) { hand(outcome{nil, p, err}) })
 			w, err := c.attempt(ctx, h, p, wire.RoleComm, o, nil)
 			hand(outcome{w, p, err})
 		}()

@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 )
 
 // reaper ends the streams of closed comms without losing a byte that the
@@ -112,7 +113,7 @@ func (r *reaper) watch(fd int) error {
 
 // run reaps until nothing is left.
 func (r *reaper) run() {
-	defer rescue(r.log, "close", func(error) { r.giveUp() })
+	defer task.Rescue(r.log, "close", func(error) { r.giveUp() })
 	events := make([]unix.EpollEvent, 128)
 	for {
 		wait, more := r.due()

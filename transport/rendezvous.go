@@ -16,6 +16,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -105,8 +106,8 @@ func (r *rendezvous) socket(addr netip.Addr) (*socket, error) {
 
 func (r *rendezvous) noSocket(l *Listener, failures []error) error {
 	err := errors.Join(failures...)
-	if exhausted(err) {
-		return noFiles("listen", err).On(l.dev.Name)
+	if task.Exhausted(err) {
+		return task.NoFiles("listen", err).On(l.dev.Name)
 	}
 	e := report.Errorf(report.Host, "listen", "no address of this process can be listened on: %w", err).On(l.dev.Name)
 	if low, high := r.core.cfg.Knobs.Ports(knob.PortRange); low != 0 {
@@ -151,7 +152,7 @@ func (r *rendezvous) listenPort(a netip.Addr, port uint16) (*socket, error) {
 		if err == nil {
 			return r.widen(l.(*net.TCPListener))
 		}
-		if !exhausted(err) || !r.core.files.raise(r.core.cfg.Log) {
+		if !task.Exhausted(err) || !r.core.files.Raise(r.core.cfg.Log) {
 			return nil, err
 		}
 	}
@@ -236,7 +237,7 @@ func (r *rendezvous) acceptAll(s *socket) {
 // accept takes one connection in; false when s was closed. A defect costs that
 // one, not the socket.
 func (r *rendezvous) accept(s *socket) (more bool) {
-	defer rescue(r.core.cfg.Log, "accept", func(error) {
+	defer task.Rescue(r.core.cfg.Log, "accept", func(error) {
 		more = true
 		time.Sleep(acceptPause)
 	})
@@ -259,7 +260,7 @@ func (r *rendezvous) accept(s *socket) (more bool) {
 
 // acceptFailed deals with what accept may answer while the socket stands.
 func (r *rendezvous) acceptFailed(s *socket, err error) {
-	if exhausted(err) && r.core.files.raise(r.core.cfg.Log) {
+	if task.Exhausted(err) && r.core.files.Raise(r.core.cfg.Log) {
 		return
 	}
 	if errors.Is(err, syscall.ECONNABORTED) {
@@ -269,8 +270,8 @@ func (r *rendezvous) acceptFailed(s *socket, err error) {
 		s.quiet = now.Add(noiseEvery)
 		e := report.Errorf(report.Host, "accept", "listener %s: %w", s.addr, err).
 			Try("see the limits of memory and open files here; connections wait in the kernel meanwhile")
-		if exhausted(err) {
-			e = noFiles("accept", err)
+		if task.Exhausted(err) {
+			e = task.NoFiles("accept", err)
 		}
 		report.Say(r.core.cfg.Log, e)
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"testing"
 	"time"
+	"weft/transport/wire"
 )
 
 // A full room closes the oldest connection of the address that has the most, and
@@ -69,13 +70,13 @@ func TestRoom(t *testing.T) {
 func TestNoncesAreBounded(t *testing.T) {
 	b := start(t, nil)
 	l, _ := b.listen(t, 128)
-	first := newNonce()
+	first := wire.NewNonce()
 	if !l.fresh(first) || l.fresh(first) {
 		t.Error("a nonce is not remembered")
 	}
 	last := first
 	for range 3 * noncesKept {
-		last = newNonce()
+		last = wire.NewNonce()
 		l.fresh(last)
 	}
 	if l.fresh(last) || len(l.nonces[0])+len(l.nonces[1]) > 2*noncesKept {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/report"
+	"weft/transport/task"
 	"weft/transport/wire"
 )
 
@@ -44,8 +45,8 @@ type session struct {
 	narrow  map[[2]uint16]*narrowPair // those that carry small packets only
 
 	growth struct {
-		led, followed errands // comms that get further lanes, on the connecting side and on the listening one
-		loops         errands // comms that get queue pairs for flushes
+		led, followed task.Errands // comms that get further lanes, on the connecting side and on the listening one
+		loops         task.Errands // comms that get queue pairs for flushes
 	}
 
 	out struct {
@@ -180,7 +181,7 @@ func (s *session) release() {
 
 // bye says so if still nobody needs the session.
 func (s *session) bye() {
-	defer rescue(s.core.cfg.Log, "control connection", nobody)
+	defer task.Rescue(s.core.cfg.Log, "control connection", task.Nobody)
 	s.mu.Lock()
 	if s.users > 0 || s.ended != nil {
 		s.mu.Unlock()
@@ -262,14 +263,14 @@ func (s *session) enqueue(m frame) bool {
 
 // flooded ends a session whose peer reads nothing.
 func (s *session) flooded(bytes int) {
-	defer rescue(s.core.cfg.Log, "control connection", nobody)
+	defer task.Rescue(s.core.cfg.Log, "control connection", task.Nobody)
 	s.end(report.Errorf(report.Peer, "control connection", "%d bytes of messages wait for a peer that reads nothing", bytes).With(s.name).
 		Try("see whether its process hangs or is stopped"))
 }
 
 func (s *session) flush() {
 	defer s.core.reaper.lingers(-1)
-	defer rescue(s.core.cfg.Log, "control connection", func(err error) {
+	defer task.Rescue(s.core.cfg.Log, "control connection", func(err error) {
 		s.end(report.Errorf(report.Internal, "control connection", "%w", err).With(s.name))
 	})
 	for {

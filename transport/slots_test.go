@@ -12,7 +12,7 @@ func TestHalfOpenHandshakesTakeNoTurn(t *testing.T) {
 	b := start(t, nil)
 	l, handle := b.listen(t, wire.HandleMax)
 	silent := peerOf(t, handle)
-	for range 3 * cap(b.incoming.taken) {
+	for range 3 * b.incoming.Room() {
 		c, err := silent.Dial()
 		if err == nil {
 			defer c.Close()
@@ -22,8 +22,8 @@ func TestHalfOpenHandshakesTakeNoTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(b.incoming.taken); n != 0 {
-		t.Errorf("%d of %d turns are taken by who is silent", n, cap(b.incoming.taken))
+	if n := b.incoming.Busy(); n != 0 {
+		t.Errorf("%d of %d turns are taken by who is silent", n, b.incoming.Room())
 	}
 	a := start(t, nil)
 	if _, err := a.connect(handle); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 )
 
 // lastCore speaks for faults that belong to no comm: a stale or foreign handle
@@ -34,7 +35,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			c := lastCore.Load()
-			code = C.int(c.cfg.Code(panicked(c.cfg.Log, "fault", r), newestABI))
+			code = C.int(c.cfg.Code(task.Panicked(c.cfg.Log, "fault", "", r), newestABI))
 		}
 	}()
 	c := lastCore.Load()
@@ -42,7 +43,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry), lane: uint32(f.lane),
 		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where), call: C.GoString(f.call),
 	}
-	if comm, ok := comms.get(uint64(cookie)); ok {
+	if comm, ok := comms.Get(uint64(cookie)); ok {
 		return C.int(comm.fault(&ft))
 	}
 	if ft.kind == faultEnded { // its comm is closed meanwhile
@@ -57,13 +58,13 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 func weftCoreWants(cookie C.uint64_t) {
 	defer func() {
 		if r := recover(); r != nil {
-			err := panicked(lastCore.Load().cfg.Log, "iflush", r)
-			if c, ok := comms.get(uint64(cookie)); ok { // its flush would wait for ever
+			err := task.Panicked(lastCore.Load().cfg.Log, "iflush", "", r)
+			if c, ok := comms.Get(uint64(cookie)); ok { // its flush would wait for ever
 				c.fail(err)
 			}
 		}
 	}()
-	if c, ok := comms.get(uint64(cookie)); ok {
+	if c, ok := comms.Get(uint64(cookie)); ok {
 		if v, is := c.carrier.(*verbsCarrier); is {
 			v.flushWaits(c)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/task"
 	"weft/transport/verbs"
 )
 
@@ -118,7 +119,7 @@ func (w *watcher) doomed(v *verbsCarrier) error {
 }
 
 func (w *watcher) run() {
-	defer rescue(w.core.cfg.Log, "liveness", func(error) {
+	defer task.Rescue(w.core.cfg.Log, "liveness", func(error) {
 		w.mu.Lock()
 		w.running = false
 		w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 // layers lists the folders from the lowest up. A package imports from lower layers, and from its own folder's subtree.
 var layers = [][]string{
 	{"abi", "transport/rdma", "internal/report", "internal/knob", "internal/version"},
-	{"transport/fastpath", "transport/wire"},
+	{"transport/fastpath", "transport/wire", "transport/task"},
 	{"guest"},
 	{"transport/verbs", "transport/tcp"},
 	{"transport"},

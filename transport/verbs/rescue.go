@@ -1,23 +1,17 @@
 package verbs
 
 import (
-	"runtime/debug"
-
 	"weft/internal/report"
+	"weft/transport/task"
 )
 
 // rescue, deferred at the root of every goroutine and where a goroutine calls
 // what is not ours, turns a panic into an error of the card, with the stack in
 // the log: a defect must not end the host's process. then tells whom it concerns.
 func (a *adapter) rescue(op string, then func(*report.Error)) {
-	r := recover()
-	if r == nil {
-		return
+	if r := recover(); r != nil {
+		then(task.Panicked(a.p.log, op, a.name, r))
 	}
-	err := report.Errorf(report.Internal, op, "panic: %v; %s", r, debug.Stack()).On(a.name).
-		Try("this is a defect of weft; please report it with this line")
-	report.Say(a.p.log, err)
-	then(err)
 }
 
 // unwatched fails everything on the card, of which nobody hears any more.

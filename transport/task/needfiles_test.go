@@ -1,4 +1,4 @@
-package transport
+package task
 
 import (
 	"testing"

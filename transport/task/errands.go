@@ -1,4 +1,4 @@
-package transport
+package task
 
 import (
 	"sync"
@@ -6,16 +6,16 @@ import (
 	"weft/internal/report"
 )
 
-// errands are work of the background that is done piece by piece, in a goroutine
+// Errands are work of the background that is done piece by piece, in a goroutine
 // that ends with the last.
-type errands struct {
+type Errands struct {
 	mu    sync.Mutex
 	works bool     // protected by mu, as all below
 	jobs  []func() // not begun
 }
 
-// add answers how many wait, with this one.
-func (b *errands) add(log report.Logger, job func()) int {
+// Add answers how many wait, with this one.
+func (b *Errands) Add(log report.Logger, job func()) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.jobs = append(b.jobs, job)
@@ -26,14 +26,14 @@ func (b *errands) add(log report.Logger, job func()) int {
 	return len(b.jobs)
 }
 
-func (b *errands) work(log report.Logger) {
-	defer rescue(log, "background", func(error) { go b.work(log) })
+func (b *Errands) work(log report.Logger) {
+	defer Rescue(log, "background", func(error) { go b.work(log) })
 	for job := b.next(); job != nil; job = b.next() {
 		job()
 	}
 }
 
-func (b *errands) next() func() {
+func (b *Errands) next() func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.jobs) == 0 {

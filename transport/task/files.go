@@ -1,4 +1,4 @@
-package transport
+package task
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"weft/internal/report"
 )
 
-// fileLimit raises the process's soft limit of open files, only when it was
+// FileLimit raises the process's soft limit of open files, only when it was
 // hit and only as far as connections need.
-type fileLimit struct{ mu sync.Mutex }
+type FileLimit struct{ mu sync.Mutex }
 
-// exhausted reports whether err says that this process has no descriptor left.
-func exhausted(err error) bool { return errors.Is(err, syscall.EMFILE) }
+// Exhausted reports whether err says that this process has no descriptor left.
+func Exhausted(err error) bool { return errors.Is(err, syscall.EMFILE) }
 
-// raise makes room after exhausted and reports whether to try again.
-func (f *fileLimit) raise(log report.Logger) bool {
+// Raise makes room after exhausted and reports whether to try again.
+func (f *FileLimit) Raise(log report.Logger) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var lim unix.Rlimit
@@ -38,7 +38,7 @@ func (f *fileLimit) raise(log report.Logger) bool {
 // that helps. Go's poller ends the process when it gets no descriptor, so this
 // comes before anything that uses it.
 func NeedFiles(n int, log report.Logger) error {
-	var limit fileLimit
+	var limit FileLimit
 	held := make([]int, 0, n)
 	defer func() {
 		for _, fd := range held {
@@ -50,9 +50,9 @@ func NeedFiles(n int, log report.Logger) error {
 		switch {
 		case err == nil:
 			held = append(held, fd)
-		case exhausted(err) && limit.raise(log):
-		case exhausted(err):
-			return noFiles("init", err)
+		case Exhausted(err) && limit.Raise(log):
+		case Exhausted(err):
+			return NoFiles("init", err)
 		default:
 			return nil // no /dev/null says nothing about descriptors
 		}
@@ -60,8 +60,8 @@ func NeedFiles(n int, log report.Logger) error {
 	return nil
 }
 
-// noFiles is the error for a limit that cannot be raised.
-func noFiles(op string, err error) *report.Error {
+// NoFiles is the error for a limit that cannot be raised.
+func NoFiles(op string, err error) *report.Error {
 	var lim unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &lim)
 	return report.Errorf(report.Host, op, "no file descriptor left, the limit is %d: %w", lim.Cur, err).

@@ -1,44 +1,39 @@
-package transport
+package archtest
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"weft/internal/report"
 )
 
-// Every goroutine and timer of this package and of verbs recovers: a panic in
-// one would end the host's process.
+// Every goroutine and timer of the library recovers: a panic in one would end the host's process.
 func TestGoroutinesRecover(t *testing.T) {
-	for dir, least := range map[string]int{".": 10, "verbs": 1} {
-		t.Run(dir, func(t *testing.T) { goroutinesRecover(t, dir, least) })
+	folders := map[string][]string{}
+	for _, g := range sources(t) {
+		if level, _ := layer(g.pkg); level >= 0 && !g.test {
+			folders[g.pkg] = append(folders[g.pkg], g.name)
+		}
+	}
+	roots := 0
+	for _, files := range folders {
+		roots += goroutinesRecover(t, files)
+	}
+	if roots < 11 {
+		t.Errorf("found %d goroutines and timers: the test looks in the wrong place", roots)
 	}
 }
 
-func goroutinesRecover(t *testing.T, dir string, least int) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// goroutinesRecover looks at the files of a package and returns how many goroutines and timers they start.
+func goroutinesRecover(t *testing.T, files []string) (roots int) {
 	set := token.NewFileSet()
 	bodies := map[string][]*ast.BlockStmt{} // methods begin with a dot; several types may have one of that name
 	var parsed []*ast.File
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := parser.ParseFile(set, name, text, 0)
+		f, err := parser.ParseFile(set, path.Base(name), read(t, name), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +48,10 @@ func goroutinesRecover(t *testing.T, dir string, least int) {
 			}
 		}
 	}
-	roots := 0
 	check := func(at token.Pos, root ast.Expr) {
 		roots++
 		if !allRecover(bodiesOf(root, bodies), bodies) {
-			t.Errorf("%v: a goroutine or timer without rescue", set.Position(at))
+			t.Errorf("%s: %v: a goroutine or timer without task.Rescue", path.Dir(files[0]), set.Position(at))
 		}
 	}
 	for _, f := range parsed {
@@ -73,9 +67,7 @@ func goroutinesRecover(t *testing.T, dir string, least int) {
 			return true
 		})
 	}
-	if roots < least {
-		t.Errorf("found %d goroutines and timers: the test looks in the wrong place", roots)
-	}
+	return roots
 }
 
 // bodiesOf is what may run in the goroutine.
@@ -102,11 +94,11 @@ func recovers(body *ast.BlockStmt, bodies map[string][]*ast.BlockStmt) bool {
 		if d, ok := s.(*ast.DeferStmt); ok {
 			switch fun := d.Call.Fun.(type) {
 			case *ast.Ident:
-				if fun.Name == "rescue" {
+				if fun.Name == "Rescue" { // within task
 					return true
 				}
-			case *ast.SelectorExpr: // a.rescue of verbs
-				if fun.Sel.Name == "rescue" {
+			case *ast.SelectorExpr: // task.Rescue, a.rescue of verbs
+				if strings.EqualFold(fun.Sel.Name, "rescue") {
 					return true
 				}
 			}
@@ -127,38 +119,4 @@ func recovers(body *ast.BlockStmt, bodies map[string][]*ast.BlockStmt) bool {
 		return true // a receive
 	}
 	return false
-}
-
-func TestPanicBecomesAnError(t *testing.T) {
-	log := &report.Recorder{}
-	told := make(chan error, 1)
-	go func() {
-		defer rescue(log, "connect", func(err error) { told <- err })
-		panic("a defect")
-	}()
-	err := <-told
-	if report.CauseOf(err) != report.Internal || log.Count("WARN", "a defect") != 1 || !strings.Contains(err.Error(), "please report") {
-		t.Errorf("%v, log %q", err, log.Lines())
-	}
-}
-
-// A reaper whose goroutine met a defect lets go of its streams and serves again.
-func TestReaperAfterADefect(t *testing.T) {
-	r := newReaper(time.Minute, report.Discard{})
-	r.mu.Lock()
-	if !r.start() {
-		t.Fatal("no reaper")
-	}
-	r.order = []*draining{nil} // the defect
-	r.mu.Unlock()
-	for range 1000 {
-		r.mu.Lock()
-		running := r.running
-		r.mu.Unlock()
-		if !running {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the reaper still runs")
 }

@@ -1,0 +1,40 @@
+package task
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// Slots bounds the handshakes that run at once on one side of this process. A
+// thousand that start together end no sooner for running together; they only
+// make the Go scheduler start a thread for each that is inside a system call.
+type Slots struct{ taken chan struct{} }
+
+// slotLimit ends a handshake's claim to its slot: it waits for the network then.
+const slotLimit = 200 * time.Millisecond
+
+// NewSlots returns slots for four handshakes a processor, at least 16.
+func NewSlots() *Slots { return &Slots{make(chan struct{}, max(16, 4*runtime.GOMAXPROCS(0)))} }
+
+// Enter waits for a slot. The caller leaves it once, at the latest when its
+// handshake ends; it is free for others sooner if that takes long.
+func (s *Slots) Enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.taken <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}, context.Cause(ctx)
+	}
+	t := time.AfterFunc(slotLimit, func() { <-s.taken })
+	return func() {
+		if t.Stop() {
+			<-s.taken
+		}
+	}, nil
+}
+
+// Busy returns how many slots are taken.
+func (s *Slots) Busy() int { return len(s.taken) }
+
+// Room returns how many there are.
+func (s *Slots) Room() int { return cap(s.taken) }
