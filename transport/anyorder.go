@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/route"
 )
 
 // finalError is why a connection must not be made, in another way neither: the
@@ -17,28 +18,28 @@ func (e *finalError) Unwrap() error { return e.error }
 // anyOrder decides whether the queue pairs of a route are such whose requests
 // arrive in any order (NCCL_IB_OOO_RQ). Where they were asked for and cannot be
 // had there is no connection: the user counts on them.
-func (c *Core) anyOrder(pairs []verbsPair) (bool, error) {
+func (c *Core) anyOrder(pairs []route.Pair) (bool, error) {
 	if c.cfg.Knobs.Int(knob.IBOOORQ) == 0 {
 		return false, nil
 	}
 	for i := range pairs {
-		if err := pairs[i].local.AnyOrder(laneDepth); err != nil {
+		if err := pairs[i].Local.AnyOrder(laneDepth); err != nil {
 			return false, &finalError{err}
 		}
 	}
-	if c.adaptive(pairs) == 0 {
+	if route.Adaptive(c.cfg.Knobs, pairs) == 0 {
 		return false, &finalError{report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "out-of-order receives need adaptive routing, which is off").
-			On(pairs[0].local.Name).Try("set NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")}
+			On(pairs[0].Local.Name).Try("set NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")}
 	}
 	return true, nil
 }
 
 // agreeOnOrder is why the listening side cannot have what it is offered.
-func (c *Core) agreeOnOrder(pairs []verbsPair, offered bool) error {
+func (c *Core) agreeOnOrder(pairs []route.Pair, offered bool) error {
 	mine, err := c.anyOrder(pairs)
 	if err == nil && mine != offered {
 		return &finalError{report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "it is %d on the listening side and %d on the connecting one", bit(mine), bit(offered)).
-			On(pairs[0].local.Name).Try("set it alike on all hosts")}
+			On(pairs[0].Local.Name).Try("set it alike on all hosts")}
 	}
 	return err
 }

@@ -122,7 +122,7 @@ func TestSimOutOfOrderOfEveryMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, v := range []*verbsCarrier{s.carrier.(*verbsCarrier), r.carrier.(*verbsCarrier)} {
-			if len(v.pairs) != 2 || !v.tuning.anyOrder {
+			if len(v.pairs) != 2 || !v.tuning.AnyOrder {
 				t.Errorf("%d pairs, %+v", len(v.pairs), v.tuning)
 			}
 		}

@@ -112,7 +112,7 @@ func (x *Context) handover(k *conn) (int, error) {
 
 func (t *tcpCarrier) describe(via string) string {
 	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s (%s)", via,
-		len(t.fds), plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why)
+		len(t.fds), report.Plural(len(t.fds)), few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why)
 }
 
 // wayOf tells by which interface and between which addresses a connection runs.

@@ -11,6 +11,7 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -31,15 +32,15 @@ type verbsCarrier struct {
 	fp     *fastpath.Comm
 	shared *verbs.Buffer // ring and what is written from, in the slab
 
-	pairs   []verbsPair                  // distinct
-	pairAt  []int                        // by lane, of all that the comm is to have: index in pairs
-	ports   []*verbsPort                 // local, distinct; protected by life once the comm is open, as the next
-	lanes   []*verbsLane                 // those that the executor has, in its order
-	routes  atomic.Pointer[[]*verbsPair] // theirs
-	peerEnd ends                         // its keys protected by life once the comm is open
+	pairs   []route.Pair                  // distinct
+	pairAt  []int                         // by lane, of all that the comm is to have: index in pairs
+	ports   []*verbsPort                  // local, distinct; protected by life once the comm is open, as the next
+	lanes   []*verbsLane                  // those that the executor has, in its order
+	routes  atomic.Pointer[[]*route.Pair] // theirs
+	peerEnd ends                          // its keys protected by life once the comm is open
 	more    growing
 	loops   loops
-	tuning  tuning
+	tuning  route.Tuning
 	stripes striping
 	always  bool     // host memory is flushed too
 	ece     wire.ECE // what both ends of lane 0 agreed on
@@ -71,7 +72,7 @@ type verbsPort struct {
 // verbsLane is a queue pair of a comm.
 type verbsLane struct {
 	qp     *verbs.QP
-	pair   *verbsPair
+	pair   *route.Pair
 	port   *verbsPort
 	mine   wire.QPEnd // this end, as the peer knows it
 	theirs wire.QPEnd
@@ -92,7 +93,7 @@ func lanesOver(pairs, lanes int) (at []int) {
 // and the first so many of its lanes, in INIT; lane i is to run over
 // pairs[at[i]]. Unless again is nil these lanes are its. When it fails nothing is
 // left, nor of again.
-func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []verbsPair, at []int, first int, again *kit) (*verbsCarrier, error) {
+func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []route.Pair, at []int, first int, again *kit) (*verbsCarrier, error) {
 	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.Reserve()}
 	v.more.init()
 	v.tuning, v.always = x.tune(kind, pairs, len(at)), x.core.flushing() == "always"
@@ -105,7 +106,7 @@ func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs [
 }
 
 // pairOf is the pair of ports that a lane of the executor's runs over.
-func (v *verbsCarrier) pairOf(lane int) *verbsPair {
+func (v *verbsCarrier) pairOf(lane int) *route.Pair {
 	all := *v.routes.Load()
 	if lane < 0 || lane >= len(all) {
 		lane = 0
@@ -115,7 +116,7 @@ func (v *verbsCarrier) pairOf(lane int) *verbsPair {
 
 // routed says which pairs lanes run over that the executor is to have.
 func (v *verbsCarrier) routed(lanes []*verbsLane) {
-	var all []*verbsPair
+	var all []*route.Pair
 	for _, l := range lanes {
 		all = append(all, l.pair)
 	}
@@ -165,8 +166,8 @@ func (v *verbsCarrier) make(first int, again *kit) (err error) {
 	}
 	for _, at := range v.pairAt[len(v.lanes):first] {
 		l := &verbsLane{pair: &v.pairs[at]}
-		if l.port = portOn(v.ports, l.pair.local); l.port == nil {
-			l.port = &verbsPort{dev: l.pair.local, gid: l.pair.gid, slot: -1}
+		if l.port = portOn(v.ports, l.pair.Local); l.port == nil {
+			l.port = &verbsPort{dev: l.pair.Local, gid: l.pair.GID, slot: -1}
 			v.ports = append(v.ports, l.port)
 			if err := v.openPort(l.port); err != nil {
 				return &pairError{l.pair, err}
@@ -192,8 +193,8 @@ func (v *verbsCarrier) make(first int, again *kit) (err error) {
 }
 
 // pairBy is the first pair that begins at a port.
-func (v *verbsCarrier) pairBy(p *verbsPort) *verbsPair {
-	return &v.pairs[slices.IndexFunc(v.pairs, func(pair verbsPair) bool { return pair.local == p.dev })]
+func (v *verbsCarrier) pairBy(p *verbsPort) *route.Pair {
+	return &v.pairs[slices.IndexFunc(v.pairs, func(pair route.Pair) bool { return pair.Local == p.dev })]
 }
 
 // openPort makes what the comm has on a port, but for queues.
@@ -227,7 +228,7 @@ func (p *verbsPort) unregister() (err error) {
 
 // config is how every lane on a port is made.
 func (v *verbsCarrier) config(p *verbsPort) verbs.QPConfig {
-	c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: laneDepth, RecvDepth: laneDepth, Inline: v.tuning.inline, AnyOrder: v.tuning.anyOrder, Cookie: v.cookie}
+	c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: laneDepth, RecvDepth: laneDepth, Inline: v.tuning.Inline, AnyOrder: v.tuning.AnyOrder, Cookie: v.cookie}
 	if v.kind == fastpath.Send {
 		c.RecvDepth = 1 // nothing comes by its queue
 	}
@@ -245,7 +246,7 @@ func (v *verbsCarrier) queues(p *verbsPort, lanes []*verbsLane, later []int) (er
 		count += bit(l.port == p)
 	}
 	for _, at := range later {
-		count += bit(v.pairs[at].local == p.dev)
+		count += bit(v.pairs[at].Local == p.dev)
 	}
 	if v.flushes(p.dev) {
 		flushes = flushDepth
@@ -277,7 +278,7 @@ func (v *verbsCarrier) queues(p *verbsPort, lanes []*verbsLane, later []int) (er
 // prove makes sure that every pair of ports carries packets, of full size in the
 // direction of the data. What comes back is small: acknowledgements and CTS.
 func (v *verbsCarrier) prove(ctx context.Context) error {
-	proven := map[*verbsPair]bool{}
+	proven := map[*route.Pair]bool{}
 	for _, l := range v.lanes {
 		if proven[l.pair] || l.again { // which was settled
 			continue

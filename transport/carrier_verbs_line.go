@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/internal/report"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -29,20 +31,20 @@ func (v *verbsCarrier) describe(via string) string {
 		of = " of an earlier connection"
 	}
 	return fmt.Sprintf("%s%s, %d lane%s%s (queue pairs %s%s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
-		first, plural(first), later, numbers(v.lanes), of, v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
+		first, report.Plural(first), later, numbers(v.lanes), of, v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
 }
 
 // describePair names a pair of ports and the path's MTU, which is known with the
 // first of its lanes: the smaller of both ports', or what passes between them.
-func describePair(p *verbsPair, lanes []*verbsLane) string {
+func describePair(p *route.Pair, lanes []*verbsLane) string {
 	mtu := "later"
 	for i := range lanes {
 		if lanes[i].pair == p {
-			mtu = fmt.Sprintf("MTU %d", min(p.local.PathMTU(), verbs.MTUBytes(p.cap(lanes[i].theirs.MTU))))
+			mtu = fmt.Sprintf("MTU %d", min(p.Local.PathMTU(), verbs.MTUBytes(p.CapMTU(lanes[i].theirs.MTU))))
 			break
 		}
 	}
-	return fmt.Sprintf("%s (GIDs %v and %v, %s)", p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), mtu)
+	return fmt.Sprintf("%s (GIDs %v and %v, %s)", p.Local.Name, p.GID.Addr.Unmap(), p.PeerGID.Addr.Unmap(), mtu)
 }
 
 // numbers are the queue pairs' on both sides.

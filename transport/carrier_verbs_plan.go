@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -21,7 +22,7 @@ type ends struct {
 // pairError is why one pair of ports, of those that a comm was to run over,
 // does not work.
 type pairError struct {
-	pair *verbsPair
+	pair *route.Pair
 	error
 }
 
@@ -46,9 +47,9 @@ func ringKeys(ports []*verbsPort) (keys []uint32) {
 // other one before; lanes of an earlier comm have them.
 func describeLanes(lanes []*verbsLane, answering bool) error {
 	for _, l := range lanes {
-		end, ece := l.qp.Local(l.pair.gid), l.mine.ECE
-		l.mine = wire.QPEnd{Device: l.pair.localIndex, Peer: l.pair.peerIndex, Slot: uint8(l.port.slot),
-			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: l.pair.cap(end.MTU), GID: portGID(end.GID),
+		end, ece := l.qp.Local(l.pair.GID), l.mine.ECE
+		l.mine = wire.QPEnd{Device: l.pair.LocalIndex, Peer: l.pair.PeerIndex, Slot: uint8(l.port.slot),
+			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: l.pair.CapMTU(end.MTU), GID: route.ToWire(end.GID),
 			Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: l.port.proof.RKey}}
 		switch {
 		case l.again:
@@ -114,8 +115,8 @@ func (v *verbsCarrier) notAttached(lanes []*verbsLane, err error) error {
 // connectLane connects a lane with the peer's end.
 func (v *verbsCarrier) connectLane(ctx context.Context, l *verbsLane) error {
 	t := &l.theirs
-	path := verbs.Path{GID: l.pair.gid, SL: v.sl, TC: v.tc,
-		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.cap(t.MTU), GID: verbsGID(t.GID)}}
+	path := verbs.Path{GID: l.pair.GID, SL: v.sl, TC: v.tc,
+		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.CapMTU(t.MTU), GID: route.FromWire(t.GID)}}
 	if t.ECE != (wire.ECE{}) {
 		path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.kind == fastpath.Recv
 	}
@@ -125,7 +126,7 @@ func (v *verbsCarrier) connectLane(ctx context.Context, l *verbsLane) error {
 // plan is how the executor uses lanes; keys are the peer's, by its slot.
 func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint32) *fastpath.VerbsPlan {
 	t := v.tuning
-	p := &fastpath.VerbsPlan{Width: (t.width*len(lanes) + len(v.pairAt) - 1) / len(v.pairAt), Measured: v.measures(), StripeMin: t.stripeMin, ARThreshold: t.ar, Peer: v.peerEnd.shared, PeerKeys: keys, FlushAlways: v.always}
+	p := &fastpath.VerbsPlan{Width: (t.Width*len(lanes) + len(v.pairAt) - 1) / len(v.pairAt), Measured: v.measures(), StripeMin: t.StripeMin, ARThreshold: t.AdaptiveAbove, Peer: v.peerEnd.shared, PeerKeys: keys, FlushAlways: v.always}
 	for _, port := range ports {
 		for len(p.Keys) <= port.slot {
 			p.Keys = append(p.Keys, fastpath.Keys{})
@@ -136,7 +137,7 @@ func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint3
 	for _, port := range ports {
 		p.Flush[port.slot] = v.flushPlan(port)
 	}
-	var over []*verbsPair
+	var over []*route.Pair
 	for _, l := range lanes {
 		over = append(over, l.pair)
 	}

@@ -80,13 +80,6 @@ func arrow(k fastpath.Kind) string {
 	return "<-"
 }
 
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
-}
-
 // op is the call by which the host got the comm.
 func (c *Comm) op() string {
 	if c.kind == fastpath.Send {
@@ -255,7 +248,7 @@ func (c *Comm) Close() error {
 		c.carrier.fence()
 	}
 	if busy && failed == nil {
-		c.ctx.opts.Log.Info(report.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, plural(int(requests)))
+		c.ctx.opts.Log.Info(report.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, report.Plural(int(requests)))
 	}
 	c.sweep()
 	comms.Take(c.cookie)

@@ -267,7 +267,7 @@ func TestSimHostMemoryOnly(t *testing.T) {
 func TestSimPortsThatTakeLess(t *testing.T) {
 	a, b := startSim(t, "=simA,simG,simM", map[string]string{"NCCL_IB_DATA_DIRECT": "0"}), startSim(t, "=simM", nil)
 	s, r := pair(t, a, b)
-	if got := s.carrier.(*verbsCarrier).pairs[0].local.Name; got != "simM" {
+	if got := s.carrier.(*verbsCarrier).pairs[0].Local.Name; got != "simM" {
 		t.Errorf("over %s: %q", got, a.log.Lines())
 	}
 	s.Close()

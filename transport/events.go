@@ -3,6 +3,7 @@ package transport
 import (
 	"slices"
 
+	"weft/transport/route"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
@@ -68,7 +69,7 @@ func (v *verbsCarrier) concerned(e *verbs.Event) bool {
 	if e.QP != nil || e.CQ != nil {
 		return v.owns(e.QP, e.CQ)
 	}
-	return slices.ContainsFunc(*v.routes.Load(), func(p *verbsPair) bool { return p.local.NIC == e.NIC })
+	return slices.ContainsFunc(*v.routes.Load(), func(p *route.Pair) bool { return p.Local.NIC == e.NIC })
 }
 
 // concerned reports whether it means the probe's queue pair.
@@ -81,5 +82,5 @@ func (p *probe) concerned(e *verbs.Event) bool {
 	case e.CQ != nil:
 		return e.CQ == p.end.cq
 	}
-	return p.pair.local.NIC == e.NIC
+	return p.pair.Local.NIC == e.NIC
 }

@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/verbs"
 )
 
@@ -86,7 +87,7 @@ func TestFatalCardCarriesNothingNew(t *testing.T) {
 				defer s.Close()
 				move(t, s, r, 1000)
 				if v, ok := s.carrier.(*verbsCarrier); ok {
-					return v.pairOf(0).local.Name
+					return v.pairOf(0).Local.Name
 				}
 				return "TCP"
 			}
@@ -114,7 +115,7 @@ func TestFatalMemberIsLeftOut(t *testing.T) {
 		defer s.Close()
 		move(t, s, r, 1<<20)
 		for _, p := range s.carrier.(*verbsCarrier).pairs {
-			names = append(names, p.local.Name)
+			names = append(names, p.Local.Name)
 		}
 		return names
 	}
@@ -137,7 +138,7 @@ func TestPortThatIsDownIsLeftOut(t *testing.T) {
 		eventually(t, "the event", func() bool { return (a.Devices()[0].Verbs.Down() == "") == (c.state == "up") })
 		s, r := pair(t, a, b)
 		move(t, s, r, 1000)
-		if got := s.carrier.(*verbsCarrier).pairOf(0).local.Name; got != c.carries {
+		if got := s.carrier.(*verbsCarrier).pairOf(0).Local.Name; got != c.carries {
 			t.Errorf("link %s: over %s", c.state, got)
 		}
 		noneLeft(t, s, r)
@@ -160,7 +161,7 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	dev := a.cfg.Devices[0]
 	gid := dev.Verbs.GIDs()[0]
-	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []verbsPair{{local: dev.Verbs, gid: gid, peerGID: gid}}, []int{0}, 1, nil)
+	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []route.Pair{{Local: dev.Verbs, GID: gid, PeerGID: gid}}, []int{0}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/route"
 	"weft/transport/wire"
 )
 
@@ -49,10 +50,10 @@ func tellTCP(log report.Logger, dev *Device, arrow, peer, why string) {
 
 // tellOtherPorts tells that a connection runs over other ports than both hosts
 // asked for, aloud where that is slower than what NCCL reckons with.
-func (k *connector) tellOtherPorts(peer string, pairs []verbsPair, s *session, peerAsked []uint16, tried []string) {
+func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session, peerAsked []uint16, tried []string) {
 	asked := k.dev.indices()
-	elsewhere := func(p verbsPair) bool {
-		return !slices.Contains(asked, p.localIndex) || !slices.Contains(peerAsked, p.peerIndex)
+	elsewhere := func(p route.Pair) bool {
+		return !slices.Contains(asked, p.LocalIndex) || !slices.Contains(peerAsked, p.PeerIndex)
 	}
 	if !slices.ContainsFunc(pairs, elsewhere) {
 		return
@@ -66,8 +67,8 @@ func (k *connector) tellOtherPorts(peer string, pairs []verbsPair, s *session, p
 	got, at := 0, []string{}
 	for i := range pairs {
 		p := &pairs[i]
-		got += min(p.speed, p.peerSpeed)
-		at = append(at, fmt.Sprintf("%s to %s", p.local.Name, named(p.peerIndex)))
+		got += min(p.Speed, p.PeerSpeed)
+		at = append(at, fmt.Sprintf("%s to %s", p.Local.Name, named(p.PeerIndex)))
 	}
 	theirs, names := 0, []string{}
 	for _, index := range peerAsked {

@@ -111,7 +111,7 @@ func TestSimFused(t *testing.T) {
 					var got []string
 					if v, is := s.carrier.(*verbsCarrier); is {
 						for i := range v.pairs {
-							got = append(got, v.pairs[i].local.Name+"-"+string(rune('0'+v.pairs[i].peerIndex)))
+							got = append(got, v.pairs[i].Local.Name+"-"+string(rune('0'+v.pairs[i].PeerIndex)))
 						}
 						if len(v.pairAt) != 2*len(v.pairs) || len(r.carrier.(*verbsCarrier).pairs) != len(v.pairs) {
 							t.Errorf("%d lanes over %d pairs", len(v.pairAt), len(v.pairs))
@@ -163,7 +163,7 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 			eventually(t, "it is said", func() bool { return a.log.Count("INFO", "simC to ", "device 1", says) == 1 })
 			next, nextIn := pair(t, a, b)
 			command(t, "blackhole simD off")
-			if v, is := next.carrier.(*verbsCarrier); !is || len(v.pairs) != 1 || v.pairs[0].local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {
+			if v, is := next.carrier.(*verbsCarrier); !is || len(v.pairs) != 1 || v.pairs[0].Local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {
 				t.Errorf("%+v: %q", v, a.log.Lines())
 			}
 			for _, size := range []int{100, 1 << 20} {

@@ -111,7 +111,7 @@ func seeStreams(t *testing.T, env map[string]string) string {
 	if len(fdsOf(r)) != n {
 		t.Errorf("%d streams and %d", n, len(fdsOf(r)))
 	}
-	return fmt.Sprintf("%d stream%s", n, plural(n))
+	return fmt.Sprintf("%d stream%s", n, report.Plural(n))
 }
 
 // seeRounds counts how often a listen that is gone is tried.
@@ -160,7 +160,7 @@ func seeLanes(t *testing.T, env map[string]string) string {
 	if other := len(r.carrier.(*verbsCarrier).pairAt); other != n {
 		t.Errorf("%d lanes and %d", n, other)
 	}
-	return fmt.Sprintf("%d lane%s", n, plural(n))
+	return fmt.Sprintf("%d lane%s", n, report.Plural(n))
 }
 
 // seeFirstLanes counts the lanes that a comm begins with.
@@ -226,7 +226,7 @@ func requests(s, r *Comm) func(*testing.T) string {
 		before := posted(s)
 		move(t, s, r, 150_000)
 		n := int(posted(s)[0] - before[0])
-		return fmt.Sprintf("%d request%s", n, plural(n))
+		return fmt.Sprintf("%d request%s", n, report.Plural(n))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -71,7 +72,7 @@ func (g *growing) over(v *verbsCarrier) {
 func (g *growing) hit(v *verbsCarrier, e *verbs.Event) {
 	means := e.QP != nil && e.QP.Cookie == v.cookie
 	for i := range v.pairs {
-		means = means || e.QP == nil && e.CQ == nil && v.pairs[i].local.NIC == e.NIC
+		means = means || e.QP == nil && e.CQ == nil && v.pairs[i].Local.NIC == e.NIC
 	}
 	if means {
 		g.stop(v, e.Err)
@@ -87,7 +88,7 @@ func (v *verbsCarrier) ripe(c *Comm) bool {
 		return false
 	}
 	onDemand := v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand"
-	if onDemand && c.fp.Snapshot().Bytes <= uint64(v.tuning.stripeMin) {
+	if onDemand && c.fp.Snapshot().Bytes <= uint64(v.tuning.StripeMin) {
 		return false
 	}
 	return v.more.begun.CompareAndSwap(false, true)
@@ -136,7 +137,7 @@ func (g *growth) says() bool {
 
 // newRoutes names the pairs of ports that have come with the lanes from one on.
 func (v *verbsCarrier) newRoutes(from int) string {
-	known := map[*verbsPair]bool{}
+	known := map[*route.Pair]bool{}
 	var all []string
 	for i, l := range v.lanes {
 		if i >= from && !known[l.pair] {
@@ -165,7 +166,7 @@ func (c *Core) quiet(ctx context.Context) {
 func (v *verbsCarrier) offerFurther(g *growth) error {
 	m, s := g.m, g.m.session
 	g.plan()
-	if err := g.each(func(p *verbsPair, lanes []*verbsLane) error {
+	if err := g.each(func(p *route.Pair, lanes []*verbsLane) error {
 		if err := g.makePair(p, lanes); err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	}
 	ready := wire.Join{Header: m.header()}
 	if err = g.learn(answer.Keys, answer.Lanes, "the peer refuses: "+answer.Reason); err == nil {
-		err = g.each(func(p *verbsPair, lanes []*verbsLane) error {
+		err = g.each(func(p *route.Pair, lanes []*verbsLane) error {
 			if err := g.connectPair(lanes); err != nil {
 				return err
 			}
@@ -224,7 +225,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last frame
 	if err := g.learn(offer.Keys, offer.Lanes, "not offered"); err != nil {
 		return refuse(err)
 	}
-	if err := g.each(func(p *verbsPair, lanes []*verbsLane) error {
+	if err := g.each(func(p *route.Pair, lanes []*verbsLane) error {
 		if err := g.makePair(p, lanes); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/wire"
 )
 
@@ -67,7 +68,7 @@ func (g *growth) plan() {
 
 // each does a step for the lanes of each pair of ports, and leaves out the pairs
 // for which it fails. It fails when none is left.
-func (g *growth) each(step func(p *verbsPair, lanes []*verbsLane) error) error {
+func (g *growth) each(step func(p *route.Pair, lanes []*verbsLane) error) error {
 	leave, err := g.v.ctx.core.growing.Enter(g.ctx)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (g *growth) each(step func(p *verbsPair, lanes []*verbsLane) error) error {
 }
 
 // over are the lanes of a pair.
-func (g *growth) over(p *verbsPair) (lanes []*verbsLane) {
+func (g *growth) over(p *route.Pair) (lanes []*verbsLane) {
 	for _, l := range g.lanes {
 		if l.pair == p {
 			lanes = append(lanes, l)
@@ -112,8 +113,8 @@ func (g *growth) some() error {
 }
 
 // lose leaves a pair out.
-func (g *growth) lose(p *verbsPair, took time.Duration, why error) {
-	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.local.Name, p.peerIndex, why))
+func (g *growth) lose(p *route.Pair, took time.Duration, why error) {
+	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.Local.Name, p.PeerIndex, why))
 	if !g.m.session.narrowed(p, why) { // else the next connection knows
 		g.m.session.pairFailed(p, took, why)
 	}
@@ -131,7 +132,7 @@ func (g *growth) drop(lanes []*verbsLane) {
 		}
 	}
 	g.ports = slices.DeleteFunc(g.ports, func(p *verbsPort) bool {
-		if slices.ContainsFunc(g.lanes, func(l *verbsLane) bool { return l.pair.local == p.dev }) {
+		if slices.ContainsFunc(g.lanes, func(l *verbsLane) bool { return l.pair.Local == p.dev }) {
 			return false
 		}
 		v.dropLoop(p)
@@ -147,22 +148,22 @@ func (g *growth) drop(lanes []*verbsLane) {
 
 // makePair makes the queue pairs of a pair's lanes, in INIT, and its local port
 // if that is new: with it the host's memory is registered there.
-func (g *growth) makePair(p *verbsPair, lanes []*verbsLane) error {
+func (g *growth) makePair(p *route.Pair, lanes []*verbsLane) error {
 	v := g.v
-	if why := p.local.Down(); why != "" {
+	if why := p.Local.Down(); why != "" {
 		return errors.New(why)
 	}
-	if port := portOn(slices.Concat(v.ports, g.ports), p.local); port != nil {
+	if port := portOn(slices.Concat(v.ports, g.ports), p.Local); port != nil {
 		return g.addTo(port, lanes)
 	}
-	port := &verbsPort{dev: p.local, gid: p.gid, slot: -1}
+	port := &verbsPort{dev: p.Local, gid: p.GID, slot: -1}
 	g.ports = append(g.ports, port)
 	for _, l := range lanes {
 		l.port = port
 	}
 	var others []int // of lanes that come after these
 	for _, at := range v.pairAt {
-		if o := &v.pairs[at]; o != p && o.local == p.local {
+		if o := &v.pairs[at]; o != p && o.Local == p.Local {
 			others = append(others, at)
 		}
 	}
@@ -213,13 +214,13 @@ func (g *growth) connectPair(lanes []*verbsLane) error {
 // provePair makes sure that a pair that is new to the comm carries packets. One
 // side does: that to which its port is new, so that nobody else polls there; the
 // connecting one if it is new to both.
-func (g *growth) provePair(p *verbsPair, lanes []*verbsLane) error {
+func (g *growth) provePair(p *route.Pair, lanes []*verbsLane) error {
 	here, there := true, true // new
 	for _, l := range g.v.lanes {
 		if l.pair == p {
 			return nil
 		}
-		here, there = here && l.pair.localIndex != p.localIndex, there && l.pair.peerIndex != p.peerIndex
+		here, there = here && l.pair.LocalIndex != p.LocalIndex, there && l.pair.PeerIndex != p.PeerIndex
 	}
 	switch {
 	case !here && !there:
@@ -248,13 +249,13 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 	waiting := slices.Clone(g.lanes)
 	for i := range theirs {
 		e := &theirs[i]
-		at := slices.IndexFunc(waiting, func(l *verbsLane) bool { return l.pair.peerIndex == e.Device && l.pair.localIndex == e.Peer })
+		at := slices.IndexFunc(waiting, func(l *verbsLane) bool { return l.pair.PeerIndex == e.Device && l.pair.LocalIndex == e.Peer })
 		if at < 0 {
 			return fmt.Errorf("%d further lanes, of which number %d runs from device %d to %d: %w", len(theirs), i, e.Device, e.Peer, wire.ErrMalformed)
 		}
 		l := waiting[at]
-		if gid := verbsGID(e.GID); gid.Addr != l.pair.peerGID.Addr || gid.Type != l.pair.peerGID.Type {
-			return fmt.Errorf("further lane %d has GID %v, not %v: %w", i, gid.Addr, l.pair.peerGID.Addr, wire.ErrMalformed)
+		if gid := route.FromWire(e.GID); gid.Addr != l.pair.PeerGID.Addr || gid.Type != l.pair.PeerGID.Type {
+			return fmt.Errorf("further lane %d has GID %v, not %v: %w", i, gid.Addr, l.pair.PeerGID.Addr, wire.ErrMalformed)
 		}
 		for _, known := range slices.Concat(v.lanes, g.lanes) {
 			if o := &known.theirs; o.QPN != 0 && (o.Device == e.Device) != (o.Slot == e.Slot) {
@@ -271,7 +272,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 	}
 	for _, l := range waiting {
 		if all := g.over(l.pair); len(all) > 0 && all[0].theirs.QPN != 0 {
-			return fmt.Errorf("some further lanes between device %d and %d are missing: %w", l.pair.peerIndex, l.pair.localIndex, wire.ErrMalformed)
+			return fmt.Errorf("some further lanes between device %d and %d are missing: %w", l.pair.PeerIndex, l.pair.LocalIndex, wire.ErrMalformed)
 		}
 	}
 	return g.keep(g.pairs()&^missing, errors.New(why))
@@ -288,7 +289,7 @@ func (g *growth) keep(pairs uint32, why error) error {
 }
 
 // pairBit stands for a pair in a message.
-func (v *verbsCarrier) pairBit(p *verbsPair) uint32 {
+func (v *verbsCarrier) pairBit(p *route.Pair) uint32 {
 	for i := range v.pairs {
 		if &v.pairs[i] == p {
 			return 1 << i

@@ -11,6 +11,7 @@ import (
 
 	"weft/transport/hostcalls"
 	"weft/transport/rdma"
+	"weft/transport/route"
 	"weft/transport/wire"
 )
 
@@ -221,7 +222,7 @@ func TestSimPortsThatAreSilent(t *testing.T) {
 	for _, size := range []int{10, 5000, 1 << 20} {
 		move(t, s, r, size)
 	}
-	if v := s.carrier.(*verbsCarrier); len(v.ports) != 2 || portOn(v.ports, v.pairs[1].local) != nil {
+	if v := s.carrier.(*verbsCarrier); len(v.ports) != 2 || portOn(v.ports, v.pairs[1].Local) != nil {
 		t.Error("the silent port is part of the comm")
 	}
 	next, nextIn := pair(t, a, b)
@@ -313,7 +314,7 @@ func TestSimPortsRefused(t *testing.T) {
 			var lanes []wire.QPEnd
 			for i := range 2 {
 				p := &o.v.pairs[1+i]
-				lanes = append(lanes, wire.QPEnd{Device: p.localIndex, Peer: p.peerIndex, Slot: uint8(1 + i), QPN: 99, MTU: 3, GID: portGID(p.gid)})
+				lanes = append(lanes, wire.QPEnd{Device: p.LocalIndex, Peer: p.PeerIndex, Slot: uint8(1 + i), QPN: 99, MTU: 3, GID: route.ToWire(p.GID)})
 			}
 			if spoil != nil {
 				lanes = spoil(o, lanes)

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -127,9 +128,9 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
 }
 
 // numberOf is how the answer to an offer names a pair of ports.
-func numberOf(m *wire.Offer, p *verbsPair) uint8 {
+func numberOf(m *wire.Offer, p *route.Pair) uint8 {
 	pairs, _, _ := offered(m)
-	return uint8(max(0, slices.IndexFunc(pairs, func(o wire.PortPair) bool { return o.Device == p.peerIndex && o.Peer == p.localIndex })))
+	return uint8(max(0, slices.IndexFunc(pairs, func(o wire.PortPair) bool { return o.Device == p.PeerIndex && o.Peer == p.LocalIndex })))
 }
 
 // offered lists the pairs of ports of an offer, those of its lanes first, and which
@@ -163,12 +164,12 @@ func offered(m *wire.Offer) (pairs []wire.PortPair, at []int, err error) {
 }
 
 // pairs judges the ports that an offer's lanes run between.
-func (h *handshake) pairs(m *wire.Offer) (pairs []verbsPair, at []int, err error) {
+func (h *handshake) pairs(m *wire.Offer) (pairs []route.Pair, at []int, err error) {
 	all, at, err := offered(m)
 	for i := range all {
 		p, err := h.pair(&all[i])
 		if err != nil {
-			return nil, nil, &pairError{&verbsPair{localIndex: all[i].Peer, peerIndex: all[i].Device}, err}
+			return nil, nil, &pairError{&route.Pair{LocalIndex: all[i].Peer, PeerIndex: all[i].Device}, err}
 		}
 		pairs = append(pairs, p)
 	}
@@ -176,18 +177,18 @@ func (h *handshake) pairs(m *wire.Offer) (pairs []verbsPair, at []int, err error
 }
 
 // pair judges two ports.
-func (h *handshake) pair(e *wire.PortPair) (verbsPair, error) {
+func (h *handshake) pair(e *wire.PortPair) (route.Pair, error) {
 	local := h.core.port(e.Peer)
 	if local == nil {
-		return verbsPair{}, fmt.Errorf("this host has no RDMA device %d", e.Peer)
+		return route.Pair{}, fmt.Errorf("this host has no RDMA device %d", e.Peer)
 	}
 	if why := local.Down(); why != "" {
-		return verbsPair{}, fmt.Errorf("%s: %s", local.Name, why)
+		return route.Pair{}, fmt.Errorf("%s: %s", local.Name, why)
 	}
-	p := verbsPair{local: local, localIndex: e.Peer, peerIndex: e.Device, peerGID: verbsGID(e.GID)}
-	p.gid, _, p.reach = verbs.PairGIDs(local.GIDs(), []verbs.GID{p.peerGID})
-	if p.reach == verbs.Unreachable {
-		return verbsPair{}, fmt.Errorf("%s has no GID that reaches %v", local.Name, p.peerGID)
+	p := route.Pair{Local: local, LocalIndex: e.Peer, PeerIndex: e.Device, PeerGID: route.FromWire(e.GID)}
+	p.GID, _, p.Reach = verbs.PairGIDs(local.GIDs(), []verbs.GID{p.PeerGID})
+	if p.Reach == verbs.Unreachable {
+		return route.Pair{}, fmt.Errorf("%s has no GID that reaches %v", local.Name, p.PeerGID)
 	}
 	return p, nil
 }

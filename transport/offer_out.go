@@ -12,7 +12,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/verbs"
+	"weft/transport/route"
 	"weft/transport/wire"
 )
 
@@ -41,11 +41,11 @@ func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.He
 	}
 	tried := k.dev.outOfUse()
 	bad := map[[2]uint16]bool{}
-	fails := func(p *verbsPair, err error) {
-		bad[p.key()] = true
-		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", p.local.Name, p.peerIndex, p.reach, err))
+	fails := func(p *route.Pair, err error) {
+		bad[p.Key()] = true
+		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", p.Local.Name, p.PeerIndex, p.Reach, err))
 	}
-	for tries := 0; tries < routesTried; {
+	for tries := 0; tries < route.Trials; {
 		pairs := k.core.route(k.dev, s.devices, wants.ports, bad)
 		if len(pairs) == 0 {
 			break
@@ -106,7 +106,7 @@ func (e *streamError) Unwrap() error { return e.error }
 
 // try has a route carry the comm, by the lanes of a closed connection if there
 // are any, else by new ones.
-func (k *connector) try(ctx context.Context, s *session, w *won, peer string, pairs []verbsPair) (*verbsCarrier, error) {
+func (k *connector) try(ctx context.Context, s *session, w *won, peer string, pairs []route.Pair) (*verbsCarrier, error) {
 	at := lanesOver(len(pairs), k.core.lanes(len(pairs)))
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
@@ -130,7 +130,7 @@ func (k *connector) try(ctx context.Context, s *session, w *won, peer string, pa
 // carry makes this side's first lanes, unless they are a kit's, has the peer make
 // its own, and proves that bytes arrive. Whatever fails leaves nothing behind here;
 // the peer discards its lanes when it reads what comes next.
-func (k *connector) carry(ctx context.Context, w *won, peer string, pairs []verbsPair, at []int, first int, m *wire.Offer, again *kit) (_ *verbsCarrier, err error) {
+func (k *connector) carry(ctx context.Context, w *won, peer string, pairs []route.Pair, at []int, first int, m *wire.Offer, again *kit) (_ *verbsCarrier, err error) {
 	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, first, again)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ type brokenPair struct {
 	why error
 }
 
-func (s *session) pairFailed(p *verbsPair, took time.Duration, why error) {
+func (s *session) pairFailed(p *route.Pair, took time.Duration, why error) {
 	if lost := (*streamError)(nil); took < slowFailure || errors.As(why, &lost) {
 		return // that says nothing of the pair
 	}
@@ -189,14 +189,14 @@ func (s *session) pairFailed(p *verbsPair, took time.Duration, why error) {
 	if s.broke == nil {
 		s.broke = map[[2]uint16]brokenPair{}
 	}
-	s.broke[p.key()] = brokenPair{time.Now(), why}
+	s.broke[p.Key()] = brokenPair{time.Now(), why}
 }
 
 // failedPair is why a pair is not tried again so soon; nil: it may be tried.
-func (s *session) failedPair(p *verbsPair) error {
+func (s *session) failedPair(p *route.Pair) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, ok := s.broke[p.key()]
+	b, ok := s.broke[p.Key()]
 	if ago := time.Since(b.at); ok && ago < pairRest {
 		return fmt.Errorf("it failed %v ago: %w", ago.Round(time.Second), b.why)
 	}
@@ -245,25 +245,14 @@ func (v *verbsCarrier) answered(lanes []wire.QPEnd, later []wire.PortPair) error
 		return fmt.Errorf("%d lanes and %d pairs of ports for %d and %d: %w", len(lanes), len(later), len(v.lanes), want, wire.ErrMalformed)
 	}
 	for i, e := range lanes {
-		if err := v.lanes[i].pair.answered(&wire.PortPair{Device: e.Device, Peer: e.Peer, GID: e.GID}); err != nil {
+		if err := v.lanes[i].pair.Answered(&wire.PortPair{Device: e.Device, Peer: e.Peer, GID: e.GID}); err != nil {
 			return fmt.Errorf("lane %d of %d: %w", i, len(lanes), err)
 		}
 	}
 	for i := range later {
-		if err := v.pairs[len(v.pairs)-len(later)+i].answered(&later[i]); err != nil {
+		if err := v.pairs[len(v.pairs)-len(later)+i].Answered(&later[i]); err != nil {
 			return fmt.Errorf("pair %d of those to come: %w", i, err)
 		}
-	}
-	return nil
-}
-
-// answered takes in what the peer says of its port.
-func (p *verbsPair) answered(e *wire.PortPair) error {
-	if e.Device != p.peerIndex || e.Peer != p.localIndex {
-		return fmt.Errorf("it runs from device %d to %d, not from %d to %d: %w", e.Device, e.Peer, p.peerIndex, p.localIndex, wire.ErrMalformed)
-	}
-	if p.peerGID = verbsGID(e.GID); p.gid.Reaches(p.peerGID) == verbs.Unreachable {
-		return fmt.Errorf("%v cannot be reached from %v", p.peerGID, p.gid)
 	}
 	return nil
 }
@@ -273,7 +262,7 @@ func (v *verbsCarrier) later() (all []wire.PortPair) {
 	for i := range v.pairs {
 		p := &v.pairs[i]
 		if !slices.ContainsFunc(v.lanes, func(l *verbsLane) bool { return l.pair == p }) {
-			all = append(all, wire.PortPair{Device: p.localIndex, Peer: p.peerIndex, GID: portGID(p.gid)})
+			all = append(all, wire.PortPair{Device: p.LocalIndex, Peer: p.PeerIndex, GID: route.ToWire(p.GID)})
 		}
 	}
 	return all
@@ -284,7 +273,7 @@ func (c *Core) lanes(pairs int) int {
 	n, most := int(c.cfg.Knobs.Int(knob.IBQPsPerConnection)), wire.MaxLanes/pairs
 	if n > most {
 		c.manyLanes.Do(func() {
-			c.cfg.Log.Warn("NCCL_IB_QPS_PER_CONNECTION=%d is more than a connection over %d pair%s of ports can have; each gets %d", n, pairs, plural(pairs), most)
+			c.cfg.Log.Warn("NCCL_IB_QPS_PER_CONNECTION=%d is more than a connection over %d pair%s of ports can have; each gets %d", n, pairs, report.Plural(pairs), most)
 		})
 	}
 	return pairs * max(1, min(n, most))

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"weft/internal/report"
+	"weft/transport/route"
 	"weft/transport/verbs"
 )
 
@@ -19,58 +20,50 @@ type narrowPair struct {
 }
 
 // narrowed takes in how a proof failed, and reports whether smaller packets pass.
-func (s *session) narrowed(p *verbsPair, why error) bool {
+func (s *session) narrowed(p *route.Pair, why error) bool {
 	u := (*verbs.Unanswered)(nil)
 	if !errors.As(why, &u) || u.Passes == 0 {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.narrow[p.key()]
+	was := s.narrow[p.Key()]
 	if was == nil {
 		if s.narrow == nil {
 			s.narrow = map[[2]uint16]*narrowPair{}
 		}
 		was = &narrowPair{wide: u.MTU, mtu: u.Passes}
-		s.narrow[p.key()] = was
+		s.narrow[p.Key()] = was
 	}
 	was.mtu = min(was.mtu, u.Passes)
 	return true
 }
 
 // limit tells pairs of ports what is known of their paths.
-func (s *session) limit(pairs []verbsPair) {
+func (s *session) limit(pairs []route.Pair) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range pairs {
-		if n := s.narrow[pairs[i].key()]; n != nil {
-			pairs[i].mtu = n.mtu
+		if n := s.narrow[pairs[i].Key()]; n != nil {
+			pairs[i].MTU = n.mtu
 		}
 	}
 }
 
 // tellNarrow says once of each pair that its packets are smaller than they could be.
-func (s *session) tellNarrow(pairs []verbsPair, dev, peer string, log report.Logger) {
+func (s *session) tellNarrow(pairs []route.Pair, dev, peer string, log report.Logger) {
 	for i := range pairs {
 		p := &pairs[i]
 		s.mu.Lock()
-		n := s.narrow[p.key()]
-		say := n != nil && !n.said && p.mtu > 0
+		n := s.narrow[p.Key()]
+		say := n != nil && !n.said && p.MTU > 0
 		if say {
 			n.said = true
 		}
 		s.mu.Unlock()
 		if say {
 			log.Warn("%s -> %s: RDMA packets of MTU %d are lost between %s (%v) and %v, those of %d pass and are used: transfers are slower than they could be; a switch port or tunnel between takes less than the ports' MTU and its headers: raise it there, or lower the MTU of the interfaces on both hosts",
-				dev, peer, n.wide, p.local.Name, p.gid.Addr.Unmap(), p.peerGID.Addr.Unmap(), p.mtu)
+				dev, peer, n.wide, p.Local.Name, p.GID.Addr.Unmap(), p.PeerGID.Addr.Unmap(), p.MTU)
 		}
 	}
-}
-
-// cap is an MTU of a port, as enum ibv_mtu, for queue pairs of this pair.
-func (p *verbsPair) cap(mtu uint8) uint8 {
-	for p.mtu > 0 && mtu > 1 && verbs.MTUBytes(mtu) > p.mtu {
-		mtu--
-	}
-	return mtu
 }

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -24,7 +25,7 @@ type kit struct {
 	session  *session
 	comm     uint64
 	dev      *Device // as the host asked
-	pairs    []verbsPair
+	pairs    []route.Pair
 	pairAt   []int        // by lane, of all that the connection was to have
 	ports    []*verbsPort // without ring and slot, which a comm has
 	lanes    []*verbsLane
@@ -76,7 +77,7 @@ func (v *verbsCarrier) atRest() bool {
 // kit is what v leaves.
 func (v *verbsCarrier) kit(m *member) *kit {
 	k := &kit{session: m.session, comm: m.id, dev: v.dev, pairs: v.pairs, pairAt: v.pairAt, sl: v.sl, tc: v.tc,
-		inline: v.tuning.inline, anyOrder: v.tuning.anyOrder, ece: v.ece}
+		inline: v.tuning.Inline, anyOrder: v.tuning.AnyOrder, ece: v.ece}
 	for _, p := range v.ports {
 		k.ports = append(k.ports, &verbsPort{dev: p.dev, gid: p.gid, slot: -1, pd: p.pd, cq: p.cq, flush: p.flush, looped: p.looped})
 	}
@@ -90,21 +91,16 @@ func (v *verbsCarrier) kit(m *member) *kit {
 // suits reports whether the first lanes of a connection can be k's: of one for dev
 // whose lane i is to run over pairs[at[i]]. If it is to have more of them, k's
 // connection was to have the same ones, for which there is room.
-func (k *kit) suits(dev *Device, pairs []verbsPair, at []int, t tuning, sl, tc uint8) bool {
-	if k.dev != dev || k.sl != sl || k.tc != tc || k.inline != t.inline || k.anyOrder != t.anyOrder || len(k.lanes) > len(at) {
+func (k *kit) suits(dev *Device, pairs []route.Pair, at []int, t route.Tuning, sl, tc uint8) bool {
+	if k.dev != dev || k.sl != sl || k.tc != tc || k.inline != t.Inline || k.anyOrder != t.AnyOrder || len(k.lanes) > len(at) {
 		return false
 	}
 	for i, l := range k.lanes {
-		if !l.pair.same(&pairs[at[i]]) {
+		if !l.pair.Same(&pairs[at[i]]) {
 			return false
 		}
 	}
-	return len(k.lanes) == len(at) || slices.EqualFunc(k.pairAt, at, func(was, is int) bool { return k.pairs[was].same(&pairs[is]) })
-}
-
-// same reports whether two pairs are the same ports with the same addresses.
-func (p *verbsPair) same(q *verbsPair) bool {
-	return p.local == q.local && p.key() == q.key() && p.gid == q.gid && p.peerGID.Addr == q.peerGID.Addr && p.peerGID.Type == q.peerGID.Type
+	return len(k.lanes) == len(at) || slices.EqualFunc(k.pairAt, at, func(was, is int) bool { return k.pairs[was].Same(&pairs[is]) })
 }
 
 // adopt gives v, which has nothing yet, what k has. When it fails k is gone.

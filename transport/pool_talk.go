@@ -7,13 +7,14 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/wire"
 )
 
 // tryAgain offers the queue pairs of a closed connection, if this side has any
 // that suit. nil without an error means new ones: what was offered is gone. An
 // error is one after which there is nothing to try.
-func (k *connector) tryAgain(ctx context.Context, s *session, w *won, peer string, pairs []verbsPair, at []int, m wire.Offer) (*verbsCarrier, error) {
+func (k *connector) tryAgain(ctx context.Context, s *session, w *won, peer string, pairs []route.Pair, at []int, m wire.Offer) (*verbsCarrier, error) {
 	t := k.ctx.tune(fastpath.Send, pairs, len(at))
 	old := k.core.pool.take(func(have *kit) bool { return have.session == s && have.suits(k.dev, pairs, at, t, m.SL, m.TC) })
 	if old == nil {
@@ -31,7 +32,7 @@ func (k *connector) tryAgain(ctx context.Context, s *session, w *won, peer strin
 }
 
 // again finds the kit that an offer names.
-func (h *handshake) again(ctx context.Context, m *wire.Offer, pairs []verbsPair, at []int) (*kit, error) {
+func (h *handshake) again(ctx context.Context, m *wire.Offer, pairs []route.Pair, at []int) (*kit, error) {
 	gone := errors.New("they are gone")
 	s := h.core.sessions.from(h.hello.Process, m.Session)
 	if s == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/route"
 	"weft/transport/task"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -29,7 +30,7 @@ import (
 type probe struct {
 	watch   *watcher
 	key     pairKey
-	pair    verbsPair
+	pair    route.Pair
 	ctx     context.Context // its life: the session's, or shorter
 	cancel  context.CancelCauseFunc
 	wanted  chan struct{} // somebody wants to know
@@ -57,7 +58,7 @@ const (
 )
 
 // newProbe enters a probe; watch.mu is held.
-func (w *watcher) newProbe(k pairKey, pair *verbsPair) *probe {
+func (w *watcher) newProbe(k pairKey, pair *route.Pair) *probe {
 	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
 	p.ctx, p.cancel = context.WithCancelCause(k.session.life)
 	p.over = p.cancel // until a round has its own: what comes before that must not be lost
@@ -75,7 +76,7 @@ func (w *watcher) drop(p *probe) {
 }
 
 // lead starts the connecting side's part; watch.mu is held.
-func (w *watcher) lead(k pairKey, pair *verbsPair) *probe {
+func (w *watcher) lead(k pairKey, pair *route.Pair) *probe {
 	p := w.newProbe(k, pair)
 	go func() {
 		defer task.Rescue(w.core.cfg.Log, "probe", task.Nobody) // what it leaves in its place keeps others from the same defect
@@ -108,7 +109,7 @@ func (p *probe) keep() {
 		passing := errors.Is(err, errEndedThere) || errors.Is(err, errNoAnswer) // the peer may have no connection yet, or be busy
 		if !said && !(passing && rest == probeRest) {
 			said = true
-			p.watch.core.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.local.Name).With(p.key.session.name).
+			p.watch.core.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.session.name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))
 		}
 		select {
@@ -203,7 +204,7 @@ func (p *probe) serve(ctx context.Context, e *probeEnd) error {
 func (p *probe) judge(ctx context.Context, err error) error {
 	var u *verbs.Unanswered
 	var failed *report.Error
-	if errors.As(err, &u) || !errors.As(err, &failed) || p.pair.local.Down() == "" {
+	if errors.As(err, &u) || !errors.As(err, &failed) || p.pair.Local.Down() == "" {
 		return err
 	}
 	select {
@@ -211,7 +212,7 @@ func (p *probe) judge(ctx context.Context, err error) error {
 		return err
 	case <-time.After(p.watch.limit):
 	}
-	if p.pair.local.Down() == "" {
+	if p.pair.Local.Down() == "" {
 		return err
 	}
 	return &verbs.Unanswered{Err: failed}

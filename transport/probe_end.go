@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -32,7 +33,7 @@ func (p *probe) newEnd(number uint32) (*probeEnd, error) {
 }
 
 func (e *probeEnd) make() (err error) {
-	local := e.probe.pair.local
+	local := e.probe.pair.Local
 	if e.pd, err = local.AcquirePD(); err != nil {
 		return err
 	}
@@ -49,8 +50,8 @@ func (e *probeEnd) make() (err error) {
 // local is this end as the peer must know it.
 func (e *probeEnd) local() wire.QPEnd {
 	p := &e.probe.pair
-	l := e.qp.Local(p.gid)
-	return wire.QPEnd{Device: p.localIndex, Peer: p.peerIndex, QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: p.cap(l.MTU), GID: portGID(l.GID),
+	l := e.qp.Local(p.GID)
+	return wire.QPEnd{Device: p.LocalIndex, Peer: p.PeerIndex, QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: p.CapMTU(l.MTU), GID: route.ToWire(l.GID),
 		Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: e.proof.RKey}}
 }
 
@@ -58,8 +59,8 @@ func (e *probeEnd) connect(ctx context.Context, limit time.Duration, theirs *wir
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	e.theirs = theirs.Scratch
-	return e.qp.Connect(ctx, verbs.Path{GID: e.probe.pair.gid, SL: sl, TC: tc,
-		Peer: verbs.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.probe.pair.cap(theirs.MTU), GID: verbsGID(theirs.GID)}})
+	return e.qp.Connect(ctx, verbs.Path{GID: e.probe.pair.GID, SL: sl, TC: tc,
+		Peer: verbs.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.probe.pair.CapMTU(theirs.MTU), GID: route.FromWire(theirs.GID)}})
 }
 
 // ask writes packets of every size that comms use, and waits for the acknowledgements.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weft/internal/report"
+	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -69,7 +70,7 @@ func (w *watcher) offered(s *session, m *wire.ProbeOffer) error {
 }
 
 // pairFor finds the pair of ports of a key by a comm that uses it; w.mu is held.
-func (w *watcher) pairFor(k pairKey) *verbsPair {
+func (w *watcher) pairFor(k pairKey) *route.Pair {
 	for v, x := range w.carriers {
 		if x.session() != k.session {
 			continue

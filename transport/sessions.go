@@ -179,7 +179,7 @@ func (w *won) session(dev *Device) (*session, error) {
 	}
 	var devices []wire.Device
 	if err == nil {
-		devices, frame, err = readInventory(rd, frame)
+		devices, frame, err = wire.ReadInventory(rd, frame)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading inventory and session: %w", err)

@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 )
 
 // How lanes share messages (WEFT_STRIPING). The executor cuts a large one by the
@@ -106,15 +107,15 @@ func (s *striping) turn(now []fastpath.LaneRate, speeds []float64) []uint32 {
 
 // speeds is how fast each lane is for what the ports promise between which it
 // runs: the slower one decides, and lanes share what their ports have.
-func speeds(over []*verbsPair) []float64 {
+func speeds(over []*route.Pair) []float64 {
 	here, there := map[uint16]float64{}, map[uint16]float64{} // lanes
 	for _, p := range over {
-		here[p.localIndex]++
-		there[p.peerIndex]++
+		here[p.LocalIndex]++
+		there[p.PeerIndex]++
 	}
 	speeds := make([]float64, len(over))
 	for i, p := range over {
-		speeds[i] = min(float64(p.speed)/here[p.localIndex], float64(p.peerSpeed)/there[p.peerIndex])
+		speeds[i] = min(float64(p.Speed)/here[p.LocalIndex], float64(p.PeerSpeed)/there[p.PeerIndex])
 	}
 	if slices.Min(speeds) == 0 { // one is not known
 		return slices.Repeat([]float64{1}, len(over))
@@ -123,7 +124,7 @@ func speeds(over []*verbsPair) []float64 {
 }
 
 // begin is what lanes have before anything is known of them.
-func (v *verbsCarrier) begin(over []*verbsPair) []float64 {
+func (v *verbsCarrier) begin(over []*route.Pair) []float64 {
 	if v.striping() == "even" {
 		return slices.Repeat([]float64{1}, len(over))
 	}
@@ -139,7 +140,7 @@ func (v *verbsCarrier) striping() string {
 
 // measures reports whether v's lanes share by what they are seen to do.
 func (v *verbsCarrier) measures() bool {
-	return v.kind == fastpath.Send && v.tuning.width > 1 && v.striping() == "measured"
+	return v.kind == fastpath.Send && v.tuning.Width > 1 && v.striping() == "measured"
 }
 
 // stripe is the watch's turn for v, which carries c.

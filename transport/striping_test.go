@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/transport/fastpath"
+	"weft/transport/route"
 )
 
 // play has lanes of some rates (bytes/s) carry messages for so many turns: every
@@ -74,20 +75,20 @@ func TestStripingDoesNotDrift(t *testing.T) {
 
 // Lanes share what their ports promise, on either side.
 func TestSpeedsOfLanes(t *testing.T) {
-	pair := func(local, speed, peer, peerSpeed int) *verbsPair {
-		return &verbsPair{localIndex: uint16(local), speed: speed, peerIndex: uint16(peer), peerSpeed: peerSpeed}
+	pair := func(local, speed, peer, peerSpeed int) *route.Pair {
+		return &route.Pair{LocalIndex: uint16(local), Speed: speed, PeerIndex: uint16(peer), PeerSpeed: peerSpeed}
 	}
 	fast, slow := pair(0, 400, 0, 400), pair(1, 100, 1, 400)
 	for _, c := range []struct {
-		over []*verbsPair
+		over []*route.Pair
 		want []float64
 	}{
-		{[]*verbsPair{fast}, []float64{400}},
-		{[]*verbsPair{fast, slow}, []float64{400, 100}},
-		{[]*verbsPair{fast, slow, fast, slow}, []float64{200, 50, 200, 50}},
-		{[]*verbsPair{pair(0, 100, 1, 100), pair(2, 100, 0, 100), pair(1, 100, 1, 100)}, []float64{50, 100, 50}}, // three here, two there
-		{[]*verbsPair{pair(0, 100, 1, 400), pair(2, 100, 1, 400)}, []float64{100, 100}},
-		{[]*verbsPair{fast, pair(1, 0, 1, 400)}, []float64{1, 1}},
+		{[]*route.Pair{fast}, []float64{400}},
+		{[]*route.Pair{fast, slow}, []float64{400, 100}},
+		{[]*route.Pair{fast, slow, fast, slow}, []float64{200, 50, 200, 50}},
+		{[]*route.Pair{pair(0, 100, 1, 100), pair(2, 100, 0, 100), pair(1, 100, 1, 100)}, []float64{50, 100, 50}}, // three here, two there
+		{[]*route.Pair{pair(0, 100, 1, 400), pair(2, 100, 1, 400)}, []float64{100, 100}},
+		{[]*route.Pair{fast, pair(1, 0, 1, 400)}, []float64{1, 1}},
 	} {
 		if got := speeds(c.over); !slices.Equal(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)

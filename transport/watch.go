@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
@@ -137,7 +138,7 @@ func (w *watcher) turn(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	type use struct {
-		pair    *verbsPair
+		pair    *route.Pair
 		suspect *Comm
 	}
 	used := map[pairKey]use{}
@@ -185,8 +186,8 @@ func (w *watcher) turn(now time.Time) bool {
 }
 
 // keyOf is the key of a pair of ports that v runs over.
-func (v *verbsCarrier) keyOf(s *session, p *verbsPair) pairKey {
-	return pairKey{s, p.localIndex, p.peerIndex, v.class}
+func (v *verbsCarrier) keyOf(s *session, p *route.Pair) pairKey {
+	return pairKey{s, p.LocalIndex, p.PeerIndex, v.class}
 }
 
 // session is the one of an attached comm that neither side has closed or given up.
@@ -273,13 +274,13 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 	if len(lost) == 0 {
 		return
 	}
-	here, there := p.pair.gid.Addr.Unmap(), p.pair.peerGID.Addr.Unmap()
+	here, there := p.pair.GID.Addr.Unmap(), p.pair.PeerGID.Addr.Unmap()
 	what := fmt.Sprintf("port %v does not answer %v", there, here)
 	if u.Passes > 0 {
 		what = fmt.Sprintf("large packets from port %v to %v are lost", here, there)
 	}
-	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), plural(len(lost)), w.late, what, u.Err.Err).
-		On(p.pair.local.Name).With(p.key.session.name)
+	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.late, what, u.Err.Err).
+		On(p.pair.Local.Name).With(p.key.session.name)
 	why.Remedy = u.Err.Remedy
 	end(lost, why)
 }

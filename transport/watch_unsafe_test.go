@@ -263,7 +263,7 @@ func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
 		t.Errorf("on a port that is up: %v", err)
 	}
 	command(t, "link simB down")
-	eventually(t, "the port is down", func() bool { return x.pair.local.Down() != "" })
+	eventually(t, "the port is down", func() bool { return x.pair.Local.Down() != "" })
 	if err := x.judge(t.Context(), failed); !errors.As(err, &u) || u.Err != failed {
 		t.Errorf("on a port that is down: %v", err)
 	}

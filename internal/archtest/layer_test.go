@@ -12,6 +12,7 @@ var layers = [][]string{
 	{"transport/fastpath", "transport/wire", "transport/task"},
 	{"guest"},
 	{"transport/verbs", "transport/tcp"},
+	{"transport/route"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

@@ -1,5 +1,7 @@
 package wire
 
+import "fmt"
+
 const (
 	// MaxDevices bounds a peer's whole inventory.
 	MaxDevices  = 256
@@ -115,4 +117,24 @@ func ParseInventory(frame []byte) (Inventory, error) {
 		return Inventory{}, malformed("inventory", "%d devices do not fill its %d bytes", n, len(frame))
 	}
 	return m, nil
+}
+
+// ReadInventory reads the frames of one inventory, a bounded number, from the
+// first on, and the frame behind them.
+func ReadInventory(rd *Reader, frame []byte) (all []Device, next []byte, err error) {
+	for more := true; more; {
+		m, err := ParseInventory(frame)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, m.Devices...)
+		more = m.Flags&FlagMore != 0
+		if len(all) > MaxDevices || more && len(m.Devices) == 0 {
+			return nil, nil, fmt.Errorf("inventory of more than %d devices: %w", MaxDevices, ErrMalformed)
+		}
+		if frame, err = rd.Next(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return all, frame, nil
 }

@@ -1,0 +1,32 @@
+package route
+
+import (
+	"net/netip"
+
+	"weft/transport/verbs"
+	"weft/transport/wire"
+)
+
+// Link layers as the inventory names them.
+const (
+	LinkEthernet   = 1
+	linkInfiniBand = 2
+)
+
+// LinkOf is the link layer of a port.
+func LinkOf(v *verbs.Device) uint8 {
+	if v.InfiniBand {
+		return linkInfiniBand
+	}
+	return LinkEthernet
+}
+
+// ToWire is g as it travels.
+func ToWire(g verbs.GID) wire.PortGID {
+	return wire.PortGID{Addr: g.Addr.As16(), Type: uint8(g.Type), Bits: uint8(g.Bits)}
+}
+
+// FromWire is a peer's GID as its path is judged.
+func FromWire(g wire.PortGID) verbs.GID {
+	return verbs.GID{Addr: netip.AddrFrom16(g.Addr), Type: verbs.GIDType(g.Type), Bits: int(g.Bits)}
+}
