@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
@@ -305,8 +306,8 @@ func TestIdleClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("connected and accepted after %v beside %d idle clients", time.Since(begin), n)
-	if n, most := b.rendezvous.strangers.held(), b.rendezvous.strangers.most; n > most {
-		t.Errorf("%d strangers are held, at most %d may be", n, most)
+	if n, _ := b.sockets.Held(); n > rendezvous.MostStrangers {
+		t.Errorf("%d strangers are held, at mostStrangers %d may be", n, rendezvous.MostStrangers)
 	}
 	var wg sync.WaitGroup
 	for _, c := range conns {

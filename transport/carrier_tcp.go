@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/tcp"
 )
@@ -20,8 +21,8 @@ type tcpCarrier struct {
 	dev    *Device
 	cookie uint64
 	fp     *fastpath.Comm
-	conns  []*conn // until open
-	stash  uint32  // bytes that the peer keeps of messages ahead, of a sender
+	conns  []*rendezvous.Conn // until open
+	stash  uint32             // bytes that the peer keeps of messages ahead, of a sender
 	facts  tcp.Facts
 	why    string   // the first stream has its congestion control
 	ways   []string // interfaces and addresses that the streams run between, each once
@@ -33,7 +34,7 @@ type tcpCarrier struct {
 
 // overTCP is the carrier of a finished handshake's connections; stash is what the
 // listening side said of it, for the connecting side.
-func overTCP(x *Context, dev *Device, conns []*conn, stash uint32) *tcpCarrier {
+func overTCP(x *Context, dev *Device, conns []*rendezvous.Conn, stash uint32) *tcpCarrier {
 	return &tcpCarrier{ctx: x, dev: dev, cookie: comms.Reserve(), conns: conns, stash: stash}
 }
 
@@ -88,9 +89,9 @@ func (t *tcpCarrier) attach() error {
 
 // congestion gives a stream its congestion control. One that was asked for and
 // cannot be had is said once a process.
-func (t *tcpCarrier) congestion(k *conn, way string) {
+func (t *tcpCarrier) congestion(k *rendezvous.Conn, way string) {
 	c := t.ctx.core
-	why, err := tcp.CongestionFor(c.cfg.Knobs, c.local.own(k.local().Addr(), k.remote().Addr())).Apply(k.fd)
+	why, err := tcp.CongestionFor(c.cfg.Knobs, c.net.Local.Own(k.Local().Addr(), k.Remote().Addr())).Apply(k.FD)
 	if t.why == "" {
 		t.why = why
 	}
@@ -101,10 +102,10 @@ func (t *tcpCarrier) congestion(k *conn, way string) {
 
 // handover moves a connection out of Go's poller, making room for its second
 // descriptor if need be.
-func (x *Context) handover(k *conn) (int, error) {
+func (x *Context) handover(k *rendezvous.Conn) (int, error) {
 	for {
-		fd, err := k.handover()
-		if err == nil || !task.Exhausted(err) || !x.core.files.Raise(x.opts.Log) {
+		fd, err := k.Handover()
+		if err == nil || !task.Exhausted(err) || !x.core.net.Files.Raise(x.opts.Log) {
 			return fd, err
 		}
 	}
@@ -116,10 +117,10 @@ func (t *tcpCarrier) describe(via string) string {
 }
 
 // wayOf tells by which interface and between which addresses a connection runs.
-func (c *Core) wayOf(k *conn) string {
-	local, remote := k.local().Addr(), k.remote().Addr()
+func (c *Core) wayOf(k *rendezvous.Conn) string {
+	local, remote := k.Local().Addr(), k.Remote().Addr()
 	b := make([]byte, 0, 64)
-	if name := c.egress.Interface(k.fd, local, remote); name != "" {
+	if name := c.egress.Interface(k.FD, local, remote); name != "" {
 		b = append(append(b, name...), ' ')
 	}
 	return string(remote.AppendTo(append(local.AppendTo(b), " to "...)))

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/hostcalls"
+	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -302,11 +303,11 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &connector{ctx: a.ctx, core: a.Core, dev: s.dev, handle: parsed, trafficClass: -1}
-	w, err := a.race(t.Context(), &k.handle, waysFrom(k.dev, &k.handle), tcp.DataOptions(a.cfg.Knobs, -1))
+	w, err := a.net.Race(t.Context(), &k.handle, rendezvous.Ways(k.dev.interfaces(), &k.handle), tcp.DataOptions(a.cfg.Knobs, -1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.conn.Close()
+	defer w.Conn.Close()
 	peer, wants, err := k.agree(w)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +320,7 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err := c.attach(a.nextComm.Add(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.conn.Write(c.last.Append(nil)); err != nil {
+	if _, err := w.Conn.Write(c.last.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	c.leave(errAbandoned.Error())

@@ -67,9 +67,9 @@ func (c *Comm) wanted() {
 func (c *Comm) says() bool {
 	var from netip.Addr
 	if c.member != nil {
-		from = c.member.session.conn.remote().Addr()
+		from = c.member.session.conn.Remote().Addr()
 	}
-	return c.hosts || c.ctx.core.noise.allows(from, c.ctx.opts.Log)
+	return c.hosts || c.ctx.core.noise.Allows(from, c.ctx.opts.Log)
 }
 
 // arrow shows which way the data goes.

@@ -4,13 +4,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"weft/transport/tcp"
 )
@@ -39,7 +37,7 @@ func seeCongestion(t *testing.T, env map[string]string) string {
 				}
 			}
 		}
-		if name, want := tcp.ReadFacts(c.member.session.conn.fd).Congestion, systemsCongestion(t); name != want {
+		if name, want := tcp.ReadFacts(c.member.session.conn.FD).Congestion, systemsCongestion(t); name != want {
 			t.Errorf("the control connection has %s, the system's is %s", name, want)
 		}
 	}
@@ -77,32 +75,6 @@ func TestCongestionThatCannotBeHad(t *testing.T) {
 		if p.log.Count("INFO", "congestion control "+systemsCongestion(t)+" (the system's)") != 2 {
 			t.Errorf("%q", p.log.Lines())
 		}
-	}
-}
-
-func TestOwnAddresses(t *testing.T) {
-	at := netip.MustParseAddr
-	known := &localAddrs{at: time.Now().Add(time.Hour), have: map[netip.Addr]struct{}{at("192.0.2.1"): {}, at("192.0.2.7"): {}}}
-	untold := &localAddrs{at: time.Now().Add(time.Hour)} // the kernel tells nothing
-	for _, c := range []struct {
-		local, remote netip.Addr
-		own           bool
-	}{
-		{at("127.0.0.1"), at("127.0.0.1"), true},
-		{at("127.0.0.1"), at("127.7.8.9"), true},
-		{at("::1"), at("::1"), true},
-		{at("fe80::1%eth0"), at("fe80::1%eth0"), true},
-		{at("192.0.2.1"), at("192.0.2.1"), true},
-		{at("192.0.2.1"), at("192.0.2.7"), true},
-		{at("192.0.2.1"), at("192.0.2.2"), false},
-		{at("2001:db8::1"), at("2001:db8::2"), false},
-	} {
-		if got := known.own(c.local, c.remote); got != c.own {
-			t.Errorf("%v to %v: %v", c.local, c.remote, got)
-		}
-	}
-	if untold.own(at("192.0.2.1"), at("192.0.2.2")) || !untold.own(at("192.0.2.1"), at("192.0.2.1")) {
-		t.Error("an address counts as this machine's, or as another's, by nothing")
 	}
 }
 

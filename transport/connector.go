@@ -13,6 +13,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -54,7 +55,7 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 	if err != nil {
 		return nil, err
 	}
-	if err := x.core.outside(&h); err != nil {
+	if err := x.core.net.Outside(&h); err != nil {
 		return nil, err
 	}
 	if trafficClass < 0 {
@@ -172,7 +173,7 @@ func (k *connector) timeUp(limit time.Duration) {
 func (k *connector) run(ctx context.Context) {
 	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
-	ways := waysFrom(k.dev, &k.handle)
+	ways := rendezvous.Ways(k.dev.interfaces(), &k.handle)
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
 	var slow error // of an earlier try: it says more than that the time is over
@@ -188,15 +189,15 @@ func (k *connector) run(ctx context.Context) {
 			end(nil, k.lost(err, n))
 			return
 		}
-		w, err := k.core.race(ctx, &k.handle, ways, o)
+		w, err := k.core.net.Race(ctx, &k.handle, ways, o)
 		if err == nil {
 			c, err := k.complete(ctx, w, o)
 			leave()
-			if lost := (*narrowError)(nil); errors.As(err, &lost) && k.core.narrow.smaller(lost) {
-				ways, n = []path{w.path}, n-1
+			if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) && k.core.net.Narrow.Smaller(lost) {
+				ways, n = []rendezvous.Path{w.Path}, n-1
 				continue
 			}
-			if n <= retries && late(err) && ctx.Err() == nil {
+			if n <= retries && rendezvous.Late(err) && ctx.Err() == nil {
 				slow = err // its process may only have been slow; its host knows nothing of the comm before go
 				if pause(ctx, time.Duration(n)*sleep) {
 					continue
@@ -206,7 +207,7 @@ func (k *connector) run(ctx context.Context) {
 			return
 		}
 		leave()
-		if n > retries || !again(err) || !pause(ctx, time.Duration(n)*sleep) {
+		if n > retries || !rendezvous.Again(err) || !pause(ctx, time.Duration(n)*sleep) {
 			end(nil, k.lost(err, n))
 			return
 		}
@@ -246,28 +247,28 @@ func (k *connector) lost(err error, rounds int) error {
 }
 
 // peer names the other side as well as is known.
-func (k *connector) peer(w *won) string {
+func (k *connector) peer(w *rendezvous.Won) string {
 	if w != nil {
-		return w.conn.remote().String()
+		return w.Conn.Remote().String()
 	}
 	return k.handle.Addrs[0].AddrPort().String()
 }
 
 // complete takes the winner from frame 3 to a comm that is ready.
-func (k *connector) complete(ctx context.Context, w *won, o tcp.Options) (*ready, error) {
-	w.conn.SetDeadline(time.Now().Add(k.core.timeout))
-	uncut := cutOnCancel(ctx, w.conn)
+func (k *connector) complete(ctx context.Context, w *rendezvous.Won, o tcp.Options) (*ready, error) {
+	w.Conn.SetDeadline(time.Now().Add(k.core.timeout))
+	uncut := rendezvous.CutOnCancel(ctx, w.Conn)
 	c, err := k.outbound(ctx, w, o)
 	uncut()
 	if err != nil {
-		w.conn.Close()
+		w.Conn.Close()
 		return nil, k.classify(err, w)
 	}
 	return c, nil
 }
 
 // classify keeps an error that knows its cause and gives others the peer's.
-func (k *connector) classify(err error, w *won) error {
+func (k *connector) classify(err error, w *rendezvous.Won) error {
 	var e *report.Error
 	if errors.As(err, &e) {
 		if e.Dev == "" {
@@ -278,12 +279,12 @@ func (k *connector) classify(err error, w *won) error {
 	if task.Exhausted(err) {
 		return task.NoFiles("connect", err).On(k.dev.Name)
 	}
-	if lost := (*narrowError)(nil); errors.As(err, &lost) {
+	if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) {
 		return report.Errorf(report.Network, "connect", "%w", err).On(k.dev.Name).With(k.peer(w)).
 			Try("give every port and tunnel between the hosts the same MTU as their interfaces")
 	}
 	cause := report.Network
-	if peerGone(err) || errors.Is(err, wire.ErrMalformed) {
+	if rendezvous.PeerGone(err) || errors.Is(err, wire.ErrMalformed) {
 		cause = report.Peer
 	}
 	return report.Errorf(cause, "connect", "the handshake failed: %w", err).On(k.dev.Name).With(k.peer(w)).

@@ -3,12 +3,12 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"syscall"
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/wire"
 )
@@ -24,7 +24,7 @@ func (s *session) read(rd *wire.Reader) {
 		if err != nil {
 			other := s.core.sessions.other(s) // it waits for this one, and is forgotten soon after
 			close(s.heard)
-			if peerGone(err) {
+			if rendezvous.PeerGone(err) {
 				s.hear(other)
 			}
 			s.end(s.broken("reading", err))
@@ -161,28 +161,21 @@ func (s *session) comm(id uint64) (c *Comm) {
 
 // broken says how the connection ended, as far as the kernel tells.
 func (s *session) broken(doing string, err error) *report.Error {
-	e := report.Errorf(report.Network, "control connection", "%s: %w", doing, short(err)).With(s.name).
+	e := report.Errorf(report.Network, "control connection", "%s: %w", doing, rendezvous.Short(err)).With(s.name).
 		Try("the network to the peer failed; look at the link and at the peer's log")
 	switch {
-	case peerGone(err):
+	case rendezvous.PeerGone(err):
 		e.Cause = report.Peer
 		e.Err = s.afterWord(e.Err)
 		e.Remedy = "the peer's process ended or was killed; look at its log"
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		since := "any more"
-		if d, known := s.conn.silence(); known {
+		if d, known := s.conn.Silence(); known {
 			since = fmt.Sprintf("for %v", d)
 		}
 		e.Remedy = fmt.Sprintf("the peer's host did not answer %s: it is down or the network between is cut", since)
 	}
 	return e
-}
-
-// peerGone reports whether err means that the peer's kernel closed the
-// connection, so that its data streams end too, each after its last byte.
-func peerGone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // end closes the session for good; its comms learn why.
@@ -214,12 +207,12 @@ func (s *session) end(why *report.Error) {
 	s.cut(why)
 	s.conn.Close()
 	if len(left) == 0 {
-		if !orderly && !errors.Is(why, net.ErrClosed) && !peerGone(why.Err) && s.says() {
+		if !orderly && !errors.Is(why, net.ErrClosed) && !rendezvous.PeerGone(why.Err) && s.says() {
 			s.core.cfg.Log.Info(report.Net, "%v", why)
 		}
 		return
 	}
-	if !peerGone(why.Err) {
+	if !rendezvous.PeerGone(why.Err) {
 		for _, c := range left {
 			c.lost(why)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
@@ -149,7 +150,7 @@ func TestControlConnectionOfAClosedCore(t *testing.T) {
 }
 
 // connPair is a TCP connection, and its other end.
-func connPair(t *testing.T) (*conn, *net.TCPConn) {
+func connPair(t *testing.T) (*rendezvous.Conn, *net.TCPConn) {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -164,7 +165,7 @@ func connPair(t *testing.T) (*conn, *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := newConn(out)
+	k, err := rendezvous.NewConn(out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -35,24 +36,21 @@ type Core struct {
 	timeout time.Duration // T of the design
 	process wire.ProcessID
 	host    string
-	origin  uint8 // the mark of this network stack in handles; 0: unknown
 	pid     uint32
 
-	rendezvous *rendezvous
-	sessions   *sessions
-	reaper     *reaper
-	noise      *noise
-	watch      *watcher
-	flows      *flows
-	pool       *pool
-	deaf       func() // ends the subscriptions to events
-	local      localAddrs
-	narrow     narrow
-	egress     tcp.Egress
-	files      task.FileLimit
-	outgoing   *task.Slots // connects
-	growing    *task.Slots // comms that get further lanes
-	incoming   *task.Slots // first streams of comms, from hello to lanes
+	net      *rendezvous.Network
+	sockets  *rendezvous.Sockets
+	sessions *sessions
+	reaper   *reaper
+	noise    *rendezvous.Noise
+	watch    *watcher
+	flows    *flows
+	pool     *pool
+	deaf     func() // ends the subscriptions to events
+	egress   tcp.Egress
+	outgoing *task.Slots // connects
+	growing  *task.Slots // comms that get further lanes
+	incoming *task.Slots // first streams of comms, from hello to lanes
 
 	manyLanes    sync.Once     // a number of lanes that is cut is said once
 	noCongestion sync.Once     // so is a congestion control that cannot be had
@@ -87,14 +85,15 @@ func Open(cfg Config) (*Core, error) {
 	if cfg.Log == nil {
 		cfg.Log = report.Discard{}
 	}
-	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), origin: origin(), pid: uint32(os.Getpid())}
+	c := &Core{cfg: cfg, timeout: cfg.Knobs.Seconds(knob.Timeout), host: hostName(), pid: uint32(os.Getpid())}
 	rand.Read(c.process[:])
 	c.connSalt = uint32(wire.Random64()) | 1 // never 0: a state of 0 means "none yet"
 	c.nextComm.Store(wire.Random64() >> 16)
-	c.rendezvous = newRendezvous(c)
 	c.sessions = newSessions(c)
 	c.reaper = newReaper(c.timeout, cfg.Log)
-	c.noise = newNoise(cfg.Log)
+	c.noise = rendezvous.NewNoise(cfg.Log)
+	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
+	c.sockets = rendezvous.NewSockets(c.net, c.noise)
 	c.watch, c.flows = newWatcher(c), newFlows(c)
 	c.pool = newPool(c)
 	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()
@@ -122,7 +121,7 @@ func (c *Core) Close() {
 		x.Close()
 	}
 	c.sessions.closeAll()
-	c.rendezvous.closeAll()
+	c.sockets.CloseAll()
 	c.deaf()
 }
 

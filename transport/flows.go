@@ -35,15 +35,7 @@ type flows struct {
 type flown struct {
 	comm    *Comm
 	settled fastpath.Stats // with these nothing was under way
-	streams []stuck        // in the order of the carrier's descriptors
-}
-
-// stuck is a stream that has owed its peer something, and how long without progress.
-type stuck struct {
-	owes    bool
-	acked   uint64
-	still   time.Duration
-	windows bool // the kernel has told of an open window: it tells
+	streams []tcp.Stuck    // in the order of the carrier's descriptors
 }
 
 func newFlows(c *Core) *flows {
@@ -53,7 +45,7 @@ func newFlows(c *Core) *flows {
 func (f *flows) add(t *tcpCarrier, c *Comm) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all[t] = &flown{comm: c, streams: make([]stuck, len(t.fds))}
+	f.all[t] = &flown{comm: c, streams: make([]tcp.Stuck, len(t.fds))}
 	if !f.running {
 		f.running = true
 		go f.run()
@@ -120,7 +112,7 @@ func (f *flows) look(t *tcpCarrier, x *flown, after time.Duration) error {
 		}
 		idle = idle && !now.Under && !now.Waiting
 		s := &x.streams[i]
-		if s.saw(&now, after, f.limit); s.still >= f.limit && now.Lost() {
+		if s.Saw(&now, after, f.limit); s.Still >= f.limit && now.Lost() {
 			return t.noPath(x.comm, i, &now, f.limit)
 		}
 	}
@@ -128,19 +120,6 @@ func (f *flows) look(t *tcpCarrier, x *flown, after time.Duration) error {
 		x.settled = stats
 	}
 	return nil
-}
-
-// saw takes in what the kernel says now, a while after it was asked last.
-func (s *stuck) saw(now *tcp.Flow, after, limit time.Duration) {
-	was := *s
-	*s = stuck{owes: now.Owes(), acked: now.Acked, windows: was.windows || now.Window > 0}
-	closed := now.Window == 0
-	if !s.windows {
-		closed = now.Heard < limit // a peer whose window is closed answers all the same
-	}
-	if s.owes && was.owes && now.Acked == was.acked && !closed {
-		s.still = was.still + after
-	}
 }
 
 // noPath says that a stream's packets do not arrive.

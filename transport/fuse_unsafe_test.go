@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/hostcalls"
+	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -225,7 +226,7 @@ func TestStreamsTakeInterfacesInTurn(t *testing.T) {
 	h := &wire.Handle{Addrs: []wire.Endpoint{endpoint("10.1.0.9"), endpoint("10.2.0.9"), endpoint("10.2.0.10"), endpoint("10.9.0.9")}}
 	one, two, far := device(0, "eth0", 1, "10.1.0.1/24"), device(1, "eth1", 1, "10.2.0.1/24"), device(2, "eth2", 1, "10.7.0.1/24")
 	all := Devices([]*tcp.Device{one, two, far}, nil)
-	known := path{remote: h.Addrs[0].AddrPort()}
+	known := rendezvous.Path{Remote: h.Addrs[0].AddrPort()}
 	for _, c := range []struct {
 		parts []*Device
 		want  string
@@ -237,7 +238,7 @@ func TestStreamsTakeInterfacesInTurn(t *testing.T) {
 		d := fuse(c.parts)
 		var got []string
 		for i := range 4 {
-			got = append(got, wayOf(d, h, i, known).String())
+			got = append(got, rendezvous.WayOf(d.interfaces(), h, i, known).String())
 		}
 		if s := strings.Join(got, "; "); s != c.want {
 			t.Errorf("%s: %s", d.Name, s)

@@ -24,7 +24,7 @@ import (
 // control serves a control connection: hellos, then what this process has and the
 // session. This goroutine goes on as the session's reader.
 func (h *handshake) control() error {
-	if err := h.conn.apply(tcp.ControlOptions(h.core.cfg.Knobs, -1)); err != nil {
+	if err := h.conn.Apply(tcp.ControlOptions(h.core.cfg.Knobs, -1)); err != nil {
 		return err
 	}
 	if err := h.readHello(nil, nil); err != nil {
@@ -77,7 +77,7 @@ func (ss *sessions) claim(s *session) error {
 		case <-old.life.Done():
 		case <-limit.C:
 			return errors.New("its process has a control connection with this one already")
-		case <-s.conn.life.Done():
+		case <-s.conn.Life.Done():
 			return errors.New("it was closed to make room for others")
 		}
 	}
@@ -100,7 +100,7 @@ func (s *session) occupied() {
 	if s.idle != nil && len(s.members) > 0 {
 		s.idle.Stop()
 		s.idle = nil
-		s.conn.leaves()
+		s.conn.Leaves()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -30,10 +31,10 @@ type inbound struct {
 	deadline *time.Timer
 
 	mu      sync.Mutex
-	limit   time.Duration // what deadline was set to last
-	until   time.Time     // when that is over; protected by mu, as all below
-	conns   []*conn       // by stream
-	missing int           // parts still to come
+	limit   time.Duration      // what deadline was set to last
+	until   time.Time          // when that is over; protected by mu, as all below
+	conns   []*rendezvous.Conn // by stream
+	missing int                // parts still to come
 	goMsg   wire.Go
 	went    bool          // go has come: the peer has its comm
 	member  *member       // set by attach
@@ -42,9 +43,9 @@ type inbound struct {
 }
 
 func newInbound(h *handshake, streams int) *inbound {
-	in := &inbound{core: h.core, listener: h.listener, f1: h.f1, f2: h.f2, conns: make([]*conn, streams)}
+	in := &inbound{core: h.core, listener: h.listener, f1: h.f1, f2: h.f2, conns: make([]*rendezvous.Conn, streams)}
 	in.missing = streams - 1 + 2 // streams after the first, attach, go
-	in.conns[0], in.from = h.conn, h.conn.remote().Addr()
+	in.conns[0], in.from = h.conn, h.conn.Remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
 		defer task.Rescue(in.core.cfg.Log, "accept", task.Nobody)
 		in.late()
@@ -55,7 +56,7 @@ func newInbound(h *handshake, streams int) *inbound {
 
 // register makes in known to streams and attach.
 func (in *inbound) register() bool {
-	in.peer = endName(&in.hello, in.conns[0])
+	in.peer = rendezvous.EndName(&in.hello, in.conns[0])
 	in.core.inbound.Lock()
 	in.core.inbound.byNonce[in.f2.Nonce] = in
 	in.core.inbound.Unlock()
@@ -76,7 +77,7 @@ func (c *Core) findInbound(n wire.Nonce) *inbound {
 }
 
 // join takes in stream index.
-func (in *inbound) join(index int, c *conn) error {
+func (in *inbound) join(index int, c *rendezvous.Conn) error {
 	in.mu.Lock()
 	if in.over || in.verbs != nil || index >= len(in.conns) || in.conns[index] != nil {
 		in.mu.Unlock()
@@ -84,7 +85,7 @@ func (in *inbound) join(index int, c *conn) error {
 	}
 	in.conns[index] = c
 	if in.member != nil {
-		c.leaves()
+		c.Leaves()
 	}
 	in.part()
 	return nil
@@ -92,7 +93,7 @@ func (in *inbound) join(index int, c *conn) error {
 
 // attach binds in to the session that will carry it.
 func (in *inbound) attach(m *member, a *wire.Attach) error {
-	if m.session.peer.Process != in.hello.Process || a.Session != m.session.id || !a.Verify(&in.listener.token, &in.f1, &in.f2) {
+	if m.session.peer.Process != in.hello.Process || a.Session != m.session.id || !a.Verify(&in.listener.reach.Token, &in.f1, &in.f2) {
 		return errors.New("the comm belongs to another process")
 	}
 	in.mu.Lock()
@@ -115,7 +116,7 @@ func (in *inbound) lingers() {
 	in.within(limit)
 	for _, c := range in.conns {
 		if c != nil {
-			c.leaves()
+			c.Leaves()
 			c.SetDeadline(time.Now().Add(limit))
 		}
 	}
@@ -154,7 +155,7 @@ func (in *inbound) late() {
 }
 
 // goes takes in the connecting side's go, and v unless it is nil.
-func (in *inbound) goes(m wire.Go, c *conn, v *verbsCarrier) {
+func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, v *verbsCarrier) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
@@ -260,7 +261,7 @@ func (in *inbound) finish() {
 
 // says reports whether the comm's connecting side may cause one more line in the log.
 func (in *inbound) says() bool {
-	return in.core.noise.allows(in.from, in.listener.ctx.opts.Log)
+	return in.core.noise.Allows(in.from, in.listener.ctx.opts.Log)
 }
 
 func (in *inbound) build() (*Comm, error) {
@@ -302,7 +303,7 @@ func (in *inbound) options() error {
 	o := tcp.DataOptions(in.core.cfg.Knobs, in.listener.ctx.opts.TrafficClass)
 	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
 	for _, k := range in.conns {
-		if err := k.apply(o); err != nil {
+		if err := k.Apply(o); err != nil {
 			return report.Errorf(report.Host, "accept", "%w", err).On(in.listener.dev.Name).With(in.peer).
 				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
 		}

@@ -194,7 +194,7 @@ func TestAbandoned(t *testing.T) {
 		if _, err := b.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Misuse {
 			t.Errorf("listen after finalize: %v", err)
 		}
-		if len(b.rendezvous.socks) != 0 {
+		if b.sockets.Listening() != 0 {
 			t.Error("sockets without a listen")
 		}
 	})

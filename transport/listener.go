@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
@@ -19,9 +20,8 @@ const (
 type Listener struct {
 	ctx    *Context
 	dev    *Device
-	handle uint64 // what the host holds
-	id     uint64 // on the wire
-	token  wire.Token
+	handle uint64            // what the host holds
+	reach  rendezvous.Listen // how others find it
 
 	mu     sync.Mutex
 	nonces [2]map[wire.Nonce]struct{} // seen: the latest, and those before; protected by mu, as all below
@@ -44,14 +44,15 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 			return nil, err
 		}
 	}
-	l := &Listener{ctx: x, dev: d, id: wire.Random64(), setup: map[*inbound]struct{}{}}
-	rand.Read(l.token[:])
+	l := &Listener{ctx: x, dev: d, setup: map[*inbound]struct{}{}}
+	l.reach = rendezvous.Listen{ID: wire.Random64(), Device: d.Name, Interfaces: d.interfaces(), Fresh: l.fresh, Proven: l.proven}
+	rand.Read(l.reach.Token[:])
 	size := min(len(handle), wire.HandleMax)
-	eps, err := x.core.rendezvous.open(l, size)
+	eps, err := x.core.sockets.Open(&l.reach, size)
 	if err != nil {
 		return nil, err
 	}
-	h := wire.Handle{Origin: x.core.origin, Token: l.token, ListenID: l.id, Addrs: eps}.Named(x.core.host, size)
+	h := wire.Handle{Origin: x.core.net.Origin, Token: l.reach.Token, ListenID: l.reach.ID, Addrs: eps}.Named(x.core.host, size)
 	clear(handle[:size])
 	copy(handle, h.Append(nil))
 	listeners.Add(func(id uint64) *Listener { l.handle = id; return l })
@@ -106,7 +107,7 @@ func (l *Listener) Close() error {
 	ready, setup := l.ready, l.setup
 	l.ready, l.setup, l.nonces = nil, nil, [2]map[wire.Nonce]struct{}{}
 	l.mu.Unlock()
-	l.ctx.core.rendezvous.forget(l)
+	l.ctx.core.sockets.Forget(&l.reach)
 	disown(l.ctx, l.ctx.owned.listeners, l)
 	for in := range setup {
 		in.abort(nil)

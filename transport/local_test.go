@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/internal/report"
+	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
@@ -14,25 +15,25 @@ func TestLoopbackOfAnotherHost(t *testing.T) {
 	for _, size := range []int{wire.HandleMin, wire.HandleMax} {
 		a, b := start(t, nil, lo(1)), start(t, nil, lo(1))
 		b.Core.host = "node7"
-		b.Core.origin = a.Core.origin%255 + 1
+		b.Core.net.Origin = a.Core.net.Origin%255 + 1
 		_, handle := b.listen(t, size)
 		_, err := a.ctx.Connect(0, -1, handle)
 		if err == nil || report.CauseOf(err) != report.Peer || !strings.Contains(err.Error(), "host node7 listens at loopback only") || !strings.Contains(err.Error(), "NCCL_SOCKET_IFNAME") {
 			t.Errorf("%d: %v", size, err)
 		}
 	}
-	c := &Core{origin: 1}
+	c := &rendezvous.Network{Origin: 1}
 	both := []wire.Endpoint{endpoint("127.0.0.1"), endpoint("10.0.0.1"), endpoint("::1")}
 	for _, k := range []struct {
 		origin uint8
 		left   int
 	}{{0, 3}, {1, 3}, {2, 1}} {
 		h := &wire.Handle{Origin: k.origin, Addrs: both}
-		if err := c.outside(h); err != nil || len(h.Addrs) != k.left || len(both) != 3 {
+		if err := c.Outside(h); err != nil || len(h.Addrs) != k.left || len(both) != 3 {
 			t.Errorf("origin %d: %v, %v", k.origin, h.Addrs, err)
 		}
 	}
-	if m := origin(); m == 0 || m != origin() {
-		t.Errorf("this host's mark is %d, then %d", m, origin())
+	if m := rendezvous.Origin(); m == 0 || m != rendezvous.Origin() {
+		t.Errorf("this host's mark is %d, then %d", m, rendezvous.Origin())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/route"
 	"weft/transport/wire"
 )
@@ -19,12 +20,12 @@ import (
 // offer tries to have the comm carried by RDMA: over a few routes, each made,
 // connected and proven. Without a carrier and an error it goes over TCP, for the
 // reason answered. An error is one of the comm's first stream, or TCP is not wanted.
-func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+func (k *connector) offer(ctx context.Context, s *session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
 	v, why, err := k.route(ctx, s, w, peer, wants)
 	if v != nil || err != nil {
 		return v, "", err
 	}
-	name := endName(peer, w.conn)
+	name := rendezvous.EndName(peer, w.Conn)
 	if err := k.core.mayUseTCP("connect", k.dev, name, why); err != nil {
 		return nil, "", err
 	}
@@ -35,7 +36,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *won, peer *wire.He
 }
 
 // route tries the routes; without a carrier and an error it answers why none serves.
-func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
 	if why := k.core.whyNoPorts(k.dev); why != "" {
 		return nil, why, nil
 	}
@@ -63,21 +64,21 @@ func (k *connector) route(ctx context.Context, s *session, w *won, peer *wire.He
 		s.limit(pairs)
 		tries++
 		began := time.Now()
-		v, err := k.try(ctx, s, w, endName(peer, w.conn), pairs)
+		v, err := k.try(ctx, s, w, rendezvous.EndName(peer, w.Conn), pairs)
 		if err == nil {
 			if len(tried) > 0 {
-				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, endName(peer, w.conn), strings.Join(tried, "; "))
+				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, rendezvous.EndName(peer, w.Conn), strings.Join(tried, "; "))
 			}
-			k.tellOtherPorts(endName(peer, w.conn), pairs, s, wants.ports, tried)
-			s.tellNarrow(pairs, k.dev.Name, endName(peer, w.conn), k.ctx.opts.Log)
-			k.sayRails(endName(peer, w.conn), pairs, s.devices)
+			k.tellOtherPorts(rendezvous.EndName(peer, w.Conn), pairs, s, wants.ports, tried)
+			s.tellNarrow(pairs, k.dev.Name, rendezvous.EndName(peer, w.Conn), k.ctx.opts.Log)
+			k.sayRails(rendezvous.EndName(peer, w.Conn), pairs, s.devices)
 			return v, "", nil
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			return nil, "", lost.error
 		}
 		if final := (*finalError)(nil); errors.As(err, &final) {
-			return nil, "", withPeer(final.error, endName(peer, w.conn))
+			return nil, "", withPeer(final.error, rendezvous.EndName(peer, w.Conn))
 		}
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*pairError)(nil); errors.As(err, &e) {
@@ -106,7 +107,7 @@ func (e *streamError) Unwrap() error { return e.error }
 
 // try has a route carry the comm, by the lanes of a closed connection if there
 // are any, else by new ones.
-func (k *connector) try(ctx context.Context, s *session, w *won, peer string, pairs []route.Pair) (*verbsCarrier, error) {
+func (k *connector) try(ctx context.Context, s *session, w *rendezvous.Won, peer string, pairs []route.Pair) (*verbsCarrier, error) {
 	at := lanesOver(len(pairs), k.core.lanes(len(pairs)))
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
@@ -130,7 +131,7 @@ func (k *connector) try(ctx context.Context, s *session, w *won, peer string, pa
 // carry makes this side's first lanes, unless they are a kit's, has the peer make
 // its own, and proves that bytes arrive. Whatever fails leaves nothing behind here;
 // the peer discards its lanes when it reads what comes next.
-func (k *connector) carry(ctx context.Context, w *won, peer string, pairs []route.Pair, at []int, first int, m *wire.Offer, again *kit) (_ *verbsCarrier, err error) {
+func (k *connector) carry(ctx context.Context, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, first int, m *wire.Offer, again *kit) (_ *verbsCarrier, err error) {
 	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, first, again)
 	if err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (k *connector) carry(ctx context.Context, w *won, peer string, pairs []rout
 	mine := v.ends()
 	v.class = class{m.SL, m.TC}
 	m.Further, m.Shared, m.Keys, m.Lanes, m.Later = uint8(len(at)-first), mine.shared, mine.keys, endsOf(v.lanes), v.later()
-	answer, err := exchangeOffer(ctx, w.conn, m, k.core.timeout)
+	answer, err := exchangeOffer(ctx, w.Conn, m, k.core.timeout)
 	if err != nil {
 		return nil, &streamError{err}
 	}
@@ -207,7 +208,7 @@ func (s *session) failedPair(p *route.Pair) error {
 // a peer that waits for the answer, and then for TCP, does not give up first.
 func (c *Core) offerLimit() time.Duration { return c.timeout / 4 }
 
-func exchangeOffer(ctx context.Context, c *conn, m *wire.Offer, limit time.Duration) (wire.Answer, error) {
+func exchangeOffer(ctx context.Context, c *rendezvous.Conn, m *wire.Offer, limit time.Duration) (wire.Answer, error) {
 	c.SetDeadline(time.Now().Add(limit))
 	if ctx.Err() != nil { // it may have cut the connection before the deadline was set anew
 		return wire.Answer{}, context.Cause(ctx)
@@ -224,7 +225,7 @@ func exchangeOffer(ctx context.Context, c *conn, m *wire.Offer, limit time.Durat
 
 // readFrame reads one message and not a byte more: on a comm's first stream
 // data may follow.
-func readFrame(c *conn) ([]byte, error) {
+func readFrame(c *rendezvous.Conn) ([]byte, error) {
 	b := make([]byte, wire.HeaderSize)
 	if _, err := io.ReadFull(c, b); err != nil {
 		return nil, err

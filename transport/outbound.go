@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -13,13 +14,13 @@ import (
 
 // outbound takes a won race to a comm that is ready: frame 3 and hello, session,
 // streams, attach. It then holds the session.
-func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*ready, error) {
+func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Options) (*ready, error) {
 	peer, wants, err := k.agree(w)
 	if err != nil {
 		return nil, err
 	}
 	s, err := k.core.sessions.get(ctx, peer.Process, func() (*session, error) {
-		return k.core.openSession(ctx, &k.handle, w.path, k.dev, k.trafficClass)
+		return k.core.openSession(ctx, &k.handle, w.Path, k.dev, k.trafficClass)
 	})
 	if err != nil {
 		return nil, err
@@ -33,8 +34,8 @@ func (k *connector) outbound(ctx context.Context, w *won, o tcp.Options) (*ready
 }
 
 // carried decides what carries the comm, and makes it.
-func (k *connector) carried(ctx context.Context, s *session, w *won, peer *wire.Hello, wants *wants, o tcp.Options) (*ready, error) {
-	r := &ready{session: s, won: w, peer: endName(peer, w.conn)}
+func (k *connector) carried(ctx context.Context, s *session, w *rendezvous.Won, peer *wire.Hello, wants *wants, o tcp.Options) (*ready, error) {
+	r := &ready{session: s, won: w, peer: rendezvous.EndName(peer, w.Conn)}
 	v, noRDMA, err := k.offer(ctx, s, w, peer, wants)
 	if err != nil {
 		return nil, err
@@ -75,25 +76,25 @@ type wants struct {
 
 // agree exchanges hellos, in packets of full size, and reads what the listening
 // side wants.
-func (k *connector) agree(w *won) (*wire.Hello, *wants, error) {
-	pads, g := k.core.fill(w.conn, w.path)
+func (k *connector) agree(w *rendezvous.Won) (*wire.Hello, *wants, error) {
+	pads, g := k.core.net.Fill(w.Conn, w.Path)
 	peer, to, err := k.greet(w, pads)
-	if err = g.judge(w.path, err); err != nil {
+	if err = g.Judge(w.Path, err); err != nil {
 		return nil, nil, err
 	}
-	k.core.narrow.passed(w.path, w.conn, k.dev.Name, func() string { return endName(peer, w.conn) }, k.ctx.opts.Log)
+	k.core.net.Narrow.Passed(w.Path, w.Conn, k.dev.Name, func() string { return rendezvous.EndName(peer, w.Conn) }, k.ctx.opts.Log)
 	return peer, to, nil
 }
 
-func (k *connector) greet(w *won, pads []byte) (*wire.Hello, *wants, error) {
+func (k *connector) greet(w *rendezvous.Won, pads []byte) (*wire.Hello, *wants, error) {
 	mine := k.core.hello(k.dev)
-	if err := w.confirm(mine.Append(pads)); err != nil {
+	if err := w.Confirm(mine.Append(pads)); err != nil {
 		return nil, nil, err
 	}
 	rd := readers.Get().(*wire.Reader)
-	rd.Reset(w.conn)
+	rd.Reset(w.Conn)
 	defer func() { rd.Reset(nil); readers.Put(rd) }()
-	peer, err := w.readHello(rd, &mine)
+	peer, err := w.ReadHello(rd, &mine)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +103,7 @@ func (k *connector) greet(w *won, pads []byte) (*wire.Hello, *wants, error) {
 		return nil, nil, fmt.Errorf("reading lanes: %w", err)
 	}
 	if wire.KindOf(frame) == wire.KindReject {
-		return nil, nil, w.rejected(peer, frame)
+		return nil, nil, w.Rejected(peer, frame)
 	}
 	m, err := wire.ParseLanes(frame)
 	if err != nil {
@@ -122,28 +123,28 @@ func (k *connector) greet(w *won, pads []byte) (*wire.Hello, *wants, error) {
 }
 
 // streams opens the further streams of a comm, all at once.
-func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) ([]*conn, error) {
-	conns := make([]*conn, 1, n)
-	conns[0] = w.conn
+func (k *connector) streams(ctx context.Context, w *rendezvous.Won, n int, o tcp.Options) ([]*rendezvous.Conn, error) {
+	conns := make([]*rendezvous.Conn, 1, n)
+	conns[0] = w.Conn
 	type opened struct {
 		i   int
-		w   *won
+		w   *rendezvous.Won
 		err error
 	}
 	results := make(chan opened, n)
 	for i := 1; i < n; i++ {
 		go func() {
 			defer task.Rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
-			way := wayOf(k.dev, &k.handle, i, w.path)
+			way := rendezvous.WayOf(k.dev.interfaces(), &k.handle, i, w.Path)
 			v, err := k.stream(ctx, w, way, i, o)
-			if err != nil && way != w.path {
-				v, err = k.stream(ctx, w, w.path, i, o)
+			if err != nil && way != w.Path {
+				v, err = k.stream(ctx, w, w.Path, i, o)
 			}
 			results <- opened{i, v, err}
 		}()
 	}
-	all := make([]*conn, n)
-	all[0] = w.conn
+	all := make([]*rendezvous.Conn, n)
+	all[0] = w.Conn
 	var failed error
 	for i := 1; i < n; i++ {
 		r := <-results
@@ -151,7 +152,7 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 			failed = fmt.Errorf("opening stream %d of %d: %w", r.i, n, r.err)
 			continue
 		}
-		all[r.i] = r.w.conn
+		all[r.i] = r.w.Conn
 	}
 	if failed == nil {
 		return all, nil
@@ -165,30 +166,30 @@ func (k *connector) streams(ctx context.Context, w *won, n int, o tcp.Options) (
 }
 
 // stream opens stream i of w's comm along a way, with packets that pass there.
-func (k *connector) stream(ctx context.Context, w *won, way path, i int, o tcp.Options) (*won, error) {
+func (k *connector) stream(ctx context.Context, w *rendezvous.Won, way rendezvous.Path, i int, o tcp.Options) (*rendezvous.Won, error) {
 	for {
-		v, err := k.core.attempt(ctx, &k.handle, way, wire.RoleStream, o, nil)
+		v, err := k.core.net.Attempt(ctx, &k.handle, way, wire.RoleStream, o, nil)
 		if err != nil {
 			return nil, err
 		}
-		pads, g := k.core.fill(v.conn, way)
-		m := wire.Stream{Parent: w.f2.Nonce, Index: uint8(i)}
-		err = v.confirm(m.Append(pads))
+		pads, g := k.core.net.Fill(v.Conn, way)
+		m := wire.Stream{Parent: w.F2.Nonce, Index: uint8(i)}
+		err = v.Confirm(m.Append(pads))
 		if err == nil {
-			err = readTaken(v.conn)
+			err = readTaken(v.Conn)
 		}
-		if err = g.judge(way, err); err == nil {
-			k.core.narrow.passed(way, v.conn, k.dev.Name, func() string { return v.conn.remote().String() }, k.ctx.opts.Log)
+		if err = g.Judge(way, err); err == nil {
+			k.core.net.Narrow.Passed(way, v.Conn, k.dev.Name, func() string { return v.Conn.Remote().String() }, k.ctx.opts.Log)
 			return v, nil
 		}
-		v.conn.Close()
-		if lost := (*narrowError)(nil); !errors.As(err, &lost) || !k.core.narrow.smaller(lost) {
+		v.Conn.Close()
+		if lost := (*rendezvous.NarrowError)(nil); !errors.As(err, &lost) || !k.core.net.Narrow.Smaller(lost) {
 			return nil, err
 		}
 	}
 }
 
-func readTaken(c *conn) error {
+func readTaken(c *rendezvous.Conn) error {
 	frame, err := readFrame(c)
 	if err == nil {
 		_, err = wire.ParseTaken(frame)

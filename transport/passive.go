@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weft/internal/report"
-	"weft/transport/task"
+	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -17,46 +17,18 @@ import (
 // frame 1 is verified.
 var readers = sync.Pool{New: func() any { return wire.NewReader(nil) }}
 
-var (
-	errUnknownListen = errors.New("frame 1 names no open listen")
-	errWrongToken    = errors.New("frame 1 does not prove the token")
-	errReplay        = errors.New("frame 1 was seen before (replay)")
-	errNoConfirm     = errors.New("frame 3 does not prove the token")
-)
+var errNoConfirm = errors.New("frame 3 does not prove the token")
 
-// errWithdrawn is no news: of several attempts of a connect the quickest goes on,
-// and the others end as if nobody had called, or come when the listen is closed. A
-// connect that fails says so itself.
-var errWithdrawn = errors.New("the connecting side gave this attempt up")
-
-// receive runs the passive side of one connection: silence until frame 1
-// proves the token, then frame 2, then what the role asks for.
-func (r *rendezvous) receive(s *socket, c *conn) {
-	defer task.Rescue(r.core.cfg.Log, "accept", func(error) { c.Close() })
-	c.SetDeadline(time.Now().Add(handshakeLimit))
-	f1, l, err := r.frame1(c)
-	if err != nil {
-		if !errors.Is(err, errWithdrawn) {
-			r.core.noise.dropped(c.remote().Addr(), s.addr.String(), err)
-		}
-		c.Close()
-		return
-	}
-	known := r.proven.enter(c)
-	c.leaves()
-	if known == nil {
-		c.Close()
-		return
-	}
-	c.waits(known)
+// Proven serves a connection that knows the token.
+func (l *Listener) proven(c *rendezvous.Conn, f1 wire.Frame1) {
 	rd := readers.Get().(*wire.Reader)
 	rd.Reset(c)
-	h := &handshake{core: r.core, listener: l, conn: c, f1: f1, reader: rd}
-	err = h.answer()
+	h := &handshake{core: l.ctx.core, listener: l, conn: c, f1: f1, reader: rd}
+	err := h.answer()
 	rd.Reset(nil)
 	readers.Put(rd)
 	if err != nil {
-		if !errors.Is(err, errWithdrawn) && !l.over() && h.says() {
+		if !errors.Is(err, rendezvous.ErrWithdrawn) && !l.over() && h.says() {
 			l.ctx.opts.Log.Info(report.Net, "%v", report.Errorf(report.Peer, "accept", "%s connection: %w", f1.Role, err).
 				On(l.dev.Name).With(h.peer()))
 		}
@@ -64,45 +36,11 @@ func (r *rendezvous) receive(s *socket, c *conn) {
 	}
 }
 
-// frame1 reads and judges the first 64 bytes. Bytes that cannot be a frame 1
-// end the connection as soon as they are there.
-func (r *rendezvous) frame1(c *conn) (wire.Frame1, *Listener, error) {
-	var b [wire.Frame1Size]byte
-	for got := 0; got < len(b); {
-		n, err := c.Read(b[got:])
-		if got += n; got == 0 && err != nil && peerGone(err) {
-			return wire.Frame1{}, nil, errWithdrawn
-		}
-		if err != nil {
-			return wire.Frame1{}, nil, fmt.Errorf("%d of 64 bytes of frame 1: %w", got, err)
-		}
-		if !wire.CouldBeFrame1(b[:got]) {
-			return wire.Frame1{}, nil, fmt.Errorf("it begins with %q", b[:min(got, 16)])
-		}
-	}
-	f1, err := wire.ParseFrame1(b[:])
-	if err != nil {
-		return wire.Frame1{}, nil, err
-	}
-	l, was := r.lookup(f1.ListenID)
-	switch {
-	case was:
-		return wire.Frame1{}, nil, errWithdrawn
-	case l == nil:
-		return wire.Frame1{}, nil, errUnknownListen
-	case !f1.Verify(&l.token):
-		return wire.Frame1{}, nil, errWrongToken
-	case !l.fresh(f1.Nonce):
-		return wire.Frame1{}, nil, errReplay
-	}
-	return f1, l, nil
-}
-
 // handshake is the passive side of a connection whose frame 1 is verified.
 type handshake struct {
 	core     *Core
 	listener *Listener
-	conn     *conn
+	conn     *rendezvous.Conn
 	f1       wire.Frame1
 	f2       wire.Frame2
 	reader   *wire.Reader
@@ -111,28 +49,28 @@ type handshake struct {
 
 func (h *handshake) peer() string {
 	if h.hello.Host == "" {
-		return h.conn.remote().String()
+		return h.conn.Remote().String()
 	}
-	return peerName(&h.hello, h.conn)
+	return rendezvous.PeerName(&h.hello, h.conn)
 }
 
 // says reports whether this connection may have one more line in the log.
 func (h *handshake) says() bool {
-	return h.core.noise.allows(h.conn.remote().Addr(), h.listener.ctx.opts.Log)
+	return h.core.noise.Allows(h.conn.Remote().Addr(), h.listener.ctx.opts.Log)
 }
 
 // answer sends frame 2 and serves the role. It returns when the connection has
 // found its owner, or failed.
 func (h *handshake) answer() error {
 	h.f2.Nonce = wire.NewNonce()
-	h.f2.Sign(&h.listener.token, &h.f1)
+	h.f2.Sign(&h.listener.reach.Token, &h.f1)
 	if _, err := h.conn.Write(h.f2.Append(nil)); err != nil {
 		return fmt.Errorf("sending frame 2: %w", err)
 	}
 	b, err := h.reader.Bytes(wire.Frame3Size)
 	if err != nil {
-		if peerGone(err) {
-			return errWithdrawn
+		if rendezvous.PeerGone(err) {
+			return rendezvous.ErrWithdrawn
 		}
 		return fmt.Errorf("reading frame 3: %w", err)
 	}
@@ -140,7 +78,7 @@ func (h *handshake) answer() error {
 	if err != nil {
 		return err
 	}
-	if !f3.Verify(&h.listener.token, &h.f1, &h.f2) {
+	if !f3.Verify(&h.listener.reach.Token, &h.f1, &h.f2) {
 		return errNoConfirm
 	}
 	h.conn.SetDeadline(time.Now().Add(h.core.timeout))
@@ -165,7 +103,7 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 	}
 	mine := h.core.hello(h.listener.dev)
 	b := mine.Append(pads)
-	if mismatch := versions(&mine, &h.hello); mismatch != nil {
+	if mismatch := rendezvous.Versions(&mine, &h.hello); mismatch != nil {
 		h.conn.Write(b)
 		if h.says() {
 			report.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
@@ -184,7 +122,7 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 // turn waits for a slot among the handshakes that are served at once. It comes when
 // the peer has proven itself and said who it is: who is silent holds no slot.
 func (h *handshake) turn() (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(h.conn.life, handshakeLimit)
+	ctx, cancel := context.WithTimeout(h.conn.Life, rendezvous.HandshakeLimit)
 	defer cancel()
 	return h.core.incoming.Enter(ctx)
 }
@@ -196,8 +134,8 @@ func (h *handshake) comm() error {
 	in := newInbound(h, streams)
 	refused := ""
 	leave := func() {}
-	pads, g := h.core.fill(h.conn, path{remote: h.conn.remote()})
-	defer g.stop()
+	pads, g := h.core.net.Fill(h.conn, rendezvous.Path{Remote: h.conn.Remote()})
+	defer g.Stop()
 	err := h.readHello(pads, func(b []byte) []byte {
 		in.hello = h.hello
 		var late error
@@ -232,8 +170,8 @@ func (h *handshake) comm() error {
 		return err
 	}
 	if err = h.last(in); err != nil {
-		if g.stop() {
-			err = &streamError{&narrowError{path{remote: h.conn.remote()}, g.mtu}}
+		if g.Stop() {
+			err = &streamError{&rendezvous.NarrowError{Path: rendezvous.Path{Remote: h.conn.Remote()}, MTU: g.MTU}}
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			in.abort(nil)
@@ -265,31 +203,4 @@ func (h *handshake) stream() error {
 		return fmt.Errorf("sending taken: %w", err)
 	}
 	return in.join(int(m.Index), h.conn)
-}
-
-// versions tells two hellos that cannot work together, naming both hosts.
-func versions(mine, theirs *wire.Hello) *report.Error {
-	if mine.Speaks == theirs.Speaks {
-		return nil
-	}
-	return report.Errorf(report.Usage, "handshake", "%s runs weft %s (wire version %d), %s runs weft %s (wire version %d)",
-		mine.Host, build(mine), mine.Speaks, theirs.Host, build(theirs), theirs.Speaks).
-		Try("install the same weft on both hosts")
-}
-
-func build(h *wire.Hello) string {
-	if h.Build == "" {
-		return "of an unnamed build"
-	}
-	return h.Build
-}
-
-// endName is how messages call the device and process at the other end of a comm.
-func endName(h *wire.Hello, c *conn) string {
-	return fmt.Sprintf("%s of %s", h.Name, peerName(h, c))
-}
-
-// peerName is how messages call the process at the other end of c.
-func peerName(h *wire.Hello, c *conn) string {
-	return fmt.Sprintf("%s pid %d (%s)", h.Host, h.PID, c.remote())
 }

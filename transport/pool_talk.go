@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/route"
 	"weft/transport/wire"
 )
@@ -14,7 +15,7 @@ import (
 // tryAgain offers the queue pairs of a closed connection, if this side has any
 // that suit. nil without an error means new ones: what was offered is gone. An
 // error is one after which there is nothing to try.
-func (k *connector) tryAgain(ctx context.Context, s *session, w *won, peer string, pairs []route.Pair, at []int, m wire.Offer) (*verbsCarrier, error) {
+func (k *connector) tryAgain(ctx context.Context, s *session, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, m wire.Offer) (*verbsCarrier, error) {
 	t := k.ctx.tune(fastpath.Send, pairs, len(at))
 	old := k.core.pool.take(func(have *kit) bool { return have.session == s && have.suits(k.dev, pairs, at, t, m.SL, m.TC) })
 	if old == nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 type ready struct {
 	session *session
 	member  *member
-	won     *won
+	won     *rendezvous.Won
 	peer    string
 	by      carrier
 	last    wire.Go
@@ -26,7 +27,7 @@ func (r *ready) attach(id uint64) error {
 		return fmt.Errorf("the control connection to %s ended meanwhile", r.session.name)
 	}
 	m := wire.Attach{Header: wire.Header{Session: r.session.id, Comm: r.member.id}}
-	m.Sign(r.won.token, &r.won.f1, &r.won.f2)
+	m.Sign(r.won.Token, &r.won.F1, &r.won.F2)
 	r.session.tell(&m)
 	r.last.Session, r.last.Comm = r.session.id, r.member.id
 	return nil
@@ -38,7 +39,7 @@ func (r *ready) leave(why string) {
 	r.session.tellLater(&wire.Failed{Header: r.member.header(), Reason: why})
 	r.session.leave(r.member)
 	r.drop()
-	r.won.conn.Close()
+	r.won.Conn.Close()
 }
 
 // discard ends the comm, and lets go of the session.
@@ -56,7 +57,7 @@ func (k *connector) launch(r *ready) (*Comm, error) {
 	}
 	c.attached(r.member)
 	if r.last.Flags&wire.FlagVerbs != 0 {
-		r.won.conn.Close()
+		r.won.Conn.Close()
 	}
 	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
 		c.Close()
@@ -66,9 +67,9 @@ func (k *connector) launch(r *ready) (*Comm, error) {
 }
 
 func (k *connector) build(r *ready) (*Comm, error) {
-	via := r.won.path.substitute(k.dev.TCP, r.won.conn)
-	r.won.conn.SetDeadline(time.Now().Add(k.core.timeout))
-	if _, err := r.won.conn.Write(r.last.Append(nil)); err != nil {
+	via := r.won.Path.Substitute(k.dev.TCP, r.won.Conn)
+	r.won.Conn.SetDeadline(time.Now().Add(k.core.timeout))
+	if _, err := r.won.Conn.Write(r.last.Append(nil)); err != nil {
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
 	return newComm(k.ctx, k.dev, fastpath.Send, r.peer, via, r.by)

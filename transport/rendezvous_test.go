@@ -1,13 +1,10 @@
 package transport
 
 import (
-	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"weft/internal/report"
 	"weft/transport/wire"
@@ -53,11 +50,7 @@ func TestPortRange(t *testing.T) {
 
 func TestSocketsFollowTheListens(t *testing.T) {
 	p := start(t, nil, device(0, "lo", 1, "127.0.0.1/8"), device(1, "lo6", 1, "::1/128"))
-	sockets := func() int {
-		p.rendezvous.mu.Lock()
-		defer p.rendezvous.mu.Unlock()
-		return len(p.rendezvous.socks)
-	}
+	sockets := p.sockets.Listening
 	l1, h1 := p.listen(t, wire.HandleMin) // room for one address of this family
 	if n := sockets(); n != 1 || len(parsed(t, h1).Addrs) != 1 {
 		t.Errorf("%d sockets for %v", n, parsed(t, h1).Addrs)
@@ -76,52 +69,9 @@ func TestSocketsFollowTheListens(t *testing.T) {
 	}
 }
 
-func TestAddressThatVanished(t *testing.T) {
-	p := start(t, nil)
-	p.listen(t, wire.HandleMax)
-	current := func() *socket {
-		p.rendezvous.mu.Lock()
-		defer p.rendezvous.mu.Unlock()
-		return p.rendezvous.socks[netip.MustParseAddr("127.0.0.1")]
-	}
-	old := current()
-	p.local.mu.Lock()
-	p.local.at, p.local.have = time.Now().Add(time.Hour), map[netip.Addr]struct{}{}
-	p.local.mu.Unlock()
-	_, h := p.listen(t, wire.HandleMax) // binds again: in truth the address is there
-	now := current()                    // the kernel may give it the same port
-	if now == old || parsed(t, h).Addrs[0].Port != now.addr.Port() {
-		t.Error("the socket of a vanished address is advertised")
-	}
+func TestListenOnAnAddressThatIsNotHere(t *testing.T) {
 	gone := start(t, nil, device(0, "eth9", 1, "192.0.2.77/24"))
 	if _, err := gone.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Host {
 		t.Errorf("listen on an address that is not here: %v", err)
-	}
-}
-
-func TestNoiseIsRateLimited(t *testing.T) {
-	n := newNoise(report.Discard{})
-	now := time.Unix(1000, 0)
-	why := errors.New("it begins with GET")
-	from := netip.MustParseAddr("10.0.0.9")
-	lines := 0
-	for range 1000 {
-		if n.line(from, "10.0.0.1:4", why, now) != "" {
-			lines++
-		}
-	}
-	if lines != 1 {
-		t.Errorf("%d lines at once", lines)
-	}
-	want := "listener 10.0.0.1:4 closed 1000 connections from 10.0.0.9, the last because: it begins with GET"
-	if got := n.line(from, "10.0.0.1:4", why, now.Add(noiseEvery)); got != want {
-		t.Errorf("got %q", got)
-	}
-	for i := range 10 * noiseSources {
-		a := netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
-		n.line(a, "x", why, now.Add(noiseEvery))
-	}
-	if len(n.sources.seen) > noiseSources+1 {
-		t.Errorf("%d sources remembered", len(n.sources.seen))
 	}
 }

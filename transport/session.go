@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/report"
+	"weft/transport/rendezvous"
 	"weft/transport/task"
 	"weft/transport/wire"
 )
@@ -22,7 +23,7 @@ const (
 // it. All comms that the connecting process has with the other share it.
 type session struct {
 	core    *Core
-	conn    *conn
+	conn    *rendezvous.Conn
 	id      uint64
 	key     [wire.KeySize]byte // by which a later version reopens it
 	peer    wire.Hello
@@ -76,19 +77,19 @@ func (m *member) end() { m.once.Do(func() { close(m.over) }) }
 
 func (m *member) header() wire.Header { return wire.Header{Comm: m.id} }
 
-func newSession(c *Core, k *conn, peer *wire.Hello, devices []wire.Device, active bool) *session {
-	s := &session{core: c, conn: k, peer: *peer, name: peerName(peer, k), devices: devices, active: active,
+func newSession(c *Core, k *rendezvous.Conn, peer *wire.Hello, devices []wire.Device, active bool) *session {
+	s := &session{core: c, conn: k, peer: *peer, name: rendezvous.PeerName(peer, k), devices: devices, active: active,
 		members: map[uint64]*member{}, heard: make(chan struct{})}
 	s.life, s.cut = context.WithCancelCause(context.Background())
 	if peer.Build != c.cfg.Build && s.says() {
-		c.cfg.Log.Info(report.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, build(peer), c.cfg.Build, wire.Version)
+		c.cfg.Log.Info(report.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.name, rendezvous.Build(peer), c.cfg.Build, wire.Version)
 	}
 	return s
 }
 
 // says reports whether the peer may cause one more line in the log.
 func (s *session) says() bool {
-	return s.active || s.core.noise.allows(s.conn.remote().Addr(), s.core.cfg.Log)
+	return s.active || s.core.noise.Allows(s.conn.Remote().Addr(), s.core.cfg.Log)
 }
 
 func (s *session) drawKey() [wire.KeySize]byte {
@@ -139,7 +140,7 @@ func (s *session) leave(m *member) {
 	delete(s.members, m.id)
 	if !s.active && len(s.members) == 0 && s.idle == nil && s.ended == nil {
 		s.idle = time.AfterFunc(lingerIdle+s.core.timeout, s.unused)
-		s.conn.waits(s.core.rendezvous.proven.push(s.conn))
+		s.core.sockets.Unused(s.conn)
 	}
 }
 
@@ -288,7 +289,7 @@ func (s *session) flush() {
 		s.out.spare = b[:0]
 		s.out.Unlock()
 		if err != nil {
-			if !peerGone(err) { // else reading comes to the end, past what the peer said before
+			if !rendezvous.PeerGone(err) { // else reading comes to the end, past what the peer said before
 				s.end(s.broken("sending", err))
 			}
 			return // writing stays set: nothing is sent any more

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -145,37 +146,36 @@ func (s *session) closeDown() {
 
 // openSession opens the control connection to the process behind a handle,
 // along the path that its comm's handshake won.
-func (c *Core) openSession(ctx context.Context, h *wire.Handle, p path, dev *Device, trafficClass int32) (*session, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeLimit)
+func (c *Core) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path, dev *Device, trafficClass int32) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, rendezvous.HandshakeLimit)
 	defer cancel()
-	w, err := c.attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass), nil)
+	w, err := c.net.Attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass), nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the control connection: %w", err)
 	}
-	s, err := w.session(dev)
+	s, err := c.opened(w, dev)
 	if err != nil {
-		w.conn.Close()
+		w.Conn.Close()
 		return nil, fmt.Errorf("opening the control connection: %w", err)
 	}
 	return s, nil
 }
 
-// session is the connecting side of handshake.control.
-func (w *won) session(dev *Device) (*session, error) {
-	c := w.core
-	w.conn.SetDeadline(time.Now().Add(c.timeout))
+// opened is the connecting side of handshake.control.
+func (c *Core) opened(w *rendezvous.Won, dev *Device) (*session, error) {
+	w.Conn.SetDeadline(time.Now().Add(c.timeout))
 	mine := c.hello(dev)
-	if err := w.confirm(mine.Append(nil)); err != nil {
+	if err := w.Confirm(mine.Append(nil)); err != nil {
 		return nil, err
 	}
-	rd := wire.NewReader(w.conn)
-	peer, err := w.readHello(rd, &mine)
+	rd := wire.NewReader(w.Conn)
+	peer, err := w.ReadHello(rd, &mine)
 	if err != nil {
 		return nil, err
 	}
 	frame, err := rd.Next()
 	if err == nil && wire.KindOf(frame) == wire.KindReject {
-		return nil, w.rejected(peer, frame)
+		return nil, w.Rejected(peer, frame)
 	}
 	var devices []wire.Device
 	if err == nil {
@@ -188,8 +188,8 @@ func (w *won) session(dev *Device) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.conn.SetDeadline(time.Time{})
-	s := newSession(c, w.conn, peer, devices, true)
+	w.Conn.SetDeadline(time.Time{})
+	s := newSession(c, w.Conn, peer, devices, true)
 	s.id, s.key = grant.Session, grant.Key
 	go s.read(rd)
 	return s, nil

@@ -12,7 +12,7 @@ var layers = [][]string{
 	{"transport/fastpath", "transport/wire", "transport/task"},
 	{"guest"},
 	{"transport/verbs", "transport/tcp"},
-	{"transport/route"},
+	{"transport/route", "transport/rendezvous"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"errors"
@@ -32,8 +32,8 @@ const (
 	guardTries = 3                       // repetitions: a path may lose some packets of any size
 )
 
-// narrow are the paths on which large packets have been lost.
-type narrow struct {
+// NarrowPaths are those on which large packets have been lost.
+type NarrowPaths struct {
 	mu    sync.Mutex
 	paths map[hopEnds]*narrowPath // protected by mu
 }
@@ -42,17 +42,17 @@ type narrow struct {
 // kernel chooses.
 type hopEnds struct{ local, remote netip.Addr }
 
-func (p path) ends() hopEnds { return hopEnds{p.local, p.remote.Addr()} }
+func (p Path) ends() hopEnds { return hopEnds{p.local, p.Remote.Addr()} }
 
 type narrowPath struct {
 	found time.Time
 	wide  int  // the MTU whose packets are lost
-	mtu   int  // used instead
+	MTU   int  // used instead
 	said  bool // that it works
 }
 
 // of is what is known of a path; false: nothing.
-func (n *narrow) of(p path) (narrowPath, bool) {
+func (n *NarrowPaths) of(p Path) (narrowPath, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	x := n.paths[p.ends()]
@@ -63,47 +63,47 @@ func (n *narrow) of(p path) (narrowPath, bool) {
 }
 
 // apply limits the packets of a connection along p.
-func (n *narrow) apply(p path, o tcp.Options) tcp.Options {
+func (n *NarrowPaths) apply(p Path, o tcp.Options) tcp.Options {
 	if x, ok := n.of(p); ok {
 		header := 40 // of IPv4 and TCP
-		if p.remote.Addr().Unmap().Is6() {
+		if p.Remote.Addr().Unmap().Is6() {
 			header = 60
 		}
-		if most := x.mtu - header; o.MaxSeg == 0 || o.MaxSeg > most {
+		if most := x.MTU - header; o.MaxSeg == 0 || o.MaxSeg > most {
 			o.MaxSeg = most
 		}
 	}
 	return o
 }
 
-// smaller takes in that packets were lost, and reports whether there is a size
+// Smaller takes in that packets were lost, and reports whether there is a size
 // left to try. Of many connects along the path each may find out the same.
-func (n *narrow) smaller(lost *narrowError) bool {
+func (n *NarrowPaths) Smaller(lost *NarrowError) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	x := n.paths[lost.path.ends()]
+	x := n.paths[lost.Path.ends()]
 	if x == nil || time.Since(x.found) > narrowFor {
-		x = &narrowPath{wide: lost.mtu, mtu: lost.mtu}
+		x = &narrowPath{wide: lost.MTU, MTU: lost.MTU}
 	}
-	if x.mtu < lost.mtu {
+	if x.MTU < lost.MTU {
 		return true
 	}
 	for _, mtu := range narrowMTUs {
-		if mtu < x.mtu {
-			x.mtu, x.found = mtu, time.Now()
+		if mtu < x.MTU {
+			x.MTU, x.found = mtu, time.Now()
 			if n.paths == nil {
 				n.paths = map[hopEnds]*narrowPath{}
 			}
-			n.paths[lost.path.ends()] = x
+			n.paths[lost.Path.ends()] = x
 			return true
 		}
 	}
-	delete(n.paths, lost.path.ends())
+	delete(n.paths, lost.Path.ends())
 	return false
 }
 
-// passed says once that a path works with smaller packets.
-func (n *narrow) passed(p path, c *conn, dev string, peer func() string, log report.Logger) {
+// Passed says once that a path works with smaller packets.
+func (n *NarrowPaths) Passed(p Path, c *Conn, dev string, peer func() string, log report.Logger) {
 	n.mu.Lock()
 	x := n.paths[p.ends()]
 	say := x != nil && !x.said
@@ -113,49 +113,49 @@ func (n *narrow) passed(p path, c *conn, dev string, peer func() string, log rep
 	n.mu.Unlock()
 	if say {
 		log.Warn("%s -> %s: packets of MTU %d are lost between %s and %s, those of %d pass and are used: transfers are slower than they could be; a port or tunnel between has a smaller MTU than the hosts: give it %d, or these hosts' interfaces %d",
-			dev, peer(), x.wide, c.local().Addr(), c.remote().Addr(), x.mtu, x.wide, x.mtu)
+			dev, peer(), x.wide, c.Local().Addr(), c.Remote().Addr(), x.MTU, x.wide, x.MTU)
 	}
 }
 
-// narrowError says that packets of full size were lost on a path.
-type narrowError struct {
-	path path
-	mtu  int
+// NarrowError says that packets of full size were lost on a path.
+type NarrowError struct {
+	Path Path
+	MTU  int
 }
 
-func (e *narrowError) Error() string {
-	return fmt.Sprintf("packets of MTU %d are lost on the path to %s, smaller ones pass: a port or tunnel on it has a smaller MTU than the hosts", e.mtu, e.path)
+func (e *NarrowError) Error() string {
+	return fmt.Sprintf("packets of MTU %d are lost on the path to %s, smaller ones pass: a port or tunnel on it has a smaller MTU than the hosts", e.MTU, e.Path)
 }
 
-// guard watches a handshake's packets of full size on one connection, from a timer
+// Guard watches a handshake's packets of full size on one connection, from a timer
 // that few handshakes live to see.
-type guard struct {
-	conn *conn
+type Guard struct {
+	conn *Conn
 	log  report.Logger
-	mtu  int // of the packets
+	MTU  int // of the packets
 
 	mu     sync.Mutex
 	timer  *time.Timer // protected by mu, as all below
 	looked time.Time
-	seen   stuck
+	seen   tcp.Stuck
 	over   bool
 	lost   bool
 }
 
-// fill answers pads for a packet of full size on c, and who watches it. What stays
+// Fill answers pads for a packet of full size on c, and who watches it. What stays
 // within this host crosses no port.
-func (c *Core) fill(k *conn, p path) ([]byte, *guard) {
-	g := &guard{conn: k, log: c.cfg.Log, looked: time.Now()}
-	if c.local.has(p.remote.Addr()) {
+func (n *Network) Fill(k *Conn, p Path) ([]byte, *Guard) {
+	g := &Guard{conn: k, log: n.log, looked: time.Now()}
+	if n.Local.has(p.Remote.Addr()) {
 		return nil, g
 	}
 	flow, err := k.flow()
 	if err != nil {
 		return nil, g
 	}
-	g.mtu = flow.MTU
-	if x, ok := c.narrow.of(p); ok {
-		g.mtu = x.mtu
+	g.MTU = flow.MTU
+	if x, ok := n.Narrow.of(p); ok {
+		g.MTU = x.MTU
 	}
 	g.mu.Lock()
 	g.timer = time.AfterFunc(guardEvery, g.check)
@@ -163,8 +163,8 @@ func (c *Core) fill(k *conn, p path) ([]byte, *guard) {
 	return (&wire.Pad{}).Append(nil, flow.Segment), g
 }
 
-// stop ends the watch, and reports whether packets were lost.
-func (g *guard) stop() bool {
+// Stop ends the watch, and reports whether packets were lost.
+func (g *Guard) Stop() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.over = true; g.timer != nil {
@@ -173,7 +173,7 @@ func (g *guard) stop() bool {
 	return g.lost
 }
 
-func (g *guard) check() {
+func (g *Guard) check() {
 	defer task.Rescue(g.log, "handshake", task.Nobody)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,9 +182,9 @@ func (g *guard) check() {
 		return // it is closed, and what it was for is over
 	}
 	now := time.Now()
-	g.seen.saw(&flow, min(now.Sub(g.looked), 2*guardEvery), guardLimit)
+	g.seen.Saw(&flow, min(now.Sub(g.looked), 2*guardEvery), guardLimit)
 	g.looked = now
-	if g.seen.still < guardLimit || !flow.Lost() || flow.Under && flow.Repeats < guardTries {
+	if g.seen.Still < guardLimit || !flow.Lost() || flow.Under && flow.Repeats < guardTries {
 		g.timer.Reset(guardEvery)
 		return
 	}
@@ -193,11 +193,11 @@ func (g *guard) check() {
 	g.conn.SetDeadline(time.Unix(1, 0))
 }
 
-// judge tells an error of a handshake that met a path's limit from others. The
+// Judge tells an error of a handshake that met a path's limit from others. The
 // other side resets the connection when its own packets are lost.
-func (g *guard) judge(p path, err error) error {
-	if lost := g.stop(); err != nil && (lost || g.mtu > 0 && errors.Is(err, syscall.ECONNRESET)) {
-		return &narrowError{p, g.mtu}
+func (g *Guard) Judge(p Path, err error) error {
+	if lost := g.Stop(); err != nil && (lost || g.MTU > 0 && errors.Is(err, syscall.ECONNRESET)) {
+		return &NarrowError{p, g.MTU}
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"fmt"
@@ -10,23 +10,23 @@ import (
 	"weft/transport/wire"
 )
 
-// path is one way to reach a peer: from a local address, bound to a device or not.
-type path struct {
-	remote netip.AddrPort
+// Path is one way to reach a peer: from a local address, bound to a device or not.
+type Path struct {
+	Remote netip.AddrPort
 	local  netip.Addr  // zero: the kernel chooses
 	dev    *tcp.Device // nil: not bound
 }
 
 // String describes a path for messages.
-func (p path) String() string {
+func (p Path) String() string {
 	if p.local == (netip.Addr{}) {
-		return p.remote.String()
+		return p.Remote.String()
 	}
-	return fmt.Sprintf("%s from %s", p.remote, p.local)
+	return fmt.Sprintf("%s from %s", p.Remote, p.local)
 }
 
-// substitute says where traffic leaves when not by the device asked for.
-func (p path) substitute(dev *tcp.Device, c *conn) string {
+// Substitute says where traffic leaves when not by the device asked for.
+func (p Path) Substitute(dev *tcp.Device, c *Conn) string {
 	if p.dev != nil {
 		return ""
 	}
@@ -36,8 +36,8 @@ func (p path) substitute(dev *tcp.Device, c *conn) string {
 // paths lists the ways to the handle's addresses: first from the device that
 // NCCL asked for, its own subnets before others, then from wherever the
 // kernel's routes lead.
-func paths(dev *tcp.Device, h *wire.Handle) []path {
-	var out []path
+func paths(dev *tcp.Device, h *wire.Handle) []Path {
+	var out []Path
 	eps := slices.Clone(h.Addrs)
 	slices.SortStableFunc(eps, func(a, b wire.Endpoint) int {
 		near := func(e wire.Endpoint) int {
@@ -51,22 +51,21 @@ func paths(dev *tcp.Device, h *wire.Handle) []path {
 	for _, e := range eps {
 		remote := netip.AddrPortFrom(rdma.Scoped(e.Addr, dev.IfIndex), e.Port)
 		if local, ok := sourceFor(dev, e.Addr); ok {
-			out = append(out, path{remote: remote, local: local, dev: dev})
+			out = append(out, Path{Remote: remote, local: local, dev: dev})
 		}
 	}
 	for _, e := range eps {
 		if !e.Addr.IsLinkLocalUnicast() {
-			out = append(out, path{remote: e.AddrPort()})
+			out = append(out, Path{Remote: e.AddrPort()})
 		}
 	}
 	return out
 }
 
-// waysFrom lists the ways from a device that may be made of several: first from
-// each of these.
-func waysFrom(d *Device, h *wire.Handle) (ways []path) {
-	var routed []path
-	for _, i := range d.interfaces() {
+// waysFrom lists the ways from the interfaces of a device: first from each of these.
+func Ways(devs []*tcp.Device, h *wire.Handle) (ways []Path) {
+	var routed []Path
+	for _, i := range devs {
 		for _, p := range paths(i, h) {
 			switch {
 			case p.dev != nil:
@@ -79,15 +78,14 @@ func waysFrom(d *Device, h *wire.Handle) (ways []path) {
 	return append(ways, routed...)
 }
 
-// wayOf is the way that stream i of a comm takes: the streams take the device's
+// WayOf is the way that stream i of a comm takes: the streams take the device's
 // interfaces in turn, and each one's neighbours among the listener's addresses.
 // An interface without neighbours leaves it to the way that is known to work.
-func wayOf(d *Device, h *wire.Handle, i int, known path) path {
-	all := d.interfaces()
+func WayOf(all []*tcp.Device, h *wire.Handle, i int, known Path) Path {
 	from := all[i%len(all)]
-	var near []path
+	var near []Path
 	for _, p := range paths(from, h) {
-		if p.dev != nil && from.Reaches(p.remote.Addr()) {
+		if p.dev != nil && from.Reaches(p.Remote.Addr()) {
 			near = append(near, p)
 		}
 	}

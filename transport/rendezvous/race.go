@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"context"
@@ -23,15 +23,15 @@ const (
 )
 
 type outcome struct {
-	w    *won
-	path path
+	w    *Won
+	path Path
 	err  error
 }
 
-// race tries the paths, each a head start after the one before; a failure
+// Race tries the paths, each a head start after the one before; a failure
 // starts the next at once. The first valid frame 2 wins and ends the others.
 // The first path nearly always wins, so it runs in the caller's goroutine.
-func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Options) (*won, error) {
+func (n *Network) Race(ctx context.Context, h *wire.Handle, ways []Path, o tcp.Options) (*Won, error) {
 	first, endFirst := context.WithCancel(ctx)
 	defer endFirst()
 	others, endOthers := context.WithCancel(ctx)
@@ -41,25 +41,25 @@ func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Opti
 		if s.yields() {
 			return
 		}
-		defer task.Rescue(c.cfg.Log, "connect", func(err error) { s.late <- outcome{err: &lostRace{end: err}} })
-		w, err := c.raceOn(others, h, ways[1:], o)
+		defer task.Rescue(n.log, "connect", func(err error) { s.late <- outcome{err: &lostRace{end: err}} })
+		w, err := n.raceOn(others, h, ways[1:], o)
 		if err == nil {
 			endFirst()
 		}
 		s.late <- outcome{w: w, err: err}
 	})
 	s.timer.Reset(attemptEvery)
-	w, err := c.attempt(first, h, ways[0], wire.RoleComm, o, &s.connected)
+	w, err := n.Attempt(first, h, ways[0], wire.RoleComm, o, &s.connected)
 	switch running := s.end(); {
 	case !running && err == nil:
 		return w, nil
 	case !running:
-		w, rest := c.raceOn(others, h, ways[1:], o)
+		w, rest := n.raceOn(others, h, ways[1:], o)
 		return w, lostAlso(ways[0], err, rest)
 	case err == nil:
 		endOthers()
 		if r := <-s.late; r.w != nil {
-			r.w.conn.Close()
+			r.w.Conn.Close()
 		}
 		return w, nil
 	}
@@ -69,7 +69,7 @@ func (c *Core) race(ctx context.Context, h *wire.Handle, ways []path, o tcp.Opti
 
 // headStart decides when the other paths join the first one.
 type headStart struct {
-	ways      []path
+	ways      []Path
 	connected atomic.Bool  // the first path's address answered
 	late      chan outcome // what came of the others, once they run
 	timer     *time.Timer
@@ -89,7 +89,7 @@ func (s *headStart) yields() bool {
 	if s.over {
 		return true
 	}
-	elsewhere := slices.ContainsFunc(s.ways, func(p path) bool { return p.remote != s.ways[0].remote })
+	elsewhere := slices.ContainsFunc(s.ways, func(p Path) bool { return p.Remote != s.ways[0].Remote })
 	if s.connected.Load() && (!s.more || !elsewhere) {
 		s.more = true
 		s.timer.Reset(attemptMore)
@@ -109,7 +109,7 @@ func (s *headStart) end() bool {
 }
 
 // raceOn races paths in goroutines of their own.
-func (c *Core) raceOn(ctx context.Context, h *wire.Handle, ways []path, o tcp.Options) (*won, error) {
+func (n *Network) raceOn(ctx context.Context, h *wire.Handle, ways []Path, o tcp.Options) (*Won, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan outcome)
@@ -123,12 +123,12 @@ func (c *Core) raceOn(ctx context.Context, h *wire.Handle, ways []path, o tcp.Op
 				case results <- r:
 				case <-ctx.Done():
 					if r.w != nil {
-						r.w.conn.Close()
+						r.w.Conn.Close()
 					}
 				}
 			}
-			defer task.Rescue(c.cfg.Log, "connect", func(err error) { hand(outcome{nil, p, err}) })
-			w, err := c.attempt(ctx, h, p, wire.RoleComm, o, nil)
+			defer task.Rescue(n.log, "connect", func(err error) { hand(outcome{nil, p, err}) })
+			w, err := n.Attempt(ctx, h, p, wire.RoleComm, o, nil)
 			hand(outcome{w, p, err})
 		}()
 	}
@@ -161,7 +161,7 @@ func (c *Core) raceOn(ctx context.Context, h *wire.Handle, ways []path, o tcp.Op
 }
 
 // lostAlso puts the first path before the others in the error, if they lost too.
-func lostAlso(p path, err, rest error) error {
+func lostAlso(p Path, err, rest error) error {
 	var lost *lostRace
 	if rest == nil || !errors.As(rest, &lost) {
 		return rest
@@ -179,7 +179,7 @@ type lostRace struct {
 func (e *lostRace) Error() string {
 	var parts []string
 	for _, l := range e.lost {
-		parts = append(parts, fmt.Sprintf("%s: %v", l.path, short(l.err)))
+		parts = append(parts, fmt.Sprintf("%s: %v", l.path, Short(l.err)))
 	}
 	if e.end != nil {
 		parts = append(parts, e.end.Error())
@@ -195,8 +195,8 @@ func (e *lostRace) Unwrap() []error {
 	return append(all, e.end)
 }
 
-// short is the innermost text of a network error: the addresses are said already.
-func short(err error) error {
+// Short is the innermost text of a network error: the addresses are said already.
+func Short(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		return errno
@@ -204,20 +204,20 @@ func short(err error) error {
 	return err
 }
 
-// again reports whether another round may go better: the peer may not listen
+// Again reports whether another round may go better: the peer may not listen
 // yet or may be flooded, a route may come back.
-func again(err error) bool {
+func Again(err error) bool {
 	for _, target := range []error{syscall.ECONNREFUSED, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
 		syscall.EAGAIN, syscall.EINTR, syscall.ECONNRESET, io.EOF, context.DeadlineExceeded} {
 		if errors.Is(err, target) {
 			return true
 		}
 	}
-	return late(err)
+	return Late(err)
 }
 
-// late reports whether something did not come in time.
-func late(err error) bool {
+// Late reports whether something did not come in time.
+func Late(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }

@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ const (
 	noiseSources = 256              // sources remembered; beyond them all share one
 )
 
-// noise bounds the lines that others can cause here: a line per address of
+// Noise bounds the lines that others can cause here: a line per address of
 // strangers, some of processes that know a token, then one every noiseEvery
 // with the count of those left out. Nobody can fill the log.
-type noise struct {
+type Noise struct {
 	log     report.Logger
 	sources struct {
 		sync.Mutex
@@ -37,20 +37,21 @@ type source struct {
 	count int // events since the last line, with those left out
 }
 
-func newNoise(log report.Logger) *noise {
-	n := &noise{log: log}
+// NewNoise returns bounds for the lines of log.
+func NewNoise(log report.Logger) *Noise {
+	n := &Noise{log: log}
 	n.sources.seen = map[sourceKey]*source{}
 	return n
 }
 
 // dropped says that a connection from somebody was closed, and why.
-func (n *noise) dropped(from netip.Addr, listener string, why error) {
+func (n *Noise) dropped(from netip.Addr, listener string, why error) {
 	if line := n.line(from, listener, why, time.Now()); line != "" {
 		n.log.Info(report.Net, "%s", line)
 	}
 }
 
-func (n *noise) line(from netip.Addr, listener string, why error, now time.Time) string {
+func (n *Noise) line(from netip.Addr, listener string, why error, now time.Time) string {
 	name, count := n.take(sourceKey{addr: from}, now)
 	switch count {
 	case 0:
@@ -61,9 +62,9 @@ func (n *noise) line(from netip.Addr, listener string, why error, now time.Time)
 	return fmt.Sprintf("listener %s closed %d connections from %s, the last because: %v", listener, count, name, why)
 }
 
-// allows reports whether one more line may be said that a process at an address
+// Allows reports whether one more line may be said that a process at an address
 // has caused; it says itself how many were not.
-func (n *noise) allows(from netip.Addr, log report.Logger) bool {
+func (n *Noise) Allows(from netip.Addr, log report.Logger) bool {
 	name, count := n.take(sourceKey{from, true}, time.Now())
 	if count > 1 {
 		log.Info(report.Net, "%d lines about connections from %s were left out", count-1, name)
@@ -73,7 +74,7 @@ func (n *noise) allows(from netip.Addr, log report.Logger) bool {
 
 // take counts an event and answers how many a line may now speak for, 0 for no
 // line, and what to call their source.
-func (n *noise) take(k sourceKey, now time.Time) (name string, count int) {
+func (n *Noise) take(k sourceKey, now time.Time) (name string, count int) {
 	n.sources.Lock()
 	defer n.sources.Unlock()
 	s := n.sources.seen[k]
@@ -113,7 +114,7 @@ func (s *source) refill(k sourceKey, now time.Time) {
 }
 
 // forget drops the sources that have been silent for a while.
-func (n *noise) forget(now time.Time) {
+func (n *Noise) forget(now time.Time) {
 	for k, s := range n.sources.seen {
 		if s.refill(k, now); s.spare == k.burst() {
 			delete(n.sources.seen, k)

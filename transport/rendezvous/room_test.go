@@ -1,16 +1,16 @@
-package transport
+package rendezvous
 
 import (
+	"net"
 	"testing"
 	"time"
-	"weft/transport/wire"
 )
 
 // A full room closes the oldest connection of the address that has the most, and
 // none that is young.
 func TestRoom(t *testing.T) {
-	enter := func(r *room) *conn {
-		c, far := connPair(t)
+	enter := func(r *room) *Conn {
+		c, far := connected(t)
 		t.Cleanup(func() { far.Close() })
 		c.waits(r.enter(c))
 		return c
@@ -23,7 +23,7 @@ func TestRoom(t *testing.T) {
 		{"of all", newRoom(3, 100, 0)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var all []*conn
+			var all []*Conn
 			for range 10 {
 				all = append(all, enter(tc.room))
 			}
@@ -33,7 +33,7 @@ func TestRoom(t *testing.T) {
 				}
 			}
 			all[8].Close()
-			all[9].leaves()
+			all[9].Leaves()
 			if n := tc.room.held(); n != 1 {
 				t.Errorf("%d are held", n)
 			}
@@ -47,39 +47,46 @@ func TestRoom(t *testing.T) {
 	t.Run("the young wait", func(t *testing.T) {
 		r := newRoom(1, 1, time.Hour)
 		first := enter(r)
-		second, _ := connPair(t)
+		second, _ := connected(t)
 		got := make(chan *place)
 		go func() { got <- r.enter(second) }()
 		second.Close()
 		if p := <-got; p != nil || first.closed.Load() {
 			t.Error("it did not wait")
 		}
-		third, _ := connPair(t)
+		third, _ := connected(t)
 		go func() { got <- r.enter(third) }()
 		first.Close()
 		if p := <-got; p == nil {
 			t.Error("no place")
 		}
-		fourth, _ := connPair(t)
+		fourth, _ := connected(t)
 		if r.push(fourth); r.held() != 1 || !third.closed.Load() {
 			t.Error("a host's thread must not wait")
 		}
 	})
 }
 
-func TestNoncesAreBounded(t *testing.T) {
-	b := start(t, nil)
-	l, _ := b.listen(t, 128)
-	first := wire.NewNonce()
-	if !l.fresh(first) || l.fresh(first) {
-		t.Error("a nonce is not remembered")
+// connected is one end of a connection, and the other.
+func connected(t *testing.T) (*Conn, net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	last := first
-	for range 3 * noncesKept {
-		last = wire.NewNonce()
-		l.fresh(last)
+	defer l.Close()
+	out, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if l.fresh(last) || len(l.nonces[0])+len(l.nonces[1]) > 2*noncesKept {
-		t.Errorf("%d and %d are remembered", len(l.nonces[0]), len(l.nonces[1]))
+	in, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
 	}
+	c, err := NewConn(out.(*net.TCPConn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); in.Close() })
+	return c, in
 }

@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"hash/fnv"
@@ -15,8 +15,8 @@ import (
 
 const localFresh = time.Second
 
-// localAddrs remembers for a second which addresses this machine has.
-type localAddrs struct {
+// LocalAddrs remembers for a second which addresses this machine has.
+type LocalAddrs struct {
 	mu   sync.Mutex
 	at   time.Time               // protected by mu
 	have map[netip.Addr]struct{} // protected by mu
@@ -24,15 +24,15 @@ type localAddrs struct {
 
 // has reports whether a is an address of this machine; when the kernel does
 // not tell, everything counts as present.
-func (l *localAddrs) has(a netip.Addr) bool {
+func (l *LocalAddrs) has(a netip.Addr) bool {
 	found, known := l.find(a)
 	return found || !known
 }
 
-// own reports whether a connection between these addresses stays on this
+// Own reports whether a connection between these addresses stays on this
 // machine; when the kernel does not tell which it has, only what they tell
 // themselves counts.
-func (l *localAddrs) own(local, remote netip.Addr) bool {
+func (l *LocalAddrs) Own(local, remote netip.Addr) bool {
 	if local == remote || remote.IsLoopback() {
 		return true
 	}
@@ -41,7 +41,7 @@ func (l *localAddrs) own(local, remote netip.Addr) bool {
 }
 
 // find looks a up; not known where the kernel does not tell.
-func (l *localAddrs) find(a netip.Addr) (found, known bool) {
+func (l *LocalAddrs) find(a netip.Addr) (found, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.at) > localFresh {
@@ -62,10 +62,10 @@ func (l *localAddrs) find(a netip.Addr) (found, known bool) {
 	return found, l.have != nil
 }
 
-// origin marks the network stack of this process: its boot and its network
+// Origin marks the network stack of this process: its boot and its network
 // namespace, which is as far as loopback reaches. 0: unknown. Two marks that
 // differ are two stacks; equal ones may be.
-func origin() uint8 {
+func Origin() uint8 {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return 0
@@ -80,10 +80,10 @@ func origin() uint8 {
 	return uint8(h.Sum32()%255) + 1
 }
 
-// outside takes the addresses from h that lead back to this host, where the
+// Outside takes the addresses from h that lead back to this host, where the
 // listener is on another; without any other there is nothing to try.
-func (c *Core) outside(h *wire.Handle) error {
-	if h.Origin == 0 || c.origin == 0 || h.Origin == c.origin {
+func (n *Network) Outside(h *wire.Handle) error {
+	if h.Origin == 0 || n.Origin == 0 || h.Origin == n.Origin {
 		return nil
 	}
 	all := h.Addrs

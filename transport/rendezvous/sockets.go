@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"context"
@@ -24,22 +24,33 @@ import (
 const (
 	backlog        = 4096
 	deferAccept    = 2 * time.Second // how long the kernel keeps a silent client to itself
-	handshakeLimit = 5 * time.Second // from accept to a valid frame 3
+	HandshakeLimit = 5 * time.Second // from accept to a valid frame 3
 )
 
-// rendezvous is the process's one set of listening sockets, one per advertised
-// address, shared by all listens: frame 1 names the listen id.
-type rendezvous struct {
-	core      *Core
+// Sockets is the process's one set of listening sockets, one per advertised
+// address, shared by all *Listens: frame 1 names the listen id.
+type Sockets struct {
+	net       *Network
+	noise     *Noise
 	strangers *room
 	proven    *room
 	warned    sync.Once // somaxconn is said once
 
 	mu    sync.Mutex
-	ids   map[uint64]*Listener   // protected by mu
+	ids   map[uint64]*Listen     // protected by mu
 	past  [256]uint64            // ids of listens closed of late, in a ring; protected by mu
 	ends  int                    // listens closed; protected by mu
 	socks map[netip.Addr]*socket // protected by mu; open while ids has an entry
+}
+
+// Listen is a listen of the host, as its sockets need it.
+type Listen struct {
+	ID         uint64 // on the wire
+	Device     string // its name
+	Interfaces []*tcp.Device
+	Token      wire.Token
+	Fresh      func(wire.Nonce) bool    // not seen before, and the listen is open
+	Proven     func(*Conn, wire.Frame1) // owns the connection from now on
 }
 
 // socket is one listening socket.
@@ -50,18 +61,19 @@ type socket struct {
 	quiet time.Time // no complaint about accept before; acceptAll's own
 }
 
-func newRendezvous(c *Core) *rendezvous {
-	return &rendezvous{core: c, strangers: roomForStrangers(), proven: roomForProven(), ids: map[uint64]*Listener{}, socks: map[netip.Addr]*socket{}}
+// NewSockets returns sockets that are not open yet.
+func NewSockets(n *Network, noise *Noise) *Sockets {
+	return &Sockets{net: n, noise: noise, strangers: roomForStrangers(), proven: roomForProven(), ids: map[uint64]*Listen{}, socks: map[netip.Addr]*socket{}}
 }
 
-// open makes l reachable and answers the endpoints for its handle, best first,
+// Open makes l reachable and answers the endpoints for its handle, best first,
 // as many as a handle of size bytes holds.
-func (r *rendezvous) open(l *Listener, size int) ([]wire.Endpoint, error) {
+func (r *Sockets) Open(l *Listen, size int) ([]wire.Endpoint, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var eps []wire.Endpoint
 	var failures []error
-	for _, a := range advertised(r.core.cfg.Interfaces, l.dev.interfaces()...) {
+	for _, a := range advertised(r.net.interfaces, l.Interfaces...) {
 		ep := wire.Endpoint{Addr: a.addr.WithZone(""), Prefix: uint8(a.bits)}
 		if wire.Fits(append(eps, ep), size) == len(eps) {
 			continue // another of the shorter family may fit
@@ -79,16 +91,16 @@ func (r *rendezvous) open(l *Listener, size int) ([]wire.Endpoint, error) {
 		return nil, r.noSocket(l, failures)
 	}
 	for _, err := range failures {
-		r.core.cfg.Log.Info(report.Net, "listen on %s: not advertising an address: %v", l.dev.Name, err)
+		r.net.log.Info(report.Net, "listen on %s: not advertising an address: %v", l.Device, err)
 	}
-	r.ids[l.id] = l
+	r.ids[l.ID] = l
 	return eps, nil
 }
 
 // socket answers the one on addr, opening it if need be. Called with mu held.
-func (r *rendezvous) socket(addr netip.Addr) (*socket, error) {
+func (r *Sockets) socket(addr netip.Addr) (*socket, error) {
 	s := r.socks[addr]
-	if s != nil && !r.core.local.has(addr) {
+	if s != nil && !r.net.Local.has(addr) {
 		r.drop(s) // its address went away; a new socket will do when it is back
 		s = nil
 	}
@@ -104,21 +116,21 @@ func (r *rendezvous) socket(addr netip.Addr) (*socket, error) {
 	return s, nil
 }
 
-func (r *rendezvous) noSocket(l *Listener, failures []error) error {
+func (r *Sockets) noSocket(l *Listen, failures []error) error {
 	err := errors.Join(failures...)
 	if task.Exhausted(err) {
-		return task.NoFiles("listen", err).On(l.dev.Name)
+		return task.NoFiles("listen", err).On(l.Device)
 	}
-	e := report.Errorf(report.Host, "listen", "no address of this process can be listened on: %w", err).On(l.dev.Name)
-	if low, high := r.core.cfg.Knobs.Ports(knob.PortRange); low != 0 {
+	e := report.Errorf(report.Host, "listen", "no address of this process can be listened on: %w", err).On(l.Device)
+	if low, high := r.net.knobs.Ports(knob.PortRange); low != 0 {
 		return e.Try("WEFT_PORT_RANGE=%d-%d may be taken: each process needs one port of it per address", low, high)
 	}
 	return e.Try("check that the interface is up and still has its address")
 }
 
 // listen opens one socket, in WEFT_PORT_RANGE if that is set.
-func (r *rendezvous) listen(a netip.Addr) (*socket, error) {
-	low, high := r.core.cfg.Knobs.Ports(knob.PortRange)
+func (r *Sockets) listen(a netip.Addr) (*socket, error) {
+	low, high := r.net.knobs.Ports(knob.PortRange)
 	if low == 0 {
 		return r.listenPort(a, 0)
 	}
@@ -137,8 +149,8 @@ func (r *rendezvous) listen(a netip.Addr) (*socket, error) {
 	return nil, last
 }
 
-func (r *rendezvous) listenPort(a netip.Addr, port uint16) (*socket, error) {
-	opts := tcp.DataOptions(r.core.cfg.Knobs, -1) // accepted sockets inherit them
+func (r *Sockets) listenPort(a netip.Addr, port uint16) (*socket, error) {
+	opts := tcp.DataOptions(r.net.knobs, -1) // accepted sockets inherit them
 	lc := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
 		var opErr error
 		err := raw.Control(func(fd uintptr) {
@@ -152,14 +164,14 @@ func (r *rendezvous) listenPort(a netip.Addr, port uint16) (*socket, error) {
 		if err == nil {
 			return r.widen(l.(*net.TCPListener))
 		}
-		if !task.Exhausted(err) || !r.core.files.Raise(r.core.cfg.Log) {
+		if !task.Exhausted(err) || !r.net.Files.Raise(r.net.log) {
 			return nil, err
 		}
 	}
 }
 
 // widen sets the backlog, which package net takes from the kernel's default.
-func (r *rendezvous) widen(l *net.TCPListener) (*socket, error) {
+func (r *Sockets) widen(l *net.TCPListener) (*socket, error) {
 	s := &socket{TCPListener: l, addr: l.Addr().(*net.TCPAddr).AddrPort()}
 	raw, err := l.SyscallConn()
 	if err == nil {
@@ -175,23 +187,23 @@ func (r *rendezvous) widen(l *net.TCPListener) (*socket, error) {
 	}
 	r.warned.Do(func() {
 		if n := tcp.Somaxconn("/proc"); n > 0 && n < backlog {
-			r.core.cfg.Log.Info(report.Net, "the kernel cuts the listen backlog of %d to net.core.somaxconn=%d; a start of more ranks at once is slower", backlog, n)
+			r.net.log.Info(report.Net, "the kernel cuts the listen backlog of %d to net.core.somaxconn=%d; a start of more ranks at once is slower", backlog, n)
 		}
 	})
 	return s, nil
 }
 
-// forget takes l's id away; the last one closes the sockets.
-func (r *rendezvous) forget(l *Listener) {
+// Forget takes l's id away; the last one closes the sockets.
+func (r *Sockets) Forget(l *Listen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.ids, l.id)
-	r.past[r.ends%len(r.past)] = l.id
+	delete(r.ids, l.ID)
+	r.past[r.ends%len(r.past)] = l.ID
 	r.ends++
 	r.closeIfUnused()
 }
 
-func (r *rendezvous) closeIfUnused() {
+func (r *Sockets) closeIfUnused() {
 	if len(r.ids) == 0 {
 		for _, s := range r.socks {
 			r.drop(s)
@@ -200,7 +212,7 @@ func (r *rendezvous) closeIfUnused() {
 }
 
 // drop closes s. Called with mu held.
-func (r *rendezvous) drop(s *socket) {
+func (r *Sockets) drop(s *socket) {
 	for a, have := range r.socks {
 		if have == s {
 			delete(r.socks, a)
@@ -210,7 +222,8 @@ func (r *rendezvous) drop(s *socket) {
 	}
 }
 
-func (r *rendezvous) closeAll() {
+// CloseAll closes what is open.
+func (r *Sockets) CloseAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.socks {
@@ -219,7 +232,7 @@ func (r *rendezvous) closeAll() {
 }
 
 // lookup finds the listen of an id, nil for none; closed: there was one.
-func (r *rendezvous) lookup(id uint64) (l *Listener, closed bool) {
+func (r *Sockets) lookup(id uint64) (l *Listen, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l = r.ids[id]
@@ -229,15 +242,15 @@ func (r *rendezvous) lookup(id uint64) (l *Listener, closed bool) {
 const acceptPause = 50 * time.Millisecond // after a failure; the backlog keeps the clients
 
 // acceptAll accepts on s until it is closed.
-func (r *rendezvous) acceptAll(s *socket) {
+func (r *Sockets) acceptAll(s *socket) {
 	for r.accept(s) {
 	}
 }
 
 // accept takes one connection in; false when s was closed. A defect costs that
 // one, not the socket.
-func (r *rendezvous) accept(s *socket) (more bool) {
-	defer task.Rescue(r.core.cfg.Log, "accept", func(error) {
+func (r *Sockets) accept(s *socket) (more bool) {
+	defer task.Rescue(r.net.log, "accept", func(error) {
 		more = true
 		time.Sleep(acceptPause)
 	})
@@ -249,7 +262,7 @@ func (r *rendezvous) accept(s *socket) (more bool) {
 		r.acceptFailed(s, err)
 		return true
 	}
-	c, err := newConn(t)
+	c, err := NewConn(t)
 	if err != nil {
 		return true
 	}
@@ -259,8 +272,8 @@ func (r *rendezvous) accept(s *socket) (more bool) {
 }
 
 // acceptFailed deals with what accept may answer while the socket stands.
-func (r *rendezvous) acceptFailed(s *socket, err error) {
-	if task.Exhausted(err) && r.core.files.Raise(r.core.cfg.Log) {
+func (r *Sockets) acceptFailed(s *socket, err error) {
+	if task.Exhausted(err) && r.net.Files.Raise(r.net.log) {
 		return
 	}
 	if errors.Is(err, syscall.ECONNABORTED) {
@@ -273,7 +286,7 @@ func (r *rendezvous) acceptFailed(s *socket, err error) {
 		if task.Exhausted(err) {
 			e = task.NoFiles("accept", err)
 		}
-		report.Say(r.core.cfg.Log, e)
+		report.Say(r.net.log, e)
 	}
 	time.Sleep(acceptPause)
 }
@@ -317,4 +330,18 @@ func advertised(all []*tcp.Device, own ...*tcp.Device) []advertise {
 		return local
 	}
 	return out
+}
+
+// Unused counts a connection that carries nothing any more among those that may
+// be closed for others. It does not wait.
+func (r *Sockets) Unused(c *Conn) { c.waits(r.proven.push(c)) }
+
+// Held is how many connections carry nothing yet, of strangers and of who knows a token.
+func (r *Sockets) Held() (strangers, proven int) { return r.strangers.held(), r.proven.held() }
+
+// Listening is how many sockets are open.
+func (r *Sockets) Listening() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.socks)
 }

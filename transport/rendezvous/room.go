@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"container/list"
@@ -21,14 +21,16 @@ type room struct {
 	left chan struct{} // a place became free
 }
 
+const MostStrangers = 256 // connections that have not proven anything
+
 // The two rooms of a process. What is proven weighs up to 20 KiB.
-func roomForStrangers() *room { return newRoom(256, 256, 100*time.Millisecond) } // no full frame 1 yet
-func roomForProven() *room    { return newRoom(4096, 1024, time.Second) }        // know the token, and carry no comm
+func roomForStrangers() *room { return newRoom(MostStrangers, MostStrangers, 100*time.Millisecond) } // no full frame 1 yet
+func roomForProven() *room    { return newRoom(4096, 1024, time.Second) }                            // know the token, and carry no comm
 
 // place is a connection's in a room.
 type place struct {
 	room  *room
-	conn  *conn
+	conn  *Conn
 	from  netip.Addr
 	since time.Time
 	at    *list.Element // nil once it left
@@ -40,7 +42,7 @@ func newRoom(most, mostOf int, age time.Duration) *room {
 
 // enter takes c in. A full room makes it wait until there is a place, or until a
 // connection is old enough to be closed; nil: c was closed meanwhile.
-func (r *room) enter(c *conn) *place {
+func (r *room) enter(c *Conn) *place {
 	for {
 		p, wait := r.admit(c, r.age)
 		if p != nil {
@@ -50,7 +52,7 @@ func (r *room) enter(c *conn) *place {
 		select {
 		case <-r.left:
 		case <-t.C:
-		case <-c.life.Done():
+		case <-c.Life.Done():
 			t.Stop()
 			return nil
 		}
@@ -59,14 +61,14 @@ func (r *room) enter(c *conn) *place {
 }
 
 // push takes c in without waiting: for the host's threads.
-func (r *room) push(c *conn) *place {
+func (r *room) push(c *Conn) *place {
 	p, _ := r.admit(c, 0)
 	return p
 }
 
 // admit gives c a place, or says how long it takes until one can be had.
-func (r *room) admit(c *conn, age time.Duration) (*place, time.Duration) {
-	p := &place{room: r, conn: c, from: c.remote().Addr(), since: time.Now()}
+func (r *room) admit(c *Conn, age time.Duration) (*place, time.Duration) {
+	p := &place{room: r, conn: c, from: c.Remote().Addr(), since: time.Now()}
 	r.mu.Lock()
 	old := r.inTheWay(p.from)
 	if old != nil {

@@ -1,4 +1,4 @@
-package transport
+package rendezvous
 
 import (
 	"context"
@@ -15,61 +15,62 @@ import (
 	"weft/transport/tcp"
 )
 
-// conn is a TCP connection in Go's poller whose descriptor a forked child will
+// Conn is a TCP connection in Go's poller whose descriptor a forked child will
 // close.
-type conn struct {
+type Conn struct {
 	*net.TCPConn
-	fd     int
+	FD     int
 	closed atomic.Bool
-	life   context.Context // until it is closed here
+	Life   context.Context // until it is closed here
 	cut    context.CancelFunc
 	place  atomic.Pointer[place] // in the room of those that carry nothing yet
 }
 
-func newConn(t *net.TCPConn) (*conn, error) {
-	c := &conn{TCPConn: t, fd: -1}
+// NewConn takes a connection in; it closes t when it fails.
+func NewConn(t *net.TCPConn) (*Conn, error) {
+	c := &Conn{TCPConn: t, FD: -1}
 	raw, err := t.SyscallConn()
 	if err == nil {
-		err = raw.Control(func(fd uintptr) { c.fd = int(fd) })
+		err = raw.Control(func(fd uintptr) { c.FD = int(fd) })
 	}
 	if err != nil {
 		t.Close()
 		return nil, err
 	}
-	c.life, c.cut = context.WithCancel(context.Background())
-	fastpath.TrackFD(c.fd)
+	c.Life, c.cut = context.WithCancel(context.Background())
+	fastpath.TrackFD(c.FD)
 	return c, nil
 }
 
 // Close closes once.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
 	c.cut()
-	c.leaves()
-	fastpath.UntrackFD(c.fd)
+	c.Leaves()
+	fastpath.UntrackFD(c.FD)
 	return c.TCPConn.Close()
 }
 
 // waits gives c its place in a room, until it carries something or is closed.
-func (c *conn) waits(p *place) {
+func (c *Conn) waits(p *place) {
 	if c.place.Store(p); c.closed.Load() {
-		c.leaves()
+		c.Leaves()
 	}
 }
 
-// leaves gives the place back.
-func (c *conn) leaves() {
+// Leaves gives the place back.
+func (c *Conn) Leaves() {
 	if p := c.place.Swap(nil); p != nil {
 		p.leave()
 	}
 }
 
-// handover answers a descriptor of the same connection that Go's poller does
+// Handover answers a descriptor of the same connection that Go's poller does
 // not know, and closes c.
-func (c *conn) handover() (int, error) {
-	dup, err := unix.FcntlInt(uintptr(c.fd), unix.F_DUPFD_CLOEXEC, 0)
+func (c *Conn) Handover() (int, error) {
+	dup, err := unix.FcntlInt(uintptr(c.FD), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -78,7 +79,7 @@ func (c *conn) handover() (int, error) {
 }
 
 // flow is what the kernel says of what was written; an error once c is closed.
-func (c *conn) flow() (f tcp.Flow, err error) {
+func (c *Conn) flow() (f tcp.Flow, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return f, err
@@ -88,13 +89,14 @@ func (c *conn) flow() (f tcp.Flow, err error) {
 	return f, errors.Join(err, failed)
 }
 
-// apply sets the options on a connection that already stands.
-func (c *conn) apply(o tcp.Options) error { return o.Apply(c.fd) }
+// Apply sets the options on a connection that already stands.
+func (c *Conn) Apply(o tcp.Options) error { return o.Apply(c.FD) }
 
-// remote is the peer's address without a zone's noise.
-func (c *conn) remote() netip.AddrPort { return plain(c.RemoteAddr()) }
+// Remote is the peer's address without a zone's noise.
+func (c *Conn) Remote() netip.AddrPort { return plain(c.RemoteAddr()) }
 
-func (c *conn) local() netip.AddrPort { return plain(c.LocalAddr()) }
+// Local is the own address likewise.
+func (c *Conn) Local() netip.AddrPort { return plain(c.LocalAddr()) }
 
 func plain(addr net.Addr) netip.AddrPort {
 	a, _ := addr.(*net.TCPAddr)
@@ -106,7 +108,7 @@ func plain(addr net.Addr) netip.AddrPort {
 }
 
 // dial opens one connection along p.
-func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) {
+func dial(ctx context.Context, p Path, o tcp.Options, bind bool) (*Conn, error) {
 	var laddr netip.AddrPort
 	d := net.Dialer{KeepAlive: -1}
 	if p.local.IsValid() {
@@ -123,21 +125,21 @@ func dial(ctx context.Context, p path, o tcp.Options, bind bool) (*conn, error) 
 		})
 		return errors.Join(err, opErr)
 	}
-	t, err := d.DialTCP(ctx, "tcp", laddr, p.remote)
+	t, err := d.DialTCP(ctx, "tcp", laddr, p.Remote)
 	if err != nil {
 		return nil, err
 	}
-	return newConn(t)
+	return NewConn(t)
 }
 
-// cutOnCancel makes reads and writes on c fail when ctx ends. The function it
+// CutOnCancel makes reads and writes on c fail when ctx ends. The function it
 // answers undoes that; it reports false when c was already cut.
-func cutOnCancel(ctx context.Context, c *conn) func() bool {
+func CutOnCancel(ctx context.Context, c *Conn) func() bool {
 	return context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 }
 
-// silence is how long nothing has come from the peer's kernel, as ours remembers; not known when it does not tell.
-func (c *conn) silence() (d time.Duration, known bool) {
+// Silence is how long nothing has come from the peer's kernel, as ours remembers; not known when it does not tell.
+func (c *Conn) Silence() (d time.Duration, known bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, false

@@ -1,0 +1,36 @@
+package rendezvous
+
+import (
+	"fmt"
+
+	"weft/internal/report"
+	"weft/transport/wire"
+)
+
+// Versions tells two hellos that cannot work together, naming both hosts.
+func Versions(mine, theirs *wire.Hello) *report.Error {
+	if mine.Speaks == theirs.Speaks {
+		return nil
+	}
+	return report.Errorf(report.Usage, "handshake", "%s runs weft %s (wire version %d), %s runs weft %s (wire version %d)",
+		mine.Host, Build(mine), mine.Speaks, theirs.Host, Build(theirs), theirs.Speaks).
+		Try("install the same weft on both hosts")
+}
+
+// Build is how messages call the build that a process runs.
+func Build(h *wire.Hello) string {
+	if h.Build == "" {
+		return "of an unnamed build"
+	}
+	return h.Build
+}
+
+// EndName is how messages call the device and process at the other end of a comm.
+func EndName(h *wire.Hello, c *Conn) string {
+	return fmt.Sprintf("%s of %s", h.Name, PeerName(h, c))
+}
+
+// PeerName is how messages call the process at the other end of c.
+func PeerName(h *wire.Hello, c *Conn) string {
+	return fmt.Sprintf("%s pid %d (%s)", h.Host, h.PID, c.Remote())
+}
