@@ -41,7 +41,7 @@ type verbsCarrier struct {
 	more    growing
 	loops   loops
 	tuning  route.Tuning
-	stripes striping
+	stripes route.Shares
 	always  bool     // host memory is flushed too
 	ece     wire.ECE // what both ends of lane 0 agreed on
 	sl, tc  uint8    // as this side sends

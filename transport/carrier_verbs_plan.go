@@ -141,7 +141,7 @@ func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint3
 	for _, l := range lanes {
 		over = append(over, l.pair)
 	}
-	weights := weights(v.begin(over))
+	weights := route.Weights(v.begin(over))
 	for i, l := range lanes {
 		to := fastpath.VerbsLane{QP: l.qp.Pointer(), CQ: l.port.cq.Pointer(), Device: l.port.slot, PeerDevice: int(l.theirs.Slot),
 			SendDepth: l.qp.SendDepth, Inline: l.qp.Inline, MaxMessage: l.port.dev.MaxMessage(), Weight: weights[i]}
