@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 )
 
 // One line for every connection says all that it was agreed to have.

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/wire"
 )
 

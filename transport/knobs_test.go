@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/hostcalls"
 	"weft/internal/knob"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 )
 
 // hop is two hosts with two switches between, which drop what is larger than the

@@ -13,7 +13,7 @@ var cgo = map[string]string{
 	"transport/tcp":        "the stream pump",
 	"transport/verbs":      "libibverbs, found at run time",
 	"transport":            "the ops table through which C calls the core",
-	"transport/hostcalls":  "Go tests call the executor as a host does",
+	"internal/hostcalls":   "Go tests call the executor as a host does",
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
 	"compat":               "the version tables",
 	"guest":                "how Go starts, on which threads, and which signals they take",

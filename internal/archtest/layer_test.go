@@ -22,10 +22,11 @@ var layers = [][]string{
 
 // beside are the folders outside the product's layers, and what of the repository they may import.
 var beside = map[string][]string{
-	"headers":    {},
-	"gen":        {"gen", "headers"},
-	"tools/weft": {"tools/weft", "internal", "headers", "abi", "transport/rdma"},
-	"internal":   {"internal", "headers", "abi", "transport/rdma", "transport/wire"},
+	"headers":            {},
+	"gen":                {"gen", "headers"},
+	"tools/weft":         {"tools/weft", "internal", "headers", "abi", "transport/rdma"},
+	"internal/hostcalls": {"transport/fastpath"},
+	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire"},
 }
 
 // data may be imported from every layer: it is embedded text without code.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 )
 
 // NCCL's protocol LL128 reads a line of 128 bytes once its last word, a flag, is there: the line must be there then. A kernel that

@@ -3,7 +3,7 @@ package tcp_test
 import (
 	"testing"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 	"weft/transport/tcp"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 )
 
 // Whoever asks again about a refused request hears the same, and a comm that refuses

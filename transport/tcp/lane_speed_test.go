@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 	"weft/transport/tcp"
 )
 

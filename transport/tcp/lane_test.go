@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 	"weft/transport/tcp"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 )
 
 // again closes the comms of two ends and gives their queue pairs to two others.

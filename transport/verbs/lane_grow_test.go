@@ -3,8 +3,8 @@ package verbs
 import (
 	"testing"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 )
 
 // A comm takes further lanes while it is open, in the middle of a message too, and

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 )
 
 // forge writes a CTS line into the ring of the sending side, which then sends what no receiver asked for.

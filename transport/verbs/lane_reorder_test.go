@@ -6,7 +6,7 @@ import (
 	"math/rand"
 	"testing"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 )
 
 // No completion is seen before its data, in whatever order a queue pair's writes

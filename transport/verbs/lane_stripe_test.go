@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 )
 
 // pass moves one message of size from tx to rx and compares it.

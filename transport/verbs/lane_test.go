@@ -7,8 +7,8 @@ import (
 	"math/rand"
 	"testing"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 )
 
 var laneConfigs = []laneConfig{

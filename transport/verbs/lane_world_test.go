@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
-	"weft/transport/hostcalls"
 )
 
 // laneConfig is how a test's connection is made.

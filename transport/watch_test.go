@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/verbs"
 )
 

@@ -3,7 +3,7 @@
 package hostcalls
 
 /*
-#cgo CFLAGS: -std=gnu11 -Wall -I${SRCDIR}/../fastpath
+#cgo CFLAGS: -std=gnu11 -Wall -I${SRCDIR}/../../transport/fastpath
 #include "fastpath.h"
 
 static int call_isend(uintptr_t comm, uintptr_t data, size_t size, int tag, uintptr_t mh, uintptr_t* req) {

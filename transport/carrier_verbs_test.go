@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/verbs"

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/wire"
 )

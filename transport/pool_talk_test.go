@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"

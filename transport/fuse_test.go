@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"

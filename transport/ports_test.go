@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/wire"
 )

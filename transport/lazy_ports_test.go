@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 	"weft/transport/rdma"
 	"weft/transport/route"
 	"weft/transport/wire"

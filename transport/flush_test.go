@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/transport/hostcalls"
+	"weft/internal/hostcalls"
 )
 
 // loopsOf counts the queue pairs for flushes that the executor has.
