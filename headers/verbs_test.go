@@ -76,7 +76,6 @@ type shape struct {
 	text    string // of a function
 	size    int64
 	members map[string]string // member -> "offset type", or enumerator -> value
-	end     int64             // the offset of verbs_context.context, from which its members are counted
 }
 
 func compareType(t *testing.T, name string, got, want *shape) (n int) {

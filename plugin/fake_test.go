@@ -228,7 +228,6 @@ func (e *fakeEngine) comm(c *fakeContext, s side) *fakeComm {
 type fakeListener struct {
 	context *fakeContext
 	handle  uintptr
-	closed  bool
 }
 
 func (l *fakeListener) Handle() uintptr    { return l.handle }

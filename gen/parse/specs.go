@@ -47,11 +47,10 @@ var basic = map[string]model.Type{
 
 // gathered collects specifiers before they make a type.
 type gathered struct {
-	words  []string
-	made   *model.Type
-	konst  bool
-	align  int64
-	broken bool
+	words []string
+	made  *model.Type
+	konst bool
+	align int64
 }
 
 func (b *builder) declSpecs(n *cc.DeclarationSpecifiers, own bool, doc string) specs {

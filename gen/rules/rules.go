@@ -169,7 +169,7 @@ func parseVersions(s string) (lo, hi int, err error) {
 func version(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(s, "v"))
 	if err != nil || !strings.HasPrefix(s, "v") || n < 1 {
-		return 0, fmt.Errorf("%q is not a version: write all, v4, v2..v4 or v9..", s)
+		return 0, fmt.Errorf("%q is not a version: write all, v4, v2..v4 or v9.. (and later)", s)
 	}
 	return n, nil
 }

@@ -13,7 +13,6 @@ type link struct {
 	send, recv host.Ptr
 	listen     host.Ptr
 	handle     host.Ptr
-	size       int64 // of handle, the connecting side's copy
 	mrs        map[mrKey]host.Ptr
 }
 

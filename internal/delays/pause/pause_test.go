@@ -59,7 +59,8 @@ func TestAfter(t *testing.T) {
 			mu.Lock()
 			defer After(mu.Unlock)()
 			Point()
-			mu = &second
+			mu = &second // After keeps the one that it was given
+			_ = mu
 		}()
 		if !first.TryLock() {
 			t.Errorf("level %d: still locked", level)

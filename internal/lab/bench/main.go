@@ -171,6 +171,7 @@ const enough = 3
 
 // print shows each track's median, the median of its rounds' quotients by the first track's, and the spread.
 func (r row) print() {
+	name := r.name // on the first line only
 	for _, t := range r.tracks {
 		var own, quotients []float64
 		for _, calm := range []bool{true, false} { // without enough calm rounds, all
@@ -193,8 +194,8 @@ func (r row) print() {
 				calm++
 			}
 		}
-		fmt.Printf("  %-16s %-14s %10.1f  %5.2f   %10.1f .. %-10.1f %d of %d rounds calm\n", r.name, t.name, rounds.Median(own), rounds.Median(quotients),
+		fmt.Printf("  %-16s %-14s %10.1f  %5.2f   %10.1f .. %-10.1f %d of %d rounds calm\n", name, t.name, rounds.Median(own), rounds.Median(quotients),
 			slices.Min(t.all), slices.Max(t.all), calm, len(t.all))
-		r.name = ""
+		name = ""
 	}
 }
