@@ -30,7 +30,7 @@ func (v *verbsCarrier) describe(via string) string {
 	if v.lanes[0].again {
 		of = " of an earlier connection"
 	}
-	return fmt.Sprintf("%s%s, %d lane%s%s (queue pairs %s%s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
+	return fmt.Sprintf("%s%s, %d lane%s%s (QPs %s%s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
 		first, report.Plural(first), later, numbers(v.lanes), of, v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
 }
 

@@ -217,8 +217,8 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 			if x.req, x.code = hostcalls.Iflush(r.Handle(), to); x.req != 0 {
 				until(t, "the flush ends", x)
 			}
-			if x.code == 0 || b.log.Count("WARN", c.says, fmt.Sprintf("queue pair %d ", number)) != 1 {
-				t.Errorf("code %d, not queue pair %d: %q", x.code, number, b.log.Lines())
+			if x.code == 0 || b.log.Count("WARN", c.says, fmt.Sprintf("QP %d ", number)) != 1 {
+				t.Errorf("code %d, not QP %d: %q", x.code, number, b.log.Lines())
 			}
 			s.Close()
 			r.Close()

@@ -169,7 +169,7 @@ func seeFirstLanes(t *testing.T, env map[string]string) string {
 	defer s.Close()
 	defer r.Close()
 	n := len(s.carrier.(*verbsCarrier).pairAt)
-	if a.log.Count("INFO", fmt.Sprintf("1 lane and %d later (queue", n-1)) == 1 {
+	if a.log.Count("INFO", fmt.Sprintf("1 lane and %d later (QPs", n-1)) == 1 {
 		return fmt.Sprintf("1 of %d lanes", n)
 	}
 	return fmt.Sprintf("%d of %d lanes", len(s.carrier.(*verbsCarrier).lanes), n)

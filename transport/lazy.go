@@ -125,7 +125,7 @@ func (g *growth) say(c *Comm, before int, err error) {
 			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
 		}
 	case v.kind == fastpath.Send:
-		log.Info(report.Net, "%v has %d lanes now%s (queue pairs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
+		log.Info(report.Net, "%v has %d lanes now%s (QPs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
 	}
 }
 

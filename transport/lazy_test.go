@@ -44,9 +44,9 @@ func TestSimFurtherLanes(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			a, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", mode))
 			v := s.carrier.(*verbsCarrier)
-			said := "4 lanes (queue"
+			said := "4 lanes (QPs"
 			if first == 1 {
-				said = "1 lane and 3 later (queue"
+				said = "1 lane and 3 later (QPs"
 			}
 			if a.log.Count("INFO", said) != 1 || len(v.pairAt) != 4 {
 				t.Errorf("%q", a.log.Lines())
@@ -67,7 +67,7 @@ func TestSimFurtherLanes(t *testing.T) {
 			if used := lanesOf(t, s, r, 4096); used != 1 {
 				t.Errorf("a small message on %d lanes", used)
 			}
-			if n := a.log.Count("INFO", "has 4 lanes now (queue pairs "); n != bit(first == 1) || a.log.Count("INFO", "(queue pairs )") != 0 {
+			if n := a.log.Count("INFO", "has 4 lanes now (QPs "); n != bit(first == 1) || a.log.Count("INFO", "(QPs )") != 0 {
 				t.Errorf("%q", a.log.Lines())
 			}
 			noneLeft(t, s, r)

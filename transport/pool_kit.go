@@ -136,7 +136,7 @@ func (v *verbsCarrier) settle(ctx context.Context) error {
 			return err
 		}
 		if p.flush != nil && p.flush.State() != verbs.StateRTS {
-			return report.Errorf(report.Host, "connect", "queue pair %d for flushes is in state %v", p.flush.Number, p.flush.State()).On(p.dev.Name)
+			return report.Errorf(report.Host, "connect", "QP %d for flushes is in state %v", p.flush.Number, p.flush.State()).On(p.dev.Name)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestSimTuning(t *testing.T) {
 	if n := s.carrier.(*verbsCarrier).lanes[0].qp.Inline; n < route.SmallInline {
 		t.Errorf("%d bytes inline", n)
 	}
-	if a.log.Count("INFO", "3 a message, no adaptive routing") != 1 {
+	if a.log.Count("INFO", "3 QPs per message, no adaptive routing") != 1 {
 		t.Errorf("%q", a.log.Lines())
 	}
 	move(t, s, r, 200)

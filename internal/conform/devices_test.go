@@ -283,11 +283,11 @@ func TestHints(t *testing.T) {
 		op, algo, proto uint32
 		says            string
 	}{
-		{"two ranks, one channel", first(2, 1), all, all, all, "2 a message"},
-		{"many channels", first(2, 16), all, all, all, "1 a message"},
-		{"one peer at a time", first(1, 1), 1 << 4, ring, ll, "4 a message"},
-		{"nothing", []int{-1, -1, -1, -1, -1, -1, -1, -1}, all, all, all, "1 a message"},
-		{"a ring with one channel", []int{-1, -1, 1, -1, -1, -1, 1, -1}, all, ring, all, "4 a message"},
+		{"two ranks, one channel", first(2, 1), all, all, all, "2 QPs per message"},
+		{"many channels", first(2, 16), all, all, all, "1 QP per message"},
+		{"one peer at a time", first(1, 1), 1 << 4, ring, ll, "4 QPs per message"},
+		{"nothing", []int{-1, -1, -1, -1, -1, -1, -1, -1}, all, all, all, "1 QP per message"},
+		{"a ring with one channel", []int{-1, -1, 1, -1, -1, -1, 1, -1}, all, ring, all, "4 QPs per message"},
 	} {
 		for _, version := range []int{11, 12} {
 			t.Run(fmt.Sprintf("v%d %s", version, c.name), func(t *testing.T) {

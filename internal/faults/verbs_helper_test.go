@@ -105,7 +105,7 @@ func byRDMA(p *peer, mark int) int {
 // firstQP is the number of the queue pair that p's first comm over RDMA began with.
 func firstQP(p *peer) (number int) {
 	for _, l := range said(p, 0) {
-		if _, rest, ok := strings.Cut(l, "(queue pairs "); ok {
+		if _, rest, ok := strings.Cut(l, "(QPs "); ok {
 			fmt.Sscanf(rest, "%d-", &number)
 			break
 		}

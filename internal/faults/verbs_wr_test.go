@@ -68,7 +68,7 @@ func (s *sweep) request(n int, status string) bool {
 		s.t.Errorf("%s: only one side knows: %v", what, errs)
 	}
 	s.said(what, errs, marks, func(l string) bool {
-		return strings.Contains(l, "ended "+name) && strings.Contains(l, s.side) && strings.Contains(l, "queue pair ") && strings.Contains(l, "; likely, in this order: ")
+		return strings.Contains(l, "ended "+name) && strings.Contains(l, s.side) && strings.Contains(l, "QP ") && strings.Contains(l, "; likely, in this order: ")
 	})
 	s.healthy(what)
 	return true

@@ -75,11 +75,12 @@ const arThreshold = 8192 // what -2 stands for
 
 // String is the part of a comm's line about it.
 func (t Tuning) String() string {
+	qps := fmt.Sprintf("%d QP%s per message", t.Width, report.Plural(t.Width))
 	switch {
 	case t.AnyOrder:
-		return fmt.Sprintf("%d a message, adaptive routing with out-of-order receives", t.Width)
+		return qps + ", adaptive routing with out-of-order receives"
 	case t.AdaptiveAbove == 0:
-		return fmt.Sprintf("%d a message, no adaptive routing", t.Width)
+		return qps + ", no adaptive routing"
 	}
-	return fmt.Sprintf("%d a message, adaptive routing above %d byte%s", t.Width, t.AdaptiveAbove, report.Plural(int(t.AdaptiveAbove)))
+	return fmt.Sprintf("%s, adaptive routing above %d byte%s", qps, t.AdaptiveAbove, report.Plural(int(t.AdaptiveAbove)))
 }

@@ -11,10 +11,10 @@ import (
 
 func TestTuningIsSaid(t *testing.T) {
 	for want, c := range map[string]Tuning{
-		"1 a message, no adaptive routing":                         {Width: 1},
-		"2 a message, adaptive routing above 8192 bytes":           {Width: 2, AdaptiveAbove: 8192},
-		"2 a message, adaptive routing above 1 byte":               {Width: 2, AdaptiveAbove: 1},
-		"3 a message, adaptive routing with out-of-order receives": {Width: 3, AnyOrder: true},
+		"1 QP per message, no adaptive routing":                         {Width: 1},
+		"2 QPs per message, adaptive routing above 8192 bytes":           {Width: 2, AdaptiveAbove: 8192},
+		"2 QPs per message, adaptive routing above 1 byte":               {Width: 2, AdaptiveAbove: 1},
+		"3 QPs per message, adaptive routing with out-of-order receives": {Width: 3, AnyOrder: true},
 	} {
 		if got := c.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

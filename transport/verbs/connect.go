@@ -100,7 +100,7 @@ func (p *Provider) ReceiverTC(tc uint8) uint8 {
 // that the knobs allow, so it runs in a goroutine, never in NCCL's call.
 func (q *QP) Connect(ctx context.Context, path Path) error {
 	d := q.dev
-	peer := fmt.Sprintf("%v queue pair %d", path.Peer.GID.Addr.Unmap(), path.Peer.QPN)
+	peer := fmt.Sprintf("%v QP %d", path.Peer.GID.Addr.Unmap(), path.Peer.QPN)
 	rtr, err := q.toRTR(&path)
 	if err != nil {
 		return err.With(peer)
@@ -146,7 +146,7 @@ func (q *QP) toRTR(path *Path) (*qpAttr, *report.Error) {
 	case MTUBytes(peer.MTU) == 0:
 		return nil, bad("the peer's MTU code is %d, legal are 1 to 5", peer.MTU)
 	case peer.QPN == 0 || peer.QPN > qpnMask || peer.PSN > psnMask:
-		return nil, bad("the peer's queue pair %#x or packet number %#x has more than 24 bits", peer.QPN, peer.PSN)
+		return nil, bad("the peer's QP %#x or packet number %#x has more than 24 bits", peer.QPN, peer.PSN)
 	case !peer.GID.Addr.IsValid() || peer.GID.Addr.IsUnspecified() || peer.GID.Addr.IsMulticast():
 		return nil, bad("the peer's GID %v is no address of a port", peer.GID.Addr)
 	case d.InfiniBand != (peer.GID.Type == GIDInfiniBand):

@@ -33,7 +33,7 @@ func (q *QP) QueryECE() (ECE, bool, error) {
 	case unsupported(errno):
 		return ECE{}, q.ece(), nil
 	}
-	return ECE{}, false, fail("ibv_query_ece", q.dev.Name, errno, "queue pair %d", q.Number)
+	return ECE{}, false, fail("ibv_query_ece", q.dev.Name, errno, "QP %d", q.Number)
 }
 
 // ece reports whether the queue pair may have options; a card that knows none
@@ -70,5 +70,5 @@ func (q *QP) setECE(e ECE, offered bool) *report.Error {
 		})
 		return nil
 	}
-	return fail("ibv_set_ece", q.dev.Name, errno, "queue pair %d, vendor %#x, options %#x", q.Number, e.Vendor, e.Options)
+	return fail("ibv_set_ece", q.dev.Name, errno, "QP %d, vendor %#x, options %#x", q.Number, e.Vendor, e.Options)
 }

@@ -103,7 +103,7 @@ func (a *adapter) handle(raw asyncEvent) {
 	case EventQPFatal, EventQPReqErr, EventQPAccessErr, EventCommEst:
 		e.QP, _ = a.owners.find(raw.element).(*QP)
 		if e.QP != nil && raw.kind != EventCommEst {
-			e.Err = a.fatal(raw.kind, fmt.Sprintf("queue pair %d, in state %v", e.QP.Number, e.QP.State()))
+			e.Err = a.fatal(raw.kind, fmt.Sprintf("QP %d, in state %v", e.QP.Number, e.QP.State()))
 		}
 	case EventCQErr:
 		if e.CQ, _ = a.owners.find(raw.element).(*CQ); e.CQ != nil {

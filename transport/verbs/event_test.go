@@ -56,7 +56,7 @@ func TestFatalEventsReachWhomTheyConcern(t *testing.T) {
 			fatal bool
 			part  string
 		}{
-			{asyncEvent{kind: EventQPFatal, element: q.raw}, true, "QP fatal error: queue pair "},
+			{asyncEvent{kind: EventQPFatal, element: q.raw}, true, "QP fatal error: QP "},
 			{asyncEvent{kind: EventQPAccessErr, element: q.raw}, true, "in state INIT"},
 			{asyncEvent{kind: EventCQErr, element: b.cq.raw}, true, "completion queue of 512"},
 			{asyncEvent{kind: EventDeviceFatal}, true, "all of the device"},

@@ -91,5 +91,5 @@ func PostFailed(call, dev string, errno syscall.Errno, q *QP) *report.Error {
 	if q == nil {
 		return fail(call, dev, errno, "")
 	}
-	return fail(call, dev, errno, "queue pair %d in state %v", q.Number, q.State())
+	return fail(call, dev, errno, "QP %d in state %v", q.Number, q.State())
 }

@@ -82,7 +82,7 @@ func Prove(ctx context.Context, limit time.Duration, cq *CQ, proofs ...Proof) er
 				return t.left[0].unanswered(waited) // what passed is worth knowing
 			}
 			q := t.left[0].QP
-			return report.Errorf(report.Network, "connect", "waiting for the acknowledgement of a proof on queue pair %d: %w", q.Number, context.Cause(ctx)).On(q.dev.Name)
+			return report.Errorf(report.Network, "connect", "waiting for the acknowledgement of a proof on QP %d: %w", q.Number, context.Cause(ctx)).On(q.dev.Name)
 		case <-time.After(pause):
 		}
 		now := time.Now()
@@ -111,7 +111,7 @@ func (p *proved) post() error {
 		if errno := q.call(func(lib *calls) syscall.Errno {
 			return lib.postProof(q.raw, scratch.addr, p.From.LKey, size, p.Addr, p.RKey)
 		}); errno != 0 {
-			return fail("ibv_post_send", q.dev.Name, errno, "a write of %d bytes on queue pair %d", size, q.Number)
+			return fail("ibv_post_send", q.dev.Name, errno, "a write of %d bytes on QP %d", size, q.Number)
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (p *proved) passes() int {
 
 func (p *proved) unanswered(limit time.Duration) error {
 	q := p.QP
-	e := report.Errorf(report.Network, "connect", "no acknowledgement of a write of %d bytes on queue pair %d within %v", p.size(p.done), q.Number, limit.Round(time.Millisecond)).On(q.dev.Name)
+	e := report.Errorf(report.Network, "connect", "no acknowledgement of a write of %d bytes on QP %d within %v", p.size(p.done), q.Number, limit.Round(time.Millisecond)).On(q.dev.Name)
 	return p.explain(e.Try("packets do not reach the peer, or its do not come back: check switch, VLAN, routes and firewalls (UDP port 4791)"))
 }
 
@@ -172,7 +172,7 @@ func (t *proving) take() error {
 			}
 			return err
 		case wc.of == ofReceive:
-			return report.Errorf(report.Peer, "connect", "queue pair %d received something that no connection was there for", wc.QPN).On(t.cq.a.name)
+			return report.Errorf(report.Peer, "connect", "QP %d received something that no connection was there for", wc.QPN).On(t.cq.a.name)
 		case wc.of == ofProof && i >= 0:
 			p := t.left[i]
 			if p.done++; p.size(p.done) > p.QP.MTU() {

@@ -195,7 +195,7 @@ func (q *QP) modify(attr *qpAttr) syscall.Errno {
 }
 
 func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *report.Error {
-	text := fmt.Sprintf("queue pair %d to %v", q.Number, attr.state)
+	text := fmt.Sprintf("QP %d to %v", q.Number, attr.state)
 	if what != "" {
 		text += ", " + what
 	}
@@ -240,7 +240,7 @@ func (q *QP) Close() error {
 	}
 	q.pd.a.owners.remove(q.raw)
 	if errno := q.dev.provider.lib.destroyQP(q.raw); errno != 0 {
-		return fail("ibv_destroy_qp", q.dev.Name, errno, "queue pair %d", q.Number)
+		return fail("ibv_destroy_qp", q.dev.Name, errno, "QP %d", q.Number)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func TestHostileEndIsRefused(t *testing.T) {
 		{func(e *End) { e.MTU = 0 }, "MTU code is 0"},
 		{func(e *End) { e.MTU = 200 }, "MTU code is 200"},
 		{func(e *End) { e.QPN = 1 << 24 }, "more than 24 bits"},
-		{func(e *End) { e.QPN = 0 }, "queue pair 0x0"},
+		{func(e *End) { e.QPN = 0 }, "QP 0x0"},
 		{func(e *End) { e.PSN = 1 << 24 }, "more than 24 bits"},
 		{func(e *End) { e.GID = GID{} }, "no address"},
 		{func(e *End) { e.GID = gids(t, "0 ib fe80::1")[0] }, "InfiniBand"},
@@ -221,7 +221,7 @@ func TestModifyIsTriedAgain(t *testing.T) {
 			t.Errorf("%v: %v after %d tries", c.errno, err, tries)
 		}
 		if err != nil && (report.CauseOf(err) != c.cause || !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.part) ||
-			!strings.HasPrefix(err.Error(), "ibv_modify_qp on a with 10.0.0.9 queue pair 77: queue pair ")) {
+			!strings.HasPrefix(err.Error(), "ibv_modify_qp on a with 10.0.0.9 QP 77: QP ")) {
 			t.Errorf("%v: %v", c.errno, err)
 		}
 		q.Close()

@@ -68,7 +68,7 @@ func (c Completion) Explain() *report.Error {
 	if work == "" {
 		work = "a request"
 	}
-	text := fmt.Sprintf("%s ended %s (%d), vendor code %#x, queue pair %d", work, name, c.Status, c.Vendor, c.QPN)
+	text := fmt.Sprintf("%s ended %s (%d), vendor code %#x, QP %d", work, name, c.Status, c.Vendor, c.QPN)
 	dev := ""
 	if c.QP != nil {
 		d := c.QP.dev

@@ -21,8 +21,8 @@ func TestCompletionsAreExplained(t *testing.T) {
 		not   string
 	}{
 		{Completion{Status: 12, Vendor: 0x81, QPN: q.Number, QP: q, Work: "data write"}, report.Network,
-			[]string{"completion on a: data write ended RETRY_EXC_ERR (12), vendor code 0x81, queue pair ", " in state INIT, port 1 active; likely, in this order: the peer's process or host is gone; the path is cut"}, ""},
-		{Completion{Status: 4, QPN: 7}, report.Host, []string{"a request ended LOC_PROT_ERR (4), vendor code 0x0, queue pair 7; likely", "not registered"}, "PFC"},
+			[]string{"completion on a: data write ended RETRY_EXC_ERR (12), vendor code 0x81, QP ", " in state INIT, port 1 active; likely, in this order: the peer's process or host is gone; the path is cut"}, ""},
+		{Completion{Status: 4, QPN: 7}, report.Host, []string{"a request ended LOC_PROT_ERR (4), vendor code 0x0, QP 7; likely", "not registered"}, "PFC"},
 		{Completion{Status: 10, QPN: 7}, report.Peer, []string{"REM_ACCESS_ERR", "deregistered"}, ""},
 		{Completion{Status: 5, QPN: 7}, report.Network, []string{"WR_FLUSH_ERR", "path MTU"}, ""},
 		{Completion{Status: 2, QPN: q.Number, QP: q}, report.Internal, []string{"LOC_QP_OP_ERR", "port 1 active; likely, in this order: a request that this queue pair cannot do"}, "cable"},
