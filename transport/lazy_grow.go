@@ -115,7 +115,7 @@ func (g *growth) some() error {
 // lose leaves a pair out.
 func (g *growth) lose(p *route.Pair, took time.Duration, why error) {
 	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.Local.Name, p.PeerIndex, why))
-	if !g.m.session.narrowed(p, why) { // else the next connection knows
+	if !g.m.session.ports.Narrowed(p, why) { // else the next connection knows
 		g.m.session.pairFailed(p, took, why)
 	}
 	g.drop(g.over(p))

@@ -353,7 +353,7 @@ func TestSimPortsOfOneSide(t *testing.T) {
 				if n := len(posted(s)); n != want {
 					t.Errorf("%d lanes: %q", n, a.log.Lines())
 				}
-				if why := s.member.session.failedPair(&s.carrier.(*verbsCarrier).pairs[1]); (why != nil) != silent {
+				if why := s.member.session.ports.Failure(&s.carrier.(*verbsCarrier).pairs[1]); (why != nil) != silent {
 					t.Errorf("the next connect leaves it alone: %v", why)
 				}
 				noneLeft(t, s, r)

@@ -53,7 +53,7 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 		}
 		rests := false
 		for i := range pairs {
-			if err := s.failedPair(&pairs[i]); err != nil {
+			if err := s.ports.Failure(&pairs[i]); err != nil {
 				fails(&pairs[i], err)
 				rests = true
 			}
@@ -61,7 +61,7 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 		if rests {
 			continue
 		}
-		s.limit(pairs)
+		s.ports.Limit(pairs)
 		tries++
 		began := time.Now()
 		v, err := k.try(ctx, s, w, rendezvous.EndName(peer, w.Conn), pairs)
@@ -70,7 +70,7 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, rendezvous.EndName(peer, w.Conn), strings.Join(tried, "; "))
 			}
 			k.tellOtherPorts(rendezvous.EndName(peer, w.Conn), pairs, s, wants.ports, tried)
-			s.tellNarrow(pairs, k.dev.Name, rendezvous.EndName(peer, w.Conn), k.ctx.opts.Log)
+			s.ports.SayNarrow(pairs, k.dev.Name, rendezvous.EndName(peer, w.Conn), k.ctx.opts.Log)
 			k.sayRails(rendezvous.EndName(peer, w.Conn), pairs, s.devices)
 			return v, "", nil
 		}
@@ -84,7 +84,7 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 		if e := (*pairError)(nil); errors.As(err, &e) {
 			blame = e.pair
 		}
-		if s.narrowed(blame, err) {
+		if s.ports.Narrowed(blame, err) {
 			continue
 		}
 		s.pairFailed(blame, time.Since(began), err)
@@ -168,40 +168,15 @@ func (k *connector) carry(ctx context.Context, w *rendezvous.Won, peer string, p
 	return v, nil
 }
 
-// A pair whose failure took so long that it must not be paid for each of a
-// host's hundreds of connects is left alone for a while.
-const (
-	slowFailure = 500 * time.Millisecond
-	pairRest    = 30 * time.Second
-)
-
-// brokenPair is a pair of ports that did not work.
-type brokenPair struct {
-	at  time.Time
-	why error
-}
+// slowFailure is how long a failure takes that must not be paid for each of a
+// host's hundreds of connects: such a pair of ports is left alone for a while.
+const slowFailure = 500 * time.Millisecond
 
 func (s *session) pairFailed(p *route.Pair, took time.Duration, why error) {
 	if lost := (*streamError)(nil); took < slowFailure || errors.As(why, &lost) {
 		return // that says nothing of the pair
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broke == nil {
-		s.broke = map[[2]uint16]brokenPair{}
-	}
-	s.broke[p.Key()] = brokenPair{time.Now(), why}
-}
-
-// failedPair is why a pair is not tried again so soon; nil: it may be tried.
-func (s *session) failedPair(p *route.Pair) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b, ok := s.broke[p.Key()]
-	if ago := time.Since(b.at); ok && ago < pairRest {
-		return fmt.Errorf("it failed %v ago: %w", ago.Round(time.Second), b.why)
-	}
-	return nil
+	s.ports.Failed(p, why)
 }
 
 // offerLimit bounds what either side spends on the lanes of one offer, so that

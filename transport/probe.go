@@ -231,7 +231,7 @@ func (p *probe) ended(number uint32, why error) {
 	var u *verbs.Unanswered
 	if errors.As(why, &u) {
 		state = wire.ProbeSilent
-		p.key.session.narrowed(&p.pair, u) // for the connections that follow
+		p.key.session.ports.Narrowed(&p.pair, u) // for the connections that follow
 		p.watch.silent(p, u)
 	}
 	if p.key.session.life.Err() == nil {

@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/rendezvous"
+	"weft/transport/route"
 	"weft/transport/task"
 	"weft/transport/wire"
 )
@@ -30,20 +31,19 @@ type session struct {
 	name    string        // of the peer, for messages
 	devices []wire.Device // the peer's inventory, for the side that chooses ports
 	active  bool          // this process opened it
+	ports   route.Known   // what is known of pairs of both processes' ports
 	life    context.Context
 	cut     context.CancelCauseFunc // ends life
 	heard   chan struct{}           // closed when all has been read that the peer said
 
 	mu      sync.Mutex
-	members map[uint64]*member        // by comm id; protected by mu, as all below
-	users   int                       // active side: comms and handshakes that need it
-	idle    *time.Timer               // while it has no comm: ends it
-	ended   error                     // why it is over, nil while it stands
-	parting bool                      // bye was said, by either side
-	aborted time.Time                 // when the peer's host last gave a comm up
-	said    word                      // why the peer last did so on a failure
-	broke   map[[2]uint16]brokenPair  // pairs of ports, here and there, that did not work
-	narrow  map[[2]uint16]*narrowPair // those that carry small packets only
+	members map[uint64]*member // by comm id; protected by mu, as all below
+	users   int                // active side: comms and handshakes that need it
+	idle    *time.Timer        // while it has no comm: ends it
+	ended   error              // why it is over, nil while it stands
+	parting bool               // bye was said, by either side
+	aborted time.Time          // when the peer's host last gave a comm up
+	said    word               // why the peer last did so on a failure
 
 	growth struct {
 		led, followed task.Errands // comms that get further lanes, on the connecting side and on the listening one

@@ -175,12 +175,7 @@ func rested(c *Core) {
 	defer c.sessions.mu.Unlock()
 	for _, o := range c.sessions.out {
 		<-o.ready
-		o.s.mu.Lock()
-		for k, b := range o.s.broke {
-			b.at = b.at.Add(-pairRest)
-			o.s.broke[k] = b
-		}
-		o.s.mu.Unlock()
+		o.s.ports.Forget()
 	}
 }
 
