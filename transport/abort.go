@@ -1,10 +1,7 @@
 package transport
 
 import (
-	"time"
-
 	"weft/internal/report"
-	"weft/transport/wire"
 )
 
 // How an abort is told. A host that aborts deregisters and closes with requests in
@@ -23,7 +20,7 @@ func (c *Comm) gaveUp(err error) {
 	}
 	report.Mention(c.ctx.opts.Log, err)
 	if m := c.member; m != nil {
-		m.session.tellLater(&wire.Failed{Header: m.header(), Aborted: true, Reason: reasonOf(err)})
+		m.TellFailed(reasonOf(err), true)
 	}
 }
 
@@ -33,7 +30,7 @@ func (c *Comm) abortedBy(err *report.Error) bool {
 	c.mu.Lock()
 	m := c.member
 	c.mu.Unlock()
-	if c.fp.Snapshot().Outstanding == 0 || !m.session.firstAbort() {
+	if c.fp.Snapshot().Outstanding == 0 || !m.Session.FirstAbort() {
 		report.Mention(c.ctx.opts.Log, err)
 	}
 	return c.lost(err)
@@ -63,27 +60,10 @@ func (c *Comm) asked() int32 {
 		return 0
 	}
 	if unsaid {
-		if !m.session.firstAbort() {
+		if !m.Session.FirstAbort() {
 			report.Mention(c.ctx.opts.Log, why)
 		}
 		report.Say(c.ctx.opts.Log, why) // once
 	}
 	return c.code(why)
-}
-
-// firstAbort reports whether no other comm of the peer's was given up just before:
-// an abort ends all of a communicator's.
-func (s *session) firstAbort() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	first := s.aborted.IsZero() || now.Sub(s.aborted) > s.core.timeout
-	s.aborted = now
-	return first
-}
-
-// aborted is what the peer's comms end with.
-func aborted(peer, op, format string, args ...any) *report.Error {
-	return report.Errorf(report.Peer, op, format, args...).With(peer).
-		Try("this is an abort, or the peer's ranks were done; if neither was meant, its process says why before that")
 }

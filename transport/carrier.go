@@ -1,5 +1,7 @@
 package transport
 
+import "weft/transport/session"
+
 // carrier is what moves the bytes of one comm: TCP streams, or queue pairs.
 type carrier interface {
 	// id names the comm to the executor.
@@ -22,7 +24,7 @@ type carrier interface {
 	forget()
 	// shut takes over a closed comm, in the background; busy when requests were
 	// outstanding. m may be nil.
-	shut(m *member, busy bool)
+	shut(m *session.Member, busy bool)
 	// left says that the peer has closed its side of c, which is open here.
 	left(c *Comm)
 }

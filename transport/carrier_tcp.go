@@ -11,6 +11,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/tcp"
 )
@@ -172,8 +173,8 @@ func (t *tcpCarrier) forget() {
 func (t *tcpCarrier) left(*Comm) {}
 
 // shut lets the streams drain, so that bytes with the kernel still arrive.
-func (t *tcpCarrier) shut(m *member, _ bool) {
-	m.part()
+func (t *tcpCarrier) shut(m *session.Member, _ bool) {
+	m.Part()
 	t.ctx.core.reaper.add(tcp.DetachStreams(t.fp), t.fp)
 }
 

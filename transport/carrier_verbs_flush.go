@@ -10,6 +10,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
@@ -124,12 +125,12 @@ func (v *verbsCarrier) makeLoops() error {
 }
 
 // warmLoops makes them in the background, once.
-func (v *verbsCarrier) warmLoops(s *session, c *Comm) {
+func (v *verbsCarrier) warmLoops(s *session.Session, c *Comm) {
 	if v.kind != fastpath.Recv || v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand" || !v.loops.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.growth.loops.Add(v.ctx.opts.Log, func() {
-		s.core.quiet(s.life)
+	s.Growth.Loops.Add(v.ctx.opts.Log, func() {
+		v.ctx.core.quiet(s.Life)
 		if err := v.makeLoops(); err != nil && !c.over() {
 			v.ctx.opts.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", c, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
@@ -103,7 +104,7 @@ func (v *verbsCarrier) forget()                      {}
 // acknowledgements of a transfer that is over here may still have to be repeated
 // to the peer, so the queue pairs live on until it has closed too, its session has
 // ended or time is up.
-func (v *verbsCarrier) shut(m *member, busy bool) {
+func (v *verbsCarrier) shut(m *session.Member, busy bool) {
 	if busy {
 		v.fence()
 	}
@@ -113,13 +114,13 @@ func (v *verbsCarrier) shut(m *member, busy bool) {
 		if m != nil && !v.fenced.Load() {
 			t := time.NewTimer(v.ctx.core.timeout)
 			select {
-			case <-m.over:
+			case <-m.Over:
 			case <-t.C:
 			}
 			t.Stop()
 		}
 		parked := v.park(m)
-		m.part()
+		m.Part()
 		if !parked {
 			v.destroy()
 		}
@@ -230,12 +231,12 @@ func (v *verbsCarrier) left(c *Comm) {
 				return
 			}
 			if s := v.fp.Snapshot(); s.Incomplete > 0 || (c.kind == fastpath.Send && s.Unsent > 0 && look > 0) { // a receiver's are flushes
-				c.abortedBy(aborted(v.peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).On(v.dev.Name))
+				c.abortedBy(session.ErrAborted(v.peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).On(v.dev.Name))
 				return
 			}
 			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
 				v.forsaken.Store(true) // before it fails, for who looks at both meanwhile
-				v.forsaken.Store(c.forsaken(aborted(v.peer, c.verb(), "the peer closed the connection").On(v.dev.Name)))
+				v.forsaken.Store(c.forsaken(session.ErrAborted(v.peer, c.verb(), "the peer closed the connection").On(v.dev.Name)))
 				return
 			}
 			time.Sleep(watchEvery)

@@ -234,9 +234,9 @@ func TestSimPeerClosesOnce(t *testing.T) {
 		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by weft/transport.(*verbsCarrier).left")
 	}
 	before := waiting()
-	closed := wire.Closed{Header: r.member.header()}
+	closed := wire.Closed{Header: r.member.Header()}
 	for range 5 {
-		if err := r.member.session.serve(closed.Append(nil)); err != nil {
+		if err := r.member.Session.Serve(closed.Append(nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,11 +252,9 @@ func TestSimPeerClosesOnce(t *testing.T) {
 func TestSimPeerClosesBeforeTheCommIsBuilt(t *testing.T) {
 	_, b, s, r := simPair(t, nil)
 	m := r.member
-	m.session.mu.Lock()
-	m.comm = nil
-	m.session.mu.Unlock()
-	closed := wire.Closed{Header: m.header()}
-	if err := m.session.serve(closed.Append(nil)); err != nil {
+	m.Carry(nil)
+	closed := wire.Closed{Header: m.Header()}
+	if err := m.Session.Serve(closed.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	r.attached(m)
@@ -276,14 +274,10 @@ func TestSimGivingUpIsTold(t *testing.T) {
 	l, _ := b.listen(t, wire.HandleMax)
 	defer l.Close()
 	const id = 1 << 40
-	s.member.session.join(id)
-	in := &inbound{core: b.Core, listener: l, member: r.member.session.join(id), deadline: time.AfterFunc(time.Hour, func() {})}
+	mine := s.member.Session.Join(id)
+	in := &inbound{core: b.Core, listener: l, member: r.member.Session.Join(id), deadline: time.AfterFunc(time.Hour, func() {})}
 	in.abort(nil)
-	failed := func() (why error) {
-		s.member.session.withMember(id, func(m *member) { why = m.failed })
-		return why
-	}
-	for end := time.Now().Add(10 * time.Second); failed() == nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); mine.Failed() == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nobody told")
 		}
@@ -312,11 +306,11 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _, err := k.offer(t.Context(), s.member.session, w, peer, wants)
+	v, _, err := k.offer(t.Context(), s.member.Session, w, peer, wants)
 	if err != nil || v == nil {
 		t.Fatal(v, err)
 	}
-	c := &ready{session: s.member.session, won: w, by: v, last: wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}, drop: v.discard}
+	c := &ready{session: s.member.Session, won: w, by: v, last: wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}, drop: v.discard}
 	if err := c.attach(a.nextComm.Add(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +357,7 @@ func TestSimSessionEndFailsTheComm(t *testing.T) {
 	dst := buffer(t, 4096)
 	in := recv(r, register(t, r, dst, 4096))
 	in.step()
-	s.member.session.conn.Close()
+	s.member.Session.Conn.Close()
 	if code := until(t, "the receive ends", in); code == 0 {
 		t.Errorf("%q", b.log.Lines())
 	}

@@ -20,22 +20,15 @@ type spied struct {
 
 func (s spied) fence() { s.look(); s.carrier.fence() }
 
-// said counts the messages that a session has sent, or is about to.
-func said(s *session) uint64 {
-	s.out.Lock()
-	defer s.out.Unlock()
-	return s.out.message
-}
-
 // The host may end its process at the first code it gets: by then the peer's message is counted among what exit waits for.
 func TestPeerIsToldBeforeTheHost(t *testing.T) {
 	a, b := start(t, nil), start(t, nil)
 	s, r := pair(t, a, b)
 	defer s.Close()
-	before, fences := said(s.member.session), 0
+	before, fences := s.member.Session.Messages(), 0
 	s.carrier = spied{s.carrier, func() {
 		fences++
-		if said(s.member.session) == before {
+		if s.member.Session.Messages() == before {
 			t.Error("the peer is told after the host")
 		}
 	}}
@@ -57,8 +50,10 @@ func TestCauseComesBeforeTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.member
-	m.session.onFailed(&wire.Failed{Header: m.header(), Reason: "simA: a cause"})
-	m.session.end(m.session.broken("reading", io.EOF))
+	if err := m.Session.Serve((&wire.Failed{Header: m.Header(), Reason: "simA: a cause"}).Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	m.Session.End(m.Session.Broken("reading", io.EOF))
 	r.fp.Release()
 	eventually(t, "the end", r.over)
 	if b.log.Count("WARN", "gave the connection up: simA: a cause") != 1 || b.log.Count("WARN", "EOF") != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -25,10 +26,10 @@ type Comm struct {
 	carrier carrier
 
 	mu      sync.Mutex
-	member  *member       // protected by mu, as all below
-	failed  error         // first cause
-	unsaid  bool          // it is said when the host asks for one more request
-	suspect *report.Error // how its session ended, if the peer's process seems gone
+	member  *session.Member // protected by mu, as all below
+	failed  error           // first cause
+	unsaid  bool            // it is said when the host asks for one more request
+	suspect *report.Error   // how its session ended, if the peer's process seems gone
 	closed  bool
 	hosts   bool // the host has it
 }
@@ -67,7 +68,7 @@ func (c *Comm) wanted() {
 func (c *Comm) says() bool {
 	var from netip.Addr
 	if c.member != nil {
-		from = c.member.session.conn.Remote().Addr()
+		from = c.member.Session.Conn.Remote().Addr()
 	}
 	return c.hosts || c.ctx.core.noise.Allows(from, c.ctx.opts.Log)
 }
@@ -112,18 +113,14 @@ func CommOf(handle uintptr, kind fastpath.Kind) (*Comm, error) {
 
 // attached binds c to the member that carries it. Either side may have failed
 // before.
-func (c *Comm) attached(m *member) {
+func (c *Comm) attached(m *session.Member) {
 	c.mu.Lock()
 	c.member = m
 	mine := c.failed
 	c.mu.Unlock()
-	s := m.session
-	s.mu.Lock()
-	m.comm = c
-	theirs, closed := m.failed, m.closed
-	s.mu.Unlock()
+	theirs, closed := m.Carry(c)
 	if mine != nil {
-		m.tellFailed(mine)
+		m.TellFailed(reasonOf(mine), false)
 	}
 	switch {
 	case closed:
@@ -165,7 +162,7 @@ func (c *Comm) because(err error, tell bool) {
 		report.Say(c.ctx.opts.Log, err)
 	}
 	if tell {
-		c.member.tellFailed(err)
+		c.member.TellFailed(reasonOf(err), false)
 	}
 	c.carrier.fenceLater()
 }
@@ -175,20 +172,12 @@ func (c *Comm) code(err error) int32 {
 }
 
 // tell sends a message about c to the peer without waiting.
-func (c *Comm) tell(m func(h wire.Header) frame) {
+func (c *Comm) tell(m func(h wire.Header) session.Frame) {
 	c.mu.Lock()
 	mb := c.member
 	c.mu.Unlock()
 	if mb != nil {
-		mb.session.tellLater(m(mb.header()))
-	}
-}
-
-// tellFailed has the peer end its side too, with our cause. A comm that is not
-// attached yet, m nil, tells it then.
-func (m *member) tellFailed(why error) {
-	if m != nil {
-		m.session.tellLater(&wire.Failed{Header: m.header(), Reason: reasonOf(why)})
+		mb.Session.TellLater(m(mb.Header()))
 	}
 }
 
@@ -206,14 +195,14 @@ func reasonOf(err error) string {
 
 // refusedByPeer ends a group whose send was larger than our receive. One that the
 // peer cannot refuse, because it is over or was never announced, ends the comm.
-func (c *Comm) refusedByPeer(s *session, m *wire.Refused) {
+func (c *Comm) refusedByPeer(s *session.Session, m *wire.Refused) {
 	if c.over() {
 		return
 	}
 	err := report.Errorf(report.Usage, "irecv", "the peer sent %d bytes into a receive of %d (group %d, entry %d)", m.Size, m.Room, m.Seq, m.Entry).
 		On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was written")
 	refused, held := c.fp.RefuseGroup(m.Seq, c.code(err), func() {
-		if s.says() {
+		if s.Says() {
 			report.Say(c.ctx.opts.Log, err)
 		}
 	})
@@ -254,10 +243,10 @@ func (c *Comm) Close() error {
 	comms.Take(c.cookie)
 	disown(c.ctx, c.ctx.owned.comms, c)
 	if m != nil {
-		m.session.tellLater(&wire.Closed{Header: m.header()})
+		m.Session.TellLater(&wire.Closed{Header: m.Header()})
 	}
 	if err != nil { // a thread of the host is stuck inside a call: what carries it stays its own
-		m.part()
+		m.Part()
 		return report.Errorf(report.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
 	}
 	c.carrier.shut(m, busy)

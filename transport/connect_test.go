@@ -100,7 +100,7 @@ func TestTOS(t *testing.T) {
 		send, recv := pair(t, a, b)
 		fds := append(fdsOf(send), fdsOf(recv)...)
 		for _, c := range []*Comm{send, recv} {
-			fds = append(fds, c.member.session.conn.FD)
+			fds = append(fds, c.member.Session.Conn.FD)
 		}
 		for i, fd := range fds {
 			if tos := tcp.ReadFacts(fd).TOS; tos != 96 {

@@ -11,6 +11,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rendezvous"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -40,7 +41,7 @@ type Core struct {
 
 	net      *rendezvous.Network
 	sockets  *rendezvous.Sockets
-	sessions *sessions
+	sessions *session.All
 	reaper   *reaper
 	noise    *rendezvous.Noise
 	watch    *watcher
@@ -89,13 +90,13 @@ func Open(cfg Config) (*Core, error) {
 	rand.Read(c.process[:])
 	c.connSalt = uint32(wire.Random64()) | 1 // never 0: a state of 0 means "none yet"
 	c.nextComm.Store(wire.Random64() >> 16)
-	c.sessions = newSessions(c)
 	c.reaper = newReaper(c.timeout, cfg.Log)
 	c.noise = rendezvous.NewNoise(cfg.Log)
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
 	c.watch, c.flows = newWatcher(c), newFlows(c)
 	c.pool = newPool(c)
+	c.sessions = session.NewAll(c.ofSessions())
 	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
@@ -105,6 +106,22 @@ func Open(cfg Config) (*Core, error) {
 		cfg.Verbs.Spare(c.pool.yield)
 	}
 	return c, nil
+}
+
+// ofSessions is what its control connections have of c.
+func (c *Core) ofSessions() session.Config {
+	return session.Config{
+		Log: c.cfg.Log, Timeout: c.timeout, Build: c.cfg.Build, Noise: c.noise, Sockets: c.sockets,
+		Lingers: c.reaper.lingers,
+		Coming:  c.settingUp,
+		Attach:  c.attach,
+		Serve: map[wire.Kind]func(*session.Session, []byte) error{
+			wire.KindProbeOffer: c.watch.serve, wire.KindProbeAnswer: c.watch.serve, wire.KindProbeState: c.watch.serve,
+			wire.KindFurther: c.serveFurther, wire.KindFurtherAnswer: c.serveFurther, wire.KindJoin: c.serveFurther, wire.KindJoined: c.serveFurther,
+		},
+		Forget: func(s *session.Session) { c.pool.forget(func(k *kit) bool { return k.session == s }) },
+		Ended:  sessionEnded,
+	}
 }
 
 // Close ends everything that this core still has. The library never calls it:
@@ -120,7 +137,7 @@ func (c *Core) Close() {
 	for _, x := range all {
 		x.Close()
 	}
-	c.sessions.closeAll()
+	c.sessions.CloseAll()
 	c.sockets.CloseAll()
 	c.deaf()
 }

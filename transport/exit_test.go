@@ -156,9 +156,7 @@ func TestAheadOfAProcessThatExits(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the end of the control connection is noticed", func() bool {
-		b.sessions.mu.Lock()
-		defer b.sessions.mu.Unlock()
-		return len(b.sessions.in) == 0
+		return b.granted() == 0
 	})
 	dst := buffer(t, exitSmall*exitMessages)
 	mr := register(t, r, dst, exitSmall)

@@ -10,6 +10,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -50,7 +51,7 @@ func tellTCP(log report.Logger, dev *Device, arrow, peer, why string) {
 
 // tellOtherPorts tells that a connection runs over other ports than both hosts
 // asked for, aloud where that is slower than what NCCL reckons with.
-func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session, peerAsked []uint16, tried []string) {
+func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session.Session, peerAsked []uint16, tried []string) {
 	asked := k.dev.indices()
 	elsewhere := func(p route.Pair) bool {
 		return !slices.Contains(asked, p.LocalIndex) || !slices.Contains(peerAsked, p.PeerIndex)
@@ -59,8 +60,8 @@ func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session, 
 		return
 	}
 	named := func(index uint16) string {
-		if i := slices.IndexFunc(s.devices, func(d wire.Device) bool { return d.Index == index }); i >= 0 {
-			return s.devices[i].Name
+		if i := slices.IndexFunc(s.Devices, func(d wire.Device) bool { return d.Index == index }); i >= 0 {
+			return s.Devices[i].Name
 		}
 		return fmt.Sprintf("device %d", index)
 	}
@@ -73,8 +74,8 @@ func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session, 
 	theirs, names := 0, []string{}
 	for _, index := range peerAsked {
 		names = append(names, named(index))
-		if i := slices.IndexFunc(s.devices, func(d wire.Device) bool { return d.Index == index }); i >= 0 {
-			theirs += int(s.devices[i].SpeedMbps)
+		if i := slices.IndexFunc(s.Devices, func(d wire.Device) bool { return d.Index == index }); i >= 0 {
+			theirs += int(s.Devices[i].SpeedMbps)
 		}
 	}
 	want := min(k.dev.SpeedMbps, theirs)

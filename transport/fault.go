@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"weft/internal/report"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -30,7 +31,7 @@ func (c *Comm) fault(f *fault) int32 {
 		err := report.Errorf(report.Usage, "isend", "%d bytes do not fit the peer's receive of %d (group %d, entry %d)", f.got, f.want, f.seq, f.entry).
 			On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was sent")
 		report.Say(c.ctx.opts.Log, err)
-		c.tell(func(h wire.Header) frame {
+		c.tell(func(h wire.Header) session.Frame {
 			return &wire.Refused{Header: h, Seq: f.seq, Entry: f.entry, Size: f.got, Room: f.want}
 		})
 		return c.code(err)

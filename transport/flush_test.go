@@ -173,7 +173,7 @@ func TestSimFlushOfAnEnd(t *testing.T) {
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
 		func(s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { s.member.session.conn.Close(); s.Close(); r.Close() },
+		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {
 		s, r := pair(t, a, b)

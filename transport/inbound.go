@@ -12,6 +12,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -36,10 +37,10 @@ type inbound struct {
 	conns   []*rendezvous.Conn // by stream
 	missing int                // parts still to come
 	goMsg   wire.Go
-	went    bool          // go has come: the peer has its comm
-	member  *member       // set by attach
-	verbs   *verbsCarrier // set by a go that takes up an offer: there are no further streams
-	over    bool          // finished or aborted
+	went    bool            // go has come: the peer has its comm
+	member  *session.Member // set by attach
+	verbs   *verbsCarrier   // set by a go that takes up an offer: there are no further streams
+	over    bool            // finished or aborted
 }
 
 func newInbound(h *handshake, streams int) *inbound {
@@ -91,9 +92,18 @@ func (in *inbound) join(index int, c *rendezvous.Conn) error {
 	return nil
 }
 
+// attach gives a new member to the comm that is being set up for it.
+func (c *Core) attach(m *session.Member, a *wire.Attach) error {
+	in := c.findInbound(a.Nonce)
+	if in == nil {
+		return errors.New("the listen knows no such comm: it was given up or closed")
+	}
+	return in.attach(m, a)
+}
+
 // attach binds in to the session that will carry it.
-func (in *inbound) attach(m *member, a *wire.Attach) error {
-	if m.session.peer.Process != in.hello.Process || a.Session != m.session.id || !a.Verify(&in.listener.reach.Token, &in.f1, &in.f2) {
+func (in *inbound) attach(m *session.Member, a *wire.Attach) error {
+	if m.Session.Peer.Process != in.hello.Process || a.Session != m.Session.ID || !a.Verify(&in.listener.reach.Token, &in.f1, &in.f2) {
 		return errors.New("the comm belongs to another process")
 	}
 	in.mu.Lock()
@@ -226,8 +236,8 @@ func (in *inbound) giveUp(last arrival, why error) {
 		if err := cmp.Or(last.err, why); err != nil {
 			reason = err.Error()
 		}
-		m.session.tellLater(&wire.Failed{Header: m.header(), Reason: reason})
-		m.session.leave(m)
+		m.Session.TellLater(&wire.Failed{Header: m.Header(), Reason: reason})
+		m.Session.Leave(m)
 	}
 	if why != nil && in.says() {
 		in.listener.ctx.opts.Log.Info(report.Net, "%v",
@@ -252,8 +262,8 @@ func (in *inbound) finish() {
 	}
 	l.end(in, lost)
 	in.drop()
-	in.member.session.tell(&wire.Failed{Header: in.member.header(), Reason: err.Error()})
-	in.member.session.leave(in.member)
+	in.member.Session.Tell(&wire.Failed{Header: in.member.Header(), Reason: err.Error()})
+	in.member.Session.Leave(in.member)
 	if in.says() {
 		report.Say(l.ctx.opts.Log, err)
 	}
@@ -266,9 +276,9 @@ func (in *inbound) says() bool {
 
 func (in *inbound) build() (*Comm, error) {
 	m, l := in.member, in.listener
-	if in.goMsg.Session != m.session.id || in.goMsg.Comm != m.id {
+	if in.goMsg.Session != m.Session.ID || in.goMsg.Comm != m.ID {
 		return nil, report.Errorf(report.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
-			in.goMsg.Session, in.goMsg.Comm, m.session.id, m.id).On(l.dev.Name).With(in.peer).
+			in.goMsg.Session, in.goMsg.Comm, m.Session.ID, m.ID).On(l.dev.Name).With(in.peer).
 			Try("both hosts must run the same weft")
 	}
 	var via carrier

@@ -147,7 +147,7 @@ func seeBuffer(option, want int) func(*testing.T, map[string]string) string {
 // seeTOS reads both ends of a stream, and of the control connection.
 func seeTOS(t *testing.T, env map[string]string) string {
 	s, r := overLoopback(t, env)
-	return fmt.Sprint(tosOf(fdsOf(s)[0]), tosOf(fdsOf(r)[0]), tosOf(s.member.session.conn.FD), tosOf(r.member.session.conn.FD))
+	return fmt.Sprint(tosOf(fdsOf(s)[0]), tosOf(fdsOf(r)[0]), tosOf(s.member.Session.Conn.FD), tosOf(r.member.Session.Conn.FD))
 }
 
 func tosOf(fd int) int { return tcp.ReadFacts(fd).TOS }
@@ -292,7 +292,7 @@ func seeFlush(kind rdma.MemKind) func(*testing.T, map[string]string) string {
 // seeUserTimeout reads how long the kernel lets the control connection be silent.
 func seeUserTimeout(t *testing.T, env map[string]string) string {
 	s, _ := overLoopback(t, env)
-	ms, err := unix.GetsockoptInt(s.member.session.conn.FD, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+	ms, err := unix.GetsockoptInt(s.member.Session.Conn.FD, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 	if err != nil {
 		t.Fatal(err)
 	}

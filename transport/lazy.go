@@ -13,6 +13,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -95,12 +96,12 @@ func (v *verbsCarrier) ripe(c *Comm) bool {
 }
 
 // growLater is the connecting side's part, in the background.
-func (v *verbsCarrier) growLater(s *session, c *Comm) {
-	s.growth.led.Add(v.ctx.opts.Log, func() {
+func (v *verbsCarrier) growLater(s *session.Session, c *Comm) {
+	s.Growth.Led.Add(v.ctx.opts.Log, func() {
 		c.mu.Lock()
 		m := c.member
 		c.mu.Unlock()
-		s.core.quiet(s.life)
+		v.ctx.core.quiet(s.Life)
 		g, err := v.grow(m)
 		if err != nil {
 			return // the comm is over
@@ -119,7 +120,7 @@ func (g *growth) say(c *Comm, before int, err error) {
 		g.lost = append(g.lost, err.Error())
 	}
 	switch {
-	case c.over() || errors.Is(err, errOver) || g.m.session.life.Err() != nil:
+	case c.over() || errors.Is(err, errOver) || g.m.Session.Life.Err() != nil:
 	case len(g.lost) > 0:
 		if g.says() {
 			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
@@ -132,7 +133,7 @@ func (g *growth) say(c *Comm, before int, err error) {
 // says reports whether a growth that lost lanes is told. A comm that the peer lets grow
 // again and again, more often than there are lanes to lose, has its allowance of lines.
 func (g *growth) says() bool {
-	return int(g.v.more.told.Add(1)) <= len(g.v.pairAt) || g.m.session.says()
+	return int(g.v.more.told.Add(1)) <= len(g.v.pairAt) || g.m.Session.Says()
 }
 
 // newRoutes names the pairs of ports that have come with the lanes from one on.
@@ -164,7 +165,7 @@ func (c *Core) quiet(ctx context.Context) {
 
 // offerFurther has the peer make its ends.
 func (v *verbsCarrier) offerFurther(g *growth) error {
-	m, s := g.m, g.m.session
+	m, s := g.m, g.m.Session
 	g.plan()
 	if err := g.each(func(p *route.Pair, lanes []*verbsLane) error {
 		if err := g.makePair(p, lanes); err != nil {
@@ -174,7 +175,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	}); err != nil {
 		return err
 	}
-	s.tell(&wire.Further{Header: m.header(), Keys: g.ringKeys(), Lanes: endsOf(g.lanes)})
+	s.Tell(&wire.Further{Header: m.Header(), Keys: g.ringKeys(), Lanes: endsOf(g.lanes)})
 	answer, err := await(g, v.more.answers)
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	if len(answer.Lanes) == 0 {
 		return fmt.Errorf("the peer refuses: %s", answer.Reason)
 	}
-	ready := wire.Join{Header: m.header()}
+	ready := wire.Join{Header: m.Header()}
 	if err = g.learn(answer.Keys, answer.Lanes, "the peer refuses: "+answer.Reason); err == nil {
 		err = g.each(func(p *route.Pair, lanes []*verbsLane) error {
 			if err := g.connectPair(lanes); err != nil {
@@ -194,7 +195,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	if err == nil {
 		ready.Pairs = g.pairs()
 	}
-	s.tell(&ready) // even if none is left: the peer waits
+	s.Tell(&ready) // even if none is left: the peer waits
 	if err != nil {
 		return err
 	}
@@ -211,10 +212,10 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 
 // acceptFurther is the listening side's part, but for the last message to the
 // peer, nil for none: its host may close when it has that.
-func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last frame, err error) {
-	m, s := g.m, g.m.session
-	answer := wire.FurtherAnswer{Header: m.header()}
-	refuse := func(err error) (frame, error) {
+func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last session.Frame, err error) {
+	m, s := g.m, g.m.Session
+	answer := wire.FurtherAnswer{Header: m.Header()}
+	refuse := func(err error) (session.Frame, error) {
 		answer.Reason = reasonOf(err)
 		return &answer, err
 	}
@@ -237,12 +238,12 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last frame
 		return refuse(err)
 	}
 	answer.Reason, answer.Keys, answer.Lanes = strings.Join(g.lost, "; "), g.ringKeys(), endsOf(g.lanes)
-	s.tell(&answer)
+	s.Tell(&answer)
 	ready, err := await(g, v.more.joins)
 	if err != nil {
 		return nil, err
 	}
-	joined := wire.Joined{Header: m.header()}
+	joined := wire.Joined{Header: m.Header()}
 	if err = g.keep(ready.Pairs, errors.New("the connecting side leaves it out")); err == nil {
 		err = g.each(g.provePair)
 	}
@@ -262,7 +263,7 @@ func await[M any](g *growth, from chan *M) (*M, error) {
 	select {
 	case x := <-from:
 		return x, nil
-	case <-g.m.over:
+	case <-g.m.Over:
 		return nil, errOver
 	case <-g.ctx.Done():
 		return nil, fmt.Errorf("no answer from the peer: %w", context.Cause(g.ctx))

@@ -9,6 +9,7 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 // change by it alone.
 type growth struct {
 	v      *verbsCarrier
-	m      *member
+	m      *session.Member
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	ports  []*verbsPort // that the comm did not have
@@ -28,9 +29,9 @@ type growth struct {
 }
 
 // grow begins, unless the comm is over.
-func (v *verbsCarrier) grow(m *member) (*growth, error) {
+func (v *verbsCarrier) grow(m *session.Member) (*growth, error) {
 	g := &growth{v: v, m: m, asked: time.Now()}
-	g.ctx, g.cancel = context.WithCancelCause(m.session.life)
+	g.ctx, g.cancel = context.WithCancelCause(m.Session.Life)
 	v.more.busy.Lock()
 	v.life.Lock()
 	over := v.dead || v.fenced.Load()
@@ -115,8 +116,8 @@ func (g *growth) some() error {
 // lose leaves a pair out.
 func (g *growth) lose(p *route.Pair, took time.Duration, why error) {
 	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.Local.Name, p.PeerIndex, why))
-	if !g.m.session.ports.Narrowed(p, why) { // else the next connection knows
-		g.m.session.pairFailed(p, took, why)
+	if !g.m.Session.Ports.Narrowed(p, why) { // else the next connection knows
+		pairFailed(g.m.Session, p, took, why)
 	}
 	g.drop(g.over(p))
 }

@@ -241,7 +241,7 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 		func(s, r *Comm) { r.Close(); s.Close() },
 		func(s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
 		func(s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { s.member.session.conn.Close(); s.Close(); r.Close() },
+		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 		func(s, r *Comm) {
 			command(t, "event simX DEVICE_FATAL")
 			s.Close()
@@ -353,7 +353,7 @@ func TestSimPortsOfOneSide(t *testing.T) {
 				if n := len(posted(s)); n != want {
 					t.Errorf("%d lanes: %q", n, a.log.Lines())
 				}
-				if why := s.member.session.ports.Failure(&s.carrier.(*verbsCarrier).pairs[1]); (why != nil) != silent {
+				if why := s.member.Session.Ports.Failure(&s.carrier.(*verbsCarrier).pairs[1]); (why != nil) != silent {
 					t.Errorf("the next connect leaves it alone: %v", why)
 				}
 				noneLeft(t, s, r)

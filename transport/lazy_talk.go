@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/transport/fastpath"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -14,9 +15,9 @@ import (
 const furtherWaiting = 256
 
 // serveFurther acts on a message about further lanes. It waits for nothing.
-func (s *session) serveFurther(b []byte) error {
+func (c *Core) serveFurther(s *session.Session, b []byte) error {
 	k := wire.KindOf(b)
-	if (k == wire.KindFurther || k == wire.KindJoin) == s.active {
+	if (k == wire.KindFurther || k == wire.KindJoin) == s.Active {
 		return fmt.Errorf("%s from the wrong side: %w", k, wire.ErrMalformed)
 	}
 	switch k {
@@ -25,7 +26,7 @@ func (s *session) serveFurther(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if n := s.growth.followed.Add(s.core.cfg.Log, func() { s.acceptFurther(&m) }); n > furtherWaiting {
+		if n := s.Growth.Followed.Add(c.cfg.Log, func() { c.acceptFurther(s, &m) }); n > furtherWaiting {
 			return fmt.Errorf("%d offers of further lanes at once: %w", n, wire.ErrMalformed)
 		}
 	case wire.KindJoin:
@@ -33,7 +34,7 @@ func (s *session) serveFurther(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if v := furtherOf(s.comm(m.Comm), fastpath.Recv); v != nil {
+		if v := furtherOf(commOf(s, m.Comm), fastpath.Recv); v != nil {
 			hand(v.more.joins, &m)
 		}
 	case wire.KindFurtherAnswer:
@@ -41,7 +42,7 @@ func (s *session) serveFurther(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if v := furtherOf(s.comm(m.Comm), fastpath.Send); v != nil {
+		if v := furtherOf(commOf(s, m.Comm), fastpath.Send); v != nil {
 			hand(v.more.answers, &m)
 		}
 	default:
@@ -49,7 +50,7 @@ func (s *session) serveFurther(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if v := furtherOf(s.comm(m.Comm), fastpath.Send); v != nil {
+		if v := furtherOf(commOf(s, m.Comm), fastpath.Send); v != nil {
 			hand(v.more.joined, &m)
 		}
 	}
@@ -74,21 +75,21 @@ func furtherOf(c *Comm, kind fastpath.Kind) *verbsCarrier {
 }
 
 // acceptFurther makes this side of further lanes and answers.
-func (s *session) acceptFurther(offer *wire.Further) {
-	ctx, cancel := context.WithTimeout(s.life, s.core.offerLimit())
-	c := s.awaited(ctx, offer.Comm)
+func (c *Core) acceptFurther(s *session.Session, offer *wire.Further) {
+	ctx, cancel := context.WithTimeout(s.Life, c.offerLimit())
+	x := awaited(ctx, s, offer.Comm)
 	cancel()
-	v := furtherOf(c, fastpath.Recv)
+	v := furtherOf(x, fastpath.Recv)
 	refuse := func(why string) {
-		s.tell(&wire.FurtherAnswer{Header: wire.Header{Comm: offer.Comm}, Reason: why})
+		s.Tell(&wire.FurtherAnswer{Header: wire.Header{Comm: offer.Comm}, Reason: why})
 	}
 	if v == nil {
 		refuse("no such connection over RDMA")
 		return
 	}
-	c.mu.Lock()
-	m := c.member
-	c.mu.Unlock()
+	x.mu.Lock()
+	m := x.member
+	x.mu.Unlock()
 	g, err := v.grow(m)
 	if err != nil {
 		refuse(err.Error())
@@ -96,23 +97,32 @@ func (s *session) acceptFurther(offer *wire.Further) {
 	}
 	defer g.end()
 	last, err := v.acceptFurther(g, offer)
-	g.say(c, 0, err)
+	g.say(x, 0, err)
 	if last != nil {
-		s.tell(last)
+		s.Tell(last)
 	}
 }
 
 // awaited finds a comm of the session that may still be on its way to be built
 // here, while its other end is open.
-func (s *session) awaited(ctx context.Context, id uint64) *Comm {
+func awaited(ctx context.Context, s *session.Session, id uint64) *Comm {
 	const look = 2 * time.Millisecond
 	for {
-		known := false
-		var c *Comm
-		s.withMember(id, func(m *member) { known, c = m.failed == nil && !m.closed, m.comm })
-		if !known || c != nil || ctx.Err() != nil {
-			return c
+		c, open := s.Known(id)
+		if !open {
+			return nil
+		}
+		if c != nil || ctx.Err() != nil {
+			return asComm(c)
 		}
 		time.Sleep(look)
 	}
+}
+
+// commOf is the comm of an id; nil: it is not built, or closed.
+func commOf(s *session.Session, id uint64) *Comm { return asComm(s.Comm(id)) }
+
+func asComm(c session.Comm) *Comm {
+	mine, _ := c.(*Comm)
+	return mine
 }

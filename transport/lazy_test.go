@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -93,7 +94,7 @@ func TestSimFurtherLanesUnderLoad(t *testing.T) {
 // growNow adds the further lanes of a comm that would have them on demand.
 func growNow(s *Comm) {
 	growByHand(s)
-	s.carrier.(*verbsCarrier).growLater(s.member.session, s)
+	s.carrier.(*verbsCarrier).growLater(s.member.Session, s)
 }
 
 // growByHand keeps the watch from having further lanes made.
@@ -146,7 +147,7 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 		func(s, r *Comm) { r.Close(); s.Close() },
 		func(s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
 		func(s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { s.member.session.conn.Close(); s.Close(); r.Close() },
+		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {
 		s, r := pair(t, a, b)
@@ -161,7 +162,7 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 type offering struct {
 	t    *testing.T
 	v    *verbsCarrier
-	m    *member
+	m    *session.Member
 	keys []uint32
 }
 
@@ -185,13 +186,13 @@ func heard[M any](t *testing.T, from chan *M) *M {
 
 func (o *offering) offer(lanes []wire.QPEnd) *wire.FurtherAnswer {
 	o.t.Helper()
-	o.m.session.tell(&wire.Further{Header: o.m.header(), Keys: o.keys, Lanes: lanes})
+	o.m.Session.Tell(&wire.Further{Header: o.m.Header(), Keys: o.keys, Lanes: lanes})
 	return heard(o.t, o.v.more.answers)
 }
 
 func (o *offering) join(pairs uint32) *wire.Joined {
 	o.t.Helper()
-	o.m.session.tell(&wire.Join{Header: o.m.header(), Pairs: pairs})
+	o.m.Session.Tell(&wire.Join{Header: o.m.Header(), Pairs: pairs})
 	return heard(o.t, o.v.more.joined)
 }
 

@@ -68,11 +68,8 @@ func TestEveryoneConnectsBeforeAnyoneAccepts(t *testing.T) {
 		}
 	}
 	for i, p := range ps {
-		p.sessions.mu.Lock()
-		in, out := len(p.sessions.in), len(p.sessions.out)
-		p.sessions.mu.Unlock()
-		if in != ranks || out != ranks {
-			t.Errorf("rank %d has %d control connections in and %d out, there are %d processes", i, in, out, ranks)
+		if in, out := p.sessions.Open(); len(in) != ranks || len(out) != ranks {
+			t.Errorf("rank %d has %d control connections in and %d out, there are %d processes", i, len(in), len(out), ranks)
 		}
 	}
 }
@@ -113,10 +110,8 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	a.sessions.mu.Lock()
-	defer a.sessions.mu.Unlock()
-	if len(a.sessions.out) != 1 {
-		t.Errorf("%d control connections", len(a.sessions.out))
+	if _, out := a.sessions.Open(); len(out) != 1 {
+		t.Errorf("%d control connections", len(out))
 	}
 }
 

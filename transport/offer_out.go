@@ -14,13 +14,14 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
 // offer tries to have the comm carried by RDMA: over a few routes, each made,
 // connected and proven. Without a carrier and an error it goes over TCP, for the
 // reason answered. An error is one of the comm's first stream, or TCP is not wanted.
-func (k *connector) offer(ctx context.Context, s *session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+func (k *connector) offer(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
 	v, why, err := k.route(ctx, s, w, peer, wants)
 	if v != nil || err != nil {
 		return v, "", err
@@ -36,7 +37,7 @@ func (k *connector) offer(ctx context.Context, s *session, w *rendezvous.Won, pe
 }
 
 // route tries the routes; without a carrier and an error it answers why none serves.
-func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
 	if why := k.core.whyNoPorts(k.dev); why != "" {
 		return nil, why, nil
 	}
@@ -47,13 +48,13 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 		tried = append(tried, fmt.Sprintf("%s to its device %d (%v): %v", p.Local.Name, p.PeerIndex, p.Reach, err))
 	}
 	for tries := 0; tries < route.Trials; {
-		pairs := k.core.route(k.dev, s.devices, wants.ports, bad)
+		pairs := k.core.route(k.dev, s.Devices, wants.ports, bad)
 		if len(pairs) == 0 {
 			break
 		}
 		rests := false
 		for i := range pairs {
-			if err := s.ports.Failure(&pairs[i]); err != nil {
+			if err := s.Ports.Failure(&pairs[i]); err != nil {
 				fails(&pairs[i], err)
 				rests = true
 			}
@@ -61,7 +62,7 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 		if rests {
 			continue
 		}
-		s.ports.Limit(pairs)
+		s.Ports.Limit(pairs)
 		tries++
 		began := time.Now()
 		v, err := k.try(ctx, s, w, rendezvous.EndName(peer, w.Conn), pairs)
@@ -70,8 +71,8 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, rendezvous.EndName(peer, w.Conn), strings.Join(tried, "; "))
 			}
 			k.tellOtherPorts(rendezvous.EndName(peer, w.Conn), pairs, s, wants.ports, tried)
-			s.ports.SayNarrow(pairs, k.dev.Name, rendezvous.EndName(peer, w.Conn), k.ctx.opts.Log)
-			k.sayRails(rendezvous.EndName(peer, w.Conn), pairs, s.devices)
+			s.Ports.SayNarrow(pairs, k.dev.Name, rendezvous.EndName(peer, w.Conn), k.ctx.opts.Log)
+			k.sayRails(rendezvous.EndName(peer, w.Conn), pairs, s.Devices)
 			return v, "", nil
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
@@ -84,10 +85,10 @@ func (k *connector) route(ctx context.Context, s *session, w *rendezvous.Won, pe
 		if e := (*pairError)(nil); errors.As(err, &e) {
 			blame = e.pair
 		}
-		if s.ports.Narrowed(blame, err) {
+		if s.Ports.Narrowed(blame, err) {
 			continue
 		}
-		s.pairFailed(blame, time.Since(began), err)
+		pairFailed(s, blame, time.Since(began), err)
 		fails(blame, err)
 	}
 	switch {
@@ -107,7 +108,7 @@ func (e *streamError) Unwrap() error { return e.error }
 
 // try has a route carry the comm, by the lanes of a closed connection if there
 // are any, else by new ones.
-func (k *connector) try(ctx context.Context, s *session, w *rendezvous.Won, peer string, pairs []route.Pair) (*verbsCarrier, error) {
+func (k *connector) try(ctx context.Context, s *session.Session, w *rendezvous.Won, peer string, pairs []route.Pair) (*verbsCarrier, error) {
 	at := lanesOver(len(pairs), k.core.lanes(len(pairs)))
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
@@ -172,11 +173,11 @@ func (k *connector) carry(ctx context.Context, w *rendezvous.Won, peer string, p
 // host's hundreds of connects: such a pair of ports is left alone for a while.
 const slowFailure = 500 * time.Millisecond
 
-func (s *session) pairFailed(p *route.Pair, took time.Duration, why error) {
+func pairFailed(s *session.Session, p *route.Pair, took time.Duration, why error) {
 	if lost := (*streamError)(nil); took < slowFailure || errors.As(why, &lost) {
 		return // that says nothing of the pair
 	}
-	s.ports.Failed(p, why)
+	s.Ports.Failed(p, why)
 }
 
 // offerLimit bounds what either side spends on the lanes of one offer, so that

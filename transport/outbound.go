@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"weft/transport/rendezvous"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -19,7 +20,7 @@ func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Optio
 	if err != nil {
 		return nil, err
 	}
-	s, err := k.core.sessions.get(ctx, peer.Process, func() (*session, error) {
+	s, err := k.core.sessions.Get(ctx, peer.Process, func() (*session.Session, error) {
 		return k.core.openSession(ctx, &k.handle, w.Path, k.dev, k.trafficClass)
 	})
 	if err != nil {
@@ -27,14 +28,14 @@ func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Optio
 	}
 	c, err := k.carried(ctx, s, w, peer, wants, o)
 	if err != nil {
-		s.release()
+		s.Release()
 		return nil, err
 	}
 	return c, nil
 }
 
 // carried decides what carries the comm, and makes it.
-func (k *connector) carried(ctx context.Context, s *session, w *rendezvous.Won, peer *wire.Hello, wants *wants, o tcp.Options) (*ready, error) {
+func (k *connector) carried(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants, o tcp.Options) (*ready, error) {
 	r := &ready{session: s, won: w, peer: rendezvous.EndName(peer, w.Conn)}
 	v, noRDMA, err := k.offer(ctx, s, w, peer, wants)
 	if err != nil {

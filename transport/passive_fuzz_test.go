@@ -46,9 +46,7 @@ func FuzzAfterProof(f *testing.F) {
 		eventually(t, "nothing is left of the peer", func() bool {
 			p.inbound.Lock()
 			defer p.inbound.Unlock()
-			p.sessions.mu.Lock()
-			defer p.sessions.mu.Unlock()
-			return len(p.inbound.byNonce) == 0 && len(p.sessions.in) == 0
+			return len(p.inbound.byNonce) == 0 && p.granted() == 0
 		})
 	})
 }

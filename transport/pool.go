@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/internal/knob"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
@@ -33,7 +34,7 @@ type pool struct {
 }
 
 // poolAge is as long as a session outlives its last comm.
-const poolAge = lingerIdle
+const poolAge = session.LingerIdle
 
 func newPool(c *Core) *pool {
 	return &pool{core: c, most: int(c.cfg.Knobs.Int(knob.Pool)), age: poolAge}
@@ -62,7 +63,7 @@ func (p *pool) put(k *kit) {
 	// Whatever ends these says so first and looks here then; so it is the other way
 	// round here. And without mu: they are asked with locks that those hold who make
 	// queue pairs, which may have the pool yield.
-	if p.core.watch.idle() || p.core.finalized() || k.session.over() != nil || k.down() {
+	if p.core.watch.idle() || p.core.finalized() || k.session.Over() != nil || k.down() {
 		p.forget(func(have *kit) bool { return have == k })
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/transport/session"
 	"weft/transport/verbs"
 )
 
@@ -87,7 +88,7 @@ func TestSimPoolEnds(t *testing.T) {
 			}
 		}, false},
 		"the session": {func(t *testing.T, a, _ *process) {
-			a.kept().session.conn.Close()
+			a.kept().session.Conn.Close()
 		}, false},
 		"the last context": {func(t *testing.T, a, b *process) { a.ctx.Close(); b.ctx.Close() }, false},
 		"the card":         {func(t *testing.T, _, _ *process) { command(t, "event simA DEVICE_FATAL") }, true},
@@ -259,7 +260,7 @@ func TestPoolYieldsWhileItIsGivenMore(t *testing.T) {
 	answer := sync.OnceFunc(c.watch.mu.Unlock)
 	defer answer()
 	put, yielded := make(chan struct{}), make(chan bool)
-	go func() { c.pool.put(&kit{session: &session{core: c}}); close(put) }()
+	go func() { c.pool.put(&kit{session: &session.Session{}}); close(put) }()
 	eventually(t, "put asks the watch, and the pool is free", func() bool {
 		if !c.pool.mu.TryLock() {
 			return false

@@ -10,6 +10,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
@@ -22,7 +23,8 @@ const settleLimit = 250 * time.Millisecond
 // connected, with their completion queues. Both sides know it by the connection
 // that it was made for.
 type kit struct {
-	session  *session
+	log      report.Logger
+	session  *session.Session
 	comm     uint64
 	dev      *Device // as the host asked
 	pairs    []route.Pair
@@ -39,8 +41,8 @@ type kit struct {
 // park leaves v's queue pairs to the pool if its comm, m to the session, was
 // closed by both sides in good order, and is then over. False: it is to be
 // destroyed.
-func (v *verbsCarrier) park(m *member) bool {
-	if !v.ctx.core.pool.keeps() || m == nil || !m.closedWell() || v.fenced.Load() {
+func (v *verbsCarrier) park(m *session.Member) bool {
+	if !v.ctx.core.pool.keeps() || m == nil || !m.ClosedWell() || v.fenced.Load() {
 		return false
 	}
 	v.more.over(v) // no lane comes any more
@@ -75,8 +77,8 @@ func (v *verbsCarrier) atRest() bool {
 }
 
 // kit is what v leaves.
-func (v *verbsCarrier) kit(m *member) *kit {
-	k := &kit{session: m.session, comm: m.id, dev: v.dev, pairs: v.pairs, pairAt: v.pairAt, sl: v.sl, tc: v.tc,
+func (v *verbsCarrier) kit(m *session.Member) *kit {
+	k := &kit{log: v.ctx.core.cfg.Log, session: m.Session, comm: m.ID, dev: v.dev, pairs: v.pairs, pairAt: v.pairAt, sl: v.sl, tc: v.tc,
 		inline: v.tuning.Inline, anyOrder: v.tuning.AnyOrder, ece: v.ece}
 	for _, p := range v.ports {
 		k.ports = append(k.ports, &verbsPort{dev: p.dev, gid: p.gid, slot: -1, pd: p.pd, cq: p.cq, flush: p.flush, looped: p.looped})
@@ -175,6 +177,6 @@ func (k *kit) destroy() {
 		err = errors.Join(err, p.cq.Close(), p.pd.Release())
 	}
 	if err != nil {
-		report.Say(k.session.core.cfg.Log, err)
+		report.Say(k.log, err)
 	}
 }

@@ -9,20 +9,21 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
 // tryAgain offers the queue pairs of a closed connection, if this side has any
 // that suit. nil without an error means new ones: what was offered is gone. An
 // error is one after which there is nothing to try.
-func (k *connector) tryAgain(ctx context.Context, s *session, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, m wire.Offer) (*verbsCarrier, error) {
+func (k *connector) tryAgain(ctx context.Context, s *session.Session, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, m wire.Offer) (*verbsCarrier, error) {
 	t := k.ctx.tune(fastpath.Send, pairs, len(at))
 	old := k.core.pool.take(func(have *kit) bool { return have.session == s && have.suits(k.dev, pairs, at, t, m.SL, m.TC) })
 	if old == nil {
 		return nil, nil
 	}
 	m.Flags |= wire.FlagReuse
-	m.Session, m.Comm = s.id, old.comm
+	m.Session, m.Comm = s.ID, old.comm
 	v, err := k.carry(ctx, w, peer, pairs, at, len(old.lanes), &m, old)
 	lost, final := (*streamError)(nil), (*finalError)(nil)
 	if err == nil || errors.As(err, &lost) || errors.As(err, &final) {
@@ -35,7 +36,7 @@ func (k *connector) tryAgain(ctx context.Context, s *session, w *rendezvous.Won,
 // again finds the kit that an offer names.
 func (h *handshake) again(ctx context.Context, m *wire.Offer, pairs []route.Pair, at []int) (*kit, error) {
 	gone := errors.New("they are gone")
-	s := h.core.sessions.from(h.hello.Process, m.Session)
+	s := h.core.sessions.From(h.hello.Process, m.Session)
 	if s == nil {
 		return nil, gone
 	}
@@ -45,7 +46,7 @@ func (h *handshake) again(ctx context.Context, m *wire.Offer, pairs []route.Pair
 	}
 	const look = time.Millisecond
 	for end := time.Now().Add(settleLimit); ; time.Sleep(look) {
-		closing := s.has(m.Comm) // the peer may have heard first that both have closed
+		closing := s.Has(m.Comm) // the peer may have heard first that both have closed
 		if k := h.core.pool.take(suits); k != nil {
 			return k, nil
 		}

@@ -36,7 +36,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			k.lanes[0], k.lanes[1] = k.lanes[1], k.lanes[0]
 		},
 		"another comm":    func(t *testing.T, a, _ *process) { a.kept().comm++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.watch.all()[0].comm().member.id },
+		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.watch.all()[0].comm().member.ID },
 		"another session": func(t *testing.T, _, b *process) { b.kept().session = nil },
 		"fewer lanes": func(t *testing.T, a, _ *process) {
 			k := a.kept()
@@ -106,8 +106,8 @@ func TestSimPoolServesItsLike(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		if !want {
-			a.pool.forget(func(k *kit) bool { return k.comm == s.member.id })
-			b.pool.forget(func(k *kit) bool { return k.comm == s.member.id })
+			a.pool.forget(func(k *kit) bool { return k.comm == s.member.ID })
+			b.pool.forget(func(k *kit) bool { return k.comm == s.member.ID })
 		}
 	}
 	like(true, "the same")

@@ -59,7 +59,7 @@ func complete(t *testing.T, s, r *Comm) {
 func over(t *testing.T, all ...*Comm) {
 	t.Helper()
 	for _, c := range all {
-		eventually(t, "the comm ends", func() bool { return !c.member.session.has(c.member.id) })
+		eventually(t, "the comm ends", func() bool { return !c.member.Session.Has(c.member.ID) })
 	}
 }
 

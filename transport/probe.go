@@ -60,7 +60,7 @@ const (
 // newProbe enters a probe; watch.mu is held.
 func (w *watcher) newProbe(k pairKey, pair *route.Pair) *probe {
 	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
-	p.ctx, p.cancel = context.WithCancelCause(k.session.life)
+	p.ctx, p.cancel = context.WithCancelCause(k.session.Life)
 	p.over = p.cancel // until a round has its own: what comes before that must not be lost
 	w.probes[k] = p
 	return p
@@ -109,7 +109,7 @@ func (p *probe) keep() {
 		passing := errors.Is(err, errEndedThere) || errors.Is(err, errNoAnswer) // the peer may have no connection yet, or be busy
 		if !said && !(passing && rest == probeRest) {
 			said = true
-			p.watch.core.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.session.name).
+			p.watch.core.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.session.Name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))
 		}
 		select {
@@ -124,7 +124,7 @@ func (p *probe) keep() {
 func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 	limit := p.watch.core.offerLimit()
 	sl, tc := p.key.class.sl, p.key.class.tc
-	p.key.session.tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
+	p.key.session.Tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
 	var theirs wire.QPEnd
 	select {
 	case theirs = <-p.answers:
@@ -140,7 +140,7 @@ func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 		return err
 	}
 	p.stands(e, true)
-	p.key.session.tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
+	p.key.session.Tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (p *probe) follow(m *wire.ProbeOffer) {
 			return err
 		}
 		p.stands(e, false)
-		p.key.session.tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
+		p.key.session.Tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
 		return nil
 	})
 }
@@ -231,10 +231,10 @@ func (p *probe) ended(number uint32, why error) {
 	var u *verbs.Unanswered
 	if errors.As(why, &u) {
 		state = wire.ProbeSilent
-		p.key.session.ports.Narrowed(&p.pair, u) // for the connections that follow
+		p.key.session.Ports.Narrowed(&p.pair, u) // for the connections that follow
 		p.watch.silent(p, u)
 	}
-	if p.key.session.life.Err() == nil {
-		p.key.session.tellLater(&wire.ProbeState{Number: number, State: state, Reason: reasonOf(why)})
+	if p.key.session.Life.Err() == nil {
+		p.key.session.TellLater(&wire.ProbeState{Number: number, State: state, Reason: reasonOf(why)})
 	}
 }

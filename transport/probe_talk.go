@@ -6,13 +6,13 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
-// serveProbe acts on a message about a probe.
-func (s *session) serveProbe(b []byte) error {
-	w := s.core.watch
+// serve acts on a message about a probe.
+func (w *watcher) serve(s *session.Session, b []byte) error {
 	wrong := func(k wire.Kind) error { return fmt.Errorf("%s from the wrong side: %w", k, wire.ErrMalformed) }
 	switch k := wire.KindOf(b); k {
 	case wire.KindProbeOffer:
@@ -20,18 +20,18 @@ func (s *session) serveProbe(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if s.active {
+		if s.Active {
 			return wrong(k)
 		}
 		if err := w.offered(s, &m); err != nil {
-			s.tellLater(&wire.ProbeState{Number: m.Number, State: wire.ProbeGone, Reason: err.Error()})
+			s.TellLater(&wire.ProbeState{Number: m.Number, State: wire.ProbeGone, Reason: err.Error()})
 		}
 	case wire.KindProbeAnswer:
 		m, err := wire.ParseProbeAnswer(b)
 		if err != nil {
 			return err
 		}
-		if !s.active {
+		if !s.Active {
 			return wrong(k)
 		}
 		w.answered(s, &m)
@@ -40,7 +40,7 @@ func (s *session) serveProbe(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if s.active && m.State == wire.ProbeWorks {
+		if s.Active && m.State == wire.ProbeWorks {
 			return wrong(k)
 		}
 		w.told(s, &m)
@@ -49,7 +49,7 @@ func (s *session) serveProbe(b []byte) error {
 }
 
 // offered makes this side of a probe between ports that a comm of s uses.
-func (w *watcher) offered(s *session, m *wire.ProbeOffer) error {
+func (w *watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := pairKey{s, m.End.Peer, m.End.Device, class{m.SL, m.TC}}
@@ -92,7 +92,7 @@ func (w *watcher) uses(k pairKey) bool {
 }
 
 // answered hands the peer's end to who waits for it.
-func (w *watcher) answered(s *session, m *wire.ProbeAnswer) {
+func (w *watcher) answered(s *session.Session, m *wire.ProbeAnswer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.numbered(s, m.Number); p != nil {
@@ -104,7 +104,7 @@ func (w *watcher) answered(s *session, m *wire.ProbeAnswer) {
 }
 
 // told takes in what became of the peer's end.
-func (w *watcher) told(s *session, m *wire.ProbeState) {
+func (w *watcher) told(s *session.Session, m *wire.ProbeState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.numbered(s, m.Number)
@@ -121,7 +121,7 @@ func (w *watcher) told(s *session, m *wire.ProbeState) {
 }
 
 // numbered finds a probe by what its offer was numbered; w.mu is held.
-func (w *watcher) numbered(s *session, number uint32) *probe {
+func (w *watcher) numbered(s *session.Session, number uint32) *probe {
 	for k, p := range w.probes {
 		if k.session == s && p.number == number {
 			return p

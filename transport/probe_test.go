@@ -2,16 +2,18 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
 // An offer and its withdrawal may be read at once: nothing is left of it.
 func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
 	a, b, s, r := probedPair(t, nil)
-	x, on := a.working()[0], r.member.session
+	x, on := a.working()[0], r.member.Session
 	a.watch.mu.Lock()
 	offer := wire.ProbeOffer{Number: x.number, SL: x.key.class.sl, TC: x.key.class.tc, End: x.end.local()}
 	a.watch.mu.Unlock()
@@ -26,7 +28,7 @@ func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
 		offer.Number++
 		gone := wire.ProbeState{Number: offer.Number, State: wire.ProbeGone, Reason: "unused"}
 		for _, m := range [][]byte{offer.Append(nil), gone.Append(nil)} {
-			if err := on.serveProbe(m); err != nil {
+			if err := b.watch.serve(on, m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,7 +47,7 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 			n = x.number
 			a.watch.mu.Unlock()
 			gone := wire.ProbeState{Number: n, State: wire.ProbeGone, Reason: "no connection of that class runs between these ports"}
-			if err := s.member.session.serveProbe(gone.Append(nil)); err != nil {
+			if err := a.watch.serve(s.member.Session, gone.Append(nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -59,7 +61,7 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 		return len(all) == 1 && all[0].number != n
 	})
 	r.Close()
-	eventually(t, "the connection's end", s.member.closedWell)
+	eventually(t, "the connection's end", s.member.ClosedWell)
 	ended()
 	eventually(t, "no probe", func() bool {
 		a.watch.mu.Lock()
@@ -82,7 +84,7 @@ func TestProbeMessagesAreChecked(t *testing.T) {
 	a := start(t, nil)
 	for _, c := range []struct {
 		name   string
-		m      frame
+		m      session.Frame
 		active bool // who gets it opened the session
 		legal  bool
 	}{
@@ -97,13 +99,17 @@ func TestProbeMessagesAreChecked(t *testing.T) {
 		{"silent", silent, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k, _ := connPair(t)
-			s := newSession(a.Core, k, &wire.Hello{Build: "test"}, nil, c.active)
-			s.out.writing = true // nobody sends what it says
-			if err := s.serve(c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
+			k, far := connPair(t)
+			s := a.sessions.New(k, &wire.Hello{Build: "test"}, nil, c.active)
+			if err := s.Serve(c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
 				t.Error(err)
 			}
-			if said := string(s.out.queue); (c.m == offer && c.legal) != strings.Contains(said, "no connection of that class runs between these ports") {
+			k.Close()
+			b, err := io.ReadAll(far)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := string(b); (c.m == offer && c.legal) != strings.Contains(said, "no connection of that class runs between these ports") {
 				t.Errorf("it says %q", said)
 			}
 			a.watch.mu.Lock()

@@ -6,14 +6,15 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
 // ready is a comm of the connecting side that lacks nothing but go, which is said
 // when the host takes it. Until then the listening side keeps it from its host.
 type ready struct {
-	session *session
-	member  *member
+	session *session.Session
+	member  *session.Member
 	won     *rendezvous.Won
 	peer    string
 	by      carrier
@@ -23,21 +24,21 @@ type ready struct {
 
 // attach binds the comm to its session, on both sides.
 func (r *ready) attach(id uint64) error {
-	if r.member = r.session.join(id); r.member == nil {
-		return fmt.Errorf("the control connection to %s ended meanwhile", r.session.name)
+	if r.member = r.session.Join(id); r.member == nil {
+		return fmt.Errorf("the control connection to %s ended meanwhile", r.session.Name)
 	}
-	m := wire.Attach{Header: wire.Header{Session: r.session.id, Comm: r.member.id}}
+	m := wire.Attach{Header: wire.Header{Session: r.session.ID, Comm: r.member.ID}}
 	m.Sign(r.won.Token, &r.won.F1, &r.won.F2)
-	r.session.tell(&m)
-	r.last.Session, r.last.Comm = r.session.id, r.member.id
+	r.session.Tell(&m)
+	r.last.Session, r.last.Comm = r.session.ID, r.member.ID
 	return nil
 }
 
 // leave ends the comm, but for the session. The peer may have its comm, and over
 // RDMA nothing else tells it.
 func (r *ready) leave(why string) {
-	r.session.tellLater(&wire.Failed{Header: r.member.header(), Reason: why})
-	r.session.leave(r.member)
+	r.session.TellLater(&wire.Failed{Header: r.member.Header(), Reason: why})
+	r.session.Leave(r.member)
 	r.drop()
 	r.won.Conn.Close()
 }
@@ -45,7 +46,7 @@ func (r *ready) leave(why string) {
 // discard ends the comm, and lets go of the session.
 func (r *ready) discard(why string) {
 	r.leave(why)
-	r.session.release()
+	r.session.Release()
 }
 
 // launch says go and builds the comm: nothing in it waits for the peer.

@@ -68,11 +68,9 @@ func onlyTaken(t *testing.T, a, b *process) {
 		}
 	}
 	left.abandon()
-	session := send.member.session
 	eventually(t, "nothing of the other is left", func() bool {
-		session.mu.Lock()
-		defer session.mu.Unlock()
-		return len(session.members) == session.users
+		comms, holds := send.member.Session.Held()
+		return comms == holds
 	})
 	if lines := b.log.Lines()[before:]; len(lines) > 0 {
 		t.Errorf("the listening side says %q", lines)

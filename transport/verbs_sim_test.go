@@ -171,11 +171,9 @@ func TestSimCarriesData(t *testing.T) {
 
 // rested lets c try again at once what did not work: the time that it is left alone has passed.
 func rested(c *Core) {
-	c.sessions.mu.Lock()
-	defer c.sessions.mu.Unlock()
-	for _, o := range c.sessions.out {
-		<-o.ready
-		o.s.ports.Forget()
+	_, out := c.sessions.Open()
+	for _, s := range out {
+		s.Ports.Forget()
 	}
 }
 

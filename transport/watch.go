@@ -8,6 +8,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/route"
+	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
@@ -44,7 +45,7 @@ type watcher struct {
 // pairKey is a pair of ports as one session uses it in one class of traffic:
 // indices here and there. Classes may fare differently on the same cable.
 type pairKey struct {
-	session     *session
+	session     *session.Session
 	local, peer uint16
 	class       class
 }
@@ -147,7 +148,7 @@ func (w *watcher) turn(now time.Time) bool {
 		if s == nil {
 			continue
 		}
-		if s.active && v.ripe(x.comm) {
+		if s.Active && v.ripe(x.comm) {
 			v.growLater(s, x.comm)
 		}
 		v.warmLoops(s, x.comm)
@@ -163,7 +164,7 @@ func (w *watcher) turn(now time.Time) bool {
 	}
 	for k, u := range used {
 		p := w.probes[k]
-		if p == nil && k.session.active {
+		if p == nil && k.session.Active {
 			p = w.lead(k, u.pair)
 		}
 		if u.suspect != nil {
@@ -171,7 +172,7 @@ func (w *watcher) turn(now time.Time) bool {
 		}
 	}
 	for k, p := range w.probes {
-		if _, ok := used[k]; !ok && k.session.active { // the other side's ends when it is told so
+		if _, ok := used[k]; !ok && k.session.Active { // the other side's ends when it is told so
 			p.cancel(errUnused)
 			delete(w.probes, k)
 		}
@@ -186,12 +187,12 @@ func (w *watcher) turn(now time.Time) bool {
 }
 
 // keyOf is the key of a pair of ports that v runs over.
-func (v *verbsCarrier) keyOf(s *session, p *route.Pair) pairKey {
+func (v *verbsCarrier) keyOf(s *session.Session, p *route.Pair) pairKey {
 	return pairKey{s, p.LocalIndex, p.PeerIndex, v.class}
 }
 
 // session is the one of an attached comm that neither side has closed or given up.
-func (x *watched) session() *session {
+func (x *watched) session() *session.Session {
 	c := x.comm
 	if c == nil {
 		return nil
@@ -202,13 +203,10 @@ func (x *watched) session() *session {
 	if m == nil || over {
 		return nil
 	}
-	s := m.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m.closed || s.ended != nil {
+	if !m.Stands() {
 		return nil
 	}
-	return s
+	return m.Session
 }
 
 // still notes how far the lanes of x have come, and answers which of them have
@@ -280,7 +278,7 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 		what = fmt.Sprintf("large packets from port %v to %v are lost", here, there)
 	}
 	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.late, what, u.Err.Err).
-		On(p.pair.Local.Name).With(p.key.session.name)
+		On(p.pair.Local.Name).With(p.key.session.Name)
 	why.Remedy = u.Err.Remedy
 	end(lost, why)
 }

@@ -307,7 +307,7 @@ func TestSessionEndEndsProbes(t *testing.T) {
 			x.wanted <- struct{}{}
 		}
 	}
-	s.member.session.conn.Close()
+	s.member.Session.Conn.Close()
 	eventually(t, "no probe", func() bool {
 		left := 0
 		for _, p := range []*process{a, b} {

@@ -13,6 +13,7 @@ var layers = [][]string{
 	{"guest"},
 	{"transport/verbs", "transport/tcp"},
 	{"transport/route", "transport/rendezvous"},
+	{"transport/session"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

@@ -11,7 +11,7 @@ import (
 
 func TestTuningIsSaid(t *testing.T) {
 	for want, c := range map[string]Tuning{
-		"1 QP per message, no adaptive routing":                         {Width: 1},
+		"1 QP per message, no adaptive routing":                          {Width: 1},
 		"2 QPs per message, adaptive routing above 8192 bytes":           {Width: 2, AdaptiveAbove: 8192},
 		"2 QPs per message, adaptive routing above 1 byte":               {Width: 2, AdaptiveAbove: 1},
 		"3 QPs per message, adaptive routing with out-of-order receives": {Width: 3, AnyOrder: true},

@@ -1,4 +1,4 @@
-package transport
+package session
 
 import (
 	"errors"
@@ -20,42 +20,33 @@ type word struct {
 	at     time.Time
 }
 
-// lastWord is what the peer has said of c, whose stream it has ended: that it closed
-// c, or gave it up; nil: nothing. The word left before the stream's end did, so it
-// is waited for a moment. again: it is one of an abort that has been told.
-func (c *Comm) lastWord() (why *report.Error, again bool) {
-	c.mu.Lock()
-	m := c.member
-	c.mu.Unlock()
-	if m == nil {
-		return nil, false
-	}
-	s := m.session
+// LastWord is what the peer has said of a comm whose stream it has ended: that it
+// gave it up, or closed it; neither: nothing. The word left before the stream's
+// end did, so it is waited for a moment.
+func (m *Member) LastWord() (why *report.Error, aborted, closed bool) {
+	s := m.Session
 	select {
-	case <-m.over:
-	case <-time.After(s.core.timeout / 100):
+	case <-m.Over:
+	case <-time.After(s.all.cfg.Timeout / 100):
 	}
 	s.mu.Lock()
-	failed, abort, closed, ended := m.failed, m.aborted, m.closed, s.ended
-	s.mu.Unlock()
-	switch {
-	case failed != nil && failed != ended:
-		errors.As(failed, &why)
-	case closed:
-		why, abort = aborted(c.peer, c.verb(), "the peer closed the connection").On(c.dev.Name), true
+	defer s.mu.Unlock()
+	if m.failed != nil && m.failed != s.ended {
+		errors.As(m.failed, &why)
+		return why, m.aborted, false
 	}
-	return why, abort && !s.firstAbort()
+	return nil, false, m.closed
 }
 
 // hear returns when other, the second control connection with the same process, has
 // been read to its end, or shows that it goes on.
-func (s *session) hear(other *session) {
+func (s *Session) hear(other *Session) {
 	if other == nil {
 		return
 	}
 	select {
 	case <-other.heard:
-	case <-time.After(s.core.timeout / 10): // closed by the same exit, the two end together
+	case <-time.After(s.all.cfg.Timeout / 10): // closed by the same exit, the two end together
 	}
 	other.mu.Lock()
 	said := other.said
@@ -68,11 +59,11 @@ func (s *session) hear(other *session) {
 }
 
 // afterWord adds what a peer that is gone had said just before.
-func (s *session) afterWord(err error) error {
+func (s *Session) afterWord(err error) error {
 	s.mu.Lock()
 	said := s.said
 	s.mu.Unlock()
-	if said.reason == "" || time.Since(said.at) > s.core.timeout {
+	if said.reason == "" || time.Since(said.at) > s.all.cfg.Timeout {
 		return err
 	}
 	return fmt.Errorf("%w, after the peer gave a connection up: %s", err, said.reason)
@@ -80,14 +71,25 @@ func (s *session) afterWord(err error) error {
 
 // other is the control connection that the process at the other end of s opened,
 // if this one opened s, or else the one that this one opened; nil: none.
-func (ss *sessions) other(s *session) *session {
+func (ss *All) other(s *Session) *Session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if s.active {
-		return ss.in[s.peer.Process]
+	if s.Active {
+		return ss.in[s.Peer.Process]
 	}
-	if o := ss.out[s.peer.Process]; o != nil {
+	if o := ss.out[s.Peer.Process]; o != nil {
 		return o.s
 	}
 	return nil
+}
+
+// FirstAbort reports whether no other comm of the peer's was given up just before:
+// an abort ends all of a communicator's.
+func (s *Session) FirstAbort() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	first := s.aborted.IsZero() || now.Sub(s.aborted) > s.all.cfg.Timeout
+	s.aborted = now
+	return first
 }

@@ -1,0 +1,116 @@
+package transport
+
+import (
+	"time"
+
+	"weft/internal/report"
+	"weft/transport/rendezvous"
+	"weft/transport/session"
+	"weft/transport/task"
+	"weft/transport/wire"
+)
+
+// What a comm does when its peer, or the control connection, ends it.
+
+// PeerClosed is told that the peer has closed its side in good order.
+func (c *Comm) PeerClosed() { c.carrier.left(c) }
+
+// PeerRefused is told that the peer refuses a group.
+func (c *Comm) PeerRefused(s *session.Session, m *wire.Refused) { c.refusedByPeer(s, m) }
+
+// PeerGaveUp is told that the peer has ended its side.
+func (c *Comm) PeerGaveUp(err *report.Error, aborted bool) {
+	ended := func(c *Comm) bool { return c.lost(err) }
+	if aborted {
+		ended = func(c *Comm) bool { return c.abortedBy(err) }
+	}
+	if _, ok := c.carrier.streams(); !ok {
+		go c.orphaned(ended)
+		return
+	}
+	if !ended(c) && report.CauseOf(c.failure()) == report.Peer {
+		report.Say(c.ctx.opts.Log, err) // its streams' end, which says less, was read first
+	}
+}
+
+// lastWord is what the peer has said of c, whose stream it has ended: that it closed
+// c, or gave it up; nil: nothing. The word left before the stream's end did, so it
+// is waited for a moment. again: it is one of an abort that has been told.
+func (c *Comm) lastWord() (why *report.Error, again bool) {
+	c.mu.Lock()
+	m := c.member
+	c.mu.Unlock()
+	if m == nil {
+		return nil, false
+	}
+	why, abort, closed := m.LastWord()
+	if closed {
+		why, abort = session.ErrAborted(c.peer, c.verb(), "the peer closed the connection").On(c.dev.Name), true
+	}
+	return why, abort && !m.Session.FirstAbort()
+}
+
+// sessionEnded ends the comms that a session has left. A process that exits may
+// leave bytes behind which its comms still owe their receivers. The streams' own
+// ends say when all has arrived; what remains are comms whose streams go on
+// without their control connection. Comms without streams have had what arrives,
+// once their queues are empty.
+func sessionEnded(left []session.Comm, why *report.Error) {
+	var streaming []*Comm
+	for _, x := range left {
+		c := x.(*Comm)
+		_, streams := c.carrier.streams()
+		switch {
+		case !rendezvous.PeerGone(why.Err):
+			c.lost(why)
+		case streams:
+			streaming = append(streaming, c)
+		default:
+			go c.orphaned(func(c *Comm) bool { return c.lost(why) })
+		}
+	}
+	if len(streaming) > 0 {
+		go watch(streaming, why)
+	}
+}
+
+// watchEvery paces watch; a stream that stands still for so long is not ending.
+const watchEvery = time.Second
+
+// watch follows the comms of a session whose peer seems gone until each has
+// ended with its streams, or shows that its streams live on without it.
+func watch(left []*Comm, why *report.Error) {
+	defer task.Rescue(left[0].ctx.opts.Log, "control connection", func(error) {
+		for _, c := range left {
+			c.lost(why)
+		}
+	})
+	bytes := map[*Comm]uint64{}
+	for _, c := range left {
+		c.suspected(why)
+		st, _ := c.carrier.streams()
+		bytes[c] = st.bytes
+	}
+	for len(bytes) > 0 {
+		time.Sleep(watchEvery)
+		for c, before := range bytes {
+			st, _ := c.carrier.streams()
+			switch {
+			case c.over() || st.ended:
+				delete(bytes, c)
+			case st.unread == 0 && st.bytes == before:
+				c.lost(why)
+				delete(bytes, c)
+			default:
+				bytes[c] = st.bytes
+			}
+		}
+	}
+}
+
+// orphaned ends a comm without streams whose peer is gone: what has arrived is reported done, all else fails.
+func (c *Comm) orphaned(end func(*Comm) bool) {
+	defer task.Rescue(c.ctx.opts.Log, "control connection", func(error) { end(c) })
+	c.carrier.drain()
+	end(c)
+}

@@ -1,0 +1,170 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"weft/internal/report"
+	"weft/transport/rendezvous"
+	"weft/transport/route"
+	"weft/transport/task"
+	"weft/transport/wire"
+)
+
+// LingerIdle is how long a control connection outlives its last comm.
+const LingerIdle = 30 * time.Second
+
+const outLimit = 1 << 20 // bytes waiting for a peer that does not read
+
+// Session is one control connection of a process pair, as one of the two sees
+// it. All comms that the connecting process has with the other share it.
+type Session struct {
+	Conn    *rendezvous.Conn
+	ID      uint64
+	Key     [wire.KeySize]byte // by which a later version reopens it
+	Peer    wire.Hello
+	Name    string          // of the peer, for messages
+	Devices []wire.Device   // the peer's inventory, for the side that chooses ports
+	Active  bool            // this process opened it
+	Ports   route.Known     // what is known of pairs of both processes' ports
+	Life    context.Context // ends with it
+	Growth  Growth
+
+	all   *All
+	cut   context.CancelCauseFunc // ends Life
+	heard chan struct{}           // closed when all has been read that the peer said
+
+	mu      sync.Mutex
+	members map[uint64]*Member // by comm id; protected by mu, as all below
+	users   int                // active side: comms and handshakes that need it
+	idle    *time.Timer        // while it has no comm: ends it
+	ended   error              // why it is over, nil while it stands
+	parting bool               // bye was said, by either side
+	aborted time.Time          // when the peer's host last gave a comm up
+	said    word               // why the peer last did so on a failure
+
+	out struct {
+		sync.Mutex
+		queue   []byte // protected, as all below
+		spare   []byte
+		writing bool
+		message uint64
+	}
+}
+
+// Growth is what the comms of a session get in the background, piece by piece.
+type Growth struct {
+	Led, Followed task.Errands // further lanes, on the connecting side and on the listening one
+	Loops         task.Errands // queue pairs for flushes
+}
+
+// New makes a session; Start has it serve the peer. Peer is what the peer says of itself.
+func (ss *All) New(c *rendezvous.Conn, peer *wire.Hello, devices []wire.Device, active bool) *Session {
+	s := &Session{all: ss, Conn: c, Peer: *peer, Name: rendezvous.PeerName(peer, c), Devices: devices, Active: active,
+		members: map[uint64]*Member{}, heard: make(chan struct{})}
+	s.Life, s.cut = context.WithCancelCause(context.Background())
+	if peer.Build != ss.cfg.Build && s.Says() {
+		ss.cfg.Log.Info(report.Net, "%s runs weft %s, this host %s; both speak wire version %d", s.Name, rendezvous.Build(peer), ss.cfg.Build, wire.Version)
+	}
+	return s
+}
+
+// Says reports whether the peer may cause one more line in the log.
+func (s *Session) Says() bool {
+	return s.Active || s.all.cfg.Noise.Allows(s.Conn.Remote().Addr(), s.all.cfg.Log)
+}
+
+// DrawKey returns the key by which a later version reopens the session.
+func (s *Session) DrawKey() [wire.KeySize]byte {
+	rand.Read(s.Key[:])
+	return s.Key
+}
+
+// Join adds a comm; nil when the session is over.
+func (s *Session) Join(id uint64) *Member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil || s.members[id] != nil {
+		return nil
+	}
+	m := &Member{Session: s, ID: id, Over: make(chan struct{})}
+	s.members[id] = m
+	return m
+}
+
+// Has reports whether a comm is the session's still.
+func (s *Session) Has(id uint64) (known bool) {
+	s.withMember(id, func(*Member) { known = true })
+	return known
+}
+
+// Over is why the session has ended; nil: it stands.
+func (s *Session) Over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// Leave removes a comm.
+func (s *Session) Leave(m *Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.gone {
+		return
+	}
+	m.gone = true
+	delete(s.members, m.ID)
+	if !s.Active && len(s.members) == 0 && s.idle == nil && s.ended == nil {
+		s.idle = time.AfterFunc(LingerIdle+s.all.cfg.Timeout, s.unused)
+		s.all.cfg.Sockets.Unused(s.Conn)
+	}
+}
+
+// Hold keeps the session from ending for want of comms; false when it is over.
+func (s *Session) Hold() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil || s.parting {
+		return false
+	}
+	s.users++
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	return true
+}
+
+// Held returns how many comms the session has, and how many keep it from ending.
+func (s *Session) Held() (comms, holds int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.members), s.users
+}
+
+// Release undoes Hold. The connecting side closes an unused session after a while.
+func (s *Session) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	if s.users == 0 && s.Active && s.ended == nil {
+		s.idle = time.AfterFunc(LingerIdle, s.bye)
+	}
+}
+
+// bye says so if still nobody needs the session.
+func (s *Session) bye() {
+	defer task.Rescue(s.all.cfg.Log, "control connection", task.Nobody)
+	s.mu.Lock()
+	if s.users > 0 || s.ended != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.parting = true
+	s.mu.Unlock()
+	s.all.forget(s)
+	s.Tell(&wire.Bye{})
+	s.Conn.CloseWrite()
+}
