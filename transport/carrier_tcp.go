@@ -127,11 +127,6 @@ func (c *Core) wayOf(k *rendezvous.Conn) string {
 	return string(remote.AppendTo(append(local.AppendTo(b), " to "...)))
 }
 
-// Sockets copy: a request that has ended for the host touches no memory of its.
-func (t *tcpCarrier) fence()      {}
-func (t *tcpCarrier) fenceLater() {}
-func (t *tcpCarrier) drain()      {}
-
 // streamState is what the kernel says of a comm's streams together.
 type streamState struct {
 	ended  bool   // every stream has had the peer's end
@@ -140,7 +135,7 @@ type streamState struct {
 }
 
 // streams asks the kernel; a closed comm counts as ended.
-func (t *tcpCarrier) streams() (streamState, bool) {
+func (t *tcpCarrier) streams() streamState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	st := streamState{ended: true}
@@ -159,7 +154,7 @@ func (t *tcpCarrier) streams() (streamState, bool) {
 			st.unread += n
 		}
 	}
-	return st, true
+	return st
 }
 
 func (t *tcpCarrier) forget() {
@@ -168,9 +163,6 @@ func (t *tcpCarrier) forget() {
 	t.fds = nil
 	t.mu.Unlock()
 }
-
-// The streams' own ends say that the peer has left.
-func (t *tcpCarrier) left(*Comm) {}
 
 // shut lets the streams drain, so that bytes with the kernel still arrive.
 func (t *tcpCarrier) shut(m *session.Member, _ bool) {

@@ -97,9 +97,6 @@ func (v *verbsCarrier) queuePairs() (all []*verbs.QP) {
 	return all
 }
 
-func (v *verbsCarrier) streams() (streamState, bool) { return streamState{}, false }
-func (v *verbsCarrier) forget()                      {}
-
 // shut ends everything once it may, or leaves it to the pool. The last
 // acknowledgements of a transfer that is over here may still have to be repeated
 // to the peer, so the queue pairs live on until it has closed too, its session has

@@ -124,7 +124,7 @@ func (c *Comm) attached(m *session.Member) {
 	}
 	switch {
 	case closed:
-		c.carrier.left(c)
+		c.left()
 	case theirs != nil:
 		c.lost(theirs)
 	}
@@ -147,7 +147,7 @@ func (c *Comm) ends(err error, tell bool) bool {
 	}
 	c.mu.Unlock()
 	if first {
-		c.carrier.fence()
+		c.fence()
 		c.fp.Fail(c.code(err))
 	}
 	return first
@@ -164,7 +164,7 @@ func (c *Comm) because(err error, tell bool) {
 	if tell {
 		c.member.TellFailed(reasonOf(err), false)
 	}
-	c.carrier.fenceLater()
+	c.fenceLater()
 }
 
 func (c *Comm) code(err error) int32 {
@@ -224,17 +224,19 @@ func (c *Comm) Close() error {
 	m, failed := c.member, c.failed
 	c.mu.Unlock()
 
-	c.carrier.forget()
+	if s, is := c.carrier.(streaming); is {
+		s.forget()
+	}
 	cutting.Lock()
 	requests := c.fp.Snapshot().Outstanding
 	busy := requests > 0
 	err := c.fp.Close()
 	if busy {
-		c.carrier.fenceLater()
+		c.fenceLater()
 	}
 	cutting.Unlock()
 	if busy {
-		c.carrier.fence()
+		c.fence()
 	}
 	if busy && failed == nil {
 		c.ctx.opts.Log.Info(report.Net, "close on %s with %s: the host gave up %d request%s in flight, as an abort does", c.dev.Name, c.peer, requests, report.Plural(int(requests)))

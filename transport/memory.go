@@ -217,7 +217,7 @@ func (c *Comm) deregister(m *memory) error {
 	for _, fp := range users {
 		if u, ok := comms.Get(fp.Cookie()); ok {
 			u.gaveUp(cut)
-			u.carrier.fenceLater()
+			u.fenceLater()
 		}
 	}
 	cutting.Unlock()

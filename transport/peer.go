@@ -13,7 +13,7 @@ import (
 // What a comm does when its peer, or the control connection, ends it.
 
 // PeerClosed is told that the peer has closed its side in good order.
-func (c *Comm) PeerClosed() { c.carrier.left(c) }
+func (c *Comm) PeerClosed() { c.left() }
 
 // PeerRefused is told that the peer refuses a group.
 func (c *Comm) PeerRefused(s *session.Session, m *wire.Refused) { c.refusedByPeer(s, m) }
@@ -24,7 +24,7 @@ func (c *Comm) PeerGaveUp(err *report.Error, aborted bool) {
 	if aborted {
 		ended = func(c *Comm) bool { return c.abortedBy(err) }
 	}
-	if _, ok := c.carrier.streams(); !ok {
+	if _, streams := c.carrier.(streaming); !streams {
 		go c.orphaned(ended)
 		return
 	}
@@ -56,21 +56,21 @@ func (c *Comm) lastWord() (why *report.Error, again bool) {
 // without their control connection. Comms without streams have had what arrives,
 // once their queues are empty.
 func sessionEnded(left []session.Comm, why *report.Error) {
-	var streaming []*Comm
+	var apart []*Comm // from their control connection
 	for _, x := range left {
 		c := x.(*Comm)
-		_, streams := c.carrier.streams()
+		_, streams := c.carrier.(streaming)
 		switch {
 		case !rendezvous.PeerGone(why.Err):
 			c.lost(why)
 		case streams:
-			streaming = append(streaming, c)
+			apart = append(apart, c)
 		default:
 			go c.orphaned(func(c *Comm) bool { return c.lost(why) })
 		}
 	}
-	if len(streaming) > 0 {
-		go watch(streaming, why)
+	if len(apart) > 0 {
+		go watch(apart, why)
 	}
 }
 
@@ -88,13 +88,12 @@ func watch(left []*Comm, why *report.Error) {
 	bytes := map[*Comm]uint64{}
 	for _, c := range left {
 		c.suspected(why)
-		st, _ := c.carrier.streams()
-		bytes[c] = st.bytes
+		bytes[c] = c.carrier.(streaming).streams().bytes
 	}
 	for len(bytes) > 0 {
 		time.Sleep(watchEvery)
 		for c, before := range bytes {
-			st, _ := c.carrier.streams()
+			st := c.carrier.(streaming).streams()
 			switch {
 			case c.over() || st.ended:
 				delete(bytes, c)
@@ -111,6 +110,6 @@ func watch(left []*Comm, why *report.Error) {
 // orphaned ends a comm without streams whose peer is gone: what has arrived is reported done, all else fails.
 func (c *Comm) orphaned(end func(*Comm) bool) {
 	defer task.Rescue(c.ctx.opts.Log, "control connection", func(error) { end(c) })
-	c.carrier.drain()
+	c.drain()
 	end(c)
 }

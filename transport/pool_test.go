@@ -219,7 +219,7 @@ func TestSimPoolOnlyOfGoodEnds(t *testing.T) {
 		},
 		"failed here":  func(t *testing.T, s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
 		"failed there": func(t *testing.T, s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
-		"fenced":       func(t *testing.T, s, r *Comm) { s.carrier.fenceLater(); s.Close(); r.Close() },
+		"fenced":       func(t *testing.T, s, r *Comm) { s.fenceLater(); s.Close(); r.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b, end := keptPair(t, with(lanes4, "WEFT_LAZY", "demand"))

@@ -286,7 +286,7 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 // end fails comms; what has arrived on them is reported done all the same.
 func end(lost []*Comm, why error) {
 	for _, c := range lost {
-		c.carrier.drain()
+		c.drain()
 		c.fail(why)
 	}
 }
