@@ -51,7 +51,7 @@ func (t *tcpCarrier) open(c *Comm) error {
 		t.fp.Close()
 		t.fp.Free()
 		for _, fd := range t.fds {
-			closeFD(fd)
+			tcp.CloseFD(fd)
 		}
 		return err
 	}
@@ -167,7 +167,7 @@ func (t *tcpCarrier) forget() {
 // shut lets the streams drain, so that bytes with the kernel still arrive.
 func (t *tcpCarrier) shut(m *session.Member, _ bool) {
 	m.Part()
-	t.ctx.core.reaper.add(tcp.DetachStreams(t.fp), t.fp)
+	t.ctx.core.reaper.Add(tcp.DetachStreams(t.fp), t.fp)
 }
 
 // notOpened turns what open answered into the error of connect or accept.

@@ -105,7 +105,7 @@ func (v *verbsCarrier) shut(m *session.Member, busy bool) {
 	if busy {
 		v.fence()
 	}
-	v.ctx.core.reaper.lingers(1)
+	v.ctx.core.reaper.Lingers(1)
 	go func() {
 		defer task.Rescue(v.ctx.opts.Log, "close", task.Nobody)
 		if m != nil && !v.fenced.Load() {
@@ -121,7 +121,7 @@ func (v *verbsCarrier) shut(m *session.Member, busy bool) {
 		if !parked {
 			v.destroy()
 		}
-		v.ctx.core.reaper.lingers(-1)
+		v.ctx.core.reaper.Lingers(-1)
 	}()
 }
 

@@ -42,7 +42,7 @@ type Core struct {
 	net      *rendezvous.Network
 	sockets  *rendezvous.Sockets
 	sessions *session.All
-	reaper   *reaper
+	reaper   *tcp.Reaper
 	noise    *rendezvous.Noise
 	watch    *watcher
 	flows    *flows
@@ -90,7 +90,7 @@ func Open(cfg Config) (*Core, error) {
 	rand.Read(c.process[:])
 	c.connSalt = uint32(wire.Random64()) | 1 // never 0: a state of 0 means "none yet"
 	c.nextComm.Store(wire.Random64() >> 16)
-	c.reaper = newReaper(c.timeout, cfg.Log)
+	c.reaper = tcp.NewReaper(c.timeout, cfg.Log)
 	c.noise = rendezvous.NewNoise(cfg.Log)
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
@@ -112,7 +112,7 @@ func Open(cfg Config) (*Core, error) {
 func (c *Core) ofSessions() session.Config {
 	return session.Config{
 		Log: c.cfg.Log, Timeout: c.timeout, Build: c.cfg.Build, Noise: c.noise, Sockets: c.sockets,
-		Lingers: c.reaper.lingers,
+		Lingers: c.reaper.Lingers,
 		Coming:  c.settingUp,
 		Attach:  c.attach,
 		Serve: map[wire.Kind]func(*session.Session, []byte) error{

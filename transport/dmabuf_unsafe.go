@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/fastpath"
+	"weft/transport/tcp"
 )
 
 // mapping is a DMA-BUF seen through the CPU.
@@ -52,5 +53,5 @@ func (m *mapping) close() {
 		unix.MunmapPtr(m.addr, m.size)
 		m.addr = nil
 	}
-	closeFD(m.fd)
+	tcp.CloseFD(m.fd)
 }

@@ -114,10 +114,10 @@ func (p *pool) aged() {
 // drop ends those that go, in the background. Called with mu held.
 func (p *pool) drop(goes func(*kit) bool) {
 	if gone := p.remove(goes); len(gone) > 0 {
-		p.core.reaper.lingers(1)
+		p.core.reaper.Lingers(1)
 		go func() {
 			defer task.Rescue(p.core.cfg.Log, "pool", task.Nobody)
-			defer p.core.reaper.lingers(-1)
+			defer p.core.reaper.Lingers(-1)
 			for _, k := range gone {
 				k.destroy()
 			}

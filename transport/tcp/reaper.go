@@ -1,4 +1,4 @@
-package transport
+package tcp
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 	"weft/transport/task"
 )
 
-// reaper ends the streams of closed comms without losing a byte that the
+// Reaper ends the streams of closed comms without losing a byte that the
 // kernel took: close() on a socket with unread input would reset it, and with it
 // what it has not sent yet. So it discards input, says that no more will come,
 // and reads to the peer's end. One goroutine serves all, and none exists while
 // there is nothing to reap.
-type reaper struct {
+type Reaper struct {
 	limit time.Duration
 	log   report.Logger
 
@@ -44,24 +44,25 @@ type drainingComm struct {
 	left int
 }
 
-func newReaper(limit time.Duration, log report.Logger) *reaper {
-	return &reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}, sink: make([]byte, 16<<10)}
+// NewReaper returns one that gives every stream so much time.
+func NewReaper(limit time.Duration, log report.Logger) *Reaper {
+	return &Reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}, sink: make([]byte, 16<<10)}
 }
 
-// add takes over the descriptors of a closed comm.
-func (r *reaper) add(fds []int, fp *fastpath.Comm) {
+// Add takes over the descriptors of a closed comm.
+func (r *Reaper) Add(fds []int, fp *fastpath.Comm) {
 	owner := &drainingComm{fp: fp}
 	deadline := time.Now().Add(r.limit)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, fd := range fds {
 		if r.drain(fd) {
-			closeFD(fd)
+			CloseFD(fd)
 			continue
 		}
 		unix.Shutdown(fd, unix.SHUT_WR)
 		if !r.start() || r.watch(fd) != nil {
-			closeFD(fd) // out of descriptors: better a reset than a leak
+			CloseFD(fd) // out of descriptors: better a reset than a leak
 			continue
 		}
 		d := &draining{fd: fd, deadline: deadline, owner: owner}
@@ -78,8 +79,8 @@ func (r *reaper) add(fds []int, fp *fastpath.Comm) {
 	}
 }
 
-// lingers counts comms that end elsewhere: process exit waits for them too.
-func (r *reaper) lingers(n int) {
+// Lingers counts comms that end elsewhere: process exit waits for them too.
+func (r *Reaper) Lingers(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.others += n
@@ -87,7 +88,7 @@ func (r *reaper) lingers(n int) {
 }
 
 // start makes sure that the goroutine runs. Called with mu held.
-func (r *reaper) start() bool {
+func (r *Reaper) start() bool {
 	if r.running {
 		return true
 	}
@@ -107,12 +108,12 @@ func (r *reaper) start() bool {
 	return true
 }
 
-func (r *reaper) watch(fd int) error {
+func (r *Reaper) watch(fd int) error {
 	return unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
 }
 
 // run reaps until nothing is left.
-func (r *reaper) run() {
+func (r *Reaper) run() {
 	defer task.Rescue(r.log, "close", func(error) { r.giveUp() })
 	events := make([]unix.EpollEvent, 128)
 	for {
@@ -130,7 +131,7 @@ func (r *reaper) run() {
 
 // due closes what has had its time and answers how long until the next; false
 // when nothing is left.
-func (r *reaper) due() (wait time.Duration, more bool) {
+func (r *Reaper) due() (wait time.Duration, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = r.expire(time.Now())
@@ -141,14 +142,14 @@ func (r *reaper) due() (wait time.Duration, more bool) {
 }
 
 // stop forgets the goroutine. Called with mu held.
-func (r *reaper) stop() {
+func (r *Reaper) stop() {
 	r.running = false
-	closeFD(r.poll)
-	closeFD(r.wake)
+	CloseFD(r.poll)
+	CloseFD(r.wake)
 }
 
 // reap reads what epoll told of.
-func (r *reaper) reap(events []unix.EpollEvent) {
+func (r *Reaper) reap(events []unix.EpollEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range events {
@@ -166,7 +167,7 @@ func (r *reaper) reap(events []unix.EpollEvent) {
 
 // giveUp closes everything at once, after a defect: a new goroutine serves
 // what comes later.
-func (r *reaper) giveUp() {
+func (r *Reaper) giveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range r.streams {
@@ -179,7 +180,7 @@ func (r *reaper) giveUp() {
 
 // expire closes what has had its time and answers how long until the next.
 // Called with mu held.
-func (r *reaper) expire(now time.Time) time.Duration {
+func (r *Reaper) expire(now time.Time) time.Duration {
 	for len(r.order) > 0 {
 		d := r.order[0]
 		if d.fd >= 0 && now.Before(d.deadline) {
@@ -196,9 +197,9 @@ func (r *reaper) expire(now time.Time) time.Duration {
 }
 
 // end closes d. Called with mu held.
-func (r *reaper) end(d *draining) {
+func (r *Reaper) end(d *draining) {
 	delete(r.streams, d.fd)
-	closeFD(d.fd)
+	CloseFD(d.fd)
 	d.fd = -1
 	d.owner.left--
 	if d.owner.left == 0 {
@@ -208,7 +209,7 @@ func (r *reaper) end(d *draining) {
 
 // drain discards what has arrived and reports whether the peer's end, or an
 // error, is behind it. What one call reads is bounded: epoll tells of the rest. Called with mu held.
-func (r *reaper) drain(fd int) bool {
+func (r *Reaper) drain(fd int) bool {
 	for range 64 {
 		n, err := unix.Read(fd, r.sink)
 		switch {
@@ -222,8 +223,8 @@ func (r *reaper) drain(fd int) bool {
 	return false
 }
 
-// closeFD closes a descriptor that a forked child would have closed too.
-func closeFD(fd int) {
+// CloseFD closes a descriptor that a forked child would have closed too.
+func CloseFD(fd int) {
 	fastpath.UntrackFD(fd)
 	unix.Close(fd)
 }

@@ -1,4 +1,4 @@
-package transport
+package tcp
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // A reaper whose goroutine met a defect lets go of its streams and serves again.
 func TestReaperAfterADefect(t *testing.T) {
-	r := newReaper(time.Minute, report.Discard{})
+	r := NewReaper(time.Minute, report.Discard{})
 	r.mu.Lock()
 	if !r.start() {
 		t.Fatal("no reaper")
