@@ -28,6 +28,7 @@ type tcpCarrier struct {
 	why    string   // the first stream has its congestion control
 	ways   []string // interfaces and addresses that the streams run between, each once
 	wayOf  []int    // by stream
+	flow   *flow    // once open
 
 	mu  sync.Mutex
 	fds []int // of the streams, until close; protected by mu
@@ -56,7 +57,8 @@ func (t *tcpCarrier) open(c *Comm) error {
 		return err
 	}
 	c.fp = t.fp
-	t.ctx.core.flows.add(t, c)
+	t.flow = &flow{t, c}
+	t.ctx.core.flows.Add(t.flow, len(t.fds))
 	return nil
 }
 
@@ -158,7 +160,7 @@ func (t *tcpCarrier) streams() streamState {
 }
 
 func (t *tcpCarrier) forget() {
-	t.ctx.core.flows.remove(t)
+	t.ctx.core.flows.Remove(t.flow)
 	t.mu.Lock()
 	t.fds = nil
 	t.mu.Unlock()

@@ -45,7 +45,7 @@ type Core struct {
 	reaper   *tcp.Reaper
 	noise    *rendezvous.Noise
 	watch    *watcher
-	flows    *flows
+	flows    *tcp.Flows
 	pool     *pool
 	deaf     func() // ends the subscriptions to events
 	egress   tcp.Egress
@@ -94,7 +94,7 @@ func Open(cfg Config) (*Core, error) {
 	c.noise = rendezvous.NewNoise(cfg.Log)
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
-	c.watch, c.flows = newWatcher(c), newFlows(c)
+	c.watch, c.flows = newWatcher(c), tcp.NewFlows(c.timeout, cfg.Log)
 	c.pool = newPool(c)
 	c.sessions = session.NewAll(c.ofSessions())
 	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()
