@@ -44,7 +44,7 @@ func (t *tcpCarrier) id() uint64 { return t.cookie }
 
 func (t *tcpCarrier) open(c *Comm) error {
 	var err error
-	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: uint32(t.dev.Index), Cookie: c.cookie, Upcalls: upcalls()})
+	t.fp, err = fastpath.New(fastpath.Options{Kind: c.kind, Device: uint32(t.dev.Index), Cookie: c.cookie})
 	if err != nil {
 		return fmt.Errorf("no memory for a connection: %w", err)
 	}

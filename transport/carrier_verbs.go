@@ -150,7 +150,7 @@ func (v *verbsCarrier) make(first int, again *kit) (err error) {
 			return err
 		}
 	}
-	v.fp, err = fastpath.New(fastpath.Options{Kind: v.kind, Device: uint32(v.dev.Index), Cookie: v.cookie, Cuts: v.ctx.opts.Cuts, Upcalls: upcalls()})
+	v.fp, err = fastpath.New(fastpath.Options{Kind: v.kind, Device: uint32(v.dev.Index), Cookie: v.cookie, Cuts: v.ctx.opts.Cuts})
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func (v *verbsCarrier) drain() { v.drained() }
 
 // drained also tells of a flush that failed: the host, whose call would have met
 // that, finds nothing of it any more. nil: none.
-func (v *verbsCarrier) drained() *fault {
+func (v *verbsCarrier) drained() *fastpath.Fault {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if v.dead {
@@ -214,7 +214,7 @@ func (v *verbsCarrier) drained() *fault {
 	if read == nil {
 		return nil
 	}
-	return &fault{kind: faultCompletion, errno: syscall.Errno(read.Status), lane: read.Lane, want: read.Work, got: uint64(read.Vendor), where: "completion"}
+	return &fastpath.Fault{Kind: fastpath.FaultCompletion, Errno: syscall.Errno(read.Status), Lane: read.Lane, Want: read.Work, Got: uint64(read.Vendor), Where: "completion"}
 }
 
 // left ends what waits for a peer that has closed. What it sent has arrived, and
@@ -247,17 +247,17 @@ func (v *verbsCarrier) inFlight() bool {
 }
 
 // explain puts what a queue pair met into words; other faults stay as they are.
-func (v *verbsCarrier) explain(f *fault, err *report.Error) *report.Error {
+func (v *verbsCarrier) explain(f *fastpath.Fault, err *report.Error) *report.Error {
 	q, dev := v.met(f)
-	switch f.kind {
-	case faultCompletion:
-		c := verbs.Completion{Status: uint32(f.errno), Vendor: uint32(f.got), QP: q, Work: workName(f.want)}
+	switch f.Kind {
+	case fastpath.FaultCompletion:
+		c := verbs.Completion{Status: uint32(f.Errno), Vendor: uint32(f.Got), QP: q, Work: workName(f.Want)}
 		if q != nil {
 			c.QPN = q.Number
 		}
 		err = c.Explain()
-	case faultPost:
-		err = verbs.PostFailed(f.where, dev, f.errno, q)
+	case fastpath.FaultPost:
+		err = verbs.PostFailed(f.Where, dev, f.Errno, q)
 	}
 	if err.Dev == "" { // else the one of the comm's ports that it happened on
 		err.On(v.dev.Name)
@@ -267,16 +267,16 @@ func (v *verbsCarrier) explain(f *fault, err *report.Error) *report.Error {
 
 // met is the queue pair that a fault is about, nil for none, and its port's name:
 // that of a lane, or a port's flush queue pair or completion queue.
-func (v *verbsCarrier) met(f *fault) (q *verbs.QP, dev string) {
+func (v *verbsCarrier) met(f *fastpath.Fault) (q *verbs.QP, dev string) {
 	v.life.Lock()
 	defer v.life.Unlock()
-	if lane := int(f.lane); lane < len(v.lanes) {
+	if lane := int(f.Lane); lane < len(v.lanes) {
 		return v.lanes[lane].qp, v.lanes[lane].port.dev.Name
 	}
 	for _, p := range v.ports {
 		switch {
-		case p.slot != int(f.lane)-deviceFault:
-		case f.where == "ibv_poll_cq":
+		case p.slot != int(f.Lane)-fastpath.FaultDevice:
+		case f.Where == "ibv_poll_cq":
 			return nil, p.dev.Name
 		default:
 			return p.flush, p.dev.Name

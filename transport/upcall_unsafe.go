@@ -23,11 +23,9 @@ import (
 // does not tell whose it was.
 var lastCore atomic.Pointer[Core]
 
-func upcalls() unsafe.Pointer { return unsafe.Pointer(C.weft_core_upcalls()) }
-
 func installUpcalls(c *Core) {
 	lastCore.Store(c)
-	fastpath.SetDefaultUpcalls(upcalls())
+	fastpath.SetDefaultUpcalls(unsafe.Pointer(C.weft_core_upcalls()))
 }
 
 //export weftCoreFault
@@ -39,17 +37,17 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 		}
 	}()
 	c := lastCore.Load()
-	ft := fault{
-		kind: uint32(f.kind), errno: syscall.Errno(f.err), entry: uint32(f.entry), lane: uint32(f.lane),
-		seq: uint64(f.seq), want: uint64(f.want), got: uint64(f.got), where: C.GoString(f.where), call: C.GoString(f.call),
+	ft := fastpath.Fault{
+		Kind: fastpath.FaultKind(f.kind), Errno: syscall.Errno(f.err), Entry: uint32(f.entry), Lane: uint32(f.lane),
+		Seq: uint64(f.seq), Want: uint64(f.want), Got: uint64(f.got), Where: C.GoString(f.where), Call: C.GoString(f.call),
 	}
 	if comm, ok := comms.Get(uint64(cookie)); ok {
 		return C.int(comm.fault(&ft))
 	}
-	if ft.kind == faultEnded { // its comm is closed meanwhile
+	if ft.Kind == fastpath.FaultEnded { // its comm is closed meanwhile
 		return 0
 	}
-	err := ft.describe(ft.call, "", "")
+	err := describe(&ft, ft.Call, "", "")
 	report.Say(c.cfg.Log, err)
 	return C.int(c.cfg.Code(err, newestABI))
 }
@@ -70,26 +68,6 @@ func weftCoreWants(cookie C.uint64_t) {
 		}
 	}
 }
-
-const (
-	faultPeerClosed = C.WF_FAULT_PEER_CLOSED
-	faultSocket     = C.WF_FAULT_SOCKET
-	faultProtocol   = C.WF_FAULT_PROTOCOL
-	faultTooLarge   = C.WF_FAULT_TOO_LARGE
-	faultAhead      = C.WF_FAULT_AHEAD
-	faultHandle     = C.WF_FAULT_HANDLE
-	faultArgument   = C.WF_FAULT_ARGUMENT
-	faultMR         = C.WF_FAULT_MR
-	faultInternal   = C.WF_FAULT_INTERNAL
-	faultCompletion = C.WF_FAULT_COMPLETION
-	faultPost       = C.WF_FAULT_POST
-	faultHeld       = C.WF_FAULT_HELD
-	faultThreads    = C.WF_FAULT_THREADS
-	faultNull       = C.WF_FAULT_NULL
-	faultEnded      = C.WF_FAULT_ENDED
-
-	deviceFault = C.WF_LANES // plus a device's slot, in place of a lane
-)
 
 // newestABI stands for the table where none is known; the codes of misuse are
 // the same in all.

@@ -21,7 +21,7 @@ type Options struct {
 	Device  uint32
 	Cookie  uint64         // the core's name for the comm, given back in upcalls
 	Cuts    bool           // a send larger than its receive is cut to it, not refused
-	Upcalls unsafe.Pointer // *C.struct_wf_upcalls, a const table
+	Upcalls unsafe.Pointer // *C.struct_wf_upcalls, a const table; nil: that of SetDefaultUpcalls
 }
 
 // New takes a slab. The host cannot see the comm before Open.
@@ -32,7 +32,11 @@ func New(o Options) (*Comm, error) {
 	if rc := C.wf_process_init(); rc != 0 {
 		return nil, fmt.Errorf("fastpath: new comm: the fork handler could not be installed: %w", syscall.Errno(rc))
 	}
-	c, err := C.wf_comm_new(C.uint32_t(o.Kind), C.uint32_t(o.Device), C.uint64_t(o.Cookie), (*C.struct_wf_upcalls)(o.Upcalls))
+	upcalls := (*C.struct_wf_upcalls)(o.Upcalls)
+	if upcalls == nil {
+		upcalls = defaultUpcalls.Load()
+	}
+	c, err := C.wf_comm_new(C.uint32_t(o.Kind), C.uint32_t(o.Device), C.uint64_t(o.Cookie), upcalls)
 	if c == nil {
 		return nil, fmt.Errorf("fastpath: new comm: no memory for slab %d: %w", C.wf_comm_count(), err)
 	}
@@ -45,8 +49,15 @@ func New(o Options) (*Comm, error) {
 	return comm, nil
 }
 
-// SetDefaultUpcalls names the table (*C.struct_wf_upcalls) for faults that belong to no comm.
-func SetDefaultUpcalls(table unsafe.Pointer) { C.wf_set_default_upcalls((*C.struct_wf_upcalls)(table)) }
+var defaultUpcalls atomic.Pointer[C.struct_wf_upcalls]
+
+// SetDefaultUpcalls names the table (*C.struct_wf_upcalls) of comms that are made without one, and of faults that belong to no
+// comm.
+func SetDefaultUpcalls(table unsafe.Pointer) {
+	upcalls := (*C.struct_wf_upcalls)(table)
+	defaultUpcalls.Store(upcalls)
+	C.wf_set_default_upcalls(upcalls)
+}
 
 // Slab is the comm's slab (*C.struct_wf_comm), for the provider of its lanes.
 func (c *Comm) Slab() unsafe.Pointer { return unsafe.Pointer(c.c) }
