@@ -24,22 +24,19 @@ func (c *Comm) gaveUp(err error) {
 	}
 }
 
-// abortedBy ends c, which is attached, because the peer's host gave it up. It
+// AbortedBy ends c, which is attached, because the peer's host gave it up. It
 // reports whether this was the first cause.
-func (c *Comm) abortedBy(err *report.Error) bool {
-	c.mu.Lock()
-	m := c.member
-	c.mu.Unlock()
-	if c.fp.Snapshot().Outstanding == 0 || !m.Session.FirstAbort() {
+func (c *Comm) AbortedBy(err *report.Error) bool {
+	if c.fp.Snapshot().Outstanding == 0 || !c.Member().Session.FirstAbort() {
 		report.Mention(c.ctx.opts.Log, err)
 	}
 	return c.lost(err)
 }
 
-// forsaken ends c, of which nothing is under way, because the peer has closed it in
+// Forsaken ends c, of which nothing is under way, because the peer has closed it in
 // good order: no news, unless the host then asks for a request all the same. It
 // reports whether this was the first cause.
-func (c *Comm) forsaken(err *report.Error) bool {
+func (c *Comm) Forsaken(err error) bool {
 	c.mu.Lock()
 	first := c.failed == nil && !c.closed
 	if first {

@@ -19,7 +19,7 @@ func TestSimAbort(t *testing.T) {
 			t.Fatal(err)
 		}
 		drive(t, "the receive", in)
-		eventually(t, "the peer hears of it", s.over)
+		eventually(t, "the peer hears of it", s.Over)
 	}
 	if n := a.log.Count("INFO", "deregMr", "the host gave up what was in flight"); n != 2 {
 		t.Errorf("the host that gave up says so %d times: %q", n, a.log.Lines())

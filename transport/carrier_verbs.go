@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/route"
@@ -30,6 +31,7 @@ type verbsCarrier struct {
 	peer   string
 	cookie uint64
 	fp     *fastpath.Comm
+	comm   carrier.Comm  // once it is open
 	shared *verbs.Buffer // ring and what is written from, in the slab
 
 	pairs   []route.Pair                  // distinct

@@ -125,27 +125,28 @@ func (v *verbsCarrier) makeLoops() error {
 }
 
 // warmLoops makes them in the background, once.
-func (v *verbsCarrier) warmLoops(s *session.Session, c *Comm) {
+func (v *verbsCarrier) warmLoops(s *session.Session) {
 	if v.kind != fastpath.Recv || v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand" || !v.loops.begun.CompareAndSwap(false, true) {
 		return
 	}
 	s.Growth.Loops.Add(v.ctx.opts.Log, func() {
 		v.ctx.core.quiet(s.Life)
-		if err := v.makeLoops(); err != nil && !c.over() {
-			v.ctx.opts.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", c, err)
+		if err := v.makeLoops(); err != nil && !v.comm.Over() {
+			v.ctx.opts.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", v.comm, err)
 		}
 	})
 }
 
-// flushWaits makes them for a flush. It waits for nothing itself.
-func (v *verbsCarrier) flushWaits(c *Comm) {
+// FlushWaits makes them for a flush. It waits for nothing itself.
+func (v *verbsCarrier) FlushWaits() {
+	c := v.comm
 	if !v.loops.wanted.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		defer task.Rescue(v.ctx.opts.Log, "iflush", func(err error) { c.fail(err) })
+		defer task.Rescue(v.ctx.opts.Log, "iflush", func(err error) { c.Fail(err) })
 		if err := v.makeLoops(); err != nil && !errors.Is(err, errOver) {
-			c.fail(v.noLoop(err))
+			c.Fail(v.noLoop(err))
 		}
 	}()
 }

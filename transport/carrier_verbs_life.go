@@ -8,16 +8,19 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
 )
 
-func (v *verbsCarrier) id() uint64 { return v.cookie }
+func (v *verbsCarrier) ID() uint64 { return v.cookie }
 
-func (v *verbsCarrier) open(c *Comm) error {
-	c.fp = v.fp
+func (v *verbsCarrier) Slab() (*fastpath.Comm, error) { return v.fp, nil }
+
+func (v *verbsCarrier) Open(c carrier.Comm) error {
+	v.comm = c
 	return v.ctx.core.watch.carries(v, c)
 }
 
@@ -40,11 +43,11 @@ func waitForFences() {
 	}
 	fences.Unlock()
 	for _, v := range all {
-		v.fence()
+		v.Fence()
 	}
 }
 
-func (v *verbsCarrier) fence() {
+func (v *verbsCarrier) Fence() {
 	v.fencing(true)
 	defer v.fencing(false)
 	v.fenced.Store(true)
@@ -58,12 +61,12 @@ func (v *verbsCarrier) fence() {
 	})
 }
 
-func (v *verbsCarrier) fenceLater() {
+func (v *verbsCarrier) FenceLater() {
 	v.fenced.Store(true)
 	v.fencing(true)
 	go func() {
 		defer task.Rescue(v.ctx.opts.Log, "fence", task.Nobody)
-		v.fence()
+		v.Fence()
 	}()
 }
 
@@ -97,13 +100,13 @@ func (v *verbsCarrier) queuePairs() (all []*verbs.QP) {
 	return all
 }
 
-// shut ends everything once it may, or leaves it to the pool. The last
+// Shut ends everything once it may, or leaves it to the pool. The last
 // acknowledgements of a transfer that is over here may still have to be repeated
 // to the peer, so the queue pairs live on until it has closed too, its session has
 // ended or time is up.
-func (v *verbsCarrier) shut(m *session.Member, busy bool) {
+func (v *verbsCarrier) Shut(m *session.Member, busy bool) {
 	if busy {
-		v.fence()
+		v.Fence()
 	}
 	v.ctx.core.reaper.Lingers(1)
 	go func() {
@@ -196,8 +199,8 @@ func (v *verbsCarrier) unqueue(p *verbsPort, lanes []*verbsLane) (err error) {
 	return err
 }
 
-// drain takes in what has arrived.
-func (v *verbsCarrier) drain() { v.drained() }
+// Drain takes in what has arrived.
+func (v *verbsCarrier) Drain() { v.drained() }
 
 // drained also tells of a flush that failed: the host, whose call would have met
 // that, finds nothing of it any more. nil: none.
@@ -217,23 +220,24 @@ func (v *verbsCarrier) drained() *fastpath.Fault {
 	return &fastpath.Fault{Kind: fastpath.FaultCompletion, Errno: syscall.Errno(read.Status), Lane: read.Lane, Want: read.Work, Got: uint64(read.Vendor), Where: "completion"}
 }
 
-// left ends what waits for a peer that has closed. What it sent has arrived, and
+// Left ends what waits for a peer that has closed. What it sent has arrived, and
 // a flush of that may be under way; an acknowledgement may still be repeated.
-func (v *verbsCarrier) left(c *Comm) {
+func (v *verbsCarrier) Left() {
+	c := v.comm
 	go func() {
 		defer task.Rescue(v.ctx.opts.Log, "close", task.Nobody)
-		for look := 0; !c.over(); look++ {
+		for look := 0; !c.Over(); look++ {
 			if f := v.drained(); f != nil {
-				v.fp.Fail(c.fault(f))
+				v.fp.Fail(c.Fault(f))
 				return
 			}
-			if s := v.fp.Snapshot(); s.Incomplete > 0 || (c.kind == fastpath.Send && s.Unsent > 0 && look > 0) { // a receiver's are flushes
-				c.abortedBy(session.ErrAborted(v.peer, c.verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).On(v.dev.Name))
+			if s := v.fp.Snapshot(); s.Incomplete > 0 || (v.kind == fastpath.Send && s.Unsent > 0 && look > 0) { // a receiver's are flushes
+				c.AbortedBy(session.ErrAborted(v.peer, c.Verb(), "the peer closed the connection while %d receives and %d sends waited for it", s.Incomplete, s.Unsent).On(v.dev.Name))
 				return
 			}
-			if c.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
+			if v.kind == fastpath.Send && look > 0 && !v.inFlight() { // no receive comes any more: a further isend must not wait
 				v.forsaken.Store(true) // before it fails, for who looks at both meanwhile
-				v.forsaken.Store(c.forsaken(session.ErrAborted(v.peer, c.verb(), "the peer closed the connection").On(v.dev.Name)))
+				v.forsaken.Store(c.Forsaken(session.ErrAborted(v.peer, c.Verb(), "the peer closed the connection").On(v.dev.Name)))
 				return
 			}
 			time.Sleep(watchEvery)
@@ -246,8 +250,8 @@ func (v *verbsCarrier) inFlight() bool {
 	return slices.ContainsFunc(v.fp.LaneStates(nil), func(s fastpath.LaneState) bool { return s.Posted != s.Completed })
 }
 
-// explain puts what a queue pair met into words; other faults stay as they are.
-func (v *verbsCarrier) explain(f *fastpath.Fault, err *report.Error) *report.Error {
+// Explain puts what a queue pair met into words; other faults stay as they are.
+func (v *verbsCarrier) Explain(f *fastpath.Fault, err *report.Error) *report.Error {
 	q, dev := v.met(f)
 	switch f.Kind {
 	case fastpath.FaultCompletion:

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"strings"
 
 	"weft/internal/report"
 	"weft/transport/route"
@@ -10,9 +9,9 @@ import (
 	"weft/transport/wire"
 )
 
-// describe is how the comm is connected, for the log: its pairs of ports, and
+// Describe is how the comm is connected, for the log: its pairs of ports, and
 // what its queue pairs have.
-func (v *verbsCarrier) describe(via string) string {
+func (v *verbsCarrier) Describe(via string) string {
 	var routes []string
 	for i := range v.pairs {
 		routes = append(routes, describePair(&v.pairs[i], v.lanes))
@@ -30,7 +29,7 @@ func (v *verbsCarrier) describe(via string) string {
 	if v.lanes[0].again {
 		of = " of an earlier connection"
 	}
-	return fmt.Sprintf("%s%s, %d lane%s%s (QPs %s%s), %v, SL %d, TC %d, inline %d, %s", few(routes, 4, ", "), via,
+	return fmt.Sprintf("%s%s, %d lane%s%s (QPs %s%s), %v, SL %d, TC %d, inline %d, %s", report.Few(routes, 4, ", "), via,
 		first, report.Plural(first), later, numbers(v.lanes), of, v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
 }
 
@@ -53,13 +52,5 @@ func numbers(lanes []*verbsLane) string {
 	for i := range lanes {
 		each = append(each, fmt.Sprintf("%d-%d", lanes[i].qp.Number, lanes[i].theirs.QPN))
 	}
-	return few(each, 8, " ")
-}
-
-// few joins a list that may be too long for a line of NCCL's log, 1024 bytes.
-func few(list []string, most int, by string) string {
-	if n := len(list) - most; n > 0 {
-		list = append(list[:most:most], fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(list, by)
+	return report.Few(each, 8, " ")
 }

@@ -30,15 +30,6 @@ func TestSimConnectionLine(t *testing.T) {
 	}
 }
 
-func TestALineHoldsAFew(t *testing.T) {
-	all := strings.Split("abcdefgh", "")
-	for most, want := range map[int]string{1: "a, and 7 more", 7: "a, b, c, d, e, f, g, and 1 more", 8: "a, b, c, d, e, f, g, h", 9: "a, b, c, d, e, f, g, h"} {
-		if got := few(all, most, ", "); got != want || strings.Join(all, "") != "abcdefgh" {
-			t.Errorf("%d: %q of %v", most, got, all)
-		}
-	}
-}
-
 // A request that fails is explained to both hosts in a line each: status, vendor
 // code, queue pair and its state, the port's, the peer, likely causes in order.
 func TestSimCompletionIsDecoded(t *testing.T) {

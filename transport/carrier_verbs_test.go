@@ -77,7 +77,7 @@ func TestSimClosedCommWhosePeerFails(t *testing.T) {
 	if len(v.queuePairs()) != 1 {
 		t.Error("it waits for nothing")
 	}
-	r.fail(report.Errorf(report.Host, "test", "for a reason of its own"))
+	r.Fail(report.Errorf(report.Host, "test", "for a reason of its own"))
 	eventually(t, "no queue pair", func() bool { return len(v.queuePairs()) == 0 })
 	noneLeft(t, r)
 }
@@ -105,7 +105,7 @@ func TestSimPeerClosesInGoodOrder(t *testing.T) {
 		all = append(all, s)
 	}
 	for _, s := range all {
-		eventually(t, "the end is known", s.over)
+		eventually(t, "the end is known", s.Over)
 	}
 	if n := a.log.Count("the peer closed"); n != 0 {
 		t.Errorf("%d lines about a peaceful end: %q", n, a.log.Lines())
@@ -322,7 +322,7 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the listening side hears", late.over)
+	eventually(t, "the listening side hears", late.Over)
 	if n := b.log.Count("WARN", "gave the connection up: "+errAbandoned.Error()); n != 1 {
 		t.Errorf("%q", b.log.Lines())
 	}

@@ -9,19 +9,20 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/wire"
 )
 
 // spied is a carrier that looks when its comm is fenced: just before the host can see the code.
 type spied struct {
-	carrier
+	carrier.Carrier
 	look func()
 }
 
-func (s spied) fence()      { s.look() }
-func (s spied) fenceLater() {}
-func (s spied) drain()      {}
-func (s spied) left(*Comm)  {}
+func (s spied) Fence()      { s.look() }
+func (s spied) FenceLater() {}
+func (s spied) Drain()      {}
+func (s spied) Left()       {}
 
 // The host may end its process at the first code it gets: by then the peer's message is counted among what exit waits for.
 func TestPeerIsToldBeforeTheHost(t *testing.T) {
@@ -35,11 +36,11 @@ func TestPeerIsToldBeforeTheHost(t *testing.T) {
 			t.Error("the peer is told after the host")
 		}
 	}}
-	s.fail(report.Errorf(report.Host, "test", "a cause"))
+	s.Fail(report.Errorf(report.Host, "test", "a cause"))
 	if fences != 1 {
 		t.Errorf("fenced %d times", fences)
 	}
-	eventually(t, "the peer's end", r.over)
+	eventually(t, "the peer's end", r.Over)
 	if b.log.Count("WARN", "gave the connection up: a cause") != 1 {
 		t.Errorf("%q", b.log.Lines())
 	}
@@ -58,7 +59,7 @@ func TestCauseComesBeforeTheEnd(t *testing.T) {
 	}
 	m.Session.End(m.Session.Broken("reading", io.EOF))
 	r.fp.Release()
-	eventually(t, "the end", r.over)
+	eventually(t, "the end", r.Over)
 	if b.log.Count("WARN", "gave the connection up: simA: a cause") != 1 || b.log.Count("WARN", "EOF") != 0 {
 		t.Errorf("%q", b.log.Lines())
 	}
@@ -111,6 +112,6 @@ func TestCauseIsSaidBehindTheEnd(t *testing.T) {
 	if in.code != codePeer || b.log.Count("WARN", "the peer closed stream 0") != 1 {
 		t.Fatalf("code %d: %q", in.code, b.log.Lines())
 	}
-	s.fail(report.Errorf(report.Host, "test", "%w", errors.New("a cause")))
+	s.Fail(report.Errorf(report.Host, "test", "%w", errors.New("a cause")))
 	eventually(t, "the cause", func() bool { return b.log.Count("WARN", "gave the connection up: a cause") == 1 })
 }

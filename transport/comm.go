@@ -7,8 +7,10 @@ import (
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/session"
+	"weft/transport/task"
 	"weft/transport/wire"
 )
 
@@ -23,7 +25,7 @@ type Comm struct {
 	cookie  uint64 // the executor's name for it
 	handle  uintptr
 	fp      *fastpath.Comm
-	carrier carrier
+	carrier carrier.Carrier
 
 	mu      sync.Mutex
 	member  *session.Member // protected by mu, as all below
@@ -36,17 +38,21 @@ type Comm struct {
 
 // newComm makes the comm that c carries; via goes into the log's line. When it
 // fails, what c was made of is the caller's still.
-func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier) (*Comm, error) {
+func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier.Carrier) (*Comm, error) {
 	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by}
-	c.cookie = by.id()
+	c.cookie = by.ID()
 	comms.Put(c.cookie, c)
-	if err := by.open(c); err != nil {
+	var err error
+	if c.fp, err = by.Slab(); err == nil {
+		err = by.Open(c)
+	}
+	if err != nil {
 		comms.Take(c.cookie)
 		return nil, c.notOpened(err)
 	}
 	c.dev.ports.open(x)
 	c.handle = c.fp.Open()
-	c.about = fmt.Sprintf("%s %s %s over %s", dev.Name, arrow(kind), peer, by.describe(via))
+	c.about = fmt.Sprintf("%s %s %s over %s", dev.Name, arrow(kind), peer, by.Describe(via))
 	if kind == fastpath.Send {
 		c.wanted()
 	}
@@ -130,8 +136,8 @@ func (c *Comm) attached(m *session.Member) {
 	}
 }
 
-// fail ends the comm on both sides.
-func (c *Comm) fail(err error) { c.ends(err, true) }
+// Fail ends the comm on both sides.
+func (c *Comm) Fail(err error) { c.ends(err, true) }
 
 // lost ends the comm here: for causes that came from the peer, or when nothing
 // reaches it any more. It reports whether this was the first.
@@ -171,12 +177,25 @@ func (c *Comm) code(err error) int32 {
 	return c.ctx.core.cfg.Code(err, c.ctx.opts.ABI)
 }
 
+// Member is c to its session; nil before it is attached.
+func (c *Comm) Member() *session.Member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.member
+}
+
+// Standing is the session of an attached comm that neither side has closed or
+// given up; nil: there is none.
+func (c *Comm) Standing() *session.Session {
+	if m := c.Member(); m != nil && !c.Over() && m.Stands() {
+		return m.Session
+	}
+	return nil
+}
+
 // tell sends a message about c to the peer without waiting.
 func (c *Comm) tell(m func(h wire.Header) session.Frame) {
-	c.mu.Lock()
-	mb := c.member
-	c.mu.Unlock()
-	if mb != nil {
+	if mb := c.Member(); mb != nil {
 		mb.Session.TellLater(m(mb.Header()))
 	}
 }
@@ -196,7 +215,7 @@ func reasonOf(err error) string {
 // refusedByPeer ends a group whose send was larger than our receive. One that the
 // peer cannot refuse, because it is over or was never announced, ends the comm.
 func (c *Comm) refusedByPeer(s *session.Session, m *wire.Refused) {
-	if c.over() {
+	if c.Over() {
 		return
 	}
 	err := report.Errorf(report.Usage, "irecv", "the peer sent %d bytes into a receive of %d (group %d, entry %d)", m.Size, m.Room, m.Seq, m.Entry).
@@ -207,7 +226,7 @@ func (c *Comm) refusedByPeer(s *session.Session, m *wire.Refused) {
 		}
 	})
 	if !refused && held == nil {
-		c.fail(report.Errorf(report.Peer, c.verb(), "the peer sent what it must not: it refuses group %d, which is not open", m.Seq).
+		c.Fail(report.Errorf(report.Peer, c.Verb(), "the peer sent what it must not: it refuses group %d, which is not open", m.Seq).
 			On(c.dev.Name).With(c.peer).Try("both hosts must run the same weft"))
 	}
 }
@@ -224,8 +243,8 @@ func (c *Comm) Close() error {
 	m, failed := c.member, c.failed
 	c.mu.Unlock()
 
-	if s, is := c.carrier.(streaming); is {
-		s.forget()
+	if s, is := c.carrier.(carrier.Streaming); is {
+		s.Forget()
 	}
 	cutting.Lock()
 	requests := c.fp.Snapshot().Outstanding
@@ -251,7 +270,7 @@ func (c *Comm) Close() error {
 		m.Part()
 		return report.Errorf(report.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
 	}
-	c.carrier.shut(m, busy)
+	c.carrier.Shut(m, busy)
 	return nil
 }
 
@@ -262,8 +281,8 @@ func (c *Comm) suspected(why *report.Error) {
 	c.mu.Unlock()
 }
 
-// over reports whether nothing more can happen to c.
-func (c *Comm) over() bool {
+// Over reports whether nothing more can happen to c.
+func (c *Comm) Over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed || c.failed != nil
@@ -278,3 +297,16 @@ func (c *Comm) failure() error {
 
 // String is the comm in log lines.
 func (c *Comm) String() string { return fmt.Sprintf("%s %s %s", c.dev.Name, c.op(), c.peer) }
+
+// notOpened turns what the carrier's Open returned into the error of connect or accept.
+func (c *Comm) notOpened(err error) error {
+	var e *report.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	if task.Exhausted(err) {
+		return task.NoFiles(c.op(), err).On(c.dev.Name).With(c.peer)
+	}
+	return report.Errorf(report.Host, c.op(), "%w", err).On(c.dev.Name).With(c.peer).
+		Try("see ulimit -n and -v, and the memory limit of the container")
+}

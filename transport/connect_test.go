@@ -2,10 +2,10 @@ package transport
 
 import (
 	"net"
-	"slices"
 	"testing"
 
 	"weft/transport/fastpath"
+	"weft/transport/streams"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -111,7 +111,10 @@ func TestTOS(t *testing.T) {
 }
 
 // fdsOf are the sockets of a comm's streams.
-func fdsOf(c *Comm) []int { return slices.Clone(c.carrier.(*tcpCarrier).fds) }
+func fdsOf(c *Comm) (all []int) {
+	c.carrier.(*streams.Carrier).Each(func(_, fd int) { all = append(all, fd) })
+	return all
+}
 
 // An address of this host is reached over lo, whichever device was asked for.
 func TestTheLineNamesTheInterface(t *testing.T) {

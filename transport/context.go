@@ -4,7 +4,10 @@ import (
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/fastpath"
 	"weft/transport/rdma"
+	"weft/transport/rendezvous"
+	"weft/transport/streams"
 )
 
 // ContextOptions describe one context of the host: a table version before v11,
@@ -55,6 +58,12 @@ func (x *Context) ABI() int { return x.opts.ABI }
 
 // Log speaks to the host that made the context.
 func (x *Context) Log() report.Logger { return x.opts.Log }
+
+// overTCP is the carrier of a finished handshake's connections; stash is what the
+// listening side said of it, for the connecting side.
+func (x *Context) overTCP(dev *Device, kind fastpath.Kind, peer string, conns []*rendezvous.Conn, stash uint32) *streams.Carrier {
+	return x.core.streams.Carrier(streams.Options{Log: x.opts.Log, Kind: kind, Device: &dev.Device, Peer: peer, Cookie: comms.Reserve(), Conns: conns, Stash: stash})
+}
 
 // Close is finalize: it ends connects that nobody polls any more, listens and
 // comms that the host never closed (NCCL forgets them when it aborts).

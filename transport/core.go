@@ -12,6 +12,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
+	"weft/transport/streams"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -45,19 +46,17 @@ type Core struct {
 	reaper   *tcp.Reaper
 	noise    *rendezvous.Noise
 	watch    *watcher
-	flows    *tcp.Flows
+	streams  *streams.Shared
 	pool     *pool
-	deaf     func() // ends the subscriptions to events
-	egress   tcp.Egress
+	deaf     func()      // ends the subscriptions to events
 	outgoing *task.Slots // connects
 	growing  *task.Slots // comms that get further lanes
 	incoming *task.Slots // first streams of comms, from hello to lanes
 
-	manyLanes    sync.Once     // a number of lanes that is cut is said once
-	noCongestion sync.Once     // so is a congestion control that cannot be had
-	nextComm     atomic.Uint64 // comm ids on the wire, for comms that this process connects
-	connSalt     uint32        // upper half of every connector state written by this core
-	nextState    atomic.Uint32
+	manyLanes sync.Once     // a number of lanes that is cut is said once
+	nextComm  atomic.Uint64 // comm ids on the wire, for comms that this process connects
+	connSalt  uint32        // upper half of every connector state written by this core
+	nextState atomic.Uint32
 
 	inbound struct {
 		sync.Mutex
@@ -94,7 +93,8 @@ func Open(cfg Config) (*Core, error) {
 	c.noise = rendezvous.NewNoise(cfg.Log)
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
-	c.watch, c.flows = newWatcher(c), tcp.NewFlows(c.timeout, cfg.Log)
+	c.watch = newWatcher(c)
+	c.streams = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: c.reaper}
 	c.pool = newPool(c)
 	c.sessions = session.NewAll(c.ofSessions())
 	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()

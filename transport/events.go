@@ -39,7 +39,7 @@ func (w *watcher) hear(p *verbs.Provider) (stop func()) {
 func (w *watcher) fatal(e verbs.Event) {
 	defer task.Rescue(w.core.cfg.Log, "asynchronous event", task.Nobody)
 	w.mu.Lock()
-	var lost []*Comm
+	var lost []*verbsCarrier
 	for v, x := range w.carriers {
 		means := v.concerned(&e)
 		if !means {
@@ -50,7 +50,7 @@ func (w *watcher) fatal(e verbs.Event) {
 		case !means:
 		case x.comm != nil:
 			v.fenced.Store(true) // also of a comm that is closed here and waits for its peer: the pool does not get it
-			lost = append(lost, x.comm)
+			lost = append(lost, v)
 		default:
 			x.doomed = e.Err
 		}

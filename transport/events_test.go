@@ -45,7 +45,7 @@ func TestFatalEvents(t *testing.T) {
 			if c.spares {
 				move(t, s2, r2, 1000)
 			} else {
-				eventually(t, "the other comm ends", func() bool { return s2.over() && r2.over() })
+				eventually(t, "the other comm ends", func() bool { return s2.Over() && r2.Over() })
 			}
 			noneLeft(t, s, r, s2, r2)
 		})

@@ -6,15 +6,16 @@ import (
 	"syscall"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/wire"
 )
 
-// fault judges what the executor met on c: it logs, records the first cause and
+// Fault judges what the executor met on c: it logs, records the first cause and
 // answers the host's code. It runs on the host's thread and waits for nothing, but
 // a moment for the peer's word where its stream has ended.
-func (c *Comm) fault(f *fastpath.Fault) int32 {
+func (c *Comm) Fault(f *fastpath.Fault) int32 {
 	switch f.Kind {
 	case fastpath.FaultTooLarge:
 		err := report.Errorf(report.Usage, "isend", "%d bytes do not fit the peer's receive of %d (group %d, entry %d)", f.Got, f.Want, f.Seq, f.Entry).
@@ -25,7 +26,7 @@ func (c *Comm) fault(f *fastpath.Fault) int32 {
 		})
 		return c.code(err)
 	case fastpath.FaultAhead: // the peer comes to the same by itself
-		err := report.Errorf(report.Usage, c.verb(), "a message of %d bytes does not fit its receive of %d (group %d, entry %d)", f.Got, f.Want, f.Seq, f.Entry).
+		err := report.Errorf(report.Usage, c.Verb(), "a message of %d bytes does not fit its receive of %d (group %d, entry %d)", f.Got, f.Want, f.Seq, f.Entry).
 			On(c.dev.Name).With(c.peer).Try("both ranks must agree on sizes; nothing was written")
 		report.Say(c.ctx.opts.Log, err)
 		return c.code(err)
@@ -36,10 +37,9 @@ func (c *Comm) fault(f *fastpath.Fault) int32 {
 		report.Say(c.ctx.opts.Log, err)
 		return c.code(err)
 	}
-	err := describe(f, c.verb(), c.dev.Name, c.peer)
-	v, overVerbs := c.carrier.(*verbsCarrier)
-	if overVerbs {
-		err = v.explain(f, err)
+	err := describe(f, c.Verb(), c.dev.Name, c.peer)
+	if e, is := c.carrier.(carrier.Explaining); is {
+		err = e.Explain(f, err)
 	}
 	if f.Kind == fastpath.FaultPeerClosed {
 		if why, again := c.lastWord(); why != nil {
@@ -60,8 +60,8 @@ func (c *Comm) fault(f *fastpath.Fault) int32 {
 	return c.code(err)
 }
 
-// verb is the call that moves c's data.
-func (c *Comm) verb() string {
+// Verb is the call that moves c's data.
+func (c *Comm) Verb() string {
 	if c.op() == "connect" {
 		return "isend"
 	}

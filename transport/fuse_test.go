@@ -198,9 +198,9 @@ func TestFusedTCP(t *testing.T) {
 		a.fusedWith(t, []int{0, 1, 2}[:c.mine]...)
 		b.fusedWith(t, []int{0, 1, 2}[:c.theirs]...)
 		s, r := pair(t, a, b)
-		tc := s.carrier.(*tcpCarrier)
+		fds := fdsOf(s)
 		remotes := map[[4]byte]bool{}
-		for _, fd := range tc.fds {
+		for _, fd := range fds {
 			p, err := unix.Getpeername(fd)
 			if err != nil {
 				t.Fatal(err)
@@ -210,8 +210,8 @@ func TestFusedTCP(t *testing.T) {
 				t.Errorf("%+v: a stream takes %d bytes that it cannot send yet, %v", c, most, err)
 			}
 		}
-		if len(tc.fds) != c.streams || len(remotes) != min(c.theirs, c.streams) {
-			t.Errorf("%+v: %d streams to %v", c, len(tc.fds), remotes)
+		if len(fds) != c.streams || len(remotes) != min(c.theirs, c.streams) {
+			t.Errorf("%+v: %d streams to %v", c, len(fds), remotes)
 		}
 		if n := min(c.theirs, c.streams); a.log.Count("INFO", " over tcp", "127.0.0.4, ", "to 127.0.0.5") != bit(n > 1) {
 			t.Errorf("%+v: %q", c, a.log.Lines())

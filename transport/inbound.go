@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
@@ -281,7 +282,7 @@ func (in *inbound) build() (*Comm, error) {
 			in.goMsg.Session, in.goMsg.Comm, m.Session.ID, m.ID).On(l.dev.Name).With(in.peer).
 			Try("both hosts must run the same weft")
 	}
-	var via carrier
+	var via carrier.Carrier
 	if in.verbs != nil {
 		for _, k := range in.conns {
 			if k != nil {
@@ -293,7 +294,7 @@ func (in *inbound) build() (*Comm, error) {
 		if err := in.options(); err != nil {
 			return nil, err
 		}
-		via = overTCP(l.ctx, l.dev, in.conns, 0)
+		via = l.ctx.overTCP(l.dev, fastpath.Recv, in.peer, in.conns, 0)
 	}
 	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", via)
 	if err != nil {

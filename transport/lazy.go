@@ -83,24 +83,22 @@ func (g *growing) hit(v *verbsCarrier, e *verbs.Event) {
 // lazy reports whether further lanes come later.
 func (c *Core) lazy() bool { return c.cfg.Knobs.Text(knob.Lazy) != "off" }
 
-// ripe reports once that it is time for the further lanes of v, which carries c.
-func (v *verbsCarrier) ripe(c *Comm) bool {
+// ripe reports once that it is time for the further lanes of v.
+func (v *verbsCarrier) ripe() bool {
 	if v.more.begun.Load() || len(*v.routes.Load()) == len(v.pairAt) {
 		return false
 	}
 	onDemand := v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand"
-	if onDemand && c.fp.Snapshot().Bytes <= uint64(v.tuning.StripeMin) {
+	if onDemand && v.fp.Snapshot().Bytes <= uint64(v.tuning.StripeMin) {
 		return false
 	}
 	return v.more.begun.CompareAndSwap(false, true)
 }
 
 // growLater is the connecting side's part, in the background.
-func (v *verbsCarrier) growLater(s *session.Session, c *Comm) {
+func (v *verbsCarrier) growLater(s *session.Session) {
 	s.Growth.Led.Add(v.ctx.opts.Log, func() {
-		c.mu.Lock()
-		m := c.member
-		c.mu.Unlock()
+		m := v.comm.Member()
 		v.ctx.core.quiet(s.Life)
 		g, err := v.grow(m)
 		if err != nil {
@@ -109,21 +107,22 @@ func (v *verbsCarrier) growLater(s *session.Session, c *Comm) {
 		defer g.end()
 		before := len(v.lanes)
 		err = v.offerFurther(g)
-		g.say(c, before, err)
+		g.say(before, err)
 	})
 }
 
 // say tells what has come of it; before there were so many lanes.
-func (g *growth) say(c *Comm, before int, err error) {
+func (g *growth) say(before int, err error) {
 	v, log := g.v, g.v.ctx.opts.Log
+	c := v.comm
 	if err != nil {
 		g.lost = append(g.lost, err.Error())
 	}
 	switch {
-	case c.over() || errors.Is(err, errOver) || g.m.Session.Life.Err() != nil:
+	case c.Over() || errors.Is(err, errOver) || g.m.Session.Life.Err() != nil:
 	case len(g.lost) > 0:
 		if g.says() {
-			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), few(g.lost, 8, "; "))
+			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), report.Few(g.lost, 8, "; "))
 		}
 	case v.kind == fastpath.Send:
 		log.Info(report.Net, "%v has %d lanes now%s (QPs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
@@ -149,7 +148,7 @@ func (v *verbsCarrier) newRoutes(from int) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return ", on " + few(all, 4, ", ") + " too"
+	return ", on " + report.Few(all, 4, ", ") + " too"
 }
 
 // quiet waits until no connection is being set up, but not for long: those that

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/session"
@@ -110,7 +111,7 @@ func (g *growth) some() error {
 	}
 	lost := g.lost
 	g.lost = nil // they are in the error
-	return errors.New(few(lost, 8, "; "))
+	return errors.New(report.Few(lost, 8, "; "))
 }
 
 // lose leaves a pair out.

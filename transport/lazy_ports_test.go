@@ -239,8 +239,8 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 	ends := []func(s, r *Comm){
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
-		func(s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
 		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 		func(s, r *Comm) {
 			command(t, "event simX DEVICE_FATAL")

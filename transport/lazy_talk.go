@@ -87,17 +87,14 @@ func (c *Core) acceptFurther(s *session.Session, offer *wire.Further) {
 		refuse("no such connection over RDMA")
 		return
 	}
-	x.mu.Lock()
-	m := x.member
-	x.mu.Unlock()
-	g, err := v.grow(m)
+	g, err := v.grow(x.Member())
 	if err != nil {
 		refuse(err.Error())
 		return
 	}
 	defer g.end()
 	last, err := v.acceptFurther(g, offer)
-	g.say(x, 0, err)
+	g.say(0, err)
 	if last != nil {
 		s.Tell(last)
 	}

@@ -54,7 +54,7 @@ func TestSimFurtherLanes(t *testing.T) {
 			}
 			if mode == "demand" {
 				move(t, s, r, 4096)
-				if v.ripe(s) || len(posted(s)) != 1 {
+				if v.ripe() || len(posted(s)) != 1 {
 					t.Error("no more than WEFT_STRIPE_MIN has passed")
 				}
 				move(t, s, r, 1)
@@ -94,7 +94,7 @@ func TestSimFurtherLanesUnderLoad(t *testing.T) {
 // growNow adds the further lanes of a comm that would have them on demand.
 func growNow(s *Comm) {
 	growByHand(s)
-	s.carrier.(*verbsCarrier).growLater(s.member.Session, s)
+	s.carrier.(*verbsCarrier).growLater(s.member.Session)
 }
 
 // growByHand keeps the watch from having further lanes made.
@@ -145,8 +145,8 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 	ends := []func(s, r *Comm){
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
-		func(s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
 		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
@@ -63,7 +64,7 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 	if err != nil {
 		return 0, err
 	}
-	if _, tcp := c.carrier.(*tcpCarrier); tcp {
+	if _, cards := c.carrier.(carrier.OneSided); !cards {
 		if m.mapped, m.cpu, err = mapBuffer(fd, verbs.DMABufOffset(addr, offset), size); err != nil {
 			return 0, report.Errorf(report.Host, m.op, "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
 				Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
@@ -92,9 +93,9 @@ func (c *Comm) known(op string, kind rdma.MemKind) error {
 
 // takes refuses memory that the device, or what carries the comm, cannot use.
 func (c *Comm) takes(op string, kind rdma.MemKind) error {
-	_, tcp := c.carrier.(*tcpCarrier)
+	_, cards := c.carrier.(carrier.OneSided)
 	switch {
-	case tcp && kind != rdma.MemHost:
+	case !cards && kind != rdma.MemHost:
 		return report.Errorf(report.Usage, op, "%v memory cannot travel over TCP, which carries this connection", kind).On(c.dev.Name).With(c.peer).
 			Try("set NCCL_NET_GDR_LEVEL=LOC and NCCL stages it through host memory; the line of the connection says why it is not over RDMA")
 	case !c.dev.Pointers.Has(kind):

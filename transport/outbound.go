@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -54,7 +55,7 @@ func (k *connector) carried(ctx context.Context, s *session.Session, w *rendezvo
 			r.drop()
 			return nil, err
 		}
-		r.by, r.last.NoRDMA = overTCP(k.ctx, k.dev, conns, wants.stash), noRDMA
+		r.by, r.last.NoRDMA = k.ctx.overTCP(k.dev, fastpath.Send, r.peer, conns, wants.stash), noRDMA
 	}
 	if err := r.attach(k.core.nextComm.Add(1)); err != nil {
 		r.drop()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -22,9 +23,9 @@ func (c *Comm) PeerRefused(s *session.Session, m *wire.Refused) { c.refusedByPee
 func (c *Comm) PeerGaveUp(err *report.Error, aborted bool) {
 	ended := func(c *Comm) bool { return c.lost(err) }
 	if aborted {
-		ended = func(c *Comm) bool { return c.abortedBy(err) }
+		ended = func(c *Comm) bool { return c.AbortedBy(err) }
 	}
-	if _, streams := c.carrier.(streaming); !streams {
+	if _, streams := c.carrier.(carrier.Streaming); !streams {
 		go c.orphaned(ended)
 		return
 	}
@@ -45,7 +46,7 @@ func (c *Comm) lastWord() (why *report.Error, again bool) {
 	}
 	why, abort, closed := m.LastWord()
 	if closed {
-		why, abort = session.ErrAborted(c.peer, c.verb(), "the peer closed the connection").On(c.dev.Name), true
+		why, abort = session.ErrAborted(c.peer, c.Verb(), "the peer closed the connection").On(c.dev.Name), true
 	}
 	return why, abort && !m.Session.FirstAbort()
 }
@@ -59,7 +60,7 @@ func sessionEnded(left []session.Comm, why *report.Error) {
 	var apart []*Comm // from their control connection
 	for _, x := range left {
 		c := x.(*Comm)
-		_, streams := c.carrier.(streaming)
+		_, streams := c.carrier.(carrier.Streaming)
 		switch {
 		case !rendezvous.PeerGone(why.Err):
 			c.lost(why)
@@ -88,20 +89,20 @@ func watch(left []*Comm, why *report.Error) {
 	bytes := map[*Comm]uint64{}
 	for _, c := range left {
 		c.suspected(why)
-		bytes[c] = c.carrier.(streaming).streams().bytes
+		bytes[c] = c.carrier.(carrier.Streaming).Streams().Bytes
 	}
 	for len(bytes) > 0 {
 		time.Sleep(watchEvery)
 		for c, before := range bytes {
-			st := c.carrier.(streaming).streams()
+			st := c.carrier.(carrier.Streaming).Streams()
 			switch {
-			case c.over() || st.ended:
+			case c.Over() || st.Ended:
 				delete(bytes, c)
-			case st.unread == 0 && st.bytes == before:
+			case st.Unread == 0 && st.Bytes == before:
 				c.lost(why)
 				delete(bytes, c)
 			default:
-				bytes[c] = st.bytes
+				bytes[c] = st.Bytes
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			k.lanes[0], k.lanes[1] = k.lanes[1], k.lanes[0]
 		},
 		"another comm":    func(t *testing.T, a, _ *process) { a.kept().comm++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.watch.all()[0].comm().member.ID },
+		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.watch.all()[0].comm.Member().ID },
 		"another session": func(t *testing.T, _, b *process) { b.kept().session = nil },
 		"fewer lanes": func(t *testing.T, a, _ *process) {
 			k := a.kept()
@@ -71,12 +71,6 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			end()
 		})
 	}
-}
-
-func (v *verbsCarrier) comm() *Comm {
-	v.ctx.core.watch.mu.Lock()
-	defer v.ctx.core.watch.mu.Unlock()
-	return v.ctx.core.watch.carriers[v].comm
 }
 
 // A path that is cut is found by the lanes' proof, and TCP takes over.

@@ -217,8 +217,8 @@ func TestSimPoolOnlyOfGoodEnds(t *testing.T) {
 			s.Close()
 			r.Close()
 		},
-		"failed here":  func(t *testing.T, s, r *Comm) { s.fail(errOver); s.Close(); r.Close() },
-		"failed there": func(t *testing.T, s, r *Comm) { r.fail(errOver); s.Close(); r.Close() },
+		"failed here":  func(t *testing.T, s, r *Comm) { s.Fail(errOver); s.Close(); r.Close() },
+		"failed there": func(t *testing.T, s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
 		"fenced":       func(t *testing.T, s, r *Comm) { s.fenceLater(); s.Close(); r.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
@@ -17,7 +18,7 @@ type ready struct {
 	member  *session.Member
 	won     *rendezvous.Won
 	peer    string
-	by      carrier
+	by      carrier.Carrier
 	last    wire.Go
 	drop    func() // ends what by was made of
 }

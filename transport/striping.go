@@ -28,12 +28,12 @@ func (v *verbsCarrier) measures() bool {
 	return v.kind == fastpath.Send && v.tuning.Width > 1 && v.striping() == "measured"
 }
 
-// stripe is the watch's turn for v, which carries c.
-func (v *verbsCarrier) stripe(c *Comm) {
+// stripe is the watch's turn for v, which carries a comm.
+func (v *verbsCarrier) stripe() {
 	if !v.measures() {
 		return
 	}
-	if w := v.stripes.Turn(c.fp.LaneRates(nil), route.Speeds(*v.routes.Load())); w != nil {
-		_ = c.fp.SetWeights(w) // it fails only where further lanes have come meanwhile: then the next turn does it
+	if w := v.stripes.Turn(v.fp.LaneRates(nil), route.Speeds(*v.routes.Load())); w != nil {
+		_ = v.fp.SetWeights(w) // it fails only where further lanes have come meanwhile: then the next turn does it
 	}
 }

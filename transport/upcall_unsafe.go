@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/task"
 )
@@ -42,7 +43,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 		Seq: uint64(f.seq), Want: uint64(f.want), Got: uint64(f.got), Where: C.GoString(f.where), Call: C.GoString(f.call),
 	}
 	if comm, ok := comms.Get(uint64(cookie)); ok {
-		return C.int(comm.fault(&ft))
+		return C.int(comm.Fault(&ft))
 	}
 	if ft.Kind == fastpath.FaultEnded { // its comm is closed meanwhile
 		return 0
@@ -58,13 +59,13 @@ func weftCoreWants(cookie C.uint64_t) {
 		if r := recover(); r != nil {
 			err := task.Panicked(lastCore.Load().cfg.Log, "iflush", "", r)
 			if c, ok := comms.Get(uint64(cookie)); ok { // its flush would wait for ever
-				c.fail(err)
+				c.Fail(err)
 			}
 		}
 	}()
 	if c, ok := comms.Get(uint64(cookie)); ok {
-		if v, is := c.carrier.(*verbsCarrier); is {
-			v.flushWaits(c)
+		if f, is := c.carrier.(carrier.Flushing); is {
+			f.FlushWaits()
 		}
 	}
 }

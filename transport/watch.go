@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/session"
@@ -55,8 +56,8 @@ type class struct{ sl, tc uint8 }
 
 // watched is a carrier as it was seen last. All is protected by watch.mu.
 type watched struct {
-	comm   *Comm // nil: in its handshake
-	doomed error // what ended it there
+	comm   carrier.Comm // nil: in its handshake
+	doomed error        // what ended it there
 	lanes  []progress
 }
 
@@ -105,7 +106,7 @@ func (w *watcher) idle() bool {
 }
 
 // carries says which comm v carries from now on, and fails if it cannot any more.
-func (w *watcher) carries(v *verbsCarrier, c *Comm) error {
+func (w *watcher) carries(v *verbsCarrier, c carrier.Comm) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x := w.carriers[v]
@@ -140,7 +141,7 @@ func (w *watcher) turn(now time.Time) bool {
 	defer w.mu.Unlock()
 	type use struct {
 		pair    *route.Pair
-		suspect *Comm
+		suspect *verbsCarrier
 	}
 	used := map[pairKey]use{}
 	for v, x := range w.carriers {
@@ -148,16 +149,16 @@ func (w *watcher) turn(now time.Time) bool {
 		if s == nil {
 			continue
 		}
-		if s.Active && v.ripe(x.comm) {
-			v.growLater(s, x.comm)
+		if s.Active && v.ripe() {
+			v.growLater(s)
 		}
-		v.warmLoops(s, x.comm)
-		v.stripe(x.comm)
-		still := w.still(x, now)
+		v.warmLoops(s)
+		v.stripe()
+		still := w.still(v, x, now)
 		for lane := range x.lanes {
 			k, u := v.keyOf(s, v.pairOf(lane)), use{pair: v.pairOf(lane)}
 			if u.suspect = used[k].suspect; still>>lane&1 != 0 {
-				u.suspect = x.comm
+				u.suspect = v
 			}
 			used[k] = u
 		}
@@ -191,30 +192,20 @@ func (v *verbsCarrier) keyOf(s *session.Session, p *route.Pair) pairKey {
 	return pairKey{s, p.LocalIndex, p.PeerIndex, v.class}
 }
 
-// session is the one of an attached comm that neither side has closed or given up.
+// session is the one of a comm that neither side has closed or given up.
 func (x *watched) session() *session.Session {
-	c := x.comm
-	if c == nil {
+	if x.comm == nil {
 		return nil
 	}
-	c.mu.Lock()
-	m, over := c.member, c.closed || c.failed != nil
-	c.mu.Unlock()
-	if m == nil || over {
-		return nil
-	}
-	if !m.Stands() {
-		return nil
-	}
-	return m.Session
+	return x.comm.Standing()
 }
 
-// still notes how far the lanes of x have come, and answers which of them have
+// still notes how far the lanes of v have come, and answers which of them have
 // stood still for long, a bit for each. A receiver's CTS complete by the way:
 // while no receive waits, those that have not are no sign of anything.
-func (w *watcher) still(x *watched, now time.Time) (lanes uint32) {
-	fp := x.comm.fp
-	waits := x.comm.kind == fastpath.Send || fp.Snapshot().Incomplete > 0
+func (w *watcher) still(v *verbsCarrier, x *watched, now time.Time) (lanes uint32) {
+	fp := v.fp
+	waits := v.kind == fastpath.Send || fp.Snapshot().Incomplete > 0
 	w.states = fp.LaneStates(w.states)
 	if len(x.lanes) != len(w.states) {
 		x.lanes = make([]progress, len(w.states))
@@ -234,11 +225,11 @@ func (w *watcher) still(x *watched, now time.Time) (lanes uint32) {
 }
 
 // ask has the probe used, unless it was a moment ago.
-func (w *watcher) ask(k pairKey, p *probe, c *Comm, now time.Time) {
+func (w *watcher) ask(k pairKey, p *probe, v *verbsCarrier, now time.Time) {
 	if p == nil || !p.works {
 		if !w.mute[k] {
 			w.mute[k] = true
-			c.ctx.opts.Log.Info(report.Net, "%v has made no progress for %v, and there is no probe to ask its path with: the NIC's own retries decide", c, w.late)
+			v.ctx.opts.Log.Info(report.Net, "%v has made no progress for %v, and there is no probe to ask its path with: the NIC's own retries decide", v.comm, w.late)
 		}
 		return
 	}
@@ -255,15 +246,15 @@ func (w *watcher) ask(k pairKey, p *probe, c *Comm, now time.Time) {
 // silent ends the suspects of a pair of ports that u says does not answer.
 func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 	w.mu.Lock()
-	var lost []*Comm
+	var lost []*verbsCarrier
 	for v, x := range w.carriers {
 		if x.session() != p.key.session {
 			continue
 		}
-		still := w.still(x, time.Now())
+		still := w.still(v, x, time.Now())
 		for lane := range x.lanes {
 			if still>>lane&1 != 0 && v.keyOf(p.key.session, v.pairOf(lane)) == p.key {
-				lost = append(lost, x.comm)
+				lost = append(lost, v)
 				break
 			}
 		}
@@ -284,9 +275,9 @@ func (w *watcher) silent(p *probe, u *verbs.Unanswered) {
 }
 
 // end fails comms; what has arrived on them is reported done all the same.
-func end(lost []*Comm, why error) {
-	for _, c := range lost {
-		c.drain()
-		c.fail(why)
+func end(lost []*verbsCarrier, why error) {
+	for _, v := range lost {
+		v.Drain()
+		v.comm.Fail(why)
 	}
 }

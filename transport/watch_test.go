@@ -118,7 +118,7 @@ func TestSilentPathEndsBothSides(t *testing.T) {
 			defer command(t, c.mend)
 			out := send(s, register(t, s, buffer(t, 4096), 4096))
 			drive(t, "both ends", out, in)
-			eventually(t, "the receiver's end", r.over) // what arrived is done all the same
+			eventually(t, "the receiver's end", r.Over) // what arrived is done all the same
 			if out.code != codeNetwork && out.code != codePeer || in.code != codeNetwork && in.code != codePeer && in.code != 0 {
 				t.Errorf("codes %d and %d", out.code, in.code)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -56,5 +57,14 @@ func TestSaySpeaksOncePerError(t *testing.T) {
 	r.Info(Env, "x=%d", 1)
 	if r.Count("INFO ENV", "x=1") != 1 || r.Count("WARN") != 2 || r.Count("WARN", "gone") != 1 {
 		t.Errorf("Count: %q", r.Lines())
+	}
+}
+
+func TestALineHoldsAFew(t *testing.T) {
+	all := strings.Split("abcdefgh", "")
+	for most, want := range map[int]string{1: "a, and 7 more", 7: "a, b, c, d, e, f, g, and 1 more", 8: "a, b, c, d, e, f, g, h", 9: "a, b, c, d, e, f, g, h"} {
+		if got := Few(all, most, ", "); got != want || strings.Join(all, "") != "abcdefgh" {
+			t.Errorf("%d: %q of %v", most, got, all)
+		}
 	}
 }
