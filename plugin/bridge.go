@@ -4,6 +4,7 @@ import (
 	"weft/internal/report"
 	"weft/internal/version"
 	"weft/transport"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 )
 
@@ -36,8 +37,8 @@ func (b bridge) Listener(handle uintptr) (listener, error) {
 	return bridgeListener{l}, nil
 }
 
-func (b bridge) Fuse(members []int) (*transport.Device, error) { return b.core.Fuse(members) }
-func (b bridge) Unfuse() bool                                  { return b.core.Unfuse() }
+func (b bridge) Fuse(members []int) (*device.Device, error) { return b.core.Fuse(members) }
+func (b bridge) Unfuse() bool                               { return b.core.Unfuse() }
 
 // Comm finds a comm of the given side; memory calls do not tell which.
 func (b bridge) Comm(handle uintptr, s side) (comm, error) {

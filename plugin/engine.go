@@ -2,7 +2,7 @@ package plugin
 
 import (
 	"weft/internal/report"
-	"weft/transport"
+	"weft/transport/device"
 	"weft/transport/rdma"
 )
 
@@ -12,7 +12,7 @@ type engine interface {
 	Context(o contextOptions) netContext
 	Comm(handle uintptr, side side) (comm, error)
 	Listener(handle uintptr) (listener, error)
-	Fuse(members []int) (*transport.Device, error)
+	Fuse(members []int) (*device.Device, error)
 	Unfuse() bool // forgets fused devices, unless they are in use
 }
 

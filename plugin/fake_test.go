@@ -10,7 +10,7 @@ import (
 	"weft/abi"
 	"weft/internal/knob"
 	"weft/internal/report"
-	"weft/transport"
+	"weft/transport/device"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -175,11 +175,11 @@ func (e *fakeEngine) Comm(handle uintptr, s side) (comm, error) {
 }
 
 // Fuse makes a device without a transport behind it.
-func (e *fakeEngine) Fuse(members []int) (*transport.Device, error) {
+func (e *fakeEngine) Fuse(members []int) (*device.Device, error) {
 	if e.err != nil && (len(members) > 1 || !e.apart) {
 		return nil, e.err
 	}
-	d := &transport.Device{}
+	d := &device.Device{}
 	d.Index, d.Name, d.PCIPath = 2+e.fused, fmt.Sprint("fused", members), "/sys/devices/pci0000:00/0000:00:1f.6"
 	e.fused++
 	return d, nil

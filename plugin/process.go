@@ -10,7 +10,7 @@ import (
 	"weft/internal/report"
 	"weft/internal/version"
 	"weft/profiler"
-	"weft/transport"
+	"weft/transport/device"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -51,7 +51,7 @@ type engineOptions struct {
 	Knobs *knob.Values
 	Log   report.Logger
 
-	Devices    []*transport.Device
+	Devices    []*device.Device
 	Interfaces []*tcp.Device
 	Verbs      *verbs.Provider
 	NoVerbs    string // why Verbs is nil
@@ -59,7 +59,7 @@ type engineOptions struct {
 
 // deviceStrings is a device with the C strings that hosts keep pointers to.
 type deviceStrings struct {
-	*transport.Device
+	*device.Device
 	name, path *byte
 	members    []int // of one that the host made
 }
@@ -139,7 +139,7 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 		return nil, err
 	}
 	provider, noVerbs := p.rdma(knobs, log)
-	devices := transport.Devices(interfaces, provider)
+	devices := device.Found(interfaces, provider)
 	e, err := p.start(engineOptions{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs})
 	if err != nil {
 		if provider != nil {

@@ -5,7 +5,7 @@ import (
 
 	"weft/abi"
 	"weft/internal/report"
-	"weft/transport"
+	"weft/transport/device"
 )
 
 // MakeVDevice makes one device of several; devices() counts it from then on.
@@ -83,7 +83,7 @@ func (p *process) device(e engine, members []int) (int, error) {
 
 // describe makes the strings of a device. Hosts keep pointers to them, so they
 // are never freed, and one text is made once. state is held.
-func (p *process) describe(d *transport.Device) deviceStrings {
+func (p *process) describe(d *device.Device) deviceStrings {
 	keep := func(text string) *byte {
 		if p.state.strings[text] == nil {
 			p.state.strings[text] = p.host.CString(text)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/transport/carrier"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/route"
@@ -26,7 +27,7 @@ const (
 // lanes run over one pair of ports, or over several in turn.
 type verbsCarrier struct {
 	ctx    *Context
-	dev    *Device // as the host asked
+	dev    *device.Device // as the host asked
 	kind   fastpath.Kind
 	peer   string
 	cookie uint64
@@ -95,7 +96,7 @@ func lanesOver(pairs, lanes int) (at []int) {
 // and the first so many of its lanes, in INIT; lane i is to run over
 // pairs[at[i]]. Unless again is nil these lanes are its. When it fails nothing is
 // left, nor of again.
-func openVerbs(x *Context, dev *Device, kind fastpath.Kind, peer string, pairs []route.Pair, at []int, first int, again *kit) (*verbsCarrier, error) {
+func openVerbs(x *Context, dev *device.Device, kind fastpath.Kind, peer string, pairs []route.Pair, at []int, first int, again *kit) (*verbsCarrier, error) {
 	v := &verbsCarrier{ctx: x, dev: dev, kind: kind, peer: peer, pairs: pairs, pairAt: at, cookie: comms.Reserve()}
 	v.more.init()
 	v.tuning, v.always = x.tune(kind, pairs, len(at)), x.core.flushing() == "always"
@@ -201,7 +202,7 @@ func (v *verbsCarrier) pairBy(p *verbsPort) *route.Pair {
 
 // openPort makes what the comm has on a port, but for queues.
 func (v *verbsCarrier) openPort(p *verbsPort) (err error) {
-	if p.slot, err = v.dev.ports.enter(p.dev); err != nil {
+	if p.slot, err = v.dev.Ports.Enter(p.dev); err != nil {
 		p.slot = -1
 		return fmt.Errorf("%s: %w", p.dev.Name, err)
 	}

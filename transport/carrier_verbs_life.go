@@ -174,7 +174,7 @@ func (v *verbsCarrier) leavePort(p *verbsPort) (err error) {
 		err = p.pd.Release()
 	}
 	if p.slot >= 0 {
-		v.dev.ports.leave(p.slot)
+		v.dev.Ports.Leave(p.slot)
 	}
 	return err
 }

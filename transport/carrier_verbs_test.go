@@ -297,7 +297,7 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &connector{ctx: a.ctx, core: a.Core, dev: s.dev, handle: parsed, trafficClass: -1}
-	w, err := a.net.Race(t.Context(), &k.handle, rendezvous.Ways(k.dev.interfaces(), &k.handle), tcp.DataOptions(a.cfg.Knobs, -1))
+	w, err := a.net.Race(t.Context(), &k.handle, rendezvous.Ways(k.dev.Interfaces(), &k.handle), tcp.DataOptions(a.cfg.Knobs, -1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/carrier"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -18,7 +19,7 @@ import (
 // requests; here is what decides: the session, registrations, failure, close.
 type Comm struct {
 	ctx     *Context
-	dev     *Device
+	dev     *device.Device
 	kind    fastpath.Kind
 	peer    string
 	about   string // how it is connected
@@ -38,7 +39,7 @@ type Comm struct {
 
 // newComm makes the comm that c carries; via goes into the log's line. When it
 // fails, what c was made of is the caller's still.
-func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by carrier.Carrier) (*Comm, error) {
+func newComm(x *Context, dev *device.Device, kind fastpath.Kind, peer, via string, by carrier.Carrier) (*Comm, error) {
 	c := &Comm{ctx: x, dev: dev, kind: kind, peer: peer, carrier: by}
 	c.cookie = by.ID()
 	comms.Put(c.cookie, c)
@@ -50,7 +51,7 @@ func newComm(x *Context, dev *Device, kind fastpath.Kind, peer, via string, by c
 		comms.Take(c.cookie)
 		return nil, c.notOpened(err)
 	}
-	c.dev.ports.open(x)
+	c.dev.Ports.Open(x)
 	c.handle = c.fp.Open()
 	c.about = fmt.Sprintf("%s %s %s over %s", dev.Name, arrow(kind), peer, by.Describe(via))
 	if kind == fastpath.Send {

@@ -25,8 +25,8 @@ func TestConnectAccept(t *testing.T) {
 		{"64 streams", "127.0.0.1/8", 64, wire.HandleMax},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := start(t, nil, device(0, "lo", 1, tc.addr))
-			b := start(t, nil, device(0, "lo", tc.streams, tc.addr))
+			a := start(t, nil, netDevice(0, "lo", 1, tc.addr))
+			b := start(t, nil, netDevice(0, "lo", tc.streams, tc.addr))
 			l, h := b.listen(t, tc.size)
 			before := string(h)
 			send, err := a.connect(h)
@@ -80,7 +80,7 @@ func TestLinkLocal(t *testing.T) {
 			if !ok || n.IP.To4() != nil || !n.IP.IsLinkLocalUnicast() || link.Flags&net.FlagRunning == 0 {
 				continue
 			}
-			dev := device(0, link.Name, 1, n.String())
+			dev := netDevice(0, link.Name, 1, n.String())
 			dev.IfIndex = link.Index
 			s, r := pair(t, start(t, nil, dev), start(t, nil, dev))
 			move(t, s, r, 1000)
@@ -95,8 +95,8 @@ func TestLinkLocal(t *testing.T) {
 func TestTOS(t *testing.T) {
 	env := map[string]string{"NCCL_SOCKET_TOS_CONFIG": "96"}
 	for _, addr := range []string{"127.0.0.1/8", "::1/128"} {
-		a := start(t, env, device(0, "lo", 2, addr))
-		b := start(t, env, device(0, "lo", 2, addr))
+		a := start(t, env, netDevice(0, "lo", 2, addr))
+		b := start(t, env, netDevice(0, "lo", 2, addr))
 		send, recv := pair(t, a, b)
 		fds := append(fdsOf(send), fdsOf(recv)...)
 		for _, c := range []*Comm{send, recv} {
@@ -118,7 +118,7 @@ func fdsOf(c *Comm) (all []int) {
 
 // An address of this host is reached over lo, whichever device was asked for.
 func TestTheLineNamesTheInterface(t *testing.T) {
-	asked := func(p string) *process { return start(t, nil, device(0, p, 2, "127.0.0.1/8")) }
+	asked := func(p string) *process { return start(t, nil, netDevice(0, p, 2, "127.0.0.1/8")) }
 	a, b := asked("eth7"), asked("eth8")
 	s, r := pair(t, a, b)
 	defer s.Close()

@@ -12,6 +12,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/task"
@@ -24,7 +25,7 @@ import (
 type connector struct {
 	ctx          *Context
 	core         *Core
-	dev          *Device
+	dev          *device.Device
 	handle       wire.Handle
 	state        uint64
 	trafficClass int32
@@ -51,7 +52,7 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 		return nil, report.Errorf(report.Usage, "connect", "%w", err).
 			Try("the listening rank runs another plugin or another version of weft; install the same on both hosts")
 	}
-	d, err := x.core.device("connect", dev)
+	d, err := x.core.devices.Get("connect", dev)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,7 @@ func (k *connector) timeUp(limit time.Duration) {
 func (k *connector) run(ctx context.Context) {
 	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
-	ways := rendezvous.Ways(k.dev.interfaces(), &k.handle)
+	ways := rendezvous.Ways(k.dev.Interfaces(), &k.handle)
 	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
 	var slow error // of an earlier try: it says more than that the time is over

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/rendezvous"
@@ -61,7 +62,7 @@ func (x *Context) Log() report.Logger { return x.opts.Log }
 
 // overTCP is the carrier of a finished handshake's connections; stash is what the
 // listening side said of it, for the connecting side.
-func (x *Context) overTCP(dev *Device, kind fastpath.Kind, peer string, conns []*rendezvous.Conn, stash uint32) *streams.Carrier {
+func (x *Context) overTCP(dev *device.Device, kind fastpath.Kind, peer string, conns []*rendezvous.Conn, stash uint32) *streams.Carrier {
 	return x.core.streams.Carrier(streams.Options{Log: x.opts.Log, Kind: kind, Device: &dev.Device, Peer: peer, Cookie: comms.Reserve(), Conns: conns, Stash: stash})
 }
 

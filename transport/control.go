@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"weft/transport/device"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/tcp"
@@ -15,7 +16,7 @@ import (
 
 // openSession opens the control connection to the process behind a handle,
 // along the path that its comm's handshake won.
-func (c *Core) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path, dev *Device, trafficClass int32) (*session.Session, error) {
+func (c *Core) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path, dev *device.Device, trafficClass int32) (*session.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, rendezvous.HandshakeLimit)
 	defer cancel()
 	w, err := c.net.Attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass), nil)
@@ -31,7 +32,7 @@ func (c *Core) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Pat
 }
 
 // opened is the connecting side of handshake.control.
-func (c *Core) opened(w *rendezvous.Won, dev *Device) (*session.Session, error) {
+func (c *Core) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, error) {
 	w.Conn.SetDeadline(time.Now().Add(c.timeout))
 	mine := c.hello(dev)
 	if err := w.Confirm(mine.Append(nil)); err != nil {
@@ -85,7 +86,7 @@ func (h *handshake) control() error {
 		h.conn.Write(m.Append(answer))
 		return err
 	}
-	inv := h.core.inventory()
+	inv := h.core.devices.Inventory(h.core.cfg.Interfaces)
 	grant := wire.Session{Header: wire.Header{Session: s.ID}, Key: s.DrawKey()}
 	if _, err := h.conn.Write(grant.Append(inv.Append(answer))); err != nil {
 		s.End(s.Broken("sending session", err))

@@ -3,13 +3,13 @@ package transport
 import (
 	"crypto/rand"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/streams"
@@ -24,7 +24,7 @@ type Config struct {
 	Knobs      *knob.Values
 	Log        report.Logger
 	Code       func(err error, abi int) int32 // the only place where an error becomes a result code
-	Devices    []*Device                      // what NCCL sees, in its order, from Devices
+	Devices    []*device.Device               // what NCCL sees, in its order, from device.Found
 	Interfaces []*tcp.Device                  // what rendezvous and control connections run on
 	Verbs      *verbs.Provider                // behind the devices that have Verbs; nil without
 	NoVerbs    string                         // why Verbs is nil, for the peers' messages
@@ -40,6 +40,7 @@ type Core struct {
 	host    string
 	pid     uint32
 
+	devices  *device.List
 	net      *rendezvous.Network
 	sockets  *rendezvous.Sockets
 	sessions *session.All
@@ -61,10 +62,6 @@ type Core struct {
 	inbound struct {
 		sync.Mutex
 		byNonce map[wire.Nonce]*inbound // protected; comms that the passive side is setting up, by its own nonces
-	}
-	fused struct {
-		sync.RWMutex
-		all []*Device // protected; devices that the host made of others
 	}
 	contexts struct {
 		sync.Mutex
@@ -90,6 +87,7 @@ func Open(cfg Config) (*Core, error) {
 	c.connSalt = uint32(wire.Random64()) | 1 // never 0: a state of 0 means "none yet"
 	c.nextComm.Store(wire.Random64() >> 16)
 	c.reaper = tcp.NewReaper(c.timeout, cfg.Log)
+	c.devices = device.NewList(cfg.Devices, cfg.Knobs, cfg.Log)
 	c.noise = rendezvous.NewNoise(cfg.Log)
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
@@ -149,24 +147,12 @@ func (c *Core) finalized() bool {
 	return len(c.contexts.all) == 0
 }
 
-// Devices answers the devices in NCCL's order, fused ones at the end.
-func (c *Core) Devices() []*Device {
-	c.fused.RLock()
-	defer c.fused.RUnlock()
-	return slices.Concat(c.cfg.Devices, c.fused.all)
-}
-
-func (c *Core) device(op string, dev int) (*Device, error) {
-	all := c.Devices()
-	if dev < 0 || dev >= len(all) {
-		return nil, report.Errorf(report.Misuse, op, "device %d of %d", dev, len(all))
-	}
-	return all[dev], nil
-}
+// Devices are those of the host in NCCL's order, fused ones at the end.
+func (c *Core) Devices() []*device.Device { return c.devices.All() }
 
 // hello is what this process says of itself on a connection of dev.
-func (c *Core) hello(dev *Device) wire.Hello {
-	return wire.Hello{Speaks: wire.Version, Device: dev.indices()[0], PID: c.pid,
+func (c *Core) hello(dev *device.Device) wire.Hello {
+	return wire.Hello{Speaks: wire.Version, Device: dev.Indices()[0], PID: c.pid,
 		Process: c.process, Host: c.host, Build: c.cfg.Build, Name: dev.Name}
 }
 

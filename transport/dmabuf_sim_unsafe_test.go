@@ -185,8 +185,8 @@ func TestSimDMABufOnLaterPorts(t *testing.T) {
 	}
 	s.Close()
 	r.Close()
-	if d := both.Devices()[0]; len(d.ports.memory) != 0 {
-		t.Errorf("%d registrations are left", len(d.ports.memory))
+	if d := both.Devices()[0]; len(d.Ports.Registered()) != 0 {
+		t.Errorf("%d registrations are left", len(d.Ports.Registered()))
 	}
 	noQPLeft(t, both, near)
 	noQPLeft(t, both, far)
@@ -314,8 +314,8 @@ func TestSimDataDirectDevice(t *testing.T) {
 	dst := export(t, 1<<16, false)
 	to := dst.lend(t, r, 4096, 50_000, addrOf(dst.data)+4096, 4096, rdma.MemCUDA)
 	unix.Close(dst.fd)
-	for m := range a.Devices()[2].ports.memory {
-		if how := m.on[0].region.How; !strings.HasPrefix(how, "data-direct DMA-BUF") {
+	for _, m := range a.Devices()[2].Ports.Registered() {
+		if how := m.How(0); !strings.HasPrefix(how, "data-direct DMA-BUF") {
 			t.Error(how)
 		}
 	}

@@ -159,7 +159,7 @@ func TestEventsMayBeMutedByKnob(t *testing.T) {
 // What is hit before it has a comm never gets one.
 func TestFatalEventInTheHandshake(t *testing.T) {
 	a := startSim(t, "=simA", nil)
-	dev := a.cfg.Devices[0]
+	dev := a.devices.Found()[0]
 	gid := dev.Verbs.GIDs()[0]
 	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []route.Pair{{Local: dev.Verbs, GID: gid, PeerGID: gid}}, []int{0}, 1, nil)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/route"
 	"weft/transport/session"
 	"weft/transport/wire"
@@ -19,7 +19,7 @@ import (
 
 // mayUseTCP is why a comm of dev must not go over TCP, which why leads to; nil:
 // it may.
-func (c *Core) mayUseTCP(op string, dev *Device, peer, why string) error {
+func (c *Core) mayUseTCP(op string, dev *device.Device, peer, why string) error {
 	switch k := c.cfg.Knobs; {
 	case k.Text(knob.Require) == "rdma":
 		return report.Errorf(report.Usage, op, "WEFT_REQUIRE=rdma, and the connection would go over TCP: %s", why).
@@ -32,7 +32,7 @@ func (c *Core) mayUseTCP(op string, dev *Device, peer, why string) error {
 }
 
 // whyNoPorts is why this process has no RDMA ports to offer, for the peer; "": it has.
-func (c *Core) whyNoPorts(dev *Device) string {
+func (c *Core) whyNoPorts(dev *device.Device) string {
 	if dev.Verbs != nil {
 		return ""
 	}
@@ -45,14 +45,14 @@ func noPorts(reason string) string {
 }
 
 // tellTCP tells why an RDMA device's connection is a slow one.
-func tellTCP(log report.Logger, dev *Device, arrow, peer, why string) {
-	dev.tcpTold.aloud(log, "%s %s %s goes over TCP, not by RDMA: %s", dev.Name, arrow, peer, why)
+func tellTCP(log report.Logger, dev *device.Device, arrow, peer, why string) {
+	dev.TCPTold.Say(log, "%s %s %s goes over TCP, not by RDMA: %s", dev.Name, arrow, peer, why)
 }
 
 // tellOtherPorts tells that a connection runs over other ports than both hosts
 // asked for, aloud where that is slower than what NCCL reckons with.
 func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session.Session, peerAsked []uint16, tried []string) {
-	asked := k.dev.indices()
+	asked := k.dev.Indices()
 	elsewhere := func(p route.Pair) bool {
 		return !slices.Contains(asked, p.LocalIndex) || !slices.Contains(peerAsked, p.PeerIndex)
 	}
@@ -89,21 +89,7 @@ func (k *connector) tellOtherPorts(peer string, pairs []route.Pair, s *session.S
 		k.ctx.opts.Log.Info(report.Net, "%s", line)
 		return
 	}
-	k.dev.slowerTold.aloud(k.ctx.opts.Log, "%s", line)
+	k.dev.SlowerTold.Say(k.ctx.opts.Log, "%s", line)
 }
 
 func gigabits(mbps int) string { return fmt.Sprintf("%g Gb/s", float64(mbps)/1000) }
-
-// told says the first line of its kind aloud and the others at INFO: few look for
-// the cause of what still works, and thousands of connections may share one.
-type told struct{ once sync.Once }
-
-func (t *told) aloud(log report.Logger, format string, a ...any) {
-	first := false
-	t.once.Do(func() { first = true })
-	if first {
-		log.Warn(format+"; INFO lines tell of further ones", a...)
-		return
-	}
-	log.Info(report.Net, format, a...)
-}

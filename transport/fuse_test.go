@@ -9,14 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/hostcalls"
+	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
 // fusedWith fuses devices of p and makes them what its connects and listens use.
-func (p *process) fusedWith(t testing.TB, members ...int) *Device {
+func (p *process) fusedWith(t testing.TB, members ...int) *device.Device {
 	t.Helper()
 	d, err := p.Fuse(members)
 	if err != nil {
@@ -29,7 +31,7 @@ func (p *process) fusedWith(t testing.TB, members ...int) *Device {
 func TestFuse(t *testing.T) {
 	p := startSim(t, "=simA,simC", nil)
 	d := p.fusedWith(t, 0, 1)
-	if d.Index != 2 || d.Name != "simA+simC" || d.SpeedMbps != 200_000 || len(p.Devices()) != 3 || d.MaxComms != simQPs || d.link() != "RoCE" {
+	if d.Index != 2 || d.Name != "simA+simC" || d.SpeedMbps != 200_000 || len(p.Devices()) != 3 || d.MaxComms != simQPs || d.Link() != "RoCE" {
 		t.Errorf("%+v", d.Device)
 	}
 	if again := p.fusedWith(t, 0, 1); again.Index != 3 || again.Name != "simA+simC'" {
@@ -62,14 +64,14 @@ func TestFuse(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	for n := 3; n < maxFused; n++ {
+	for n := 3; n < 256; n++ {
 		p.fusedWith(t, 0)
 	}
 	if _, err := p.Fuse([]int{0}); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "there are 256 fused devices already") {
 		t.Errorf("%v", err)
 	}
 	l, _ := p.listen(t, wire.HandleMax)
-	if p.Unfuse() || len(p.Devices()) != 2+maxFused {
+	if p.Unfuse() || len(p.Devices()) != 2+256 {
 		t.Error("a device with a listen on it is gone")
 	}
 	l.Close()
@@ -140,8 +142,8 @@ func TestSimFused(t *testing.T) {
 					s.Close()
 					r.Close()
 				}
-				for _, d := range []*Device{mine, theirs} {
-					if d.busy() || len(d.ports.memory) > 0 {
+				for _, d := range []*device.Device{mine, theirs} {
+					if d.Ports.Busy() || len(d.Ports.Registered()) > 0 {
 						t.Errorf("%s is in use", d.Name)
 					}
 				}
@@ -186,7 +188,7 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 // loopbacks are interfaces with 127.0.0.first and on.
 func loopbacks(first, n int) (all []*tcp.Device) {
 	for i := range n {
-		all = append(all, device(i, "lo", 1, fmt.Sprintf("127.0.0.%d/8", first+i)))
+		all = append(all, netDevice(i, "lo", 1, fmt.Sprintf("127.0.0.%d/8", first+i)))
 	}
 	return all
 }
@@ -224,21 +226,24 @@ func TestFusedTCP(t *testing.T) {
 
 func TestStreamsTakeInterfacesInTurn(t *testing.T) {
 	h := &wire.Handle{Addrs: []wire.Endpoint{endpoint("10.1.0.9"), endpoint("10.2.0.9"), endpoint("10.2.0.10"), endpoint("10.9.0.9")}}
-	one, two, far := device(0, "eth0", 1, "10.1.0.1/24"), device(1, "eth1", 1, "10.2.0.1/24"), device(2, "eth2", 1, "10.7.0.1/24")
-	all := Devices([]*tcp.Device{one, two, far}, nil)
+	one, two, far := netDevice(0, "eth0", 1, "10.1.0.1/24"), netDevice(1, "eth1", 1, "10.2.0.1/24"), netDevice(2, "eth2", 1, "10.7.0.1/24")
+	all := device.NewList(device.Found([]*tcp.Device{one, two, far}, nil), knob.Defaults(), report.Discard{})
 	known := rendezvous.Path{Remote: h.Addrs[0].AddrPort()}
 	for _, c := range []struct {
-		parts []*Device
+		parts []int
 		want  string
 	}{
-		{all[:1], "10.1.0.9:1; 10.1.0.9:1; 10.1.0.9:1; 10.1.0.9:1"},
-		{all, "10.1.0.9:1 from 10.1.0.1; 10.2.0.10:1 from 10.2.0.1; 10.1.0.9:1; 10.1.0.9:1 from 10.1.0.1"},
-		{all[1:2], "10.2.0.9:1 from 10.2.0.1; 10.2.0.10:1 from 10.2.0.1; 10.2.0.9:1 from 10.2.0.1; 10.2.0.10:1 from 10.2.0.1"},
+		{[]int{0}, "10.1.0.9:1; 10.1.0.9:1; 10.1.0.9:1; 10.1.0.9:1"},
+		{[]int{0, 1, 2}, "10.1.0.9:1 from 10.1.0.1; 10.2.0.10:1 from 10.2.0.1; 10.1.0.9:1; 10.1.0.9:1 from 10.1.0.1"},
+		{[]int{1}, "10.2.0.9:1 from 10.2.0.1; 10.2.0.10:1 from 10.2.0.1; 10.2.0.9:1 from 10.2.0.1; 10.2.0.10:1 from 10.2.0.1"},
 	} {
-		d := fuse(c.parts)
+		d, err := all.Fuse(c.parts)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var got []string
 		for i := range 4 {
-			got = append(got, rendezvous.WayOf(d.interfaces(), h, i, known).String())
+			got = append(got, rendezvous.WayOf(d.Interfaces(), h, i, known).String())
 		}
 		if s := strings.Join(got, "; "); s != c.want {
 			t.Errorf("%s: %s", d.Name, s)

@@ -6,7 +6,6 @@ import "weft/transport/task"
 // the host, which does not say whose they are.
 var (
 	comms     = task.NewIDs[*Comm](0)
-	mrs       = task.NewIDs[*memory](0)
 	listeners = task.NewIDs[*Listener](listenerKind << 60)
 )
 

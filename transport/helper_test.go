@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -19,8 +20,8 @@ const testLimit = 20 * time.Second
 // waitsForCTS is more than what leaves ahead of its receive over TCP.
 const waitsForCTS = 70_000
 
-// device is an interface of the test's own invention.
-func device(index int, name string, streams int, addrs ...string) *tcp.Device {
+// netDevice is an interface of the test's own invention.
+func netDevice(index int, name string, streams int, addrs ...string) *tcp.Device {
 	d := &tcp.Device{Streams: streams}
 	d.Device = rdma.Device{Index: index, Name: name, GUID: uint64(index), MTU: 65536, IfIndex: 1, Pointers: rdma.MemHost}
 	for _, a := range addrs {
@@ -29,7 +30,7 @@ func device(index int, name string, streams int, addrs ...string) *tcp.Device {
 	return d
 }
 
-func lo(streams int) *tcp.Device { return device(0, "lo", streams, "127.0.0.1/8") }
+func lo(streams int) *tcp.Device { return netDevice(0, "lo", streams, "127.0.0.1/8") }
 
 // testCode is distinct per cause.
 func testCode(err error, _ int) int32 { return 100 + int32(report.CauseOf(err)) }
@@ -52,7 +53,7 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 		t.Fatal(p)
 	}
 	p := &process{log: &report.Recorder{}}
-	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: Devices(devices, nil), Interfaces: devices, Build: "test"})
+	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: device.Found(devices, nil), Interfaces: devices, Build: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

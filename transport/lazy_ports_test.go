@@ -266,7 +266,7 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 func fusedIdle(t *testing.T, all ...*process) {
 	t.Helper()
 	for _, p := range all {
-		if d := p.Devices()[3]; d.busy() || len(d.ports.memory) > 0 {
+		if d := p.Devices()[3]; d.Ports.Busy() || len(d.Ports.Registered()) > 0 {
 			t.Errorf("%s is in use", d.Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/wire"
@@ -19,7 +20,7 @@ const (
 // background; Accept hands them out.
 type Listener struct {
 	ctx    *Context
-	dev    *Device
+	dev    *device.Device
 	handle uint64            // what the host holds
 	reach  rendezvous.Listen // how others find it
 
@@ -32,7 +33,7 @@ type Listener struct {
 
 // Listen opens a listen on device dev and writes its handle: 64 or 128 bytes.
 func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
-	d, err := x.core.device("listen", dev)
+	d, err := x.core.devices.Get("listen", dev)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 		}
 	}
 	l := &Listener{ctx: x, dev: d, setup: map[*inbound]struct{}{}}
-	l.reach = rendezvous.Listen{ID: wire.Random64(), Device: d.Name, Interfaces: d.interfaces(), Fresh: l.fresh, Proven: l.proven}
+	l.reach = rendezvous.Listen{ID: wire.Random64(), Device: d.Name, Interfaces: d.Interfaces(), Fresh: l.fresh, Proven: l.proven}
 	rand.Read(l.reach.Token[:])
 	size := min(len(handle), wire.HandleMax)
 	eps, err := x.core.sockets.Open(&l.reach, size)

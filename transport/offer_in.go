@@ -178,7 +178,7 @@ func (h *handshake) pairs(m *wire.Offer) (pairs []route.Pair, at []int, err erro
 
 // pair judges two ports.
 func (h *handshake) pair(e *wire.PortPair) (route.Pair, error) {
-	local := h.core.port(e.Peer)
+	local := h.core.devices.Port(e.Peer)
 	if local == nil {
 		return route.Pair{}, fmt.Errorf("this host has no RDMA device %d", e.Peer)
 	}

@@ -41,7 +41,7 @@ func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous
 	if why := k.core.whyNoPorts(k.dev); why != "" {
 		return nil, why, nil
 	}
-	tried := k.dev.outOfUse()
+	tried := k.dev.OutOfUse()
 	bad := map[[2]uint16]bool{}
 	fails := func(p *route.Pair, err error) {
 		bad[p.Key()] = true

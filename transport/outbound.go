@@ -137,7 +137,7 @@ func (k *connector) streams(ctx context.Context, w *rendezvous.Won, n int, o tcp
 	for i := 1; i < n; i++ {
 		go func() {
 			defer task.Rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
-			way := rendezvous.WayOf(k.dev.interfaces(), &k.handle, i, w.Path)
+			way := rendezvous.WayOf(k.dev.Interfaces(), &k.handle, i, w.Path)
 			v, err := k.stream(ctx, w, way, i, o)
 			if err != nil && way != w.Path {
 				v, err = k.stream(ctx, w, w.Path, i, o)

@@ -130,7 +130,7 @@ func (h *handshake) turn() (leave func(), err error) {
 // comm serves the first stream of a comm: hello, lanes, then go.
 func (h *handshake) comm() error {
 	l := h.listener
-	streams := l.dev.streams()
+	streams := l.dev.Streams()
 	in := newInbound(h, streams)
 	refused := ""
 	leave := func() {}
@@ -148,9 +148,9 @@ func (h *handshake) comm() error {
 			m := wire.Reject{Reason: refused}
 			return m.Append(b)
 		}
-		m := wire.Lanes{Stash: tcp.Stash, NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
-		for _, i := range l.dev.indices() {
-			if v := h.core.port(i); v != nil {
+		m := wire.Lanes{Stash: tcp.Stash, NoRDMA: h.core.whyNoPorts(l.dev), Lanes: []wire.Lane{{Kind: wire.LaneTCP, Streams: uint8(streams), Device: l.dev.Indices()[0], MTU: uint32(l.dev.TCP.MTU)}}}
+		for _, i := range l.dev.Indices() {
+			if v := h.core.devices.Port(i); v != nil {
 				m.Lanes = append(m.Lanes, wire.Lane{Kind: wire.LaneVerbs, Streams: 1, Device: i, MTU: uint32(v.PathMTU())})
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -56,7 +57,7 @@ func child(run func(*Context, *bufio.Reader) error) error {
 	dev := lo(1)
 	if a := os.Getenv(childAddr); a != "" {
 		streams, _ := strconv.Atoi(os.Getenv(childStreams))
-		dev = device(0, "eth0", max(streams, 1), a)
+		dev = netDevice(0, "eth0", max(streams, 1), a)
 	}
 	interfaces, provider := []*tcp.Device{dev}, (*verbs.Provider)(nil)
 	if hca := os.Getenv(childHCA); hca != "" {
@@ -66,7 +67,7 @@ func child(run func(*Context, *bufio.Reader) error) error {
 			return err
 		}
 	}
-	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: Devices(interfaces, provider), Interfaces: interfaces,
+	c, err := Open(Config{Knobs: knob.Parse(settings), Log: stderrLog{}, Code: testCode, Devices: device.Found(interfaces, provider), Interfaces: interfaces,
 		Verbs: provider, Build: "child"})
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ func TestSimPoolLeavesNothing(t *testing.T) {
 	for _, p := range []*process{a, b} {
 		eventually(t, "no domain", func() bool { // it goes a moment after what was made in it
 			command(t, "fail alloc_pd 1 EIO")
-			pd, err := p.cfg.Devices[0].Verbs.AcquirePD()
+			pd, err := p.devices.Found()[0].Verbs.AcquirePD()
 			if err != nil {
 				return true
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/session"
@@ -26,7 +27,7 @@ type kit struct {
 	log      report.Logger
 	session  *session.Session
 	comm     uint64
-	dev      *Device // as the host asked
+	dev      *device.Device // as the host asked
 	pairs    []route.Pair
 	pairAt   []int        // by lane, of all that the connection was to have
 	ports    []*verbsPort // without ring and slot, which a comm has
@@ -93,7 +94,7 @@ func (v *verbsCarrier) kit(m *session.Member) *kit {
 // suits reports whether the first lanes of a connection can be k's: of one for dev
 // whose lane i is to run over pairs[at[i]]. If it is to have more of them, k's
 // connection was to have the same ones, for which there is room.
-func (k *kit) suits(dev *Device, pairs []route.Pair, at []int, t route.Tuning, sl, tc uint8) bool {
+func (k *kit) suits(dev *device.Device, pairs []route.Pair, at []int, t route.Tuning, sl, tc uint8) bool {
 	if k.dev != dev || k.sl != sl || k.tc != tc || k.inline != t.Inline || k.anyOrder != t.AnyOrder || len(k.lanes) > len(at) {
 		return false
 	}
@@ -112,7 +113,7 @@ func (v *verbsCarrier) adopt(k *kit) error {
 		l.pair, l.mine.ECE = &v.pairs[v.pairAt[i]], k.ece
 	}
 	for _, p := range v.ports {
-		slot, err := v.dev.ports.enter(p.dev)
+		slot, err := v.dev.Ports.Enter(p.dev)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.dev.Name, err)
 		}

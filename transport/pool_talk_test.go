@@ -183,7 +183,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 	part(t, a, b, s, r)
 	a.dev, b.dev = 2, 2
 	command(t, "link simC down")
-	eventually(t, "it is heard", func() bool { return a.cfg.Devices[1].Verbs.Down() != "" })
+	eventually(t, "it is heard", func() bool { return a.devices.Found()[1].Verbs.Down() != "" })
 	s, r = pair(t, a, b)
 	command(t, "link simC up")
 	if reused(t, s, r) {

@@ -91,8 +91,8 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 	}
 	for _, p := range []*process{both, near, far} { // what was never deregistered went with the last comm
 		d := p.Devices()[0]
-		if len(d.ports.memory) != 0 || len(d.ports.comms) != 0 {
-			t.Errorf("%s: %d registrations, %d contexts are left", d.Name, len(d.ports.memory), len(d.ports.comms))
+		if n := len(d.Ports.Registered()); n != 0 || d.Ports.Busy() {
+			t.Errorf("%s: %d registrations are left; comms: %v", d.Name, n, d.Ports.Busy())
 		}
 	}
 	noQPLeft(t, both, near)
@@ -122,21 +122,6 @@ func TestSimGPUMemoryStaysOffTCP(t *testing.T) {
 		t.Errorf("code %d, %q", code, a.log.Lines())
 	}
 	drive(t, "host memory", send(slow, register(t, slow, src, 4096)), in)
-}
-
-// The ninth port of a device is refused, and the connection goes another way.
-func TestSlotsAreBounded(t *testing.T) {
-	a := startSim(t, "=simA", nil)
-	p := &ports{}
-	for i := range wire.MaxSlots {
-		if n, err := p.enter(nil); err != nil || n != 0 || i > 7 {
-			t.Fatal(n, err)
-		}
-	}
-	p.slots = make([]slot, wire.MaxSlots)
-	if _, err := p.enter(a.Devices()[0].Verbs); err == nil {
-		t.Error("a ninth port has a slot")
-	}
 }
 
 // The ends agree on what both vendors' enhancements have in common, and a line

@@ -26,7 +26,7 @@ func (p *process) connecting(t *testing.T, handle []byte) *connector {
 // them, and never polls the others. The peer must not accept one of those.
 func TestOnlyTakenConnectIsAccepted(t *testing.T) {
 	t.Run("TCP", func(t *testing.T) {
-		onlyTaken(t, start(t, nil, device(0, "lo", 2, "127.0.0.1/8")), start(t, nil, device(0, "lo", 2, "127.0.0.1/8")))
+		onlyTaken(t, start(t, nil, netDevice(0, "lo", 2, "127.0.0.1/8")), start(t, nil, netDevice(0, "lo", 2, "127.0.0.1/8")))
 	})
 	t.Run("RDMA", func(t *testing.T) {
 		a, b, s, r := simPair(t, nil)

@@ -35,7 +35,7 @@ func twoFreePorts(t *testing.T) uint16 {
 func TestPortRange(t *testing.T) {
 	low := twoFreePorts(t)
 	env := map[string]string{"WEFT_PORT_RANGE": fmt.Sprintf("%d-%d", low, low+1)}
-	dev := device(0, "lo", 1, "127.0.0.1/8")
+	dev := netDevice(0, "lo", 1, "127.0.0.1/8")
 	a, b, c := start(t, env, dev), start(t, env, dev), start(t, env, dev)
 	_, h1 := a.listen(t, wire.HandleMax)
 	_, h2 := b.listen(t, wire.HandleMax)
@@ -49,7 +49,7 @@ func TestPortRange(t *testing.T) {
 }
 
 func TestSocketsFollowTheListens(t *testing.T) {
-	p := start(t, nil, device(0, "lo", 1, "127.0.0.1/8"), device(1, "lo6", 1, "::1/128"))
+	p := start(t, nil, netDevice(0, "lo", 1, "127.0.0.1/8"), netDevice(1, "lo6", 1, "::1/128"))
 	sockets := p.sockets.Listening
 	l1, h1 := p.listen(t, wire.HandleMin) // room for one address of this family
 	if n := sockets(); n != 1 || len(parsed(t, h1).Addrs) != 1 {
@@ -70,7 +70,7 @@ func TestSocketsFollowTheListens(t *testing.T) {
 }
 
 func TestListenOnAnAddressThatIsNotHere(t *testing.T) {
-	gone := start(t, nil, device(0, "eth9", 1, "192.0.2.77/24"))
+	gone := start(t, nil, netDevice(0, "eth9", 1, "192.0.2.77/24"))
 	if _, err := gone.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Host {
 		t.Errorf("listen on an address that is not here: %v", err)
 	}

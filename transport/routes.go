@@ -5,9 +5,9 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/route"
-	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
@@ -16,9 +16,9 @@ import (
 const offersMade = 2 * route.Trials
 
 // route lists the pairs for a comm from dev to the peer's devices peerAsked.
-func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad map[[2]uint16]bool) []route.Pair {
+func (c *Core) route(dev *device.Device, devices []wire.Device, peerAsked []uint16, bad map[[2]uint16]bool) []route.Pair {
 	var local, peer []route.Port
-	for _, d := range c.cfg.Devices {
+	for _, d := range c.devices.Found() {
 		if d.Verbs != nil && d.Verbs.Down() == "" {
 			local = append(local, route.Port{Index: uint16(d.Index), Speed: d.SpeedMbps, GIDs: d.Verbs.GIDs(), Short: !d.Pointers.Has(dev.Pointers)})
 		}
@@ -33,21 +33,13 @@ func (c *Core) route(dev *Device, devices []wire.Device, peerAsked []uint16, bad
 		}
 		peer = append(peer, p)
 	}
-	hasRoute := func(p *route.Choice) bool { return c.port(p.Local.Index).RouteTo(p.GID, p.PeerGID) }
+	hasRoute := func(p *route.Choice) bool { return c.devices.Port(p.Local.Index).RouteTo(p.GID, p.PeerGID) }
 	var out []route.Pair
-	for _, p := range route.Choose(local, peer, dev.indices(), peerAsked, bad, hasRoute) {
-		out = append(out, route.Pair{Local: c.port(p.Local.Index), GID: p.GID, LocalIndex: p.Local.Index,
+	for _, p := range route.Choose(local, peer, dev.Indices(), peerAsked, bad, hasRoute) {
+		out = append(out, route.Pair{Local: c.devices.Port(p.Local.Index), GID: p.GID, LocalIndex: p.Local.Index,
 			PeerIndex: p.Peer.Index, PeerGID: p.PeerGID, Reach: p.Reach, Speed: p.Local.Speed, PeerSpeed: p.Peer.Speed})
 	}
 	return out
-}
-
-// port is the port behind an index of this host's inventory; nil: none.
-func (c *Core) port(index uint16) *verbs.Device {
-	if int(index) >= len(c.cfg.Devices) {
-		return nil
-	}
-	return c.cfg.Devices[index].Verbs
 }
 
 // tune decides how a comm of so many lanes uses them, before anything of it is made.

@@ -11,6 +11,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/internal/simverbs"
+	"weft/transport/device"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -97,7 +98,7 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 		t.Fatal(err)
 	}
 	interfaces := []*tcp.Device{lo(1)}
-	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: Devices(interfaces, provider), Interfaces: interfaces, Verbs: provider, Build: "test"})
+	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: device.Found(interfaces, provider), Interfaces: interfaces, Verbs: provider, Build: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

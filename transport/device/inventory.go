@@ -1,16 +1,17 @@
-package transport
+package device
 
 import (
 	"weft/transport/rdma"
 	"weft/transport/route"
+	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
 
-// inventory lists all devices for the peer's choice of a path: first what the
+// Inventory lists all devices for the peer's choice of a path: first what the
 // host sees, so that an index means the same in hellos, then the interfaces
 // that RDMA devices hide from it.
-func (c *Core) inventory() wire.Inventory {
+func (l *List) Inventory(interfaces []*tcp.Device) wire.Inventory {
 	var inv wire.Inventory
 	add := func(d *rdma.Device, kind, link uint8, mtu int, gids []verbs.GID) {
 		w := wire.Device{Index: uint16(len(inv.Devices)), Port: uint8(d.Port), Kind: kind, Link: link, MTU: uint32(mtu),
@@ -23,8 +24,8 @@ func (c *Core) inventory() wire.Inventory {
 		}
 		inv.Devices = append(inv.Devices, w)
 	}
-	tcpToo := c.cfg.Interfaces
-	for _, d := range c.cfg.Devices {
+	tcpToo := interfaces
+	for _, d := range l.found {
 		if v := d.Verbs; v != nil {
 			add(&d.Device, wire.LaneVerbs, route.LinkOf(v), v.PathMTU(), v.GIDs())
 			continue

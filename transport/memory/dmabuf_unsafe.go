@@ -1,4 +1,4 @@
-package transport
+package memory
 
 // unsafe here: mmap and munmap of a DMA-BUF that the executor reaches by address.
 
@@ -19,6 +19,12 @@ type mapping struct {
 	fd   int
 	addr unsafe.Pointer
 	size uintptr
+}
+
+// Map has the CPU reach m, which lies at offset of the DMA-BUF fd.
+func (m *Registration) Map(fd int, offset uint64) (err error) {
+	m.mapped, m.CPU, err = mapBuffer(fd, offset, m.Size)
+	return err
 }
 
 // mapBuffer maps size bytes at offset of a copy of fd and answers where they start.
