@@ -20,7 +20,7 @@ func (c *Comm) gaveUp(err error) {
 	}
 	report.Mention(c.ctx.opts.Log, err)
 	if m := c.member; m != nil {
-		m.TellFailed(reasonOf(err), true)
+		m.TellFailed(report.Reason(err), true)
 	}
 }
 

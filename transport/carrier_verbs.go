@@ -12,6 +12,7 @@ import (
 	"weft/transport/carrier"
 	"weft/transport/device"
 	"weft/transport/fastpath"
+	"weft/transport/liveness"
 	"weft/transport/rdma"
 	"weft/transport/route"
 	"weft/transport/verbs"
@@ -45,10 +46,10 @@ type verbsCarrier struct {
 	loops   loops
 	tuning  route.Tuning
 	stripes route.Shares
-	always  bool     // host memory is flushed too
-	ece     wire.ECE // what both ends of lane 0 agreed on
-	sl, tc  uint8    // as this side sends
-	class   class    // as the sending side does
+	always  bool           // host memory is flushed too
+	ece     wire.ECE       // what both ends of lane 0 agreed on
+	sl, tc  uint8          // as this side sends
+	class   liveness.Class // as the sending side does
 
 	stop     sync.Once // fence
 	fenced   atomic.Bool
@@ -104,7 +105,7 @@ func openVerbs(x *Context, dev *device.Device, kind fastpath.Kind, peer string, 
 		v.discard()
 		return nil, err
 	}
-	x.core.watch.add(v)
+	x.core.watch.Add(v)
 	return v, nil
 }
 
@@ -291,7 +292,7 @@ func (v *verbsCarrier) prove(ctx context.Context) error {
 			return &pairError{l.pair, err}
 		}
 	}
-	return v.ctx.core.watch.doomed(v)
+	return v.ctx.core.watch.Doomed(v)
 }
 
 // proveLane asks a lane whose completion queue nobody else polls.

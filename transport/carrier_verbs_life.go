@@ -21,7 +21,7 @@ func (v *verbsCarrier) Slab() (*fastpath.Comm, error) { return v.fp, nil }
 
 func (v *verbsCarrier) Open(c carrier.Comm) error {
 	v.comm = c
-	return v.ctx.core.watch.carries(v, c)
+	return v.ctx.core.watch.Carries(v, c)
 }
 
 // fences are the carriers that are being stopped.
@@ -131,7 +131,7 @@ func (v *verbsCarrier) Shut(m *session.Member, busy bool) {
 // destroy ends what exists.
 func (v *verbsCarrier) destroy() {
 	v.end.Do(func() {
-		v.ctx.core.watch.remove(v)
+		v.ctx.core.watch.Remove(v)
 		v.more.over(v)
 		_ = v.dismantle(nil) // it is said
 	})

@@ -30,10 +30,7 @@ func simPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
 func noQPLeft(t *testing.T, a, b *process) {
 	t.Helper()
 	for _, p := range []*process{a, b} { // what others leave would hide it
-		p.pool.mu.Lock()
-		p.pool.most = 0
-		p.pool.mu.Unlock()
-		p.pool.empty()
+		p.pool.Close()
 	}
 	for range simQPs {
 		s, r := pair(t, a, b)

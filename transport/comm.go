@@ -127,7 +127,7 @@ func (c *Comm) attached(m *session.Member) {
 	c.mu.Unlock()
 	theirs, closed := m.Carry(c)
 	if mine != nil {
-		m.TellFailed(reasonOf(mine), false)
+		m.TellFailed(report.Reason(mine), false)
 	}
 	switch {
 	case closed:
@@ -169,7 +169,7 @@ func (c *Comm) because(err error, tell bool) {
 		report.Say(c.ctx.opts.Log, err)
 	}
 	if tell {
-		c.member.TellFailed(reasonOf(err), false)
+		c.member.TellFailed(report.Reason(err), false)
 	}
 	c.fenceLater()
 }
@@ -177,6 +177,9 @@ func (c *Comm) because(err error, tell bool) {
 func (c *Comm) code(err error) int32 {
 	return c.ctx.core.cfg.Code(err, c.ctx.opts.ABI)
 }
+
+// Log speaks to the host that has c.
+func (c *Comm) Log() report.Logger { return c.ctx.opts.Log }
 
 // Member is c to its session; nil before it is attached.
 func (c *Comm) Member() *session.Member {
@@ -199,18 +202,6 @@ func (c *Comm) tell(m func(h wire.Header) session.Frame) {
 	if mb := c.Member(); mb != nil {
 		mb.Session.TellLater(m(mb.Header()))
 	}
-}
-
-// reasonOf is an error as the peer is told of it: what happened, and on which device.
-func reasonOf(err error) string {
-	var e *report.Error
-	switch {
-	case !errors.As(err, &e):
-		return err.Error()
-	case e.Dev == "":
-		return e.Err.Error()
-	}
-	return e.Dev + ": " + e.Err.Error()
 }
 
 // refusedByPeer ends a group whose send was larger than our receive. One that the

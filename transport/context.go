@@ -73,7 +73,7 @@ func (x *Context) Close() error {
 	delete(x.core.contexts.all, x)
 	x.core.contexts.Unlock()
 	if x.core.finalized() {
-		x.core.pool.empty()
+		x.core.pool.Empty()
 	}
 
 	x.owned.Lock()

@@ -10,6 +10,8 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/device"
+	"weft/transport/liveness"
+	"weft/transport/pool"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/streams"
@@ -18,6 +20,9 @@ import (
 	"weft/transport/verbs"
 	"weft/transport/wire"
 )
+
+// poolAge is as long as a session outlives its last comm.
+const poolAge = session.LingerIdle
 
 // Config is what a core needs from its process.
 type Config struct {
@@ -46,9 +51,9 @@ type Core struct {
 	sessions *session.All
 	reaper   *tcp.Reaper
 	noise    *rendezvous.Noise
-	watch    *watcher
+	watch    *liveness.Watcher
 	streams  *streams.Shared
-	pool     *pool
+	pool     *pool.Pool[*kit]
 	deaf     func()      // ends the subscriptions to events
 	outgoing *task.Slots // connects
 	growing  *task.Slots // comms that get further lanes
@@ -91,17 +96,19 @@ func Open(cfg Config) (*Core, error) {
 	c.noise = rendezvous.NewNoise(cfg.Log)
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
-	c.watch = newWatcher(c)
 	c.streams = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: c.reaper}
-	c.pool = newPool(c)
+	c.pool = pool.New[*kit](pool.Config{Log: cfg.Log, Most: int(cfg.Knobs.Int(knob.Pool)), Age: poolAge, Lingers: c.reaper.Lingers,
+		Vain: func() bool { return c.watch.Idle() || c.finalized() }})
+	c.watch = liveness.New(liveness.Config{Log: cfg.Log, Timeout: c.timeout, Heard: c.pool.Heard, Vacant: c.pool.Empty,
+		ReceiverTC: func(tc uint8) uint8 { return cfg.Verbs.ReceiverTC(tc) }})
 	c.sessions = session.NewAll(c.ofSessions())
 	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)
-	c.deaf = c.watch.hear(cfg.Verbs)
+	c.deaf = c.watch.Hear(cfg.Verbs)
 	if cfg.Verbs != nil {
-		cfg.Verbs.Spare(c.pool.yield)
+		cfg.Verbs.Spare(c.pool.Yield)
 	}
 	return c, nil
 }
@@ -114,10 +121,10 @@ func (c *Core) ofSessions() session.Config {
 		Coming:  c.settingUp,
 		Attach:  c.attach,
 		Serve: map[wire.Kind]func(*session.Session, []byte) error{
-			wire.KindProbeOffer: c.watch.serve, wire.KindProbeAnswer: c.watch.serve, wire.KindProbeState: c.watch.serve,
+			wire.KindProbeOffer: c.watch.Serve, wire.KindProbeAnswer: c.watch.Serve, wire.KindProbeState: c.watch.Serve,
 			wire.KindFurther: c.serveFurther, wire.KindFurtherAnswer: c.serveFurther, wire.KindJoin: c.serveFurther, wire.KindJoined: c.serveFurther,
 		},
-		Forget: func(s *session.Session) { c.pool.forget(func(k *kit) bool { return k.session == s }) },
+		Forget: func(s *session.Session) { c.pool.Forget(func(k *kit) bool { return k.session == s }) },
 		Ended:  sessionEnded,
 	}
 }

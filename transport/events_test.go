@@ -26,7 +26,7 @@ func TestFatalEvents(t *testing.T) {
 		{"of a completion queue", func(t *testing.T, s *Comm) {
 			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*verbsCarrier).ports[0].cq}
 			e.Err = report.Errorf(report.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
-			s.ctx.core.watch.fatal(e)
+			s.ctx.core.watch.Fatal(e)
 		}, "CQ error", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 		t.Fatal(err)
 	}
 	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.lanes[0].qp.Number))
-	eventually(t, "the event", func() bool { return a.watch.doomed(v) != nil })
+	eventually(t, "the event", func() bool { return a.watch.Doomed(v) != nil })
 	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || report.CauseOf(err) != report.Host {
 		t.Errorf("%v, %v", c, err)
 	}

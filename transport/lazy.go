@@ -215,7 +215,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last sessi
 	m, s := g.m, g.m.Session
 	answer := wire.FurtherAnswer{Header: m.Header()}
 	refuse := func(err error) (session.Frame, error) {
-		answer.Reason = reasonOf(err)
+		answer.Reason = report.Reason(err)
 		return &answer, err
 	}
 	if !v.more.begun.CompareAndSwap(false, true) {
@@ -251,7 +251,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last sessi
 		joined.From, err = g.join(0)
 	}
 	if joined.Reason = strings.Join(g.lost, "; "); err != nil {
-		joined.Pairs, joined.From, joined.Reason = 0, 0, reasonOf(err)
+		joined.Pairs, joined.From, joined.Reason = 0, 0, report.Reason(err)
 	}
 	return &joined, err
 }

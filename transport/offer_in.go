@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/liveness"
 	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -114,7 +115,7 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.class = class{m.SL, m.TC}
+	v.class = liveness.Class{SL: m.SL, TC: m.TC}
 	err = v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC))
 	if err == nil {
 		err = describeLanes(v.lanes, true)

@@ -12,6 +12,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/liveness"
 	"weft/transport/rendezvous"
 	"weft/transport/route"
 	"weft/transport/session"
@@ -146,7 +147,7 @@ func (k *connector) carry(ctx context.Context, w *rendezvous.Won, peer string, p
 		return nil, err
 	}
 	mine := v.ends()
-	v.class = class{m.SL, m.TC}
+	v.class = liveness.Class{SL: m.SL, TC: m.TC}
 	m.Further, m.Shared, m.Keys, m.Lanes, m.Later = uint8(len(at)-first), mine.shared, mine.keys, endsOf(v.lanes), v.later()
 	answer, err := exchangeOffer(ctx, w.Conn, m, k.core.timeout)
 	if err != nil {

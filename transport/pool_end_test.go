@@ -2,11 +2,9 @@ package transport
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
-	"weft/transport/session"
 	"weft/transport/verbs"
 )
 
@@ -81,10 +79,7 @@ func TestSimPoolEnds(t *testing.T) {
 	}{
 		"age": {func(t *testing.T, a, b *process) {
 			for _, p := range []*process{a, b} {
-				p.pool.mu.Lock()
-				p.pool.kits[0].since = time.Now().Add(-poolAge)
-				p.pool.mu.Unlock()
-				p.pool.aged()
+				p.pool.Expire(time.Now().Add(poolAge))
 			}
 		}, false},
 		"the session": {func(t *testing.T, a, _ *process) {
@@ -96,7 +91,7 @@ func TestSimPoolEnds(t *testing.T) {
 			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().lanes[0].qp.Number))
 		}, true},
 		"a completion queue": {func(t *testing.T, a, _ *process) {
-			a.pool.heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.kept().ports[0].cq})
+			a.pool.Heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.kept().ports[0].cq})
 		}, true},
 		"the port": {func(t *testing.T, _, _ *process) {
 			command(t, "link simA down")
@@ -159,14 +154,14 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	command(t, "event simC DEVICE_FATAL", "link simC down", "link simC up")
 	s2, r2 := pair(t, a, b)
 	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*verbsCarrier).lanes[0].qp}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
-		a.pool.heard(&e)
+		a.pool.Heard(&e)
 	}
 	if !reused(t, s, r) {
 		t.Error("it was gone before")
 	}
 	part(t, a, b, s, r)
 	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*verbsCarrier).lanes[0].qp}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
-		a.pool.heard(&e)
+		a.pool.Heard(&e)
 	}
 	if a.parked() != 1 {
 		t.Error("it is gone")
@@ -174,26 +169,6 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	s2.Close()
 	r2.Close()
 	end()
-}
-
-// The timer ends what has been there for long enough, and only that.
-func TestPoolAges(t *testing.T) {
-	p := newPool(start(t, nil).Core)
-	p.age = 10 * time.Millisecond
-	p.kits = []*kit{{since: time.Now()}, {since: time.Now().Add(time.Hour)}}
-	p.mu.Lock()
-	p.wake()
-	p.mu.Unlock()
-	eventually(t, "the first is gone", func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.kits) == 1
-	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer == nil {
-		t.Error("nothing ends the second")
-	}
 }
 
 // A card that has no queue pair left gets those of the pool.
@@ -220,7 +195,7 @@ func TestSimPoolYields(t *testing.T) {
 		defer r.Close()
 		defer s.Close()
 	}
-	if a.parked() != 0 || a.pool.yield() {
+	if a.parked() != 0 || a.pool.Yield() {
 		t.Error("it has something left")
 	}
 }
@@ -250,28 +225,4 @@ func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
 			end()
 		})
 	}
-}
-
-// Whoever makes a queue pair while the card has none left, with locks held that
-// the watch wants, gets those of the pool even if that is being given another.
-func TestPoolYieldsWhileItIsGivenMore(t *testing.T) {
-	c := start(t, nil).Core
-	c.watch.mu.Lock()
-	answer := sync.OnceFunc(c.watch.mu.Unlock)
-	defer answer()
-	put, yielded := make(chan struct{}), make(chan bool)
-	go func() { c.pool.put(&kit{session: &session.Session{}}); close(put) }()
-	eventually(t, "put asks the watch, and the pool is free", func() bool {
-		if !c.pool.mu.TryLock() {
-			return false
-		}
-		defer c.pool.mu.Unlock()
-		return len(c.pool.kits) == 1
-	})
-	go func() { yielded <- c.pool.yield() }()
-	if !<-yielded {
-		t.Error("it had nothing")
-	}
-	answer()
-	<-put
 }

@@ -26,7 +26,7 @@ const settleLimit = 250 * time.Millisecond
 type kit struct {
 	log      report.Logger
 	session  *session.Session
-	comm     uint64
+	comm     uint64         // to the session
 	dev      *device.Device // as the host asked
 	pairs    []route.Pair
 	pairAt   []int        // by lane, of all that the connection was to have
@@ -36,14 +36,13 @@ type kit struct {
 	inline   int
 	anyOrder bool
 	ece      wire.ECE
-	since    time.Time // in the pool
 }
 
 // park leaves v's queue pairs to the pool if its comm, m to the session, was
 // closed by both sides in good order, and is then over. False: it is to be
 // destroyed.
 func (v *verbsCarrier) park(m *session.Member) bool {
-	if !v.ctx.core.pool.keeps() || m == nil || !m.ClosedWell() || v.fenced.Load() {
+	if !v.ctx.core.pool.Keeps() || m == nil || !m.ClosedWell() || v.fenced.Load() {
 		return false
 	}
 	v.more.over(v) // no lane comes any more
@@ -53,13 +52,13 @@ func (v *verbsCarrier) park(m *session.Member) bool {
 		return false
 	}
 	v.end.Do(func() {
-		v.ctx.core.watch.remove(v) // which reads the slab
+		v.ctx.core.watch.Remove(v) // which reads the slab
 		k := v.kit(m)
 		if v.dismantle(k) != nil || v.fenced.Load() { // a fatal event came meanwhile
-			k.destroy()
+			k.Destroy()
 			return
 		}
-		v.ctx.core.pool.put(k)
+		v.ctx.core.pool.Put(k)
 	})
 	return true
 }
@@ -145,8 +144,13 @@ func (v *verbsCarrier) settle(ctx context.Context) error {
 	return nil
 }
 
-// concerned reports whether an event means k.
-func (k *kit) concerned(e *verbs.Event) bool {
+// Session is that of the connection that k was made for, Comm that connection.
+func (k *kit) Session() *session.Session { return k.session }
+
+func (k *kit) Comm() uint64 { return k.comm }
+
+// Concerned reports whether an event means k.
+func (k *kit) Concerned(e *verbs.Event) bool {
 	return slices.ContainsFunc(k.ports, func(p *verbsPort) bool {
 		switch {
 		case e.QP != nil:
@@ -160,13 +164,13 @@ func (k *kit) concerned(e *verbs.Event) bool {
 	})
 }
 
-// down reports whether one of k's ports is not to be used.
-func (k *kit) down() bool {
+// Down reports whether one of k's ports is not to be used.
+func (k *kit) Down() bool {
 	return slices.ContainsFunc(k.ports, func(p *verbsPort) bool { return p.dev.Down() != "" })
 }
 
-// destroy ends what nobody will use.
-func (k *kit) destroy() {
+// Destroy ends what nobody will use.
+func (k *kit) Destroy() {
 	var err error
 	for _, l := range k.lanes {
 		err = errors.Join(err, l.qp.Close())

@@ -18,7 +18,7 @@ import (
 // error is one after which there is nothing to try.
 func (k *connector) tryAgain(ctx context.Context, s *session.Session, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, m wire.Offer) (*verbsCarrier, error) {
 	t := k.ctx.tune(fastpath.Send, pairs, len(at))
-	old := k.core.pool.take(func(have *kit) bool { return have.session == s && have.suits(k.dev, pairs, at, t, m.SL, m.TC) })
+	old := k.core.pool.Take(func(have *kit) bool { return have.session == s && have.suits(k.dev, pairs, at, t, m.SL, m.TC) })
 	if old == nil {
 		return nil, nil
 	}
@@ -47,7 +47,7 @@ func (h *handshake) again(ctx context.Context, m *wire.Offer, pairs []route.Pair
 	const look = time.Millisecond
 	for end := time.Now().Add(settleLimit); ; time.Sleep(look) {
 		closing := s.Has(m.Comm) // the peer may have heard first that both have closed
-		if k := h.core.pool.take(suits); k != nil {
+		if k := h.core.pool.Take(suits); k != nil {
 			return k, nil
 		}
 		if !closing || ctx.Err() != nil || time.Now().After(end) {

@@ -20,7 +20,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(t *testing.T, a, b *process){
-		"the other side has none":   func(t *testing.T, _, b *process) { b.pool.empty() },
+		"the other side has none":   func(t *testing.T, _, b *process) { b.pool.Empty() },
 		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, a.kept().lanes[1].qp) },
 		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, b.kept().lanes[3].qp) },
 		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, b.kept().ports[0].flush) },
@@ -36,7 +36,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			k.lanes[0], k.lanes[1] = k.lanes[1], k.lanes[0]
 		},
 		"another comm":    func(t *testing.T, a, _ *process) { a.kept().comm++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.watch.all()[0].comm.Member().ID },
+		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.anyComm().member.ID },
 		"another session": func(t *testing.T, _, b *process) { b.kept().session = nil },
 		"fewer lanes": func(t *testing.T, a, _ *process) {
 			k := a.kept()
@@ -64,13 +64,23 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			part(t, a, b, s, r)
 			eventually(t, "nothing is left of it", func() bool {
 				it := a.kept().comm
-				b.pool.forget(func(k *kit) bool { return k.comm != it })
+				b.pool.Forget(func(k *kit) bool { return k.comm != it })
 				now := objects(t)
 				return now.QPs == before.QPs && now.CQs == before.CQs && now.MRs == before.MRs
 			})
 			end()
 		})
 	}
+}
+
+// anyComm is a comm that the host has.
+func (p *process) anyComm() *Comm {
+	p.ctx.owned.Lock()
+	defer p.ctx.owned.Unlock()
+	for c := range p.ctx.owned.comms {
+		return c
+	}
+	return nil
 }
 
 // A path that is cut is found by the lanes' proof, and TCP takes over.
@@ -100,8 +110,8 @@ func TestSimPoolServesItsLike(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		if !want {
-			a.pool.forget(func(k *kit) bool { return k.comm == s.member.ID })
-			b.pool.forget(func(k *kit) bool { return k.comm == s.member.ID })
+			a.pool.Forget(func(k *kit) bool { return k.comm == s.member.ID })
+			b.pool.Forget(func(k *kit) bool { return k.comm == s.member.ID })
 		}
 	}
 	like(true, "the same")

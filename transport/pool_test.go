@@ -11,18 +11,10 @@ import (
 )
 
 // parked is how many closed connections a process keeps.
-func (p *process) parked() int {
-	p.pool.mu.Lock()
-	defer p.pool.mu.Unlock()
-	return len(p.pool.kits)
-}
+func (p *process) parked() int { return len(p.pool.Kept()) }
 
 // kept is the oldest closed connection that a process keeps.
-func (p *process) kept() *kit {
-	p.pool.mu.Lock()
-	defer p.pool.mu.Unlock()
-	return p.pool.kits[0]
-}
+func (p *process) kept() *kit { return p.pool.Kept()[0] }
 
 // objects are those of all processes of the test.
 func objects(t *testing.T) simverbs.Objects {
@@ -239,21 +231,12 @@ func TestSimPoolOnlyOfGoodEnds(t *testing.T) {
 			s.Close()
 			r.Close()
 			eventually(t, "nothing is left of it", func() bool {
-				a.pool.empty()
-				b.pool.empty()
+				a.pool.Empty()
+				b.pool.Empty()
 				now := objects(t)
 				return now.QPs == before.QPs && now.CQs == before.CQs
 			})
 			end()
 		})
 	}
-}
-
-func (w *watcher) all() (all []*verbsCarrier) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for v := range w.carriers {
-		all = append(all, v)
-	}
-	return all
 }

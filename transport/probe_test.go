@@ -14,21 +14,15 @@ import (
 func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
 	a, b, s, r := probedPair(t, nil)
 	x, on := a.working()[0], r.member.Session
-	a.watch.mu.Lock()
-	offer := wire.ProbeOffer{Number: x.number, SL: x.key.class.sl, TC: x.key.class.tc, End: x.end.local()}
-	a.watch.mu.Unlock()
-	a.watch.remove(s.carrier.(*verbsCarrier)) // which ends its probe, and offers none
-	none := func() bool {
-		b.watch.mu.Lock()
-		defer b.watch.mu.Unlock()
-		return len(b.watch.probes) == 0
-	}
+	offer := wire.ProbeOffer{Number: x.Number, SL: x.Key.Class.SL, TC: x.Key.Class.TC, End: x.End}
+	a.watch.Remove(s.carrier.(*verbsCarrier)) // which ends its probe, and offers none
+	none := func() bool { return len(b.watch.Probes()) == 0 }
 	for range 20 {
 		eventually(t, "no probe", none)
 		offer.Number++
 		gone := wire.ProbeState{Number: offer.Number, State: wire.ProbeGone, Reason: "unused"}
 		for _, m := range [][]byte{offer.Append(nil), gone.Append(nil)} {
-			if err := b.watch.serve(on, m); err != nil {
+			if err := b.watch.Serve(on, m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -43,11 +37,9 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 	ended := func() uint32 {
 		var n uint32
 		for _, x := range a.working() {
-			a.watch.mu.Lock()
-			n = x.number
-			a.watch.mu.Unlock()
+			n = x.Number
 			gone := wire.ProbeState{Number: n, State: wire.ProbeGone, Reason: "no connection of that class runs between these ports"}
-			if err := a.watch.serve(s.member.Session, gone.Append(nil)); err != nil {
+			if err := a.watch.Serve(s.member.Session, gone.Append(nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,18 +48,12 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 	n := ended()
 	eventually(t, "another", func() bool {
 		all := a.working()
-		a.watch.mu.Lock()
-		defer a.watch.mu.Unlock()
-		return len(all) == 1 && all[0].number != n
+		return len(all) == 1 && all[0].Number != n
 	})
 	r.Close()
 	eventually(t, "the connection's end", s.member.ClosedWell)
 	ended()
-	eventually(t, "no probe", func() bool {
-		a.watch.mu.Lock()
-		defer a.watch.mu.Unlock()
-		return len(a.watch.probes) == 0
-	})
+	eventually(t, "no probe", func() bool { return len(a.watch.Probes()) == 0 })
 	if n := a.log.Count("probe"); n != 0 {
 		t.Errorf("%d lines: %q", n, a.log.Lines())
 	}
@@ -112,9 +98,7 @@ func TestProbeMessagesAreChecked(t *testing.T) {
 			if said := string(b); (c.m == offer && c.legal) != strings.Contains(said, "no connection of that class runs between these ports") {
 				t.Errorf("it says %q", said)
 			}
-			a.watch.mu.Lock()
-			defer a.watch.mu.Unlock()
-			if len(a.watch.probes) != 0 {
+			if len(a.watch.Probes()) != 0 {
 				t.Error("it made a probe")
 			}
 		})

@@ -2,37 +2,29 @@ package transport
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/verbs"
+	"weft/transport/liveness"
+	"weft/transport/wire"
 )
 
-// working answers the probes of p that work; nil stands for none.
-func (p *process) working() (all []*probe) {
-	p.watch.mu.Lock()
-	defer p.watch.mu.Unlock()
-	for _, x := range p.watch.probes {
-		if x.works {
-			all = append(all, x)
-		}
-	}
-	return all
+// working are the probes of p that work.
+func (p *process) working() []liveness.State {
+	return slices.DeleteFunc(p.watch.Probes(), func(s liveness.State) bool { return !s.Works })
 }
 
 // probe tells which of its queue pairs the probe of p has now; 0: none that works.
 func (p *process) probe() (number, qpn uint32) {
 	for _, x := range p.working() {
-		p.watch.mu.Lock()
-		defer p.watch.mu.Unlock()
-		if x.end != nil {
-			return x.number, x.end.qp.Number
+		if x.End.QPN != 0 {
+			return x.Number, x.End.QPN
 		}
 	}
 	return 0, 0
@@ -41,9 +33,7 @@ func (p *process) probe() (number, qpn uint32) {
 // asked reports whether a probe of p was used since it was proven.
 func (p *process) asked() bool {
 	for _, x := range p.working() {
-		p.watch.mu.Lock()
-		defer p.watch.mu.Unlock()
-		return !x.next.IsZero()
+		return x.Asked
 	}
 	return false
 }
@@ -60,7 +50,7 @@ func probedPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm)
 // that it would meet, and however seldom the watch looks.
 func probed(t *testing.T, a, b *process) {
 	t.Helper()
-	a.watch.turn(time.Now())
+	a.watch.Turn(time.Now())
 	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
 }
 
@@ -252,25 +242,6 @@ func TestBrokenProbeIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A probe that fails at once, as Soft-RoCE's does on a port that is down, tells of
-// the path if the port stays down, and else of itself alone.
-func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
-	_, b, s, r := probedPair(t, nil)
-	x := b.working()[0]
-	failed := report.Errorf(report.Host, "probe", "a write of 256 bytes ended LOC_QP_OP_ERR")
-	var u *verbs.Unanswered
-	if err := x.judge(t.Context(), failed); errors.As(err, &u) || !errors.Is(err, failed) {
-		t.Errorf("on a port that is up: %v", err)
-	}
-	command(t, "link simB down")
-	eventually(t, "the port is down", func() bool { return x.pair.Local.Down() != "" })
-	if err := x.judge(t.Context(), failed); !errors.As(err, &u) || u.Err != failed {
-		t.Errorf("on a port that is down: %v", err)
-	}
-	command(t, "link simB up")
-	noneLeft(t, s, r)
-}
-
 // Without a probe the NIC decides, and both say so.
 func TestNoProbeIsSaid(t *testing.T) {
 	a, b, s, r := simPair(t, map[string]string{"NCCL_IB_TIMEOUT": "16", "NCCL_IB_RETRY_CNT": "3"})
@@ -280,9 +251,10 @@ func TestNoProbeIsSaid(t *testing.T) {
 		return a.log.Count("INFO", "probe on simA", "ibv_create_qp", "until one works") == 1 || len(a.working()) == 1
 	})
 	for _, x := range a.working() { // it was there before the calls began to fail
-		x.watch.mu.Lock()
-		x.over(errReplaced)
-		x.watch.mu.Unlock()
+		gone := wire.ProbeState{Number: x.Number, State: wire.ProbeGone, Reason: "the test ends it"}
+		if err := a.watch.Serve(x.Key.Session, gone.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	eventually(t, "no probe", func() bool { return len(a.working())+len(b.working()) == 0 })
 	in := awaiting(t, r, 4096)
@@ -303,19 +275,11 @@ func TestSessionEndEndsProbes(t *testing.T) {
 	command(t, "blackhole simA both")
 	defer command(t, "blackhole simA off")
 	for _, p := range []*process{a, b} {
-		for _, x := range p.working() {
-			x.wanted <- struct{}{}
-		}
+		p.watch.Ask()
 	}
 	s.member.Session.Conn.Close()
 	eventually(t, "no probe", func() bool {
-		left := 0
-		for _, p := range []*process{a, b} {
-			p.watch.mu.Lock()
-			left += len(p.watch.probes)
-			p.watch.mu.Unlock()
-		}
-		return left == 0
+		return len(a.watch.Probes())+len(b.watch.Probes()) == 0
 	})
 	command(t, "blackhole simA off")
 	noneLeft(t, s, r)
@@ -330,11 +294,11 @@ func TestEveryClassHasItsProbe(t *testing.T) {
 	s3, r3 := pair(t, a, b)
 	for _, p := range []*process{a, b} { // the listening side's keys are what the offers name
 		eventually(t, "a probe for each class", func() bool {
-			classes := map[class]int{}
+			classes := map[liveness.Class]int{}
 			for _, x := range p.working() {
-				classes[x.key.class]++
+				classes[x.Key.Class]++
 			}
-			return len(classes) == 2 && classes[class{0, 0}] == 1 && classes[class{0, 96}] == 1
+			return len(classes) == 2 && classes[liveness.Class{}] == 1 && classes[liveness.Class{TC: 96}] == 1
 		})
 	}
 	for _, c := range []*Comm{s2, r2, s3, r3} {
@@ -371,16 +335,10 @@ func TestProcessAsksItself(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	s, r := pair(t, a, a)
 	eventually(t, "both ends of a probe", func() bool { return len(a.working()) == 2 })
-	for _, x := range a.working() {
-		x.wanted <- struct{}{}
-	}
+	a.watch.Ask()
 	eventually(t, "both have asked", func() bool {
-		for _, x := range a.working() {
-			if len(x.wanted) > 0 {
-				return false
-			}
-		}
-		return len(a.working()) == 2
+		all := a.working()
+		return len(all) == 2 && !all[0].Due && !all[1].Due
 	})
 	move(t, s, r, 1000)
 	noneLeft(t, s, r)

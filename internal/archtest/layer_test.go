@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"transport/route", "transport/rendezvous", "transport/memory"},
 	{"transport/session", "transport/device"},
 	{"transport/carrier"},
-	{"transport/streams"},
+	{"transport/streams", "transport/liveness", "transport/pool"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

@@ -88,6 +88,8 @@ type Comm interface {
 	Standing() *session.Session
 	// Verb is the call that moves its data.
 	Verb() string
+	// Log speaks to the host that has the comm.
+	Log() report.Logger
 	// String is the comm in log lines.
 	fmt.Stringer
 }

@@ -1,4 +1,4 @@
-package transport
+package liveness
 
 import (
 	"context"
@@ -28,8 +28,8 @@ import (
 // broken, and ends it when the last of them has ended. A goroutine on each side
 // owns the queue pair.
 type probe struct {
-	watch   *watcher
-	key     pairKey
+	watch   *Watcher
+	key     Key
 	pair    route.Pair
 	ctx     context.Context // its life: the session's, or shorter
 	cancel  context.CancelCauseFunc
@@ -58,16 +58,16 @@ const (
 )
 
 // newProbe enters a probe; watch.mu is held.
-func (w *watcher) newProbe(k pairKey, pair *route.Pair) *probe {
+func (w *Watcher) newProbe(k Key, pair *route.Pair) *probe {
 	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
-	p.ctx, p.cancel = context.WithCancelCause(k.session.Life)
+	p.ctx, p.cancel = context.WithCancelCause(k.Session.Life)
 	p.over = p.cancel // until a round has its own: what comes before that must not be lost
 	w.probes[k] = p
 	return p
 }
 
 // drop takes out a probe that has ended, unless another is in its place.
-func (w *watcher) drop(p *probe) {
+func (w *Watcher) drop(p *probe) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.probes[p.key] == p {
@@ -76,10 +76,10 @@ func (w *watcher) drop(p *probe) {
 }
 
 // lead starts the connecting side's part; watch.mu is held.
-func (w *watcher) lead(k pairKey, pair *route.Pair) *probe {
+func (w *Watcher) lead(k Key, pair *route.Pair) *probe {
 	p := w.newProbe(k, pair)
 	go func() {
-		defer task.Rescue(w.core.cfg.Log, "probe", task.Nobody) // what it leaves in its place keeps others from the same defect
+		defer task.Rescue(w.cfg.Log, "probe", task.Nobody) // what it leaves in its place keeps others from the same defect
 		p.keep()
 		w.drop(p)
 		p.cancel(nil)
@@ -109,7 +109,7 @@ func (p *probe) keep() {
 		passing := errors.Is(err, errEndedThere) || errors.Is(err, errNoAnswer) // the peer may have no connection yet, or be busy
 		if !said && !(passing && rest == probeRest) {
 			said = true
-			p.watch.core.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.session.Name).
+			p.watch.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.Session.Name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))
 		}
 		select {
@@ -122,9 +122,9 @@ func (p *probe) keep() {
 
 // meet is the connecting side's way to a probe that works.
 func (p *probe) meet(ctx context.Context, e *probeEnd) error {
-	limit := p.watch.core.offerLimit()
-	sl, tc := p.key.class.sl, p.key.class.tc
-	p.key.session.Tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
+	limit := p.watch.offer
+	sl, tc := p.key.Class.SL, p.key.Class.TC
+	p.key.Session.Tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
 	var theirs wire.QPEnd
 	select {
 	case theirs = <-p.answers:
@@ -140,21 +140,21 @@ func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 		return err
 	}
 	p.stands(e, true)
-	p.key.session.Tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
+	p.key.Session.Tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
 	return nil
 }
 
 // follow is the listening side's part.
 func (p *probe) follow(m *wire.ProbeOffer) {
-	defer task.Rescue(p.watch.core.cfg.Log, "probe", task.Nobody)
+	defer task.Rescue(p.watch.cfg.Log, "probe", task.Nobody)
 	defer p.cancel(nil)
 	defer p.watch.drop(p)
 	p.round(func(ctx context.Context, e *probeEnd) error {
-		if err := e.connect(ctx, p.watch.core.offerLimit(), &m.End, m.SL, p.watch.core.cfg.Verbs.ReceiverTC(m.TC)); err != nil {
+		if err := e.connect(ctx, p.watch.offer, &m.End, m.SL, p.watch.cfg.ReceiverTC(m.TC)); err != nil {
 			return err
 		}
 		p.stands(e, false)
-		p.key.session.Tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
+		p.key.Session.Tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
 		return nil
 	})
 }
@@ -191,9 +191,17 @@ func (p *probe) serve(ctx context.Context, e *probeEnd) error {
 			return context.Cause(ctx)
 		case <-p.wanted:
 			if err := e.ask(ctx); err != nil {
-				return p.judge(ctx, err)
+				return judge(ctx, err, p.watch.limit, p.pair.Local.Down)
 			}
 		}
+	}
+}
+
+// ask has the queue pair used soon.
+func (p *probe) ask() {
+	select {
+	case p.wanted <- struct{}{}:
+	default:
 	}
 }
 
@@ -201,18 +209,18 @@ func (p *probe) serve(ctx context.Context, e *probeEnd) error {
 // once with some cards (Soft-RoCE: LOC_QP_OP_ERR): if the port is down still when
 // an answer would be overdue, the path is as dead as one that is silent. On others
 // the probe alone has failed, and the peer must hear so before it asks by it.
-func (p *probe) judge(ctx context.Context, err error) error {
+func judge(ctx context.Context, err error, overdue time.Duration, down func() string) error {
 	var u *verbs.Unanswered
 	var failed *report.Error
-	if errors.As(err, &u) || !errors.As(err, &failed) || p.pair.Local.Down() == "" {
+	if errors.As(err, &u) || !errors.As(err, &failed) || down() == "" {
 		return err
 	}
 	select {
 	case <-ctx.Done():
 		return err
-	case <-time.After(p.watch.limit):
+	case <-time.After(overdue):
 	}
-	if p.pair.Local.Down() == "" {
+	if down() == "" {
 		return err
 	}
 	return &verbs.Unanswered{Err: failed}
@@ -231,10 +239,10 @@ func (p *probe) ended(number uint32, why error) {
 	var u *verbs.Unanswered
 	if errors.As(why, &u) {
 		state = wire.ProbeSilent
-		p.key.session.Ports.Narrowed(&p.pair, u) // for the connections that follow
+		p.key.Session.Ports.Narrowed(&p.pair, u) // for the connections that follow
 		p.watch.silent(p, u)
 	}
-	if p.key.session.Life.Err() == nil {
-		p.key.session.TellLater(&wire.ProbeState{Number: number, State: state, Reason: reasonOf(why)})
+	if p.key.Session.Life.Err() == nil {
+		p.key.Session.TellLater(&wire.ProbeState{Number: number, State: state, Reason: report.Reason(why)})
 	}
 }

@@ -1,4 +1,4 @@
-package transport
+package liveness
 
 import (
 	"context"
@@ -84,6 +84,6 @@ func (e *probeEnd) close() {
 		err = errors.Join(err, e.pd.Release())
 	}
 	if err != nil {
-		report.Say(e.probe.watch.core.cfg.Log, err)
+		report.Say(e.probe.watch.cfg.Log, err)
 	}
 }

@@ -1,4 +1,4 @@
-package transport
+package liveness
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"weft/transport/wire"
 )
 
-// serve acts on a message about a probe.
-func (w *watcher) serve(s *session.Session, b []byte) error {
+// Serve acts on a message about a probe.
+func (w *Watcher) Serve(s *session.Session, b []byte) error {
 	wrong := func(k wire.Kind) error { return fmt.Errorf("%s from the wrong side: %w", k, wire.ErrMalformed) }
 	switch k := wire.KindOf(b); k {
 	case wire.KindProbeOffer:
@@ -49,10 +49,10 @@ func (w *watcher) serve(s *session.Session, b []byte) error {
 }
 
 // offered makes this side of a probe between ports that a comm of s uses.
-func (w *watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
+func (w *Watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := pairKey{s, m.End.Peer, m.End.Device, class{m.SL, m.TC}}
+	k := Key{s, m.End.Peer, m.End.Device, Class{m.SL, m.TC}}
 	pair := w.pairFor(k)
 	if pair == nil {
 		return errors.New("no connection of that class runs between these ports")
@@ -70,13 +70,13 @@ func (w *watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
 }
 
 // pairFor finds the pair of ports of a key by a comm that uses it; w.mu is held.
-func (w *watcher) pairFor(k pairKey) *route.Pair {
-	for v, x := range w.carriers {
-		if x.session() != k.session {
+func (w *Watcher) pairFor(k Key) *route.Pair {
+	for v, x := range w.subjects {
+		if x.session() != k.Session {
 			continue
 		}
-		for _, pair := range *v.routes.Load() {
-			if v.keyOf(k.session, pair) == k {
+		for _, pair := range v.Pairs() {
+			if keyOf(v, k.Session, pair) == k {
 				return pair
 			}
 		}
@@ -85,14 +85,14 @@ func (w *watcher) pairFor(k pairKey) *route.Pair {
 }
 
 // uses reports whether a comm that both sides have open still uses a pair of ports.
-func (w *watcher) uses(k pairKey) bool {
+func (w *Watcher) uses(k Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pairFor(k) != nil
 }
 
 // answered hands the peer's end to who waits for it.
-func (w *watcher) answered(s *session.Session, m *wire.ProbeAnswer) {
+func (w *Watcher) answered(s *session.Session, m *wire.ProbeAnswer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.numbered(s, m.Number); p != nil {
@@ -104,7 +104,7 @@ func (w *watcher) answered(s *session.Session, m *wire.ProbeAnswer) {
 }
 
 // told takes in what became of the peer's end.
-func (w *watcher) told(s *session.Session, m *wire.ProbeState) {
+func (w *Watcher) told(s *session.Session, m *wire.ProbeState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.numbered(s, m.Number)
@@ -121,9 +121,9 @@ func (w *watcher) told(s *session.Session, m *wire.ProbeState) {
 }
 
 // numbered finds a probe by what its offer was numbered; w.mu is held.
-func (w *watcher) numbered(s *session.Session, number uint32) *probe {
+func (w *Watcher) numbered(s *session.Session, number uint32) *probe {
 	for k, p := range w.probes {
-		if k.session == s && p.number == number {
+		if k.Session == s && p.number == number {
 			return p
 		}
 	}

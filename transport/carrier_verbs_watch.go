@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"slices"
+
+	"weft/transport/fastpath"
+	"weft/transport/liveness"
+	"weft/transport/route"
+	"weft/transport/session"
+	"weft/transport/verbs"
+)
+
+// What the watcher asks and tells of a carrier: it is a liveness.Subject.
+
+// Pairs are those that the executor's lanes run over, in its order.
+func (v *verbsCarrier) Pairs() []*route.Pair { return *v.routes.Load() }
+
+// Class is how the sending side marks its packets.
+func (v *verbsCarrier) Class() liveness.Class { return v.class }
+
+// Progress is how far the lanes have come. A receiver's CTS complete by the way:
+// while no receive waits, those that have not are no sign of anything.
+func (v *verbsCarrier) Progress(into []fastpath.LaneState) (lanes []fastpath.LaneState, waits bool) {
+	waits = v.kind == fastpath.Send || v.fp.Snapshot().Incomplete > 0
+	return v.fp.LaneStates(into), waits
+}
+
+// Tick makes what comes later and shares the messages among the lanes anew.
+func (v *verbsCarrier) Tick(s *session.Session) {
+	if s.Active && v.ripe() {
+		v.growLater(s)
+	}
+	v.warmLoops(s)
+	v.stripe()
+}
+
+// Struck reports whether a fatal event means v, and ends what it is making if the
+// event means that.
+func (v *verbsCarrier) Struck(e *verbs.Event) bool {
+	if v.concerned(e) {
+		return true
+	}
+	v.more.hit(v, e)
+	return v.concerned(e) // lanes that have joined just before that
+}
+
+// Spoil keeps the pool from getting v's queue pairs.
+func (v *verbsCarrier) Spoil() { v.fenced.Store(true) }
+
+// concerned reports whether a fatal event means what the executor has of v.
+func (v *verbsCarrier) concerned(e *verbs.Event) bool {
+	if e.QP != nil || e.CQ != nil {
+		return v.owns(e.QP, e.CQ)
+	}
+	return slices.ContainsFunc(*v.routes.Load(), func(p *route.Pair) bool { return p.Local.NIC == e.NIC })
+}

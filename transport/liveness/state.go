@@ -1,0 +1,36 @@
+package liveness
+
+import "weft/transport/wire"
+
+// State is a probe at the moment.
+type State struct {
+	Key    Key
+	Number uint32     // of the last offer
+	Works  bool       // it can be asked
+	Asked  bool       // it has been, since it was proven
+	Due    bool       // it is to be asked next
+	End    wire.QPEnd // this side's queue pair, as the peer knows it; QPN 0: there is none
+}
+
+// Probes are those that there are.
+func (w *Watcher) Probes() (all []State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k, p := range w.probes {
+		s := State{Key: k, Number: p.number, Works: p.works, Asked: !p.next.IsZero(), Due: len(p.wanted) > 0}
+		if p.end != nil {
+			s.End = p.end.local()
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Ask has every probe used now.
+func (w *Watcher) Ask() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.probes {
+		p.ask()
+	}
+}
