@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/route"
 )
 
@@ -23,7 +24,7 @@ func (c *Core) anyOrder(pairs []route.Pair) (bool, error) {
 		return false, nil
 	}
 	for i := range pairs {
-		if err := pairs[i].Local.AnyOrder(laneDepth); err != nil {
+		if err := pairs[i].Local.AnyOrder(lanes.Depth); err != nil {
 			return false, &finalError{err}
 		}
 	}
@@ -38,7 +39,8 @@ func (c *Core) anyOrder(pairs []route.Pair) (bool, error) {
 func (c *Core) agreeOnOrder(pairs []route.Pair, offered bool) error {
 	mine, err := c.anyOrder(pairs)
 	if err == nil && mine != offered {
-		return &finalError{report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "it is %d on the listening side and %d on the connecting one", bit(mine), bit(offered)).
+		on := map[bool]int{true: 1}
+		return &finalError{report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "it is %d on the listening side and %d on the connecting one", on[mine], on[offered]).
 			On(pairs[0].Local.Name).Try("set it alike on all hosts")}
 	}
 	return err
@@ -51,13 +53,6 @@ func withPeer(err error, peer string) error {
 		e.Peer = peer
 	}
 	return err
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // refused is how the connecting side hears what ended the listening side's.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/wire"
 )
 
@@ -121,9 +122,9 @@ func TestSimOutOfOrderOfEveryMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range []*verbsCarrier{s.carrier.(*verbsCarrier), r.carrier.(*verbsCarrier)} {
-			if len(v.pairs) != 2 || !v.tuning.AnyOrder {
-				t.Errorf("%d pairs, %+v", len(v.pairs), v.tuning)
+		for _, v := range []*lanes.Carrier{s.carrier.(*lanes.Carrier), r.carrier.(*lanes.Carrier)} {
+			if len(v.Pairs) != 2 || !v.Tuning.AnyOrder {
+				t.Errorf("%d pairs, %+v", len(v.Pairs), v.Tuning)
 			}
 		}
 		grown(t, s, r, 2)

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -70,12 +71,12 @@ func TestSimClosedCommWhosePeerFails(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v := s.carrier.(*verbsCarrier)
-	if len(v.queuePairs()) != 1 {
+	v := s.carrier.(*lanes.Carrier)
+	if len(v.QueuePairs()) != 1 {
 		t.Error("it waits for nothing")
 	}
 	r.Fail(report.Errorf(report.Host, "test", "for a reason of its own"))
-	eventually(t, "no queue pair", func() bool { return len(v.queuePairs()) == 0 })
+	eventually(t, "no queue pair", func() bool { return len(v.QueuePairs()) == 0 })
 	noneLeft(t, r)
 }
 
@@ -205,7 +206,7 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 			to := register(t, r, buffer(t, 4096), 4096)
 			in, out := recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096))
 			drive(t, "data", in, out)
-			number := r.carrier.(*verbsCarrier).ports[0].flush.Number
+			number := r.carrier.(*lanes.Carrier).Ports()[0].Flush.Number
 			if strings.Contains(c.command, "%d") {
 				c.command = fmt.Sprintf(c.command, number)
 			}
@@ -228,7 +229,7 @@ func TestSimPeerClosesOnce(t *testing.T) {
 	_, _, s, r := simPair(t, nil)
 	waiting := func() int { // those of earlier tests too
 		stacks := make([]byte, 1<<20)
-		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by weft/transport.(*verbsCarrier).left")
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by weft/transport/lanes.(*Carrier).Left")
 	}
 	before := waiting()
 	closed := wire.Closed{Header: r.member.Header()}
@@ -307,7 +308,7 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil || v == nil {
 		t.Fatal(v, err)
 	}
-	c := &ready{session: s.member.Session, won: w, by: v, last: wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}, drop: v.discard}
+	c := &ready{session: s.member.Session, won: w, by: v, last: wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}, drop: v.Discard}
 	if err := c.attach(a.nextComm.Add(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -329,21 +330,22 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 // Who finds a comm failed finds it among the fences too, whoever failed it first.
 func TestSimFailedCommIsFenced(t *testing.T) {
 	_, _, s, r := simPair(t, nil)
-	v := s.carrier.(*verbsCarrier)
-	v.life.Lock() // its fence takes long
+	real, slow := s.carrier.(*lanes.Carrier), make(chan struct{})
+	s.carrier = spied{real, func() { <-slow; real.Fence() }}
 	s.mu.Lock()
 	s.because(report.Errorf(report.Host, "test", "a cause"), true)
 	s.mu.Unlock()
-	fences.Lock()
-	_, known := fences.all[v]
-	fences.Unlock()
-	v.life.Unlock()
-	if !known {
+	fences.mu.Lock()
+	known := fences.all[s]
+	fences.mu.Unlock()
+	close(slow)
+	if known == 0 {
 		t.Error("a deregMr does not wait for it")
 	}
 	s.fp.Fail(testCode(&report.Error{Cause: report.Host}, 0))
-	waitForFences()
-	if state := v.lanes[0].qp.State(); state != verbs.StateErr {
+	fences.wait()
+	s.carrier = real
+	if state := real.Lanes()[0].QP.State(); state != verbs.StateErr {
 		t.Errorf("a queue pair is in state %v", state)
 	}
 	noneLeft(t, s, r)

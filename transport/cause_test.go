@@ -19,10 +19,10 @@ type spied struct {
 	look func()
 }
 
-func (s spied) Fence()      { s.look() }
-func (s spied) FenceLater() {}
-func (s spied) Drain()      {}
-func (s spied) Left()       {}
+func (s spied) Fence() { s.look() }
+func (s spied) Spoil() {}
+func (s spied) Drain() {}
+func (s spied) Left()  {}
 
 // The host may end its process at the first code it gets: by then the peer's message is counted among what exit waits for.
 func TestPeerIsToldBeforeTheHost(t *testing.T) {

@@ -178,6 +178,9 @@ func (c *Comm) code(err error) int32 {
 	return c.ctx.core.cfg.Code(err, c.ctx.opts.ABI)
 }
 
+// Carrier is what moves its bytes.
+func (c *Comm) Carrier() carrier.Carrier { return c.carrier }
+
 // Log speaks to the host that has c.
 func (c *Comm) Log() report.Logger { return c.ctx.opts.Log }
 
@@ -238,14 +241,14 @@ func (c *Comm) Close() error {
 	if s, is := c.carrier.(carrier.Streaming); is {
 		s.Forget()
 	}
-	cutting.Lock()
+	fences.Lock()
 	requests := c.fp.Snapshot().Outstanding
 	busy := requests > 0
 	err := c.fp.Close()
 	if busy {
 		c.fenceLater()
 	}
-	cutting.Unlock()
+	fences.Unlock()
 	if busy {
 		c.fence()
 	}

@@ -10,6 +10,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/device"
+	"weft/transport/lanes"
 	"weft/transport/liveness"
 	"weft/transport/pool"
 	"weft/transport/rendezvous"
@@ -53,10 +54,10 @@ type Core struct {
 	noise    *rendezvous.Noise
 	watch    *liveness.Watcher
 	streams  *streams.Shared
-	pool     *pool.Pool[*kit]
+	pool     *pool.Pool[*lanes.Kit]
+	lanes    *lanes.Shared
 	deaf     func()      // ends the subscriptions to events
 	outgoing *task.Slots // connects
-	growing  *task.Slots // comms that get further lanes
 	incoming *task.Slots // first streams of comms, from hello to lanes
 
 	manyLanes sync.Once     // a number of lanes that is cut is said once
@@ -97,12 +98,14 @@ func Open(cfg Config) (*Core, error) {
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
 	c.streams = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: c.reaper}
-	c.pool = pool.New[*kit](pool.Config{Log: cfg.Log, Most: int(cfg.Knobs.Int(knob.Pool)), Age: poolAge, Lingers: c.reaper.Lingers,
+	c.pool = pool.New[*lanes.Kit](pool.Config{Log: cfg.Log, Most: int(cfg.Knobs.Int(knob.Pool)), Age: poolAge, Lingers: c.reaper.Lingers,
 		Vain: func() bool { return c.watch.Idle() || c.finalized() }})
 	c.watch = liveness.New(liveness.Config{Log: cfg.Log, Timeout: c.timeout, Heard: c.pool.Heard, Vacant: c.pool.Empty,
 		ReceiverTC: func(tc uint8) uint8 { return cfg.Verbs.ReceiverTC(tc) }})
+	c.lanes = &lanes.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Timeout: c.timeout, Watch: c.watch, Pool: c.pool, Growing: task.NewSlots(), Lingers: c.reaper.Lingers,
+		Busy: func() bool { return c.outgoing.Busy()+c.incoming.Busy() > 0 }}
 	c.sessions = session.NewAll(c.ofSessions())
-	c.outgoing, c.incoming, c.growing = task.NewSlots(), task.NewSlots(), task.NewSlots()
+	c.outgoing, c.incoming = task.NewSlots(), task.NewSlots()
 	c.inbound.byNonce = map[wire.Nonce]*inbound{}
 	c.contexts.all = map[*Context]struct{}{}
 	installUpcalls(c)
@@ -122,9 +125,9 @@ func (c *Core) ofSessions() session.Config {
 		Attach:  c.attach,
 		Serve: map[wire.Kind]func(*session.Session, []byte) error{
 			wire.KindProbeOffer: c.watch.Serve, wire.KindProbeAnswer: c.watch.Serve, wire.KindProbeState: c.watch.Serve,
-			wire.KindFurther: c.serveFurther, wire.KindFurtherAnswer: c.serveFurther, wire.KindJoin: c.serveFurther, wire.KindJoined: c.serveFurther,
+			wire.KindFurther: c.lanes.Serve, wire.KindFurtherAnswer: c.lanes.Serve, wire.KindJoin: c.lanes.Serve, wire.KindJoined: c.lanes.Serve,
 		},
-		Forget: func(s *session.Session) { c.pool.Forget(func(k *kit) bool { return k.session == s }) },
+		Forget: func(s *session.Session) { c.pool.Forget(func(k *lanes.Kit) bool { return k.Session() == s }) },
 		Ended:  sessionEnded,
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/rdma"
 )
 
@@ -267,7 +268,7 @@ func TestSimHostMemoryOnly(t *testing.T) {
 func TestSimPortsThatTakeLess(t *testing.T) {
 	a, b := startSim(t, "=simA,simG,simM", map[string]string{"NCCL_IB_DATA_DIRECT": "0"}), startSim(t, "=simM", nil)
 	s, r := pair(t, a, b)
-	if got := s.carrier.(*verbsCarrier).pairs[0].Local.Name; got != "simM" {
+	if got := s.carrier.(*lanes.Carrier).Pairs[0].Local.Name; got != "simM" {
 		t.Errorf("over %s: %q", got, a.log.Lines())
 	}
 	s.Close()
@@ -307,8 +308,8 @@ func TestSimDataDirectDevice(t *testing.T) {
 	}
 	a.dev = 2
 	s, r := pair(t, b, a)
-	v, is := r.carrier.(*verbsCarrier)
-	if !is || v.ports[0].dev.Name != "simM_dma" {
+	v, is := r.carrier.(*lanes.Carrier)
+	if !is || v.Ports()[0].Device.Name != "simM_dma" {
 		t.Fatalf("%q", a.log.Lines())
 	}
 	dst := export(t, 1<<16, false)

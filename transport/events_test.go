@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/lanes"
 	"weft/transport/route"
 	"weft/transport/verbs"
 )
@@ -21,10 +22,10 @@ func TestFatalEvents(t *testing.T) {
 	}{
 		{"of the card", func(t *testing.T, _ *Comm) { command(t, "event simA DEVICE_FATAL") }, "device fatal error", false},
 		{"of a queue pair", func(t *testing.T, s *Comm) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*verbsCarrier).lanes[0].qp.Number))
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*lanes.Carrier).Lanes()[0].QP.Number))
 		}, "QP fatal error", true},
 		{"of a completion queue", func(t *testing.T, s *Comm) {
-			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*verbsCarrier).ports[0].cq}
+			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*lanes.Carrier).Ports()[0].CQ}
 			e.Err = report.Errorf(report.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
 			s.ctx.core.watch.Fatal(e)
 		}, "CQ error", true},
@@ -86,8 +87,8 @@ func TestFatalCardCarriesNothingNew(t *testing.T) {
 				defer r.Close()
 				defer s.Close()
 				move(t, s, r, 1000)
-				if v, ok := s.carrier.(*verbsCarrier); ok {
-					return v.pairOf(0).Local.Name
+				if v, ok := s.carrier.(*lanes.Carrier); ok {
+					return v.Routes()[0].Local.Name
 				}
 				return "TCP"
 			}
@@ -114,7 +115,7 @@ func TestFatalMemberIsLeftOut(t *testing.T) {
 		defer r.Close()
 		defer s.Close()
 		move(t, s, r, 1<<20)
-		for _, p := range s.carrier.(*verbsCarrier).pairs {
+		for _, p := range s.carrier.(*lanes.Carrier).Pairs {
 			names = append(names, p.Local.Name)
 		}
 		return names
@@ -138,7 +139,7 @@ func TestPortThatIsDownIsLeftOut(t *testing.T) {
 		eventually(t, "the event", func() bool { return (a.Devices()[0].Verbs.Down() == "") == (c.state == "up") })
 		s, r := pair(t, a, b)
 		move(t, s, r, 1000)
-		if got := s.carrier.(*verbsCarrier).pairOf(0).Local.Name; got != c.carries {
+		if got := s.carrier.(*lanes.Carrier).Routes()[0].Local.Name; got != c.carries {
 			t.Errorf("link %s: over %s", c.state, got)
 		}
 		noneLeft(t, s, r)
@@ -161,15 +162,15 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	dev := a.devices.Found()[0]
 	gid := dev.Verbs.GIDs()[0]
-	v, err := openVerbs(a.ctx, dev, fastpath.Send, "nobody", []route.Pair{{Local: dev.Verbs, GID: gid, PeerGID: gid}}, []int{0}, 1, nil)
+	v, err := a.lanes.Carrier(a.ctx.lanes(dev, fastpath.Send, "nobody", []route.Pair{{Local: dev.Verbs, GID: gid, PeerGID: gid}}, []int{0}), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.lanes[0].qp.Number))
+	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.Lanes()[0].QP.Number))
 	eventually(t, "the event", func() bool { return a.watch.Doomed(v) != nil })
 	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || report.CauseOf(err) != report.Host {
 		t.Errorf("%v, %v", c, err)
 	}
-	v.discard()
+	v.Discard()
 	noneLeft(t)
 }

@@ -7,17 +7,13 @@ import (
 	"time"
 
 	"weft/internal/hostcalls"
+	"weft/transport/lanes"
 )
 
 // loopsOf counts the queue pairs for flushes that the executor has.
-func loopsOf(c *Comm) (n int) {
-	v := c.carrier.(*verbsCarrier)
-	v.life.Lock()
-	defer v.life.Unlock()
-	for _, p := range v.ports {
-		n += bit(p.looped)
-	}
-	return n
+func loopsOf(c *Comm) int {
+	ready, _ := c.carrier.(*lanes.Carrier).Flushing()
+	return ready
 }
 
 // lazyFlush has the watch look so seldom that nothing but what a call asks for is made.
@@ -102,9 +98,9 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 	for _, step := range []string{"fail create_qp 1 EIO", "fail modify_qp 1 EIO", "fail modify_qp 2 EIO", "fail modify_qp 3 EIO"} {
 		t.Run(step, func(t *testing.T) {
 			a, b, s, r := probedPair(t, lazyFlush)
-			v := r.carrier.(*verbsCarrier)
+			v := r.carrier.(*lanes.Carrier)
 			command(t, step)
-			if err := v.makeLoops(); err == nil || loopsOf(r) != 0 {
+			if err := v.MakeLoops(); err == nil || loopsOf(r) != 0 {
 				t.Errorf("%v", err)
 			}
 			to := register(t, r, buffer(t, 4096), 4096)
@@ -122,7 +118,7 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 			s, r = pair(t, a, b)
 			probed(t, a, b)
 			command(t, step)
-			r.carrier.(*verbsCarrier).makeLoops()
+			r.carrier.(*lanes.Carrier).MakeLoops()
 			to = register(t, r, buffer(t, 4096), 4096)
 			drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
 			if code := until(t, "the flush ends", begun(t, r, to)); code != 0 {
@@ -138,12 +134,12 @@ func TestSimFlushAfterThePeerClosed(t *testing.T) {
 	_, b, s, r := simPair(t, lazyFlush)
 	to := register(t, r, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
-	v := r.carrier.(*verbsCarrier)
-	v.loops.Lock() // the making of it takes long
+	v := r.carrier.(*lanes.Carrier)
+	v.Loops.Lock() // the making of it takes long
 	x := begun(t, r, to)
 	s.Close()
 	time.Sleep(2 * watchEvery)
-	v.loops.Unlock()
+	v.Loops.Unlock()
 	if code := until(t, "the flush ends", x); code != 0 {
 		t.Errorf("code %d: %q", code, b.log.Lines())
 	}
@@ -156,7 +152,7 @@ func TestSimFlushFailsAfterThePeerClosed(t *testing.T) {
 	to := register(t, r, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
 	eventually(t, "a queue pair for flushes", func() bool { return loopsOf(r) == 1 })
-	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", r.carrier.(*verbsCarrier).ports[0].flush.Number))
+	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", r.carrier.(*lanes.Carrier).Ports()[0].Flush.Number))
 	x := begun(t, r, to)
 	s.Close()
 	eventually(t, "the flush's end", func() bool { return b.log.Count("WARN", "a flush read ended LOC_PROT_ERR") == 1 })
@@ -172,7 +168,7 @@ func TestSimFlushOfAnEnd(t *testing.T) {
 	ends := []func(s, r *Comm){
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
-		func(s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
 		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {

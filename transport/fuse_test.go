@@ -12,6 +12,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/device"
+	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -112,14 +113,14 @@ func TestSimFused(t *testing.T) {
 				for range simQPs / 4 {
 					s, r := pair(t, a, b)
 					var got []string
-					if v, is := s.carrier.(*verbsCarrier); is {
-						for i := range v.pairs {
-							got = append(got, v.pairs[i].Local.Name+"-"+string(rune('0'+v.pairs[i].PeerIndex)))
+					if v, is := s.carrier.(*lanes.Carrier); is {
+						for i := range v.Pairs {
+							got = append(got, v.Pairs[i].Local.Name+"-"+string(rune('0'+v.Pairs[i].PeerIndex)))
 						}
-						if len(v.pairAt) != 2*len(v.pairs) || len(r.carrier.(*verbsCarrier).pairs) != len(v.pairs) {
-							t.Errorf("%d lanes over %d pairs", len(v.pairAt), len(v.pairs))
+						if len(v.PairAt) != 2*len(v.Pairs) || len(r.carrier.(*lanes.Carrier).Pairs) != len(v.Pairs) {
+							t.Errorf("%d lanes over %d pairs", len(v.PairAt), len(v.Pairs))
 						}
-						grown(t, s, r, len(v.pairAt))
+						grown(t, s, r, len(v.PairAt))
 					}
 					if strings.Join(got, " ") != c.pairs {
 						t.Fatalf("over %v, want %v: %q", got, c.pairs, a.log.Lines())
@@ -166,7 +167,7 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 			eventually(t, "it is said", func() bool { return a.log.Count("INFO", "simC to ", "device 1", says) == 1 })
 			next, nextIn := pair(t, a, b)
 			command(t, "blackhole simD off")
-			if v, is := next.carrier.(*verbsCarrier); !is || len(v.pairs) != 1 || v.pairs[0].Local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {
+			if v, is := next.carrier.(*lanes.Carrier); !is || len(v.Pairs) != 1 || v.Pairs[0].Local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {
 				t.Errorf("%+v: %q", v, a.log.Lines())
 			}
 			for _, size := range []int{100, 1 << 20} {
@@ -215,7 +216,7 @@ func TestFusedTCP(t *testing.T) {
 		if len(fds) != c.streams || len(remotes) != min(c.theirs, c.streams) {
 			t.Errorf("%+v: %d streams to %v", c, len(fds), remotes)
 		}
-		if n := min(c.theirs, c.streams); a.log.Count("INFO", " over tcp", "127.0.0.4, ", "to 127.0.0.5") != bit(n > 1) {
+		if n := min(c.theirs, c.streams); a.log.Count("INFO", " over tcp", "127.0.0.4, ", "to 127.0.0.5") != map[bool]int{true: 1}[n > 1] {
 			t.Errorf("%+v: %q", c, a.log.Lines())
 		}
 		move(t, s, r, 4<<20)

@@ -12,6 +12,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
+	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -40,7 +41,7 @@ type inbound struct {
 	goMsg   wire.Go
 	went    bool            // go has come: the peer has its comm
 	member  *session.Member // set by attach
-	verbs   *verbsCarrier   // set by a go that takes up an offer: there are no further streams
+	verbs   *lanes.Carrier  // set by a go that takes up an offer: there are no further streams
 	over    bool            // finished or aborted
 }
 
@@ -166,13 +167,13 @@ func (in *inbound) late() {
 }
 
 // goes takes in the connecting side's go, and v unless it is nil.
-func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, v *verbsCarrier) {
+func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, v *lanes.Carrier) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
 		c.Close()
 		if v != nil {
-			v.discard()
+			v.Discard()
 		}
 		return
 	}
@@ -225,7 +226,7 @@ func (in *inbound) giveUp(last arrival, why error) {
 	in.forget()
 	in.listener.end(in, last)
 	if v != nil {
-		v.discard()
+		v.Discard()
 	}
 	for _, c := range conns {
 		if c != nil {
@@ -330,7 +331,7 @@ func (in *inbound) drop() {
 		}
 	}
 	if in.verbs != nil {
-		in.verbs.discard()
+		in.verbs.Discard()
 		in.verbs = nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"weft/internal/hostcalls"
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -156,8 +157,8 @@ func seeLanes(t *testing.T, env map[string]string) string {
 	_, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	n := len(s.carrier.(*verbsCarrier).pairAt)
-	if other := len(r.carrier.(*verbsCarrier).pairAt); other != n {
+	n := len(s.carrier.(*lanes.Carrier).PairAt)
+	if other := len(r.carrier.(*lanes.Carrier).PairAt); other != n {
 		t.Errorf("%d lanes and %d", n, other)
 	}
 	return fmt.Sprintf("%d lane%s", n, report.Plural(n))
@@ -168,11 +169,11 @@ func seeFirstLanes(t *testing.T, env map[string]string) string {
 	a, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	n := len(s.carrier.(*verbsCarrier).pairAt)
+	n := len(s.carrier.(*lanes.Carrier).PairAt)
 	if a.log.Count("INFO", fmt.Sprintf("1 lane and %d later (QPs", n-1)) == 1 {
 		return fmt.Sprintf("1 of %d lanes", n)
 	}
-	return fmt.Sprintf("%d of %d lanes", len(s.carrier.(*verbsCarrier).lanes), n)
+	return fmt.Sprintf("%d of %d lanes", len(s.carrier.(*lanes.Carrier).Lanes()), n)
 }
 
 // seePool tells which queue pairs a connection has when the one before is closed.

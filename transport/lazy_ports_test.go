@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"weft/internal/hostcalls"
+	"weft/transport/lanes"
 	"weft/transport/rdma"
 	"weft/transport/route"
 	"weft/transport/wire"
@@ -100,10 +102,8 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 			growNow(s)
 			eventually(t, "the receiver has the lanes", func() bool { return len(posted(r)) == 3 })
 			eventually(t, "the sender knows of them", func() bool {
-				v := s.carrier.(*verbsCarrier)
-				v.life.Lock()
-				defer v.life.Unlock()
-				return len(v.lanes) == 3
+				v := s.carrier.(*lanes.Carrier)
+				return len(v.Lanes()) == 3
 			})
 			for range 16 { // announced before
 				if n := len(posted(s)); n != 1 {
@@ -144,8 +144,8 @@ func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
 	to := register(t, r, buffer(t, 4096), 4096)
 	from := register(t, s, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, from))
-	v := r.carrier.(*verbsCarrier)
-	v.loops.Lock()
+	v := r.carrier.(*lanes.Carrier)
+	v.Loops.Lock()
 	x := begun(t, r, to)
 	growNow(s)
 	grown(t, s, r, 3)
@@ -157,7 +157,7 @@ func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
 	if x.done || y.done {
 		t.Error("a flush is done by a port that cannot flush")
 	}
-	v.loops.Unlock()
+	v.Loops.Unlock()
 	drive(t, "flushes", x, y)
 	if x.code != 0 || y.code != 0 || loopsOf(r) != 3 {
 		t.Errorf("codes %d and %d, by %d ports", x.code, y.code, loopsOf(r))
@@ -222,7 +222,7 @@ func TestSimPortsThatAreSilent(t *testing.T) {
 	for _, size := range []int{10, 5000, 1 << 20} {
 		move(t, s, r, size)
 	}
-	if v := s.carrier.(*verbsCarrier); len(v.ports) != 2 || portOn(v.ports, v.pairs[1].Local) != nil {
+	if v := s.carrier.(*lanes.Carrier); len(v.Ports()) != 2 || slices.ContainsFunc(v.Ports(), func(p *lanes.Port) bool { return p.Device == v.Pairs[1].Local }) {
 		t.Error("the silent port is part of the comm")
 	}
 	next, nextIn := pair(t, a, b)
@@ -239,8 +239,8 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 	ends := []func(s, r *Comm){
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
-		func(s, r *Comm) { s.Fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Fail(errAbandoned); s.Close(); r.Close() },
+		func(s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
 		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 		func(s, r *Comm) {
 			command(t, "event simX DEVICE_FATAL")
@@ -276,18 +276,14 @@ func fusedIdle(t *testing.T, all ...*process) {
 func TestSimPortsJoinAFailingCard(t *testing.T) {
 	a, b := fusedThree(t, ports3)
 	s, r := pair(t, a, b)
-	v := s.carrier.(*verbsCarrier)
-	v.more.begun.Store(true)
-	g, err := v.grow(s.member)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := objects(t).QPs
+	command(t, "slow create_qp 300000")
+	defer command(t, "slow create_qp 0")
+	growNow(s)
+	eventually(t, "the first of its queue pairs", func() bool { return objects(t).QPs > before })
 	command(t, "event simX DEVICE_FATAL")
-	<-g.ctx.Done()
-	if err := v.offerFurther(g); err == nil {
-		t.Error("it is added")
-	}
-	g.end()
+	eventually(t, "it is left out", func() bool { return a.log.Count("INFO", "goes on with 1 of 3 lanes") == 1 })
+	command(t, "slow create_qp 0")
 	if s.failure() != nil || len(posted(s)) != 1 {
 		t.Errorf("%v, %d lanes", s.failure(), len(posted(s)))
 	}
@@ -313,7 +309,7 @@ func TestSimPortsRefused(t *testing.T) {
 			o.keys = append(o.keys, 7, 8)
 			var lanes []wire.QPEnd
 			for i := range 2 {
-				p := &o.v.pairs[1+i]
+				p := &o.v.Pairs[1+i]
 				lanes = append(lanes, wire.QPEnd{Device: p.LocalIndex, Peer: p.PeerIndex, Slot: uint8(1 + i), QPN: 99, MTU: 3, GID: route.ToWire(p.GID)})
 			}
 			if spoil != nil {
@@ -353,7 +349,7 @@ func TestSimPortsOfOneSide(t *testing.T) {
 				if n := len(posted(s)); n != want {
 					t.Errorf("%d lanes: %q", n, a.log.Lines())
 				}
-				if why := s.member.Session.Ports.Failure(&s.carrier.(*verbsCarrier).pairs[1]); (why != nil) != silent {
+				if why := s.member.Session.Ports.Failure(&s.carrier.(*lanes.Carrier).Pairs[1]); (why != nil) != silent {
 					t.Errorf("the next connect leaves it alone: %v", why)
 				}
 				noneLeft(t, s, r)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/transport/lanes"
 	"weft/transport/session"
 	"weft/transport/wire"
 )
@@ -44,17 +45,17 @@ func TestSimFurtherLanes(t *testing.T) {
 	for mode, first := range map[string]int{"background": 1, "demand": 1, "off": 4} {
 		t.Run(mode, func(t *testing.T) {
 			a, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", mode))
-			v := s.carrier.(*verbsCarrier)
+			v := s.carrier.(*lanes.Carrier)
 			said := "4 lanes (QPs"
 			if first == 1 {
 				said = "1 lane and 3 later (QPs"
 			}
-			if a.log.Count("INFO", said) != 1 || len(v.pairAt) != 4 {
+			if a.log.Count("INFO", said) != 1 || len(v.PairAt) != 4 {
 				t.Errorf("%q", a.log.Lines())
 			}
 			if mode == "demand" {
 				move(t, s, r, 4096)
-				if v.ripe() || len(posted(s)) != 1 {
+				if v.Ripe() || len(posted(s)) != 1 {
 					t.Error("no more than WEFT_STRIPE_MIN has passed")
 				}
 				move(t, s, r, 1)
@@ -68,7 +69,7 @@ func TestSimFurtherLanes(t *testing.T) {
 			if used := lanesOf(t, s, r, 4096); used != 1 {
 				t.Errorf("a small message on %d lanes", used)
 			}
-			if n := a.log.Count("INFO", "has 4 lanes now (QPs "); n != bit(first == 1) || a.log.Count("INFO", "(QPs )") != 0 {
+			if n := a.log.Count("INFO", "has 4 lanes now (QPs "); n != map[bool]int{true: 1}[first == 1] || a.log.Count("INFO", "(QPs )") != 0 {
 				t.Errorf("%q", a.log.Lines())
 			}
 			noneLeft(t, s, r)
@@ -94,11 +95,11 @@ func TestSimFurtherLanesUnderLoad(t *testing.T) {
 // growNow adds the further lanes of a comm that would have them on demand.
 func growNow(s *Comm) {
 	growByHand(s)
-	s.carrier.(*verbsCarrier).growLater(s.member.Session)
+	s.carrier.(*lanes.Carrier).GrowLater(s.member.Session)
 }
 
 // growByHand keeps the watch from having further lanes made.
-func growByHand(s *Comm) { s.carrier.(*verbsCarrier).more.begun.Store(true) }
+func growByHand(s *Comm) { s.carrier.(*lanes.Carrier).Further.Begin() }
 
 // Whatever fails on the way, the comm goes on with the lanes that it has.
 func TestSimFurtherLanesThatCannotBe(t *testing.T) {
@@ -145,8 +146,8 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 	ends := []func(s, r *Comm){
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
-		func(s, r *Comm) { s.Fail(errOver); s.Close(); r.Close() },
-		func(s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Fail(errAbandoned); s.Close(); r.Close() },
+		func(s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
 		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {
@@ -161,15 +162,15 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 // offering plays the connecting side of further lanes.
 type offering struct {
 	t    *testing.T
-	v    *verbsCarrier
+	v    *lanes.Carrier
 	m    *session.Member
 	keys []uint32
 }
 
 func offerings(t *testing.T, s, r *Comm) (o *offering, end wire.QPEnd) {
-	o = &offering{t, s.carrier.(*verbsCarrier), s.member, s.carrier.(*verbsCarrier).ends().keys}
-	o.v.more.begun.Store(true)
-	return o, r.carrier.(*verbsCarrier).lanes[0].theirs
+	o = &offering{t, s.carrier.(*lanes.Carrier), s.member, s.carrier.(*lanes.Carrier).RingKeys()}
+	o.v.Further.Begin()
+	return o, r.carrier.(*lanes.Carrier).Lanes()[0].Theirs
 }
 
 // heard is the peer's next message.
@@ -187,13 +188,13 @@ func heard[M any](t *testing.T, from chan *M) *M {
 func (o *offering) offer(lanes []wire.QPEnd) *wire.FurtherAnswer {
 	o.t.Helper()
 	o.m.Session.Tell(&wire.Further{Header: o.m.Header(), Keys: o.keys, Lanes: lanes})
-	return heard(o.t, o.v.more.answers)
+	return heard(o.t, o.v.Further.Answers)
 }
 
 func (o *offering) join(pairs uint32) *wire.Joined {
 	o.t.Helper()
 	o.m.Session.Tell(&wire.Join{Header: o.m.Header(), Pairs: pairs})
-	return heard(o.t, o.v.more.joined)
+	return heard(o.t, o.v.Further.Joined)
 }
 
 // judged offers lanes, which are to be taken, if they are good, or refused as a

@@ -124,7 +124,7 @@ func (c *Comm) deregister(m *memory.Registration) error {
 	m.Hide()
 	cut := report.Errorf(report.Misuse, "deregMr", "the host gave up what was in flight: requests used the %d bytes at %#x that it deregisters, as an abort does", m.Size, m.Addr).
 		On(c.dev.Name).With(c.peer)
-	cutting.Lock()
+	fences.Lock()
 	users, err := m.Revoke(c.code(cut))
 	for _, fp := range users {
 		if u, ok := comms.Get(fp.Cookie()); ok {
@@ -132,8 +132,8 @@ func (c *Comm) deregister(m *memory.Registration) error {
 			u.fenceLater()
 		}
 	}
-	cutting.Unlock()
-	waitForFences() // also of those that had failed before
+	fences.Unlock()
+	fences.wait()   // also of those that had failed before
 	if err != nil { // a thread may still be inside the memory: leave the mapping
 		return report.Errorf(report.Internal, "deregMr", "%w", err).On(c.dev.Name)
 	}

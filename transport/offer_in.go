@@ -9,7 +9,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/liveness"
+	"weft/transport/lanes"
 	"weft/transport/route"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -19,10 +19,10 @@ import (
 // answered, each in place of the one before. The carrier of an offer that go
 // takes up is in's from then on.
 func (h *handshake) last(in *inbound) error {
-	var v *verbsCarrier
+	var v *lanes.Carrier
 	discard := func() {
 		if v != nil {
-			v.discard()
+			v.Discard()
 			v = nil
 		}
 	}
@@ -74,8 +74,8 @@ func (h *handshake) last(in *inbound) error {
 				in.fail(withPeer(final.error, in.peer))
 				return final
 			}
-			if e := (*pairError)(nil); errors.As(err, &e) {
-				answer.Pair = numberOf(&m, e.pair)
+			if e := (*lanes.PairError)(nil); errors.As(err, &e) {
+				answer.Pair = numberOf(&m, e.Pair)
 			}
 			what := "RDMA"
 			if m.Flags&wire.FlagReuse != 0 {
@@ -85,8 +85,7 @@ func (h *handshake) last(in *inbound) error {
 				h.listener.ctx.opts.Log.Info(report.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
 			}
 		} else {
-			mine := v.ends()
-			answer.Shared, answer.Keys, answer.Lanes, answer.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()
+			v.Answer(&answer)
 		}
 		if _, err := h.conn.Write(answer.Append(nil)); err != nil {
 			return fmt.Errorf("answering an offer: %w", err)
@@ -95,36 +94,30 @@ func (h *handshake) last(in *inbound) error {
 }
 
 // accepts makes and connects this side's lanes of an offer, and describes them.
-func (h *handshake) accepts(in *inbound, m *wire.Offer) (*verbsCarrier, error) {
+func (h *handshake) accepts(in *inbound, m *wire.Offer) (*lanes.Carrier, error) {
 	pairs, at, err := h.pairs(m)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.core.offerLimit())
+	ctx, cancel := context.WithTimeout(context.Background(), h.core.lanes.OfferLimit())
 	defer cancel()
 	if err := h.core.agreeOnOrder(pairs, m.Flags&wire.FlagAnyOrder != 0); err != nil {
 		return nil, err
 	}
-	var again *kit
+	var again *lanes.Kit
 	if m.Flags&wire.FlagReuse != 0 {
 		if again, err = h.again(ctx, m, pairs, at); err != nil {
 			return nil, err
 		}
 	}
-	v, err := openVerbs(h.listener.ctx, h.listener.dev, fastpath.Recv, in.peer, pairs, at, len(m.Lanes), again)
+	v, err := h.core.lanes.Carrier(h.listener.ctx.lanes(h.listener.dev, fastpath.Recv, in.peer, pairs, at), len(m.Lanes), again)
 	if err != nil {
 		return nil, err
 	}
-	v.class = liveness.Class{SL: m.SL, TC: m.TC}
-	err = v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, m.SL, h.core.cfg.Verbs.ReceiverTC(m.TC))
-	if err == nil {
-		err = describeLanes(v.lanes, true)
-	}
-	if err != nil {
-		v.discard()
+	if err := v.Accept(ctx, m, h.core.cfg.Verbs.ReceiverTC(m.TC)); err != nil {
+		v.Discard()
 		return nil, err
 	}
-	v.ece = v.lanes[0].mine.ECE
 	return v, nil
 }
 
@@ -157,7 +150,7 @@ func offered(m *wire.Offer) (pairs []wire.PortPair, at []int, err error) {
 		}
 		pairs = append(pairs, p)
 	}
-	all := lanesOver(len(pairs), len(m.Lanes)+int(m.Further))
+	all := lanes.Spread(len(pairs), len(m.Lanes)+int(m.Further))
 	if m.Further > 0 && !slices.Equal(at, all[:len(at)]) {
 		return nil, nil, fmt.Errorf("%d lanes to come after %d that take %d pairs of ports in another order: %w", m.Further, len(at), len(pairs), wire.ErrMalformed)
 	}
@@ -170,7 +163,7 @@ func (h *handshake) pairs(m *wire.Offer) (pairs []route.Pair, at []int, err erro
 	for i := range all {
 		p, err := h.pair(&all[i])
 		if err != nil {
-			return nil, nil, &pairError{&route.Pair{LocalIndex: all[i].Peer, PeerIndex: all[i].Device}, err}
+			return nil, nil, &lanes.PairError{Pair: &route.Pair{LocalIndex: all[i].Peer, PeerIndex: all[i].Device}, Err: err}
 		}
 		pairs = append(pairs, p)
 	}

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/liveness"
+	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/route"
 	"weft/transport/session"
@@ -22,7 +21,7 @@ import (
 // offer tries to have the comm carried by RDMA: over a few routes, each made,
 // connected and proven. Without a carrier and an error it goes over TCP, for the
 // reason answered. An error is one of the comm's first stream, or TCP is not wanted.
-func (k *connector) offer(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+func (k *connector) offer(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*lanes.Carrier, string, error) {
 	v, why, err := k.route(ctx, s, w, peer, wants)
 	if v != nil || err != nil {
 		return v, "", err
@@ -38,7 +37,7 @@ func (k *connector) offer(ctx context.Context, s *session.Session, w *rendezvous
 }
 
 // route tries the routes; without a carrier and an error it answers why none serves.
-func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*verbsCarrier, string, error) {
+func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*lanes.Carrier, string, error) {
 	if why := k.core.whyNoPorts(k.dev); why != "" {
 		return nil, why, nil
 	}
@@ -83,13 +82,13 @@ func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous
 			return nil, "", withPeer(final.error, rendezvous.EndName(peer, w.Conn))
 		}
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
-		if e := (*pairError)(nil); errors.As(err, &e) {
-			blame = e.pair
+		if e := (*lanes.PairError)(nil); errors.As(err, &e) {
+			blame = e.Pair
 		}
 		if s.Ports.Narrowed(blame, err) {
 			continue
 		}
-		pairFailed(s, blame, time.Since(began), err)
+		s.Ports.Failed(blame, time.Since(began), err)
 		fails(blame, err)
 	}
 	switch {
@@ -109,8 +108,8 @@ func (e *streamError) Unwrap() error { return e.error }
 
 // try has a route carry the comm, by the lanes of a closed connection if there
 // are any, else by new ones.
-func (k *connector) try(ctx context.Context, s *session.Session, w *rendezvous.Won, peer string, pairs []route.Pair) (*verbsCarrier, error) {
-	at := lanesOver(len(pairs), k.core.lanes(len(pairs)))
+func (k *connector) try(ctx context.Context, s *session.Session, w *rendezvous.Won, peer string, pairs []route.Pair) (*lanes.Carrier, error) {
+	at := lanes.Spread(len(pairs), k.core.lanesFor(len(pairs)))
 	anyOrder, err := k.core.anyOrder(pairs)
 	if err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (k *connector) try(ctx context.Context, s *session.Session, w *rendezvous.W
 		return v, err
 	}
 	first := len(at)
-	if k.core.lazy() {
+	if k.core.lanes.Lazy() {
 		first = 1
 	}
 	return k.carry(ctx, w, peer, pairs, at, first, &m, nil)
@@ -133,57 +132,33 @@ func (k *connector) try(ctx context.Context, s *session.Session, w *rendezvous.W
 // carry makes this side's first lanes, unless they are a kit's, has the peer make
 // its own, and proves that bytes arrive. Whatever fails leaves nothing behind here;
 // the peer discards its lanes when it reads what comes next.
-func (k *connector) carry(ctx context.Context, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, first int, m *wire.Offer, again *kit) (_ *verbsCarrier, err error) {
-	v, err := openVerbs(k.ctx, k.dev, fastpath.Send, peer, pairs, at, first, again)
+func (k *connector) carry(ctx context.Context, w *rendezvous.Won, peer string, pairs []route.Pair, at []int, first int, m *wire.Offer, again *lanes.Kit) (_ *lanes.Carrier, err error) {
+	v, err := k.core.lanes.Carrier(k.ctx.lanes(k.dev, fastpath.Send, peer, pairs, at), first, again)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			v.discard()
+			v.Discard()
 		}
 	}()
-	if err := describeLanes(v.lanes, false); err != nil {
+	if err := v.Offer(m); err != nil {
 		return nil, err
 	}
-	mine := v.ends()
-	v.class = liveness.Class{SL: m.SL, TC: m.TC}
-	m.Further, m.Shared, m.Keys, m.Lanes, m.Later = uint8(len(at)-first), mine.shared, mine.keys, endsOf(v.lanes), v.later()
 	answer, err := exchangeOffer(ctx, w.Conn, m, k.core.timeout)
 	if err != nil {
 		return nil, &streamError{err}
 	}
 	if answer.Reason != "" {
-		return nil, &pairError{&pairs[min(int(answer.Pair), len(pairs)-1)], refused(answer.Reason, answer.Flags&wire.FlagFinal != 0)}
+		return nil, &lanes.PairError{Pair: &pairs[min(int(answer.Pair), len(pairs)-1)], Err: refused(answer.Reason, answer.Flags&wire.FlagFinal != 0)}
 	}
-	if err := v.answered(answer.Lanes, answer.Later); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, k.core.offerLimit())
+	ctx, cancel := context.WithTimeout(ctx, k.core.lanes.OfferLimit())
 	defer cancel()
-	if err := v.connect(ctx, ends{answer.Shared, answer.Keys}, answer.Lanes, m.SL, m.TC); err != nil {
-		return nil, err
-	}
-	if err := v.prove(ctx); err != nil {
+	if err := v.Answered(ctx, &answer); err != nil {
 		return nil, err
 	}
 	return v, nil
 }
-
-// slowFailure is how long a failure takes that must not be paid for each of a
-// host's hundreds of connects: such a pair of ports is left alone for a while.
-const slowFailure = 500 * time.Millisecond
-
-func pairFailed(s *session.Session, p *route.Pair, took time.Duration, why error) {
-	if lost := (*streamError)(nil); took < slowFailure || errors.As(why, &lost) {
-		return // that says nothing of the pair
-	}
-	s.Ports.Failed(p, why)
-}
-
-// offerLimit bounds what either side spends on the lanes of one offer, so that
-// a peer that waits for the answer, and then for TCP, does not give up first.
-func (c *Core) offerLimit() time.Duration { return c.timeout / 4 }
 
 func exchangeOffer(ctx context.Context, c *rendezvous.Conn, m *wire.Offer, limit time.Duration) (wire.Answer, error) {
 	c.SetDeadline(time.Now().Add(limit))
@@ -216,38 +191,8 @@ func readFrame(c *rendezvous.Conn) ([]byte, error) {
 	return b, err
 }
 
-// answered checks that the peer's lanes, and those to come, run between the ports
-// of the route.
-func (v *verbsCarrier) answered(lanes []wire.QPEnd, later []wire.PortPair) error {
-	if want := len(v.later()); len(lanes) != len(v.lanes) || len(later) != want {
-		return fmt.Errorf("%d lanes and %d pairs of ports for %d and %d: %w", len(lanes), len(later), len(v.lanes), want, wire.ErrMalformed)
-	}
-	for i, e := range lanes {
-		if err := v.lanes[i].pair.Answered(&wire.PortPair{Device: e.Device, Peer: e.Peer, GID: e.GID}); err != nil {
-			return fmt.Errorf("lane %d of %d: %w", i, len(lanes), err)
-		}
-	}
-	for i := range later {
-		if err := v.pairs[len(v.pairs)-len(later)+i].Answered(&later[i]); err != nil {
-			return fmt.Errorf("pair %d of those to come: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// later are the pairs of ports that only further lanes run between: the last ones.
-func (v *verbsCarrier) later() (all []wire.PortPair) {
-	for i := range v.pairs {
-		p := &v.pairs[i]
-		if !slices.ContainsFunc(v.lanes, func(l *verbsLane) bool { return l.pair == p }) {
-			all = append(all, wire.PortPair{Device: p.LocalIndex, Peer: p.PeerIndex, GID: route.ToWire(p.GID)})
-		}
-	}
-	return all
-}
-
-// lanes is how many queue pairs a comm over so many pairs of ports gets.
-func (c *Core) lanes(pairs int) int {
+// lanesFor is how many queue pairs a comm over so many pairs of ports gets.
+func (c *Core) lanesFor(pairs int) int {
 	n, most := int(c.cfg.Knobs.Int(knob.IBQPsPerConnection)), wire.MaxLanes/pairs
 	if n > most {
 		c.manyLanes.Do(func() {

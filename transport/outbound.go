@@ -43,7 +43,7 @@ func (k *connector) carried(ctx context.Context, s *session.Session, w *rendezvo
 		return nil, err
 	}
 	if v != nil {
-		r.by, r.drop, r.last.Flags = v, v.discard, wire.FlagVerbs
+		r.by, r.drop, r.last.Flags = v, v.Discard, wire.FlagVerbs
 	} else {
 		conns, err := k.streams(ctx, w, wants.streams, o)
 		r.drop = func() {

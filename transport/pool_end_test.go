@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/transport/lanes"
 	"weft/transport/verbs"
 )
 
@@ -83,15 +84,15 @@ func TestSimPoolEnds(t *testing.T) {
 			}
 		}, false},
 		"the session": {func(t *testing.T, a, _ *process) {
-			a.kept().session.Conn.Close()
+			a.kept().From.Conn.Close()
 		}, false},
 		"the last context": {func(t *testing.T, a, b *process) { a.ctx.Close(); b.ctx.Close() }, false},
 		"the card":         {func(t *testing.T, _, _ *process) { command(t, "event simA DEVICE_FATAL") }, true},
 		"a queue pair": {func(t *testing.T, a, _ *process) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().lanes[0].qp.Number))
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().Lanes[0].QP.Number))
 		}, true},
 		"a completion queue": {func(t *testing.T, a, _ *process) {
-			a.pool.Heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.kept().ports[0].cq})
+			a.pool.Heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.kept().Ports[0].CQ})
 		}, true},
 		"the port": {func(t *testing.T, _, _ *process) {
 			command(t, "link simA down")
@@ -153,14 +154,14 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	s, r := pair(t, a, b)
 	command(t, "event simC DEVICE_FATAL", "link simC down", "link simC up")
 	s2, r2 := pair(t, a, b)
-	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*verbsCarrier).lanes[0].qp}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if !reused(t, s, r) {
 		t.Error("it was gone before")
 	}
 	part(t, a, b, s, r)
-	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*verbsCarrier).lanes[0].qp}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if a.parked() != 1 {
@@ -212,11 +213,11 @@ func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
 			s, r := pair(t, a, b)
 			complete(t, s, r)
 			move(t, s, r, 1000)
-			v := s.carrier.(*verbsCarrier)
-			q := v.lanes[0].qp
+			v := s.carrier.(*lanes.Carrier)
+			q := v.Lanes()[0].QP
 			s.Close()
 			command(t, event(q))
-			eventually(t, "the event is heard", v.fenced.Load)
+			eventually(t, "the event is heard", v.Spoiled)
 			r.Close()
 			over(t, s, r)
 			if a.parked() != 0 {

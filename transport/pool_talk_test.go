@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
 	"weft/transport/wire"
@@ -21,29 +22,29 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(t *testing.T, a, b *process){
 		"the other side has none":   func(t *testing.T, _, b *process) { b.pool.Empty() },
-		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, a.kept().lanes[1].qp) },
-		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, b.kept().lanes[3].qp) },
-		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, b.kept().ports[0].flush) },
+		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, a.kept().Lanes[1].QP) },
+		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, b.kept().Lanes[3].QP) },
+		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, b.kept().Ports[0].Flush) },
 		"a request that fails":      func(t *testing.T, _, _ *process) { command(t, "error simA 2 RETRY_EXC_ERR") },
 		"one that fails there":      func(t *testing.T, _, _ *process) { command(t, "error simB 3 REM_OP_ERR") },
 		"a post that fails":         func(t *testing.T, _, _ *process) { command(t, "fail post_send 6 EIO") },
 		"one that fails there ":     func(t *testing.T, _, _ *process) { command(t, "fail post_send 2 EIO") },
-		"a receive that is missing": func(t *testing.T, _, b *process) { b.kept().lanes[2].posted-- },
+		"a receive that is missing": func(t *testing.T, _, b *process) { b.kept().Lanes[2].Posted-- },
 		"memory for the ring":       func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 1") },
 		"memory for the ring there": func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 2") },
 		"other queue pairs": func(t *testing.T, a, _ *process) {
 			k := a.kept()
-			k.lanes[0], k.lanes[1] = k.lanes[1], k.lanes[0]
+			k.Lanes[0], k.Lanes[1] = k.Lanes[1], k.Lanes[0]
 		},
-		"another comm":    func(t *testing.T, a, _ *process) { a.kept().comm++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().comm = a.anyComm().member.ID },
-		"another session": func(t *testing.T, _, b *process) { b.kept().session = nil },
+		"another comm":    func(t *testing.T, a, _ *process) { a.kept().Number++ },
+		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().Number = a.anyComm().member.ID },
+		"another session": func(t *testing.T, _, b *process) { b.kept().From = nil },
 		"fewer lanes": func(t *testing.T, a, _ *process) {
 			k := a.kept()
-			if err := k.lanes[3].qp.Close(); err != nil {
+			if err := k.Lanes[3].QP.Close(); err != nil {
 				t.Error(err)
 			}
-			k.lanes = k.lanes[:3]
+			k.Lanes = k.Lanes[:3]
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +64,8 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			}
 			part(t, a, b, s, r)
 			eventually(t, "nothing is left of it", func() bool {
-				it := a.kept().comm
-				b.pool.Forget(func(k *kit) bool { return k.comm != it })
+				it := a.kept().Number
+				b.pool.Forget(func(k *lanes.Kit) bool { return k.Number != it })
 				now := objects(t)
 				return now.QPs == before.QPs && now.CQs == before.CQs && now.MRs == before.MRs
 			})
@@ -110,8 +111,8 @@ func TestSimPoolServesItsLike(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		if !want {
-			a.pool.Forget(func(k *kit) bool { return k.comm == s.member.ID })
-			b.pool.Forget(func(k *kit) bool { return k.comm == s.member.ID })
+			a.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.member.ID })
+			b.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.member.ID })
 		}
 	}
 	like(true, "the same")
@@ -179,7 +180,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		s, r = pair(t, a, b)
-		if !reused(t, s, r) || len(posted(s)) != 4 || len(s.carrier.(*verbsCarrier).ports) != 2 {
+		if !reused(t, s, r) || len(posted(s)) != 4 || len(s.carrier.(*lanes.Carrier).Ports()) != 2 {
 			t.Fatalf("%q", a.log.Lines())
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"weft/internal/simverbs"
+	"weft/transport/lanes"
 )
 
 // parked is how many closed connections a process keeps.
 func (p *process) parked() int { return len(p.pool.Kept()) }
 
 // kept is the oldest closed connection that a process keeps.
-func (p *process) kept() *kit { return p.pool.Kept()[0] }
+func (p *process) kept() *lanes.Kit { return p.pool.Kept()[0] }
 
 // objects are those of all processes of the test.
 func objects(t *testing.T) simverbs.Objects {
@@ -33,17 +34,11 @@ func objects(t *testing.T) simverbs.Objects {
 // complete waits until a comm has all that comes later.
 func complete(t *testing.T, s, r *Comm) {
 	t.Helper()
-	grown(t, s, r, len(s.carrier.(*verbsCarrier).pairAt))
-	v := r.carrier.(*verbsCarrier)
+	grown(t, s, r, len(s.carrier.(*lanes.Carrier).PairAt))
+	v := r.carrier.(*lanes.Carrier)
 	eventually(t, "its flush queue pairs", func() bool {
-		v.life.Lock()
-		defer v.life.Unlock()
-		for _, p := range v.ports {
-			if v.flushes(p.dev) && !p.looped {
-				return false
-			}
-		}
-		return true
+		ready, wanted := v.Flushing()
+		return ready == wanted
 	})
 }
 
@@ -72,10 +67,8 @@ func part(t *testing.T, a, b *process, s, r *Comm) {
 func reused(t *testing.T, s, r *Comm) bool {
 	t.Helper()
 	again := func(c *Comm) bool {
-		v := c.carrier.(*verbsCarrier)
-		v.life.Lock() // further lanes may be joining
-		defer v.life.Unlock()
-		return v.lanes[0].again
+		v := c.carrier.(*lanes.Carrier)
+		return v.Lanes()[0].Again
 	}
 	x, y := again(s), again(r)
 	if x != y {
@@ -121,7 +114,7 @@ func TestSimPoolServesAgain(t *testing.T) {
 			command(t, "fail create_qp 1 EIO 1000", "fail modify_qp 1 EIO 1000", "fail create_cq 1 EIO 1000")
 			for i := range 100 {
 				s, r := pair(t, a, b)
-				lanes := len(s.carrier.(*verbsCarrier).pairAt)
+				lanes := len(s.carrier.(*lanes.Carrier).PairAt)
 				if !overVerbs(s) || !reused(t, s, r) || len(posted(s)) != lanes || len(posted(r)) != lanes {
 					t.Fatalf("connection %d: %q %q", i, a.log.Lines(), b.log.Lines())
 				}
@@ -209,8 +202,8 @@ func TestSimPoolOnlyOfGoodEnds(t *testing.T) {
 			s.Close()
 			r.Close()
 		},
-		"failed here":  func(t *testing.T, s, r *Comm) { s.Fail(errOver); s.Close(); r.Close() },
-		"failed there": func(t *testing.T, s, r *Comm) { r.Fail(errOver); s.Close(); r.Close() },
+		"failed here":  func(t *testing.T, s, r *Comm) { s.Fail(errAbandoned); s.Close(); r.Close() },
+		"failed there": func(t *testing.T, s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
 		"fenced":       func(t *testing.T, s, r *Comm) { s.fenceLater(); s.Close(); r.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {

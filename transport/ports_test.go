@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/lanes"
 	"weft/transport/rdma"
 	"weft/transport/wire"
 )
@@ -56,8 +57,8 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 		exchange(t, e.s, e.r, src, dst, mine, e.mr)
 		exchange(t, back, forth, dst, src, e.mr, mine)
 	}
-	if v := ends[2].s.carrier.(*verbsCarrier); v.ports[0].slot != 1 || v.ports[0].dev.Name != "simC" {
-		t.Errorf("%s in slot %d", v.ports[0].dev.Name, v.ports[0].slot)
+	if v := ends[2].s.carrier.(*lanes.Carrier); v.Ports()[0].Slot != 1 || v.Ports()[0].Device.Name != "simC" {
+		t.Errorf("%s in slot %d", v.Ports()[0].Device.Name, v.Ports()[0].Slot)
 	}
 	late := register(t, ends[2].s, src, 0).Handle // on a comm of the other port
 	for i := 0; i < len(ends); i += 2 {
@@ -144,8 +145,8 @@ func TestSimECE(t *testing.T) {
 		for range 2 {
 			s, r := pair(t, a, b)
 			for _, c2 := range []*Comm{s, r} {
-				v, is := c2.carrier.(*verbsCarrier)
-				if !is || v.ece != c.want {
+				v, is := c2.carrier.(*lanes.Carrier)
+				if !is || v.ECE != c.want {
 					t.Errorf("%v: %+v, want %v: %q", c, v, c.want, a.log.Lines())
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/transport/lanes"
 	"weft/transport/session"
 	"weft/transport/wire"
 )
@@ -15,7 +16,7 @@ func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
 	a, b, s, r := probedPair(t, nil)
 	x, on := a.working()[0], r.member.Session
 	offer := wire.ProbeOffer{Number: x.Number, SL: x.Key.Class.SL, TC: x.Key.Class.TC, End: x.End}
-	a.watch.Remove(s.carrier.(*verbsCarrier)) // which ends its probe, and offers none
+	a.watch.Remove(s.carrier.(*lanes.Carrier)) // which ends its probe, and offers none
 	none := func() bool { return len(b.watch.Probes()) == 0 }
 	for range 20 {
 		eventually(t, "no probe", none)

@@ -7,6 +7,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/device"
 	"weft/transport/fastpath"
+	"weft/transport/lanes"
 	"weft/transport/route"
 	"weft/transport/wire"
 )
@@ -40,6 +41,12 @@ func (c *Core) route(dev *device.Device, devices []wire.Device, peerAsked []uint
 			PeerIndex: p.Peer.Index, PeerGID: p.PeerGID, Reach: p.Reach, Speed: p.Local.Speed, PeerSpeed: p.Peer.Speed})
 	}
 	return out
+}
+
+// lanes is what is known of a comm whose lane i is to run over pairs[at[i]].
+func (x *Context) lanes(dev *device.Device, kind fastpath.Kind, peer string, pairs []route.Pair, at []int) lanes.Options {
+	return lanes.Options{Log: x.opts.Log, Cuts: x.opts.Cuts, Device: dev, Kind: kind, Peer: peer, Cookie: comms.Reserve(),
+		Pairs: pairs, PairAt: at, Tuning: x.tune(kind, pairs, len(at))}
 }
 
 // tune decides how a comm of so many lanes uses them, before anything of it is made.

@@ -12,6 +12,7 @@ import (
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/device"
+	"weft/transport/lanes"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -144,7 +145,7 @@ func undone(line string) string {
 	return ""
 }
 
-func overVerbs(c *Comm) bool { _, is := c.carrier.(*verbsCarrier); return is }
+func overVerbs(c *Comm) bool { _, is := c.carrier.(*lanes.Carrier); return is }
 
 func TestSimCarriesData(t *testing.T) {
 	for _, lanes := range []string{"1", "4"} {

@@ -16,6 +16,7 @@ var layers = [][]string{
 	{"transport/session", "transport/device"},
 	{"transport/carrier"},
 	{"transport/streams", "transport/liveness", "transport/pool"},
+	{"transport/lanes"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},

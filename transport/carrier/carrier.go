@@ -31,9 +31,9 @@ type Carrier interface {
 // themselves. Without it the CPU must reach all memory.
 type OneSided interface {
 	// Fence ends all that the comm has under way: once it returns, nothing reads
-	// or writes the host's memory for it any more. FenceLater does not wait.
+	// or writes the host's memory for it any more. Spoil says that a fence comes.
 	Fence()
-	FenceLater()
+	Spoil()
 	// Drain takes in what has arrived, so that it is done whatever follows.
 	Drain()
 	// Left says that the peer has closed its side of the comm, which is open here.
@@ -81,6 +81,8 @@ type Comm interface {
 	Forsaken(err error) bool
 	// Fault judges what the executor met, and returns the host's code.
 	Fault(f *fastpath.Fault) int32
+	// Carrier is what carries it.
+	Carrier() Carrier
 	// Member is the comm to its session; nil before it is attached.
 	Member() *session.Member
 	// Standing is the session of a comm that neither side has closed or given up;

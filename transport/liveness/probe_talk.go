@@ -75,7 +75,7 @@ func (w *Watcher) pairFor(k Key) *route.Pair {
 		if x.session() != k.Session {
 			continue
 		}
-		for _, pair := range v.Pairs() {
+		for _, pair := range v.Routes() {
 			if keyOf(v, k.Session, pair) == k {
 				return pair
 			}

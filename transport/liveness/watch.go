@@ -58,8 +58,8 @@ type Config struct {
 // Subject is what the watcher looks after: queue pairs that are to carry a comm,
 // or carry one. It is a pointer.
 type Subject interface {
-	// Pairs are those that the lanes run over, in the executor's order.
-	Pairs() []*route.Pair
+	// Routes are the pairs of ports that the lanes run over, in the executor's order.
+	Routes() []*route.Pair
 	// Class is how their packets are marked.
 	Class() Class
 	// Progress is how far the lanes have come, in the memory of into if there is
@@ -186,7 +186,7 @@ func (w *Watcher) Turn(now time.Time) bool {
 			continue
 		}
 		v.Tick(s)
-		still, pairs := w.still(v, x, now), v.Pairs()
+		still, pairs := w.still(v, x, now), v.Routes()
 		for lane := range x.lanes {
 			p := pairOf(pairs, lane)
 			k, u := keyOf(v, s, p), use{pair: p}
@@ -287,7 +287,7 @@ func (w *Watcher) silent(p *probe, u *verbs.Unanswered) {
 		if x.session() != p.key.Session {
 			continue
 		}
-		still, pairs := w.still(v, x, time.Now()), v.Pairs()
+		still, pairs := w.still(v, x, time.Now()), v.Routes()
 		for lane := range x.lanes {
 			if still>>lane&1 != 0 && keyOf(v, p.key.Session, pairOf(pairs, lane)) == p.key {
 				lost = append(lost, ended{v, x.comm})

@@ -37,8 +37,15 @@ type narrowPair struct {
 	said      bool // that it is used
 }
 
-// Failed takes in that a pair did not work.
-func (k *Known) Failed(p *Pair, why error) {
+// slowFailure is how long a failure takes that must not be paid for each of a
+// host's hundreds of connects: such a pair of ports is left alone for a while.
+const slowFailure = 500 * time.Millisecond
+
+// Failed takes in that a pair did not work, which took so long to find out.
+func (k *Known) Failed(p *Pair, took time.Duration, why error) {
+	if took < slowFailure {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failed == nil {

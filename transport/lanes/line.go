@@ -1,4 +1,4 @@
-package transport
+package lanes
 
 import (
 	"fmt"
@@ -11,35 +11,35 @@ import (
 
 // Describe is how the comm is connected, for the log: its pairs of ports, and
 // what its queue pairs have.
-func (v *verbsCarrier) Describe(via string) string {
+func (v *Carrier) Describe(via string) string {
 	var routes []string
-	for i := range v.pairs {
-		routes = append(routes, describePair(&v.pairs[i], v.lanes))
+	for i := range v.Pairs {
+		routes = append(routes, describePair(&v.Pairs[i], v.lanes))
 	}
 	ece := "no ECE"
-	if v.ece != (wire.ECE{}) {
-		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ece.Options, v.ece.Vendor)
+	if v.ECE != (wire.ECE{}) {
+		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ECE.Options, v.ECE.Vendor)
 	}
 	later := ""
 	first := len(v.lanes)
-	if n := len(v.pairAt) - first; n > 0 {
+	if n := len(v.PairAt) - first; n > 0 {
 		later = fmt.Sprintf(" and %d later", n)
 	}
 	of := ""
-	if v.lanes[0].again {
+	if v.lanes[0].Again {
 		of = " of an earlier connection"
 	}
 	return fmt.Sprintf("%s%s, %d lane%s%s (QPs %s%s), %v, SL %d, TC %d, inline %d, %s", report.Few(routes, 4, ", "), via,
-		first, report.Plural(first), later, numbers(v.lanes), of, v.tuning, v.sl, v.tc, v.lanes[0].qp.Inline, ece)
+		first, report.Plural(first), later, numbers(v.lanes), of, v.Tuning, v.sl, v.tc, v.lanes[0].QP.Inline, ece)
 }
 
 // describePair names a pair of ports and the path's MTU, which is known with the
 // first of its lanes: the smaller of both ports', or what passes between them.
-func describePair(p *route.Pair, lanes []*verbsLane) string {
+func describePair(p *route.Pair, lanes []*Lane) string {
 	mtu := "later"
 	for i := range lanes {
 		if lanes[i].pair == p {
-			mtu = fmt.Sprintf("MTU %d", min(p.Local.PathMTU(), verbs.MTUBytes(p.CapMTU(lanes[i].theirs.MTU))))
+			mtu = fmt.Sprintf("MTU %d", min(p.Local.PathMTU(), verbs.MTUBytes(p.CapMTU(lanes[i].Theirs.MTU))))
 			break
 		}
 	}
@@ -47,10 +47,10 @@ func describePair(p *route.Pair, lanes []*verbsLane) string {
 }
 
 // numbers are the queue pairs' on both sides.
-func numbers(lanes []*verbsLane) string {
+func numbers(lanes []*Lane) string {
 	var each []string
 	for i := range lanes {
-		each = append(each, fmt.Sprintf("%d-%d", lanes[i].qp.Number, lanes[i].theirs.QPN))
+		each = append(each, fmt.Sprintf("%d-%d", lanes[i].QP.Number, lanes[i].Theirs.QPN))
 	}
 	return report.Few(each, 8, " ")
 }

@@ -1,4 +1,4 @@
-package transport
+package lanes
 
 import (
 	"context"
@@ -32,81 +32,72 @@ type loops struct {
 	wanted     atomic.Bool // by a flush
 }
 
-// flushing is what WEFT_FLUSH says, else NCCL's own variable.
-func (c *Core) flushing() string {
-	mode := c.cfg.Knobs.Text(knob.Flush)
-	if mode == "" && c.cfg.Knobs.Int(knob.GDRFlushDisable) != 0 {
-		return "never"
-	}
-	return mode
-}
-
 // flushes reports whether a receive through a port may have to be flushed to be seen.
-func (v *verbsCarrier) flushes(dev *verbs.Device) bool {
+func (v *Carrier) flushes(dev *verbs.Device) bool {
 	kinds, _ := dev.GPUMemory()
-	return v.kind == fastpath.Recv && v.ctx.core.flushing() != "never" && (v.always || kinds != 0)
+	return v.Kind == fastpath.Recv && v.shared.flushing() != "never" && (v.always || kinds != 0)
 }
 
 // flushPlan is how the executor flushes by a port.
-func (v *verbsCarrier) flushPlan(p *verbsPort) fastpath.VerbsFlush {
-	f := fastpath.VerbsFlush{Needed: v.flushes(p.dev)}
+func (v *Carrier) flushPlan(p *Port) fastpath.VerbsFlush {
+	f := fastpath.VerbsFlush{Needed: v.flushes(p.Device)}
 	if p.looped {
-		f.QP, f.CQ, f.Depth = p.flush.Pointer(), p.cq.Pointer(), min(p.flush.SendDepth, flushDepth)
+		f.QP, f.CQ, f.Depth = p.Flush.Pointer(), p.CQ.Pointer(), min(p.Flush.SendDepth, flushDepth)
 	}
 	return f
 }
 
 // makeLoop makes a port's queue pair, connected to itself. The port has it as
 // soon as it is there, so that fences, events and the comm's end mean it too.
-func (v *verbsCarrier) makeLoop(p *verbsPort) error {
+func (v *Carrier) makeLoop(p *Port) error {
 	v.life.Lock()
 	if v.dead || v.fenced.Load() {
 		v.life.Unlock()
 		return errOver
 	}
-	c := verbs.QPConfig{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: flushDepth, RecvDepth: 1, Access: verbs.RemoteRead, Cookie: v.cookie}
-	q, err := p.dev.NewQP(p.pd, c)
-	p.flush = q
+	c := verbs.QPConfig{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: flushDepth, RecvDepth: 1, Access: verbs.RemoteRead, Cookie: v.Cookie}
+	q, err := p.Device.NewQP(p.pd, c)
+	p.Flush = q
 	v.life.Unlock()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), v.ctx.core.offerLimit())
+	ctx, cancel := context.WithTimeout(context.Background(), v.shared.OfferLimit())
 	defer cancel()
 	return q.Connect(ctx, verbs.Path{GID: p.gid, Peer: q.Local(p.gid)})
 }
 
 // useLoop hands it to the executor of an open comm.
-func (v *verbsCarrier) useLoop(p *verbsPort) error {
+func (v *Carrier) useLoop(p *Port) error {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if v.dead || v.fenced.Load() {
 		return errOver
 	}
 	p.looped = true
-	err := fastpath.AttachFlush(v.fp, p.slot, v.flushPlan(p))
+	err := fastpath.AttachFlush(v.fp, p.Slot, v.flushPlan(p))
 	p.looped = err == nil
 	return err
 }
 
 // dropLoop ends one that the executor does not have.
-func (v *verbsCarrier) dropLoop(p *verbsPort) {
+func (v *Carrier) dropLoop(p *Port) {
 	v.life.Lock()
 	defer v.life.Unlock()
-	if p.flush != nil {
-		v.stuck = errors.Join(v.stuck, p.flush.Close())
-		p.flush = nil
+	if p.Flush != nil {
+		v.stuck = errors.Join(v.stuck, p.Flush.Close())
+		p.Flush = nil
 	}
 }
 
-// makeLoops makes those that are missing.
-func (v *verbsCarrier) makeLoops() error {
-	v.loops.Lock()
-	defer v.loops.Unlock()
+// MakeLoops makes those that are missing.
+func (v *Carrier) MakeLoops() error {
+	v.Loops.Lock()
+	defer v.Loops.Unlock()
 	v.life.Lock()
-	var missing []*verbsPort
+	var missing []*Port
 	for _, p := range v.ports {
-		if v.flushes(p.dev) && !p.looped {
+		if v.flushes(p.Device) && !p.looped {
 			missing = append(missing, p)
 		}
 	}
@@ -125,37 +116,37 @@ func (v *verbsCarrier) makeLoops() error {
 }
 
 // warmLoops makes them in the background, once.
-func (v *verbsCarrier) warmLoops(s *session.Session) {
-	if v.kind != fastpath.Recv || v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand" || !v.loops.begun.CompareAndSwap(false, true) {
+func (v *Carrier) warmLoops(s *session.Session) {
+	if v.Kind != fastpath.Recv || v.shared.Knobs.Text(knob.Lazy) == "demand" || !v.Loops.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.Growth.Loops.Add(v.ctx.opts.Log, func() {
-		v.ctx.core.quiet(s.Life)
-		if err := v.makeLoops(); err != nil && !v.comm.Over() {
-			v.ctx.opts.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", v.comm, err)
+	s.Growth.Loops.Add(v.Log, func() {
+		v.shared.quiet(s.Life)
+		if err := v.MakeLoops(); err != nil && !v.comm.Over() {
+			v.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", v.comm, err)
 		}
 	})
 }
 
 // FlushWaits makes them for a flush. It waits for nothing itself.
-func (v *verbsCarrier) FlushWaits() {
+func (v *Carrier) FlushWaits() {
 	c := v.comm
-	if !v.loops.wanted.CompareAndSwap(false, true) {
+	if !v.Loops.wanted.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		defer task.Rescue(v.ctx.opts.Log, "iflush", func(err error) { c.Fail(err) })
-		if err := v.makeLoops(); err != nil && !errors.Is(err, errOver) {
+		defer task.Rescue(v.Log, "iflush", func(err error) { c.Fail(err) })
+		if err := v.MakeLoops(); err != nil && !errors.Is(err, errOver) {
 			c.Fail(v.noLoop(err))
 		}
 	}()
 }
 
 // noLoop is why a flush cannot be.
-func (v *verbsCarrier) noLoop(err error) error {
+func (v *Carrier) noLoop(err error) error {
 	var e *report.Error
 	if errors.As(err, &e) {
-		return e.With(v.peer)
+		return e.With(v.Peer)
 	}
-	return report.Errorf(report.Host, "iflush", "%w", err).On(v.dev.Name).With(v.peer)
+	return report.Errorf(report.Host, "iflush", "%w", err).On(v.Device.Name).With(v.Peer)
 }

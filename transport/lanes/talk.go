@@ -1,10 +1,11 @@
-package transport
+package lanes
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/wire"
@@ -14,8 +15,8 @@ import (
 // has the answer, or has given up waiting for one.
 const furtherWaiting = 256
 
-// serveFurther acts on a message about further lanes. It waits for nothing.
-func (c *Core) serveFurther(s *session.Session, b []byte) error {
+// Serve acts on a message about further lanes. It waits for nothing.
+func (a *Shared) Serve(s *session.Session, b []byte) error {
 	k := wire.KindOf(b)
 	if (k == wire.KindFurther || k == wire.KindJoin) == s.Active {
 		return fmt.Errorf("%s from the wrong side: %w", k, wire.ErrMalformed)
@@ -26,7 +27,7 @@ func (c *Core) serveFurther(s *session.Session, b []byte) error {
 		if err != nil {
 			return err
 		}
-		if n := s.Growth.Followed.Add(c.cfg.Log, func() { c.acceptFurther(s, &m) }); n > furtherWaiting {
+		if n := s.Growth.Followed.Add(a.Log, func() { a.acceptFurther(s, &m) }); n > furtherWaiting {
 			return fmt.Errorf("%d offers of further lanes at once: %w", n, wire.ErrMalformed)
 		}
 	case wire.KindJoin:
@@ -34,24 +35,24 @@ func (c *Core) serveFurther(s *session.Session, b []byte) error {
 		if err != nil {
 			return err
 		}
-		if v := furtherOf(commOf(s, m.Comm), fastpath.Recv); v != nil {
-			hand(v.more.joins, &m)
+		if v := furtherOf(s.Comm(m.Comm), fastpath.Recv); v != nil {
+			hand(v.Further.joins, &m)
 		}
 	case wire.KindFurtherAnswer:
 		m, err := wire.ParseFurtherAnswer(b)
 		if err != nil {
 			return err
 		}
-		if v := furtherOf(commOf(s, m.Comm), fastpath.Send); v != nil {
-			hand(v.more.answers, &m)
+		if v := furtherOf(s.Comm(m.Comm), fastpath.Send); v != nil {
+			hand(v.Further.Answers, &m)
 		}
 	default:
 		m, err := wire.ParseJoined(b)
 		if err != nil {
 			return err
 		}
-		if v := furtherOf(commOf(s, m.Comm), fastpath.Send); v != nil {
-			hand(v.more.joined, &m)
+		if v := furtherOf(s.Comm(m.Comm), fastpath.Send); v != nil {
+			hand(v.Further.Joined, &m)
 		}
 	}
 	return nil
@@ -66,20 +67,23 @@ func hand[M any](to chan *M, m *M) {
 }
 
 // furtherOf is what carries a comm, if that may have further lanes.
-func furtherOf(c *Comm, kind fastpath.Kind) *verbsCarrier {
-	if c == nil || c.kind != kind {
+func furtherOf(c session.Comm, kind fastpath.Kind) *Carrier {
+	comm, is := c.(carrier.Comm)
+	if !is {
 		return nil
 	}
-	v, _ := c.carrier.(*verbsCarrier)
+	v, is := comm.Carrier().(*Carrier)
+	if !is || v.Kind != kind {
+		return nil
+	}
 	return v
 }
 
 // acceptFurther makes this side of further lanes and answers.
-func (c *Core) acceptFurther(s *session.Session, offer *wire.Further) {
-	ctx, cancel := context.WithTimeout(s.Life, c.offerLimit())
-	x := awaited(ctx, s, offer.Comm)
+func (a *Shared) acceptFurther(s *session.Session, offer *wire.Further) {
+	ctx, cancel := context.WithTimeout(s.Life, a.OfferLimit())
+	v := furtherOf(awaited(ctx, s, offer.Comm), fastpath.Recv)
 	cancel()
-	v := furtherOf(x, fastpath.Recv)
 	refuse := func(why string) {
 		s.Tell(&wire.FurtherAnswer{Header: wire.Header{Comm: offer.Comm}, Reason: why})
 	}
@@ -87,7 +91,7 @@ func (c *Core) acceptFurther(s *session.Session, offer *wire.Further) {
 		refuse("no such connection over RDMA")
 		return
 	}
-	g, err := v.grow(x.Member())
+	g, err := v.grow(v.comm.Member())
 	if err != nil {
 		refuse(err.Error())
 		return
@@ -102,7 +106,7 @@ func (c *Core) acceptFurther(s *session.Session, offer *wire.Further) {
 
 // awaited finds a comm of the session that may still be on its way to be built
 // here, while its other end is open.
-func awaited(ctx context.Context, s *session.Session, id uint64) *Comm {
+func awaited(ctx context.Context, s *session.Session, id uint64) session.Comm {
 	const look = 2 * time.Millisecond
 	for {
 		c, open := s.Known(id)
@@ -110,16 +114,8 @@ func awaited(ctx context.Context, s *session.Session, id uint64) *Comm {
 			return nil
 		}
 		if c != nil || ctx.Err() != nil {
-			return asComm(c)
+			return c
 		}
 		time.Sleep(look)
 	}
-}
-
-// commOf is the comm of an id; nil: it is not built, or closed.
-func commOf(s *session.Session, id uint64) *Comm { return asComm(s.Comm(id)) }
-
-func asComm(c session.Comm) *Comm {
-	mine, _ := c.(*Comm)
-	return mine
 }

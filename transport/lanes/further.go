@@ -1,4 +1,4 @@
-package transport
+package lanes
 
 import (
 	"context"
@@ -33,25 +33,28 @@ import (
 // The watch of the connecting side says when. A pair of ports for which anything
 // fails is left out; the comm goes on with the lanes that it has.
 
-// growing is what a comm's further lanes are at.
-type growing struct {
+// further is what a comm's further lanes are at.
+type further struct {
 	begun   atomic.Bool  // by either side; it is tried once
 	busy    sync.Mutex   // held while they are made: the comm's end waits for that
 	now     *growth      // protected by life
 	told    atomic.Int32 // times that lost lanes were told
-	answers chan *wire.FurtherAnswer
+	Answers chan *wire.FurtherAnswer
 	joins   chan *wire.Join
-	joined  chan *wire.Joined
+	Joined  chan *wire.Joined
 }
 
-func (g *growing) init() {
-	g.answers, g.joins, g.joined = make(chan *wire.FurtherAnswer, 1), make(chan *wire.Join, 1), make(chan *wire.Joined, 1)
+func (g *further) init() {
+	g.Answers, g.joins, g.Joined = make(chan *wire.FurtherAnswer, 1), make(chan *wire.Join, 1), make(chan *wire.Joined, 1)
 }
+
+// Begin reports, once, that they may be made.
+func (g *further) Begin() bool { return g.begun.CompareAndSwap(false, true) }
 
 var errOver = errors.New("the connection ended meanwhile")
 
 // stop has the making of further lanes end soon.
-func (g *growing) stop(v *verbsCarrier, why error) {
+func (g *further) stop(v *Carrier, why error) {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if g.now != nil {
@@ -60,7 +63,7 @@ func (g *growing) stop(v *verbsCarrier, why error) {
 }
 
 // over ends it for good, before v is destroyed.
-func (g *growing) over(v *verbsCarrier) {
+func (g *further) over(v *Carrier) {
 	v.life.Lock()
 	v.dead = true
 	v.life.Unlock()
@@ -70,36 +73,33 @@ func (g *growing) over(v *verbsCarrier) {
 }
 
 // hit ends it for a fatal event that means what is being made.
-func (g *growing) hit(v *verbsCarrier, e *verbs.Event) {
-	means := e.QP != nil && e.QP.Cookie == v.cookie
-	for i := range v.pairs {
-		means = means || e.QP == nil && e.CQ == nil && v.pairs[i].Local.NIC == e.NIC
+func (g *further) hit(v *Carrier, e *verbs.Event) {
+	means := e.QP != nil && e.QP.Cookie == v.Cookie
+	for i := range v.Pairs {
+		means = means || e.QP == nil && e.CQ == nil && v.Pairs[i].Local.NIC == e.NIC
 	}
 	if means {
 		g.stop(v, e.Err)
 	}
 }
 
-// lazy reports whether further lanes come later.
-func (c *Core) lazy() bool { return c.cfg.Knobs.Text(knob.Lazy) != "off" }
-
-// ripe reports once that it is time for the further lanes of v.
-func (v *verbsCarrier) ripe() bool {
-	if v.more.begun.Load() || len(*v.routes.Load()) == len(v.pairAt) {
+// Ripe reports once that it is time for the further lanes of v.
+func (v *Carrier) Ripe() bool {
+	if v.Further.begun.Load() || len(*v.routes.Load()) == len(v.PairAt) {
 		return false
 	}
-	onDemand := v.ctx.core.cfg.Knobs.Text(knob.Lazy) == "demand"
-	if onDemand && v.fp.Snapshot().Bytes <= uint64(v.tuning.StripeMin) {
+	onDemand := v.shared.Knobs.Text(knob.Lazy) == "demand"
+	if onDemand && v.fp.Snapshot().Bytes <= uint64(v.Tuning.StripeMin) {
 		return false
 	}
-	return v.more.begun.CompareAndSwap(false, true)
+	return v.Further.Begin()
 }
 
-// growLater is the connecting side's part, in the background.
-func (v *verbsCarrier) growLater(s *session.Session) {
-	s.Growth.Led.Add(v.ctx.opts.Log, func() {
+// GrowLater is the connecting side's part, in the background.
+func (v *Carrier) GrowLater(s *session.Session) {
+	s.Growth.Led.Add(v.Log, func() {
 		m := v.comm.Member()
-		v.ctx.core.quiet(s.Life)
+		v.shared.quiet(s.Life)
 		g, err := v.grow(m)
 		if err != nil {
 			return // the comm is over
@@ -113,7 +113,7 @@ func (v *verbsCarrier) growLater(s *session.Session) {
 
 // say tells what has come of it; before there were so many lanes.
 func (g *growth) say(before int, err error) {
-	v, log := g.v, g.v.ctx.opts.Log
+	v, log := g.v, g.v.Log
 	c := v.comm
 	if err != nil {
 		g.lost = append(g.lost, err.Error())
@@ -122,9 +122,9 @@ func (g *growth) say(before int, err error) {
 	case c.Over() || errors.Is(err, errOver) || g.m.Session.Life.Err() != nil:
 	case len(g.lost) > 0:
 		if g.says() {
-			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.pairAt), report.Few(g.lost, 8, "; "))
+			log.Info(report.Net, "%v goes on with %d of %d lanes: %s", c, len(v.lanes), len(v.PairAt), report.Few(g.lost, 8, "; "))
 		}
-	case v.kind == fastpath.Send:
+	case v.Kind == fastpath.Send:
 		log.Info(report.Net, "%v has %d lanes now%s (QPs %s)", c, len(v.lanes), v.newRoutes(before), numbers(v.lanes[before:]))
 	}
 }
@@ -132,11 +132,11 @@ func (g *growth) say(before int, err error) {
 // says reports whether a growth that lost lanes is told. A comm that the peer lets grow
 // again and again, more often than there are lanes to lose, has its allowance of lines.
 func (g *growth) says() bool {
-	return int(g.v.more.told.Add(1)) <= len(g.v.pairAt) || g.m.Session.Says()
+	return int(g.v.Further.told.Add(1)) <= len(g.v.PairAt) || g.m.Session.Says()
 }
 
 // newRoutes names the pairs of ports that have come with the lanes from one on.
-func (v *verbsCarrier) newRoutes(from int) string {
+func (v *Carrier) newRoutes(from int) string {
 	known := map[*route.Pair]bool{}
 	var all []string
 	for i, l := range v.lanes {
@@ -151,22 +151,11 @@ func (v *verbsCarrier) newRoutes(from int) string {
 	return ", on " + report.Few(all, 4, ", ") + " too"
 }
 
-// quiet waits until no connection is being set up, but not for long: those that
-// the host waits for come first.
-func (c *Core) quiet(ctx context.Context) {
-	const look = 2 * time.Millisecond
-	for end := time.Now().Add(c.offerLimit()); ctx.Err() == nil && time.Now().Before(end); time.Sleep(look) {
-		if c.outgoing.Busy()+c.incoming.Busy() == 0 {
-			return
-		}
-	}
-}
-
 // offerFurther has the peer make its ends.
-func (v *verbsCarrier) offerFurther(g *growth) error {
+func (v *Carrier) offerFurther(g *growth) error {
 	m, s := g.m, g.m.Session
 	g.plan()
-	if err := g.each(func(p *route.Pair, lanes []*verbsLane) error {
+	if err := g.each(func(p *route.Pair, lanes []*Lane) error {
 		if err := g.makePair(p, lanes); err != nil {
 			return err
 		}
@@ -175,7 +164,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 		return err
 	}
 	s.Tell(&wire.Further{Header: m.Header(), Keys: g.ringKeys(), Lanes: endsOf(g.lanes)})
-	answer, err := await(g, v.more.answers)
+	answer, err := await(g, v.Further.Answers)
 	if err != nil {
 		return err
 	}
@@ -184,7 +173,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	}
 	ready := wire.Join{Header: m.Header()}
 	if err = g.learn(answer.Keys, answer.Lanes, "the peer refuses: "+answer.Reason); err == nil {
-		err = g.each(func(p *route.Pair, lanes []*verbsLane) error {
+		err = g.each(func(p *route.Pair, lanes []*Lane) error {
 			if err := g.connectPair(lanes); err != nil {
 				return err
 			}
@@ -198,7 +187,7 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 	if err != nil {
 		return err
 	}
-	joined, err := await(g, v.more.joined)
+	joined, err := await(g, v.Further.Joined)
 	if err != nil {
 		return err
 	}
@@ -211,21 +200,21 @@ func (v *verbsCarrier) offerFurther(g *growth) error {
 
 // acceptFurther is the listening side's part, but for the last message to the
 // peer, nil for none: its host may close when it has that.
-func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last session.Frame, err error) {
+func (v *Carrier) acceptFurther(g *growth, offer *wire.Further) (last session.Frame, err error) {
 	m, s := g.m, g.m.Session
 	answer := wire.FurtherAnswer{Header: m.Header()}
 	refuse := func(err error) (session.Frame, error) {
 		answer.Reason = report.Reason(err)
 		return &answer, err
 	}
-	if !v.more.begun.CompareAndSwap(false, true) {
+	if !v.Further.Begin() {
 		return refuse(errors.New("they have been offered before"))
 	}
 	g.plan()
 	if err := g.learn(offer.Keys, offer.Lanes, "not offered"); err != nil {
 		return refuse(err)
 	}
-	if err := g.each(func(p *route.Pair, lanes []*verbsLane) error {
+	if err := g.each(func(p *route.Pair, lanes []*Lane) error {
 		if err := g.makePair(p, lanes); err != nil {
 			return err
 		}
@@ -238,7 +227,7 @@ func (v *verbsCarrier) acceptFurther(g *growth, offer *wire.Further) (last sessi
 	}
 	answer.Reason, answer.Keys, answer.Lanes = strings.Join(g.lost, "; "), g.ringKeys(), endsOf(g.lanes)
 	s.Tell(&answer)
-	ready, err := await(g, v.more.joins)
+	ready, err := await(g, v.Further.joins)
 	if err != nil {
 		return nil, err
 	}

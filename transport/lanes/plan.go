@@ -1,4 +1,4 @@
-package transport
+package lanes
 
 import (
 	"context"
@@ -19,25 +19,27 @@ type ends struct {
 	keys   []uint32 // its keys, by slot
 }
 
-// pairError is why one pair of ports, of those that a comm was to run over,
+// PairError is why one pair of ports, of those that a comm was to run over,
 // does not work.
-type pairError struct {
-	pair *route.Pair
-	error
+type PairError struct {
+	Pair *route.Pair
+	Err  error
 }
 
-func (e *pairError) Unwrap() error { return e.error }
+func (e *PairError) Error() string { return e.Err.Error() }
+
+func (e *PairError) Unwrap() error { return e.Err }
 
 // ends describes this side.
-func (v *verbsCarrier) ends() ends { return ends{uint64(v.shared.Addr), ringKeys(v.ports)} }
+func (v *Carrier) ends() ends { return ends{uint64(v.slab.Addr), ringKeys(v.ports)} }
 
 // ringKeys are the peer's keys on some ports, by slot.
-func ringKeys(ports []*verbsPort) (keys []uint32) {
+func ringKeys(ports []*Port) (keys []uint32) {
 	for _, p := range ports {
-		for len(keys) <= p.slot {
+		for len(keys) <= p.Slot {
 			keys = append(keys, 0)
 		}
-		keys[p.slot] = p.ring.RKey
+		keys[p.Slot] = p.ring.RKey
 	}
 	return keys
 }
@@ -45,19 +47,19 @@ func ringKeys(ports []*verbsPort) (keys []uint32) {
 // describeLanes describes this side's ends of lanes. The listening side, answering,
 // asks for what is left of the vendor's enhancements when they are connected, the
 // other one before; lanes of an earlier comm have them.
-func describeLanes(lanes []*verbsLane, answering bool) error {
+func describeLanes(lanes []*Lane, answering bool) error {
 	for _, l := range lanes {
-		end, ece := l.qp.Local(l.pair.GID), l.mine.ECE
-		l.mine = wire.QPEnd{Device: l.pair.LocalIndex, Peer: l.pair.PeerIndex, Slot: uint8(l.port.slot),
+		end, ece := l.QP.Local(l.pair.GID), l.mine.ECE
+		l.mine = wire.QPEnd{Device: l.pair.LocalIndex, Peer: l.pair.PeerIndex, Slot: uint8(l.port.Slot),
 			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: l.pair.CapMTU(end.MTU), GID: route.ToWire(end.GID),
 			Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: l.port.proof.RKey}}
 		switch {
-		case l.again:
+		case l.Again:
 			l.mine.ECE = ece
-		case !answering || l.theirs.ECE != (wire.ECE{}):
-			ece, _, err := l.qp.QueryECE()
+		case !answering || l.Theirs.ECE != (wire.ECE{}):
+			ece, _, err := l.QP.QueryECE()
 			if err != nil {
-				return &pairError{l.pair, err}
+				return &PairError{l.pair, err}
 			}
 			l.mine.ECE = wire.ECE(ece)
 		}
@@ -66,7 +68,7 @@ func describeLanes(lanes []*verbsLane, answering bool) error {
 }
 
 // endsOf are this side's ends of lanes that have been described.
-func endsOf(lanes []*verbsLane) (all []wire.QPEnd) {
+func endsOf(lanes []*Lane) (all []wire.QPEnd) {
 	for _, l := range lanes {
 		all = append(all, l.mine)
 	}
@@ -75,67 +77,67 @@ func endsOf(lanes []*verbsLane) (all []wire.QPEnd) {
 
 // connect gives the lanes to the executor, which fills their receive queues,
 // and connects them with the peer's. Those of an earlier comm are settled first.
-func (v *verbsCarrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, sl, tc uint8) error {
+func (v *Carrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, sl, tc uint8) error {
 	if len(theirs) != len(v.lanes) || len(peer.keys) == 0 || peer.shared == 0 {
 		return report.Errorf(report.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
-			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.dev.Name).With(v.peer).Try("both hosts must run the same weft")
+			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.Device.Name).With(v.Peer).Try("both hosts must run the same weft")
 	}
 	for i, l := range v.lanes {
-		if l.again && l.theirs.QPN != theirs[i].QPN {
+		if l.Again && l.Theirs.QPN != theirs[i].QPN {
 			return fmt.Errorf("lane %d of %d: the peer means another queue pair", i, len(v.lanes))
 		}
-		l.theirs = theirs[i]
+		l.Theirs = theirs[i]
 	}
 	if err := v.settle(ctx); err != nil {
 		return err
 	}
-	v.peerEnd, v.sl, v.tc, v.ece = peer, sl, tc, theirs[0].ECE
+	v.peerEnd, v.sl, v.tc, v.ECE = peer, sl, tc, theirs[0].ECE
 	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
 		return v.notAttached(v.lanes, err)
 	}
 	for i, l := range v.lanes {
-		if l.again {
+		if l.Again {
 			continue
 		}
 		if err := v.connectLane(ctx, l); err != nil {
-			return &pairError{l.pair, fmt.Errorf("lane %d of %d: %w", i, len(v.pairAt), err)}
+			return &PairError{l.pair, fmt.Errorf("lane %d of %d: %w", i, len(v.PairAt), err)}
 		}
 	}
 	return nil
 }
 
 // notAttached is why the executor could not take lanes.
-func (v *verbsCarrier) notAttached(lanes []*verbsLane, err error) error {
+func (v *Carrier) notAttached(lanes []*Lane, err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
-		return verbs.PostFailed("ibv_post_recv", lanes[0].port.dev.Name, errno, nil).With(v.peer)
+		return verbs.PostFailed("ibv_post_recv", lanes[0].port.Device.Name, errno, nil).With(v.Peer)
 	}
-	return report.Errorf(report.Host, "connect", "%w", err).On(v.dev.Name).With(v.peer)
+	return report.Errorf(report.Host, "connect", "%w", err).On(v.Device.Name).With(v.Peer)
 }
 
 // connectLane connects a lane with the peer's end.
-func (v *verbsCarrier) connectLane(ctx context.Context, l *verbsLane) error {
-	t := &l.theirs
+func (v *Carrier) connectLane(ctx context.Context, l *Lane) error {
+	t := &l.Theirs
 	path := verbs.Path{GID: l.pair.GID, SL: v.sl, TC: v.tc,
 		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.CapMTU(t.MTU), GID: route.FromWire(t.GID)}}
 	if t.ECE != (wire.ECE{}) {
-		path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.kind == fastpath.Recv
+		path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.Kind == fastpath.Recv
 	}
-	return l.qp.Connect(ctx, path)
+	return l.QP.Connect(ctx, path)
 }
 
 // plan is how the executor uses lanes; keys are the peer's, by its slot.
-func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint32) *fastpath.VerbsPlan {
-	t := v.tuning
-	p := &fastpath.VerbsPlan{Width: (t.Width*len(lanes) + len(v.pairAt) - 1) / len(v.pairAt), Measured: v.measures(), StripeMin: t.StripeMin, ARThreshold: t.AdaptiveAbove, Peer: v.peerEnd.shared, PeerKeys: keys, FlushAlways: v.always}
+func (v *Carrier) plan(ports []*Port, lanes []*Lane, keys []uint32) *fastpath.VerbsPlan {
+	t := v.Tuning
+	p := &fastpath.VerbsPlan{Width: (t.Width*len(lanes) + len(v.PairAt) - 1) / len(v.PairAt), Measured: v.measures(), StripeMin: t.StripeMin, ARThreshold: t.AdaptiveAbove, Peer: v.peerEnd.shared, PeerKeys: keys, FlushAlways: v.always}
 	for _, port := range ports {
-		for len(p.Keys) <= port.slot {
+		for len(p.Keys) <= port.Slot {
 			p.Keys = append(p.Keys, fastpath.Keys{})
 		}
-		p.Keys[port.slot] = fastpath.Keys{LKey: port.ring.LKey, RKey: port.ring.RKey}
+		p.Keys[port.Slot] = fastpath.Keys{LKey: port.ring.LKey, RKey: port.ring.RKey}
 	}
 	p.Flush = make([]fastpath.VerbsFlush, len(p.Keys))
 	for _, port := range ports {
-		p.Flush[port.slot] = v.flushPlan(port)
+		p.Flush[port.Slot] = v.flushPlan(port)
 	}
 	var over []*route.Pair
 	for _, l := range lanes {
@@ -143,10 +145,10 @@ func (v *verbsCarrier) plan(ports []*verbsPort, lanes []*verbsLane, keys []uint3
 	}
 	weights := route.Weights(v.begin(over))
 	for i, l := range lanes {
-		to := fastpath.VerbsLane{QP: l.qp.Pointer(), CQ: l.port.cq.Pointer(), Device: l.port.slot, PeerDevice: int(l.theirs.Slot),
-			SendDepth: l.qp.SendDepth, Inline: l.qp.Inline, MaxMessage: l.port.dev.MaxMessage(), Weight: weights[i]}
-		if v.kind == fastpath.Recv {
-			to.RecvDepth, to.RecvPosted = l.qp.RecvDepth, l.posted
+		to := fastpath.VerbsLane{QP: l.QP.Pointer(), CQ: l.port.CQ.Pointer(), Device: l.port.Slot, PeerDevice: int(l.Theirs.Slot),
+			SendDepth: l.QP.SendDepth, Inline: l.QP.Inline, MaxMessage: l.port.Device.MaxMessage(), Weight: weights[i]}
+		if v.Kind == fastpath.Recv {
+			to.RecvDepth, to.RecvPosted = l.QP.RecvDepth, l.Posted
 		}
 		p.Lanes = append(p.Lanes, to)
 	}

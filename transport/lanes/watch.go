@@ -1,4 +1,4 @@
-package transport
+package lanes
 
 import (
 	"slices"
@@ -12,23 +12,23 @@ import (
 
 // What the watcher asks and tells of a carrier: it is a liveness.Subject.
 
-// Pairs are those that the executor's lanes run over, in its order.
-func (v *verbsCarrier) Pairs() []*route.Pair { return *v.routes.Load() }
+// Routes are the pairs of ports of the executor's lanes run over, in its order.
+func (v *Carrier) Routes() []*route.Pair { return *v.routes.Load() }
 
 // Class is how the sending side marks its packets.
-func (v *verbsCarrier) Class() liveness.Class { return v.class }
+func (v *Carrier) Class() liveness.Class { return v.class }
 
 // Progress is how far the lanes have come. A receiver's CTS complete by the way:
 // while no receive waits, those that have not are no sign of anything.
-func (v *verbsCarrier) Progress(into []fastpath.LaneState) (lanes []fastpath.LaneState, waits bool) {
-	waits = v.kind == fastpath.Send || v.fp.Snapshot().Incomplete > 0
+func (v *Carrier) Progress(into []fastpath.LaneState) (lanes []fastpath.LaneState, waits bool) {
+	waits = v.Kind == fastpath.Send || v.fp.Snapshot().Incomplete > 0
 	return v.fp.LaneStates(into), waits
 }
 
 // Tick makes what comes later and shares the messages among the lanes anew.
-func (v *verbsCarrier) Tick(s *session.Session) {
-	if s.Active && v.ripe() {
-		v.growLater(s)
+func (v *Carrier) Tick(s *session.Session) {
+	if s.Active && v.Ripe() {
+		v.GrowLater(s)
 	}
 	v.warmLoops(s)
 	v.stripe()
@@ -36,19 +36,19 @@ func (v *verbsCarrier) Tick(s *session.Session) {
 
 // Struck reports whether a fatal event means v, and ends what it is making if the
 // event means that.
-func (v *verbsCarrier) Struck(e *verbs.Event) bool {
+func (v *Carrier) Struck(e *verbs.Event) bool {
 	if v.concerned(e) {
 		return true
 	}
-	v.more.hit(v, e)
+	v.Further.hit(v, e)
 	return v.concerned(e) // lanes that have joined just before that
 }
 
-// Spoil keeps the pool from getting v's queue pairs.
-func (v *verbsCarrier) Spoil() { v.fenced.Store(true) }
+// Spoil keeps v's queue pairs from serving again.
+func (v *Carrier) Spoil() { v.fenced.Store(true) }
 
 // concerned reports whether a fatal event means what the executor has of v.
-func (v *verbsCarrier) concerned(e *verbs.Event) bool {
+func (v *Carrier) concerned(e *verbs.Event) bool {
 	if e.QP != nil || e.CQ != nil {
 		return v.owns(e.QP, e.CQ)
 	}

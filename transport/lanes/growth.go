@@ -1,4 +1,4 @@
-package transport
+package lanes
 
 import (
 	"context"
@@ -18,34 +18,34 @@ import (
 // own until the executor has it: then it is the comm's. v.ports and v.lanes
 // change by it alone.
 type growth struct {
-	v      *verbsCarrier
+	v      *Carrier
 	m      *session.Member
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ports  []*verbsPort // that the comm did not have
-	lanes  []*verbsLane // in the order in which the executor gets them
-	keys   []uint32     // of what is written into at the peer's, by its slot
-	lost   []string     // why pairs of ports were left out
-	asked  time.Time    // when the peer was, last
+	ports  []*Port   // that the comm did not have
+	lanes  []*Lane   // in the order in which the executor gets them
+	keys   []uint32  // of what is written into at the peer's, by its slot
+	lost   []string  // why pairs of ports were left out
+	asked  time.Time // when the peer was, last
 }
 
 // grow begins, unless the comm is over.
-func (v *verbsCarrier) grow(m *session.Member) (*growth, error) {
+func (v *Carrier) grow(m *session.Member) (*growth, error) {
 	g := &growth{v: v, m: m, asked: time.Now()}
 	g.ctx, g.cancel = context.WithCancelCause(m.Session.Life)
-	v.more.busy.Lock()
+	v.Further.busy.Lock()
 	v.life.Lock()
 	over := v.dead || v.fenced.Load()
 	if !over {
-		v.more.now, g.keys = g, v.peerEnd.keys
+		v.Further.now, g.keys = g, v.peerEnd.keys
 	}
 	v.life.Unlock()
 	if over {
 		g.cancel(errOver)
-		v.more.busy.Unlock()
+		v.Further.busy.Unlock()
 		return nil, errOver
 	}
-	timer := time.AfterFunc(v.ctx.core.timeout, func() { g.cancel(context.DeadlineExceeded) })
+	timer := time.AfterFunc(v.shared.Timeout, func() { g.cancel(context.DeadlineExceeded) })
 	context.AfterFunc(g.ctx, func() { timer.Stop() })
 	return g, nil
 }
@@ -53,31 +53,31 @@ func (v *verbsCarrier) grow(m *session.Member) (*growth, error) {
 // end drops what the comm did not get.
 func (g *growth) end() {
 	v := g.v
-	defer v.more.busy.Unlock()
+	defer v.Further.busy.Unlock()
 	g.cancel(errOver)
 	v.life.Lock()
-	v.more.now = nil
+	v.Further.now = nil
 	v.life.Unlock()
 	g.drop(slices.Clone(g.lanes))
 }
 
 // plan enters all lanes that the comm is to have and has not.
 func (g *growth) plan() {
-	for _, at := range g.v.pairAt[len(g.v.lanes):] {
-		g.lanes = append(g.lanes, &verbsLane{pair: &g.v.pairs[at]})
+	for _, at := range g.v.PairAt[len(g.v.lanes):] {
+		g.lanes = append(g.lanes, &Lane{pair: &g.v.Pairs[at]})
 	}
 }
 
 // each does a step for the lanes of each pair of ports, and leaves out the pairs
 // for which it fails. It fails when none is left.
-func (g *growth) each(step func(p *route.Pair, lanes []*verbsLane) error) error {
-	leave, err := g.v.ctx.core.growing.Enter(g.ctx)
+func (g *growth) each(step func(p *route.Pair, lanes []*Lane) error) error {
+	leave, err := g.v.shared.Growing.Enter(g.ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	for i := range g.v.pairs {
-		p := &g.v.pairs[i]
+	for i := range g.v.Pairs {
+		p := &g.v.Pairs[i]
 		lanes := g.over(p)
 		if len(lanes) == 0 {
 			continue
@@ -95,7 +95,7 @@ func (g *growth) each(step func(p *route.Pair, lanes []*verbsLane) error) error 
 }
 
 // over are the lanes of a pair.
-func (g *growth) over(p *route.Pair) (lanes []*verbsLane) {
+func (g *growth) over(p *route.Pair) (lanes []*Lane) {
 	for _, l := range g.lanes {
 		if l.pair == p {
 			lanes = append(lanes, l)
@@ -118,23 +118,23 @@ func (g *growth) some() error {
 func (g *growth) lose(p *route.Pair, took time.Duration, why error) {
 	g.lost = append(g.lost, fmt.Sprintf("%s to the peer's device %d: %v", p.Local.Name, p.PeerIndex, why))
 	if !g.m.Session.Ports.Narrowed(p, why) { // else the next connection knows
-		pairFailed(g.m.Session, p, took, why)
+		g.m.Session.Ports.Failed(p, took, why)
 	}
 	g.drop(g.over(p))
 }
 
 // drop ends lanes, and ports that no other lane needs.
-func (g *growth) drop(lanes []*verbsLane) {
+func (g *growth) drop(lanes []*Lane) {
 	v := g.v
-	g.lanes = slices.DeleteFunc(g.lanes, func(l *verbsLane) bool { return slices.Contains(lanes, l) })
+	g.lanes = slices.DeleteFunc(g.lanes, func(l *Lane) bool { return slices.Contains(lanes, l) })
 	var stuck error
 	for _, l := range lanes {
-		if l.qp != nil {
-			stuck = errors.Join(stuck, l.qp.Close())
+		if l.QP != nil {
+			stuck = errors.Join(stuck, l.QP.Close())
 		}
 	}
-	g.ports = slices.DeleteFunc(g.ports, func(p *verbsPort) bool {
-		if slices.ContainsFunc(g.lanes, func(l *verbsLane) bool { return l.pair.Local == p.dev }) {
+	g.ports = slices.DeleteFunc(g.ports, func(p *Port) bool {
+		if slices.ContainsFunc(g.lanes, func(l *Lane) bool { return l.pair.Local == p.Device }) {
 			return false
 		}
 		v.dropLoop(p)
@@ -150,7 +150,7 @@ func (g *growth) drop(lanes []*verbsLane) {
 
 // makePair makes the queue pairs of a pair's lanes, in INIT, and its local port
 // if that is new: with it the host's memory is registered there.
-func (g *growth) makePair(p *route.Pair, lanes []*verbsLane) error {
+func (g *growth) makePair(p *route.Pair, lanes []*Lane) error {
 	v := g.v
 	if why := p.Local.Down(); why != "" {
 		return errors.New(why)
@@ -158,14 +158,14 @@ func (g *growth) makePair(p *route.Pair, lanes []*verbsLane) error {
 	if port := portOn(slices.Concat(v.ports, g.ports), p.Local); port != nil {
 		return g.addTo(port, lanes)
 	}
-	port := &verbsPort{dev: p.Local, gid: p.GID, slot: -1}
+	port := &Port{Device: p.Local, gid: p.GID, Slot: -1}
 	g.ports = append(g.ports, port)
 	for _, l := range lanes {
 		l.port = port
 	}
 	var others []int // of lanes that come after these
-	for _, at := range v.pairAt {
-		if o := &v.pairs[at]; o != p && o.Local == p.Local {
+	for _, at := range v.PairAt {
+		if o := &v.Pairs[at]; o != p && o.Local == p.Local {
 			others = append(others, at)
 		}
 	}
@@ -175,7 +175,7 @@ func (g *growth) makePair(p *route.Pair, lanes []*verbsLane) error {
 	if err := v.queues(port, lanes, others); err != nil {
 		return err
 	}
-	if !v.flushes(port.dev) {
+	if !v.flushes(port.Device) {
 		return nil
 	}
 	port.looped = true
@@ -183,28 +183,28 @@ func (g *growth) makePair(p *route.Pair, lanes []*verbsLane) error {
 }
 
 // addTo makes lanes on a port that has a completion queue.
-func (g *growth) addTo(port *verbsPort, lanes []*verbsLane) (err error) {
+func (g *growth) addTo(port *Port, lanes []*Lane) (err error) {
 	v := g.v
 	for _, l := range lanes {
 		l.port = port
-		if l.qp, err = port.dev.NewQP(port.pd, v.config(port)); err != nil {
+		if l.QP, err = port.Device.NewQP(port.pd, v.config(port)); err != nil {
 			return err
 		}
 	}
-	most := bit(v.flushes(port.dev)) * flushDepth // completions
+	most := bit(v.flushes(port.Device)) * flushDepth // completions
 	for _, l := range slices.Concat(v.lanes, g.lanes) {
-		if l.port == port && l.qp != nil {
-			most += l.qp.SendDepth + l.qp.RecvDepth
+		if l.port == port && l.QP != nil {
+			most += l.QP.SendDepth + l.QP.RecvDepth
 		}
 	}
-	if most > port.cq.Depth {
-		return fmt.Errorf("%s: a completion queue of %d cannot hold %d", port.dev.Name, port.cq.Depth, most)
+	if most > port.CQ.Depth {
+		return fmt.Errorf("%s: a completion queue of %d cannot hold %d", port.Device.Name, port.CQ.Depth, most)
 	}
 	return nil
 }
 
 // connectPair connects a pair's lanes with the peer's ends.
-func (g *growth) connectPair(lanes []*verbsLane) error {
+func (g *growth) connectPair(lanes []*Lane) error {
 	for _, l := range lanes {
 		if err := g.v.connectLane(g.ctx, l); err != nil {
 			return err
@@ -216,7 +216,7 @@ func (g *growth) connectPair(lanes []*verbsLane) error {
 // provePair makes sure that a pair that is new to the comm carries packets. One
 // side does: that to which its port is new, so that nobody else polls there; the
 // connecting one if it is new to both.
-func (g *growth) provePair(p *route.Pair, lanes []*verbsLane) error {
+func (g *growth) provePair(p *route.Pair, lanes []*Lane) error {
 	here, there := true, true // new
 	for _, l := range g.v.lanes {
 		if l.pair == p {
@@ -227,7 +227,7 @@ func (g *growth) provePair(p *route.Pair, lanes []*verbsLane) error {
 	switch {
 	case !here && !there:
 		return errors.New("both of its ports carry the connection already, in other pairs")
-	case !here || there && g.v.kind == fastpath.Recv:
+	case !here || there && g.v.Kind == fastpath.Recv:
 		return nil // the other side's
 	}
 	return g.v.proveLane(g.ctx, lanes[0])
@@ -251,7 +251,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 	waiting := slices.Clone(g.lanes)
 	for i := range theirs {
 		e := &theirs[i]
-		at := slices.IndexFunc(waiting, func(l *verbsLane) bool { return l.pair.PeerIndex == e.Device && l.pair.LocalIndex == e.Peer })
+		at := slices.IndexFunc(waiting, func(l *Lane) bool { return l.pair.PeerIndex == e.Device && l.pair.LocalIndex == e.Peer })
 		if at < 0 {
 			return fmt.Errorf("%d further lanes, of which number %d runs from device %d to %d: %w", len(theirs), i, e.Device, e.Peer, wire.ErrMalformed)
 		}
@@ -260,11 +260,11 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 			return fmt.Errorf("further lane %d has GID %v, not %v: %w", i, gid.Addr, l.pair.PeerGID.Addr, wire.ErrMalformed)
 		}
 		for _, known := range slices.Concat(v.lanes, g.lanes) {
-			if o := &known.theirs; o.QPN != 0 && (o.Device == e.Device) != (o.Slot == e.Slot) {
+			if o := &known.Theirs; o.QPN != 0 && (o.Device == e.Device) != (o.Slot == e.Slot) {
 				return fmt.Errorf("further lane %d: device %d is in slot %d, device %d in %d: %w", i, e.Device, e.Slot, o.Device, o.Slot, wire.ErrMalformed)
 			}
 		}
-		l.theirs = *e
+		l.Theirs = *e
 		waiting = slices.Delete(waiting, at, at+1)
 	}
 	g.keys = merged
@@ -273,7 +273,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 		missing |= v.pairBit(l.pair)
 	}
 	for _, l := range waiting {
-		if all := g.over(l.pair); len(all) > 0 && all[0].theirs.QPN != 0 {
+		if all := g.over(l.pair); len(all) > 0 && all[0].Theirs.QPN != 0 {
 			return fmt.Errorf("some further lanes between device %d and %d are missing: %w", l.pair.PeerIndex, l.pair.LocalIndex, wire.ErrMalformed)
 		}
 	}
@@ -282,8 +282,8 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 
 // keep leaves out what is not among pairs, as the peer answered.
 func (g *growth) keep(pairs uint32, why error) error {
-	for i := range g.v.pairs {
-		if p := &g.v.pairs[i]; pairs&g.v.pairBit(p) == 0 && len(g.over(p)) > 0 {
+	for i := range g.v.Pairs {
+		if p := &g.v.Pairs[i]; pairs&g.v.pairBit(p) == 0 && len(g.over(p)) > 0 {
 			g.lose(p, time.Since(g.asked), why)
 		}
 	}
@@ -291,9 +291,9 @@ func (g *growth) keep(pairs uint32, why error) error {
 }
 
 // pairBit stands for a pair in a message.
-func (v *verbsCarrier) pairBit(p *route.Pair) uint32 {
-	for i := range v.pairs {
-		if &v.pairs[i] == p {
+func (v *Carrier) pairBit(p *route.Pair) uint32 {
+	for i := range v.Pairs {
+		if &v.Pairs[i] == p {
 			return 1 << i
 		}
 	}

@@ -1,0 +1,86 @@
+package lanes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"weft/transport/liveness"
+	"weft/transport/route"
+	"weft/transport/wire"
+)
+
+// What the two sides say of a connection's first lanes, on its first stream.
+
+// Offer describes this side, the connecting one, in m, which has SL and TC already.
+func (v *Carrier) Offer(m *wire.Offer) error {
+	if err := describeLanes(v.lanes, false); err != nil {
+		return err
+	}
+	mine := v.ends()
+	v.class = liveness.Class{SL: m.SL, TC: m.TC}
+	m.Further, m.Shared, m.Keys, m.Lanes, m.Later = uint8(len(v.PairAt)-len(v.lanes)), mine.shared, mine.keys, endsOf(v.lanes), v.later()
+	return nil
+}
+
+// Answered connects the lanes with those that the listening side has for the offer,
+// and proves that bytes arrive.
+func (v *Carrier) Answered(ctx context.Context, m *wire.Answer) error {
+	if err := v.runsAs(m.Lanes, m.Later); err != nil {
+		return err
+	}
+	if err := v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, v.class.SL, v.class.TC); err != nil {
+		return err
+	}
+	return v.prove(ctx)
+}
+
+// Accept connects the lanes of this side, the listening one, with those of an
+// offer; tc is the traffic class in which this side sends.
+func (v *Carrier) Accept(ctx context.Context, m *wire.Offer, tc uint8) error {
+	v.class = liveness.Class{SL: m.SL, TC: m.TC}
+	if err := v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, m.SL, tc); err != nil {
+		return err
+	}
+	if err := describeLanes(v.lanes, true); err != nil {
+		return err
+	}
+	v.ECE = v.lanes[0].mine.ECE
+	return nil
+}
+
+// Answer describes this side in the answer to an offer that it has accepted.
+func (v *Carrier) Answer(m *wire.Answer) {
+	mine := v.ends()
+	m.Shared, m.Keys, m.Lanes, m.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()
+}
+
+// runsAs checks that the peer's lanes, and those to come, run between the ports
+// of the route.
+func (v *Carrier) runsAs(lanes []wire.QPEnd, later []wire.PortPair) error {
+	if want := len(v.later()); len(lanes) != len(v.lanes) || len(later) != want {
+		return fmt.Errorf("%d lanes and %d pairs of ports for %d and %d: %w", len(lanes), len(later), len(v.lanes), want, wire.ErrMalformed)
+	}
+	for i, e := range lanes {
+		if err := v.lanes[i].pair.Answered(&wire.PortPair{Device: e.Device, Peer: e.Peer, GID: e.GID}); err != nil {
+			return fmt.Errorf("lane %d of %d: %w", i, len(lanes), err)
+		}
+	}
+	for i := range later {
+		if err := v.Pairs[len(v.Pairs)-len(later)+i].Answered(&later[i]); err != nil {
+			return fmt.Errorf("pair %d of those to come: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// later are the pairs of ports that only further lanes run between: the last ones.
+func (v *Carrier) later() (all []wire.PortPair) {
+	for i := range v.Pairs {
+		p := &v.Pairs[i]
+		if !slices.ContainsFunc(v.lanes, func(l *Lane) bool { return l.pair == p }) {
+			all = append(all, wire.PortPair{Device: p.LocalIndex, Peer: p.PeerIndex, GID: route.ToWire(p.GID)})
+		}
+	}
+	return all
+}
