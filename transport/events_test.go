@@ -10,6 +10,7 @@ import (
 	"weft/transport/lanes"
 	"weft/transport/route"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 )
 
 // A fatal event ends the comms that it concerns on both sides, and no other.
@@ -25,7 +26,7 @@ func TestFatalEvents(t *testing.T) {
 			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*lanes.Carrier).Lanes()[0].QP.Number))
 		}, "QP fatal error", true},
 		{"of a completion queue", func(t *testing.T, s *Comm) {
-			e := verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: s.carrier.(*lanes.Carrier).Ports()[0].CQ}
+			e := verbs.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: s.carrier.(*lanes.Carrier).Ports()[0].CQ}
 			e.Err = report.Errorf(report.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
 			s.ctx.core.watch.Fatal(e)
 		}, "CQ error", true},

@@ -12,7 +12,7 @@ import (
 	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
-	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -345,7 +345,7 @@ func TestSimFailedCommIsFenced(t *testing.T) {
 	s.fp.Fail(testCode(&report.Error{Cause: report.Host}, 0))
 	fences.wait()
 	s.carrier = real
-	if state := real.Lanes()[0].QP.State(); state != verbs.StateErr {
+	if state := real.Lanes()[0].QP.State(); state != ibv.StateErr {
 		t.Errorf("a queue pair is in state %v", state)
 	}
 	noneLeft(t, s, r)

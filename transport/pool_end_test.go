@@ -7,6 +7,7 @@ import (
 
 	"weft/transport/lanes"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 )
 
 // The pool holds WEFT_POOL closed connections; the oldest go first.
@@ -92,7 +93,7 @@ func TestSimPoolEnds(t *testing.T) {
 			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().Lanes[0].QP.Number))
 		}, true},
 		"a completion queue": {func(t *testing.T, a, _ *process) {
-			a.pool.Heard(&verbs.Event{Kind: verbs.EventCQErr, NIC: "simA", CQ: a.kept().Ports[0].CQ})
+			a.pool.Heard(&verbs.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: a.kept().Ports[0].CQ})
 		}, true},
 		"the port": {func(t *testing.T, _, _ *process) {
 			command(t, "link simA down")
@@ -154,14 +155,14 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	s, r := pair(t, a, b)
 	command(t, "event simC DEVICE_FATAL", "link simC down", "link simC up")
 	s2, r2 := pair(t, a, b)
-	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []verbs.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if !reused(t, s, r) {
 		t.Error("it was gone before")
 	}
 	part(t, a, b, s, r)
-	for _, e := range []verbs.Event{{Kind: verbs.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: verbs.EventCommEst, NIC: "simA"}, {Kind: verbs.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []verbs.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if a.parked() != 1 {

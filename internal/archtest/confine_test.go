@@ -11,7 +11,7 @@ import (
 var cgo = map[string]string{
 	"transport/fastpath":   "the C executor and its Go view",
 	"transport/tcp":        "the stream pump",
-	"transport/verbs":      "libibverbs, found at run time",
+	"transport/verbs/ibv":  "libibverbs, found at run time",
 	"transport":            "the ops table through which C calls the core",
 	"internal/hostcalls":   "Go tests call the executor as a host does",
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",

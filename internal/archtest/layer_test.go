@@ -11,6 +11,7 @@ var layers = [][]string{
 	{"abi", "transport/rdma", "internal/report", "internal/knob", "internal/version"},
 	{"transport/fastpath", "transport/wire", "transport/task"},
 	{"guest"},
+	{"transport/verbs/ibv"},
 	{"transport/verbs", "transport/tcp"},
 	{"transport/route", "transport/rendezvous", "transport/memory"},
 	{"transport/session", "transport/device"},

@@ -17,6 +17,7 @@ import (
 	"weft/transport/rdma"
 	"weft/transport/route"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -213,7 +214,7 @@ func (v *Carrier) openPort(p *Port) (err error) {
 
 // register has the card take what the peer writes to.
 func (p *Port) register(shared *verbs.Buffer) (err error) {
-	if p.ring, err = p.pd.Register(shared, verbs.AccessCTS); err == nil {
+	if p.ring, err = p.pd.Register(shared, ibv.AccessCTS); err == nil {
 		p.proof, err = p.pd.Scratch()
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 )
 
 // flushDepth is how many reads a port has under way.
@@ -55,7 +56,7 @@ func (v *Carrier) makeLoop(p *Port) error {
 		v.life.Unlock()
 		return errOver
 	}
-	c := verbs.QPConfig{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: flushDepth, RecvDepth: 1, Access: verbs.RemoteRead, Cookie: v.Cookie}
+	c := verbs.QPConfig{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: flushDepth, RecvDepth: 1, Access: ibv.RemoteRead, Cookie: v.Cookie}
 	q, err := p.Device.NewQP(p.pd, c)
 	p.Flush = q
 	v.life.Unlock()

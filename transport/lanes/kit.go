@@ -13,6 +13,7 @@ import (
 	"weft/transport/route"
 	"weft/transport/session"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -137,7 +138,7 @@ func (v *Carrier) settle(ctx context.Context) error {
 		if err := verbs.Prove(ctx, SettleLimit, p.CQ, on...); err != nil {
 			return err
 		}
-		if p.Flush != nil && p.Flush.State() != verbs.StateRTS {
+		if p.Flush != nil && p.Flush.State() != ibv.StateRTS {
 			return report.Errorf(report.Host, "connect", "QP %d for flushes is in state %v", p.Flush.Number, p.Flush.State()).On(p.Device.Name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -120,7 +121,7 @@ func (v *Carrier) connectLane(ctx context.Context, l *Lane) error {
 	path := verbs.Path{GID: l.pair.GID, SL: v.sl, TC: v.tc,
 		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.CapMTU(t.MTU), GID: route.FromWire(t.GID)}}
 	if t.ECE != (wire.ECE{}) {
-		path.ECE, path.Offered = (*verbs.ECE)(&t.ECE), v.Kind == fastpath.Recv
+		path.ECE, path.Offered = (*ibv.ECE)(&t.ECE), v.Kind == fastpath.Recv
 	}
 	return l.QP.Connect(ctx, path)
 }

@@ -8,6 +8,7 @@ import (
 	"weft/transport/rdma"
 	"weft/transport/task"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -120,7 +121,7 @@ func (m *Registration) pin(slot int, port *verbs.Device) error {
 	if err != nil {
 		return err
 	}
-	region, err := pd.Register(m.Buffer, verbs.AccessData)
+	region, err := pd.Register(m.Buffer, ibv.AccessData)
 	if err != nil {
 		m.say(pd.Release())
 		return err

@@ -20,6 +20,7 @@ import (
 	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 )
 
 // Kit is what a connection leaves to a later one. It is a pointer.
@@ -207,7 +208,7 @@ func (p *Pool[K]) Yield() bool {
 // Heard ends what an event concerns: whatever happens to a card or a port, what
 // was proven on it before may not hold.
 func (p *Pool[K]) Heard(e *verbs.Event) {
-	if e.Kind != verbs.EventCommEst {
+	if e.Kind != ibv.EventCommEst {
 		p.Forget(func(k K) bool { return k.Concerned(e) })
 	}
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 )
 
 // rocev2 is a GID of an address in CIDR notation.
 func rocev2(cidr string) verbs.GID {
 	p := netip.MustParsePrefix(cidr)
-	return verbs.GID{Addr: netip.AddrFrom16(p.Addr().As16()), Type: verbs.GIDRoCEv2, Bits: p.Bits()}
+	return verbs.GID{Addr: netip.AddrFrom16(p.Addr().As16()), Type: ibv.GIDRoCEv2, Bits: p.Bits()}
 }
 
 func infiniband(gid string) verbs.GID {
-	return verbs.GID{Addr: netip.MustParseAddr(gid), Type: verbs.GIDInfiniBand, Bits: 64}
+	return verbs.GID{Addr: netip.MustParseAddr(gid), Type: ibv.GIDInfiniBand, Bits: 64}
 }
 
 // At most three trials, each without the pairs of those before.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -28,5 +29,5 @@ func ToWire(g verbs.GID) wire.PortGID {
 
 // FromWire is a peer's GID as its path is judged.
 func FromWire(g wire.PortGID) verbs.GID {
-	return verbs.GID{Addr: netip.AddrFrom16(g.Addr), Type: verbs.GIDType(g.Type), Bits: int(g.Bits)}
+	return verbs.GID{Addr: netip.AddrFrom16(g.Addr), Type: ibv.GIDType(g.Type), Bits: int(g.Bits)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
+	"weft/transport/verbs/ibv"
 )
 
 // adapter is one opened device of libibverbs; its ports are Devices. Memory,
@@ -15,7 +16,7 @@ type adapter struct {
 	p     *Provider
 	name  string
 	sysfs string
-	attr  deviceAttr
+	attr  ibv.DeviceAttr
 
 	life   sync.RWMutex // read-locked by who asks the card something without a protection domain of it
 	opened              // zero once it is closed
@@ -44,16 +45,16 @@ type adapter struct {
 // opened is a device as the library has opened it. What changes it holds
 // adapter.life and both domains, which are empty then.
 type opened struct {
-	context object
+	context ibv.Object
 	asyncFD int
 	fds     []int // what a forked child must not keep; nothing else may be done with a context there
 }
 
 // openDevice opens a device of the list.
-func (p *Provider) openDevice(e *deviceEntry) (o opened, err error) {
-	context, cmdFD, asyncFD, errno := p.lib.openDevice(e.device)
+func (p *Provider) openDevice(e *ibv.DeviceEntry) (o opened, err error) {
+	context, cmdFD, asyncFD, errno := p.lib.OpenDevice(e.Device)
 	if errno != 0 {
-		return o, fail("ibv_open_device", e.name, errno, "")
+		return o, fail("ibv_open_device", e.Name, errno, "")
 	}
 	o = opened{context: context, asyncFD: asyncFD}
 	for _, fd := range []int{cmdFD, asyncFD} {
@@ -61,8 +62,8 @@ func (p *Provider) openDevice(e *deviceEntry) (o opened, err error) {
 			continue
 		}
 		if err := fastpath.TrackFD(fd); err != nil {
-			p.closeDevice(e.name, o)
-			return opened{}, report.Errorf(report.Host, "ibv_open_device", "%w", err).On(e.name)
+			p.closeDevice(e.Name, o)
+			return opened{}, report.Errorf(report.Host, "ibv_open_device", "%w", err).On(e.Name)
 		}
 		o.fds = append(o.fds, fd)
 	}
@@ -74,31 +75,31 @@ func (p *Provider) closeDevice(name string, o opened) {
 	for _, fd := range o.fds {
 		fastpath.UntrackFD(fd)
 	}
-	if errno := p.lib.closeDevice(o.context); errno != 0 {
+	if errno := p.lib.CloseDevice(o.context); errno != 0 {
 		p.log.Warn("%v", fail("ibv_close_device", name, errno, ""))
 	}
 }
 
 // openAdapter opens a device of the list, for good.
-func (p *Provider) openAdapter(e *deviceEntry) (*adapter, error) {
-	sysfs := e.sysfs
+func (p *Provider) openAdapter(e *ibv.DeviceEntry) (*adapter, error) {
+	sysfs := e.Sysfs
 	if sysfs == "" {
-		sysfs = fmt.Sprintf("%s/class/infiniband/%s", p.host.Sysfs, e.name)
+		sysfs = fmt.Sprintf("%s/class/infiniband/%s", p.host.Sysfs, e.Name)
 	}
 	o, err := p.openDevice(e)
 	if err != nil {
 		return nil, err
 	}
-	a := &adapter{p: p, name: e.name, sysfs: sysfs, opened: o, outage: newOutage()}
-	attr, errno := p.lib.queryDevice(o.context)
+	a := &adapter{p: p, name: e.Name, sysfs: sysfs, opened: o, outage: newOutage()}
+	attr, errno := p.lib.QueryDevice(o.context)
 	if errno != 0 {
 		a.close()
-		return nil, fail("ibv_query_device", e.name, errno, "")
+		return nil, fail("ibv_query_device", e.Name, errno, "")
 	}
 	a.attr = attr
 	a.expect()
-	a.findDirect(e.device)
-	a.findAnyOrder(e.device)
+	a.findDirect(e.Device)
+	a.findAnyOrder(e.Device)
 	return a, nil
 }
 
@@ -107,20 +108,20 @@ func (a *adapter) expect() {
 	for call, f := range map[string]*Feature{
 		"ibv_query_ece": &a.ece, "ibv_set_ece": &a.ece, "ibv_reg_dmabuf_mr": &a.dmabuf, "ibv_reg_mr_iova2": &a.relaxed,
 	} {
-		if a.p.lib.lacks[call] {
+		if a.p.lib.Lacks[call] {
 			f.no(fmt.Sprintf("%s has no %s", a.p.library, call))
 		}
 	}
 }
 
 // queryPort asks for the state of a port.
-func (a *adapter) queryPort(port uint8) (portAttr, syscall.Errno) {
+func (a *adapter) queryPort(port uint8) (ibv.PortAttr, syscall.Errno) {
 	a.life.RLock()
 	defer a.life.RUnlock()
 	if a.context == 0 {
-		return portAttr{}, syscall.ENODEV
+		return ibv.PortAttr{}, syscall.ENODEV
 	}
-	return a.p.lib.queryPort(a.context, port)
+	return a.p.lib.QueryPort(a.context, port)
 }
 
 // close ends the adapter's trials and watch, and closes the device once nothing is left on it.

@@ -6,12 +6,13 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // findAnyOrder asks whether the card has queue pairs whose requests may arrive
 // in any order (libmlx5's OOO_DP), if NCCL_IB_OOO_RQ wants them. Completions
 // still come in order: whoever waits for them need not care.
-func (a *adapter) findAnyOrder(device object) {
+func (a *adapter) findAnyOrder(device ibv.Object) {
 	if a.p.knobs.Int(knob.IBOOORQ) == 0 {
 		a.inOrder = "NCCL_IB_OOO_RQ=0"
 		return
@@ -20,7 +21,7 @@ func (a *adapter) findAnyOrder(device object) {
 		a.inOrder = "libmlx5 does not serve the card"
 		return
 	}
-	receives, errno := a.p.lib.mlx5AnyOrder(a.context)
+	receives, errno := a.p.lib.MLX5AnyOrder(a.context)
 	switch {
 	case errno != 0:
 		a.inOrder = fail("mlx5dv_query_device", a.name, errno, "").Error()

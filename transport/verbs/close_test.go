@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/internal/knob"
+	"weft/transport/verbs/ibv"
 )
 
 // A provider closes a card as soon as nothing is left on it, whichever of its
@@ -60,7 +61,7 @@ func TestCloseEndsTrials(t *testing.T) {
 	b := newBench(t, f, nil)
 	came := make(chan Event, 1)
 	b.d.Subscribe(func(e Event) { came <- e })
-	f.send(t, asyncEvent{kind: EventDeviceFatal})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
 	receive(t, came)
 	b.p.Close()
 	f.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // Fixed parts of every connection, as NCCL sets them.
@@ -19,25 +20,6 @@ const (
 	minRNR     = 12 // 0.64 ms before a sender without a posted receive is asked to try again
 	rnrForever = 7  // receives are always posted before: only a stopped process runs out
 	readDepth  = 1
-)
-
-// enum ibv_qp_attr_mask
-const (
-	maskState     = 1 << 0
-	maskAccess    = 1 << 3
-	maskPkeyIndex = 1 << 4
-	maskPort      = 1 << 5
-	maskAV        = 1 << 7
-	maskPathMTU   = 1 << 8
-	maskTimeout   = 1 << 9
-	maskRetryCnt  = 1 << 10
-	maskRNRRetry  = 1 << 11
-	maskRQPSN     = 1 << 12
-	maskMaxRd     = 1 << 13
-	maskMinRNR    = 1 << 15
-	maskSQPSN     = 1 << 16
-	maskMaxDestRd = 1 << 17
-	maskDestQPN   = 1 << 20
 )
 
 // End is one end of a connection as the other must know it. All of a peer's is
@@ -56,7 +38,7 @@ func (q *QP) Local(gid GID) End {
 	q.life.Unlock()
 	q.dev.now.Lock()
 	defer q.dev.now.Unlock()
-	return End{QPN: q.Number, PSN: psn, LID: q.dev.now.port.lid, MTU: q.dev.now.port.activeMTU, GID: gid}
+	return End{QPN: q.Number, PSN: psn, LID: q.dev.now.port.LID, MTU: q.dev.now.port.ActiveMTU, GID: gid}
 }
 
 // Path is how to reach the peer's end.
@@ -64,8 +46,8 @@ type Path struct {
 	GID  GID // local: one of Device.GIDs
 	Peer End
 	SL   uint8
-	TC   uint8 // the sender's holds for both ends
-	ECE  *ECE  // what both ends agreed on, set before RTR; nil: none
+	TC   uint8    // the sender's holds for both ends
+	ECE  *ibv.ECE // what both ends agreed on, set before RTR; nil: none
 
 	Offered bool // ECE is the peer's offer, and may be declined
 }
@@ -111,20 +93,20 @@ func (q *QP) Connect(ctx context.Context, path Path) error {
 		}
 	}
 	where := fmt.Sprintf("from GID %v, LID %d, MTU %d, service level %d, traffic class %d",
-		path.GID, path.Peer.LID, MTUBytes(rtr.mtu), path.SL, path.TC)
+		path.GID, path.Peer.LID, MTUBytes(rtr.MTU), path.SL, path.TC)
 	if err := q.step(ctx, rtr, where); err != nil {
 		return err.With(peer)
 	}
 	k := d.provider.knobs
 	q.life.Lock()
 	psn := q.life.psn
-	q.life.mtu = MTUBytes(rtr.mtu)
+	q.life.mtu = MTUBytes(rtr.MTU)
 	q.life.Unlock()
-	rts := &qpAttr{
-		mask: maskState | maskSQPSN | maskTimeout | maskRetryCnt | maskRNRRetry | maskMaxRd, state: StateRTS, sqPSN: psn,
-		timeout: uint8(k.Int(knob.IBTimeout)), retry: uint8(k.Int(knob.IBRetryCnt)), rnrRetry: rnrForever, maxRd: readDepth,
+	rts := &ibv.QPAttr{
+		Mask: ibv.MaskState | ibv.MaskSQPSN | ibv.MaskTimeout | ibv.MaskRetryCnt | ibv.MaskRNRRetry | ibv.MaskMaxRd, State: ibv.StateRTS, SQPSN: psn,
+		Timeout: uint8(k.Int(knob.IBTimeout)), Retry: uint8(k.Int(knob.IBRetryCnt)), RNRRetry: rnrForever, MaxRd: readDepth,
 	}
-	if err := q.step(ctx, rts, fmt.Sprintf("timeout %d, retry count %d", rts.timeout, rts.retry)); err != nil {
+	if err := q.step(ctx, rts, fmt.Sprintf("timeout %d, retry count %d", rts.Timeout, rts.Retry)); err != nil {
 		return err.With(peer)
 	}
 	return nil
@@ -133,7 +115,7 @@ func (q *QP) Connect(ctx context.Context, path Path) error {
 // toRTR checks the peer's end and turns the path into what RTR needs. The port
 // in an address handle is the local one, whatever the peer's is; the path MTU
 // is the smaller of both, on this queue pair alone.
-func (q *QP) toRTR(path *Path) (*qpAttr, *report.Error) {
+func (q *QP) toRTR(path *Path) (*ibv.QPAttr, *report.Error) {
 	d := q.dev
 	d.now.Lock()
 	port := d.now.port
@@ -149,36 +131,36 @@ func (q *QP) toRTR(path *Path) (*qpAttr, *report.Error) {
 		return nil, bad("the peer's QP %#x or packet number %#x has more than 24 bits", peer.QPN, peer.PSN)
 	case !peer.GID.Addr.IsValid() || peer.GID.Addr.IsUnspecified() || peer.GID.Addr.IsMulticast():
 		return nil, bad("the peer's GID %v is no address of a port", peer.GID.Addr)
-	case d.InfiniBand != (peer.GID.Type == GIDInfiniBand):
+	case d.InfiniBand != (peer.GID.Type == ibv.GIDInfiniBand):
 		return nil, bad("one end is InfiniBand, the other RoCE: %v and %v", path.GID, peer.GID)
 	case path.GID.Reaches(peer.GID) == Unreachable:
 		return nil, bad("GID %v cannot reach %v (%s)", path.GID, peer.GID.Addr.Unmap(), peer.GID.Type)
 	}
-	rtr := &qpAttr{
-		mask: maskState | maskAV | maskPathMTU | maskDestQPN | maskRQPSN | maskMaxDestRd | maskMinRNR, state: StateRTR,
-		mtu: min(port.activeMTU, peer.MTU), destQP: peer.QPN, rqPSN: peer.PSN, maxDestRd: readDepth, minRNR: minRNR,
+	rtr := &ibv.QPAttr{
+		Mask: ibv.MaskState | ibv.MaskAV | ibv.MaskPathMTU | ibv.MaskDestQPN | ibv.MaskRQPSN | ibv.MaskMaxDestRd | ibv.MaskMinRNR, State: ibv.StateRTR,
+		MTU: min(port.ActiveMTU, peer.MTU), DestQP: peer.QPN, RQPSN: peer.PSN, MaxDestRd: readDepth, MinRNR: minRNR,
 	}
-	ah := &rtr.path
-	*ah = addressHandle{sl: path.SL, port: d.portNum, dlid: peer.LID}
+	ah := &rtr.Path
+	*ah = ibv.AddressHandle{SL: path.SL, Port: d.portNum, DLID: peer.LID}
 	if d.InfiniBand {
 		same := path.GID.ibSubnet() == peer.GID.ibSubnet()
 		if !same {
-			ah.dlid = peer.GID.flid() // a Reach of Routed has one
+			ah.DLID = peer.GID.flid() // a Reach of Routed has one
 		}
-		ah.global = !same || port.flags&grhRequired != 0
+		ah.Global = !same || port.Flags&ibv.GRHRequired != 0
 	} else {
-		ah.global, ah.dlid = true, 0
-		ah.trafficClass = path.TC
+		ah.Global, ah.DLID = true, 0
+		ah.TrafficClass = path.TC
 	}
-	if ah.global {
-		ah.dgid, ah.sgidIndex, ah.hopLimit = netip.AddrFrom16(gidBytes(peer.GID.Addr)), uint8(path.GID.Index), hopLimit
+	if ah.Global {
+		ah.DGID, ah.SGIDIndex, ah.HopLimit = netip.AddrFrom16(ibv.GIDBytes(peer.GID.Addr)), uint8(path.GID.Index), hopLimit
 	}
 	return rtr, nil
 }
 
 // step is one ibv_modify_qp, tried again as NCCL_IB_MQP_RETRY_* say. The n-th
 // retry waits n times as long as the first.
-func (q *QP) step(ctx context.Context, attr *qpAttr, what string) *report.Error {
+func (q *QP) step(ctx context.Context, attr *ibv.QPAttr, what string) *report.Error {
 	p := q.dev.provider
 	all, most := p.knobs.Int(knob.IBModifyRetryAll) != 0, int(p.knobs.Int(knob.IBModifyRetryCnt))
 	pause := time.Duration(p.knobs.Int(knob.IBModifyRetrySleep)) * time.Millisecond

@@ -4,13 +4,14 @@ import (
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // CQ is a completion queue. The C lane polls it by its pointer.
 type CQ struct {
 	Depth int // completions that it holds
 	a     *adapter
-	raw   object
+	raw   ibv.Object
 	close sync.Once
 }
 
@@ -19,13 +20,13 @@ type CQ struct {
 // completes them all.
 func (pd *PD) NewCQ(depth int) (*CQ, error) {
 	a := pd.a
-	if most := a.attr.maxCQE; depth < 1 || most > 0 && depth > most {
+	if most := a.attr.MaxCQE; depth < 1 || most > 0 && depth > most {
 		return nil, report.Errorf(report.Host, "ibv_create_cq", "%d completions: the device allows 1 to %d", depth, most).On(a.name).
 			Try("use fewer queue pairs on a connection")
 	}
-	raw, got, errno := a.p.lib.createCQ(a.context, depth)
+	raw, got, errno := a.p.lib.CreateCQ(a.context, depth)
 	for a.p.spares(errno) {
-		raw, got, errno = a.p.lib.createCQ(a.context, depth)
+		raw, got, errno = a.p.lib.CreateCQ(a.context, depth)
 	}
 	if errno != 0 {
 		return nil, fail("ibv_create_cq", a.name, errno, "%d completions", depth)
@@ -42,7 +43,7 @@ func (cq *CQ) Pointer() uintptr { return uintptr(cq.raw) }
 func (cq *CQ) Close() (err error) {
 	cq.close.Do(func() {
 		cq.a.owners.remove(cq.raw)
-		if errno := cq.a.p.lib.destroyCQ(cq.raw); errno != 0 {
+		if errno := cq.a.p.lib.DestroyCQ(cq.raw); errno != 0 {
 			err = fail("ibv_destroy_cq", cq.a.name, errno, "")
 		}
 	})

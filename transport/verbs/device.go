@@ -12,6 +12,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 // Device is one port that carries RDMA. What the tables report stands in
@@ -41,12 +42,12 @@ type Device struct {
 // says does not replace what a later one said.
 type portState struct {
 	sync.Mutex
-	gids   []GID    // protected, as all below; usable, best first, never empty
-	port   portAttr // asked with gids
-	down   string   // why the port cannot be used at the moment, "" while it can
-	number uint64   // of the last question or event
-	gidsOf uint64   // the one that gids are of
-	downOf uint64   // the one that down is of
+	gids   []GID        // protected, as all below; usable, best first, never empty
+	port   ibv.PortAttr // asked with gids
+	down   string       // why the port cannot be used at the moment, "" while it can
+	number uint64       // of the last question or event
+	gidsOf uint64       // the one that gids are of
+	downOf uint64       // the one that down is of
 }
 
 // asks numbers a question about a port, or an event of it.
@@ -78,14 +79,14 @@ func (d *Device) Down() string {
 func (d *Device) PathMTU() int {
 	d.now.Lock()
 	defer d.now.Unlock()
-	return MTUBytes(d.now.port.activeMTU)
+	return MTUBytes(d.now.port.ActiveMTU)
 }
 
 // MaxMessage is the longest work request that the port carries.
 func (d *Device) MaxMessage() uint32 {
 	d.now.Lock()
 	defer d.now.Unlock()
-	return d.now.port.maxMessage
+	return d.now.port.MaxMessage
 }
 
 // MTUBytes translates enum ibv_mtu; a value from a peer may be anything, and what is none is 0.
@@ -106,38 +107,38 @@ func (p *Provider) discover() error {
 	if err != nil {
 		return err
 	}
-	list, entries, errno := p.lib.getDeviceList()
+	list, entries, errno := p.lib.GetDeviceList()
 	if errno == syscall.ENOSYS {
 		return none("the kernel shows %s no RDMA (ib_uverbs is not loaded)", p.library)
 	}
 	if errno != 0 {
 		return fmt.Errorf("%w (%w)", fail("ibv_get_device_list", "", errno, "%s", p.library), ErrNone)
 	}
-	defer p.lib.freeDeviceList(list)
+	defer p.lib.FreeDeviceList(list)
 	var passed []string // why each device or port is not used
 	filtered := false   // NCCL_IB_HCA is a reason
 	for i := range entries {
 		e := &entries[i]
-		if e.transport != transportIB {
-			passed = append(passed, e.name+" (neither InfiniBand nor RoCE)")
+		if e.Transport != ibv.TransportIB {
+			passed = append(passed, e.Name+" (neither InfiniBand nor RoCE)")
 			continue
 		}
 		a, err := p.openAdapter(e)
 		if err != nil {
 			report.Say(p.log, err)
-			passed = append(passed, e.name+" (cannot be opened)")
+			passed = append(passed, e.Name+" (cannot be opened)")
 			continue
 		}
 		used := 0
-		for port := uint8(1); port <= a.attr.ports && port != 0; port++ {
+		for port := uint8(1); port <= a.attr.Ports && port != 0; port++ {
 			d, why := p.port(a, port, filter, links)
 			if d == nil {
-				passed = append(passed, fmt.Sprintf("%s:%d (%s)", e.name, port, why))
+				passed = append(passed, fmt.Sprintf("%s:%d (%s)", e.Name, port, why))
 				filtered = filtered || why == leftOut
 				continue
 			}
 			if used++; used > 1 {
-				d.Name = fmt.Sprintf("%s:%d", e.name, port)
+				d.Name = fmt.Sprintf("%s:%d", e.Name, port)
 			}
 			p.devices = append(p.devices, d.views(p.knobs.Int(knob.IBDataDirect) == 2)...)
 		}
@@ -167,15 +168,15 @@ const leftOut = "NCCL_IB_HCA leaves it out"
 
 // port describes one port, or says why it is not used.
 func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) (*Device, string) {
-	attr, errno := p.lib.queryPort(a.context, port)
+	attr, errno := p.lib.QueryPort(a.context, port)
 	if errno != 0 {
 		report.Say(p.log, fail("ibv_query_port", a.name, errno, "port %d", port))
 		return nil, "cannot be queried"
 	}
-	if attr.state != portActive {
+	if attr.State != ibv.PortActive {
 		return nil, "not active"
 	}
-	if attr.linkLayer != linkInfiniBand && attr.linkLayer != linkEthernet {
+	if attr.LinkLayer != ibv.LinkInfiniBand && attr.LinkLayer != ibv.LinkEthernet {
 		return nil, "unknown link layer"
 	}
 	rail, plane, ok := filter.takes(a.name, int(port))
@@ -193,10 +194,10 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 	}
 	d := &Device{
 		Device: rdma.Device{
-			Name: a.name, GUID: a.attr.systemGUID, SpeedMbps: p.speed(a, port, &attr), MaxComms: a.attr.maxQP, MaxRecvs: rdma.MaxRecvs,
-			MTU: MTUBytes(attr.activeMTU), RailID: rail, PlaneID: plane,
+			Name: a.name, GUID: a.attr.SystemGUID, SpeedMbps: p.speed(a, port, &attr), MaxComms: a.attr.MaxQP, MaxRecvs: rdma.MaxRecvs,
+			MTU: MTUBytes(attr.ActiveMTU), RailID: rail, PlaneID: plane,
 		},
-		InfiniBand: attr.linkLayer == linkInfiniBand, NIC: a.name, Firmware: a.attr.firmware,
+		InfiniBand: attr.LinkLayer == ibv.LinkInfiniBand, NIC: a.name, Firmware: a.attr.Firmware,
 		provider: p, adapter: a, portNum: port, gidWhy: why,
 	}
 	d.function, d.PCIPath = p.host.pciPaths(a.sysfs, p.knobs.Int(knob.IBMergeVFs) != 0)
@@ -221,9 +222,9 @@ func (d *Device) addresses(gids []GID, links []Link) {
 	}
 }
 
-func (p *Provider) speed(a *adapter, port uint8, attr *portAttr) int {
-	if p.knobs.Int(knob.IBQueryPortSpeed) != 0 && !p.lib.lacks["ibv_query_port_speed"] {
-		speed, errno := p.lib.queryPortSpeed(a.context, port)
+func (p *Provider) speed(a *adapter, port uint8, attr *ibv.PortAttr) int {
+	if p.knobs.Int(knob.IBQueryPortSpeed) != 0 && !p.lib.Lacks["ibv_query_port_speed"] {
+		speed, errno := p.lib.QueryPortSpeed(a.context, port)
 		if errno == 0 && speed > 0 {
 			return int(speed) * 100
 		}

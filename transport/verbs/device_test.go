@@ -15,6 +15,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 // cardAt gives the card a sysfs folder whose device link leads to a PCI function.
@@ -37,15 +38,15 @@ func TestDevicesInOrderOfPCI(t *testing.T) {
 	h := fakeHost(t, eth(1, true, "10.0.0.1/24"), eth(2, true, "10.0.1.1/24"))
 	two := roce("mlx5_1", "10.0.1.1", 2)
 	two.ports = append(two.ports, two.ports[0])
-	two.ports[1].linkLayer = linkInfiniBand
-	two.ports[1].gids = []gidEntry{entry(0, GIDInfiniBand, "fe80::2", 0)}
+	two.ports[1].LinkLayer = ibv.LinkInfiniBand
+	two.ports[1].gids = []ibv.GIDEntry{entry(0, ibv.GIDInfiniBand, "fe80::2", 0)}
 	rxe := roce("rxe0", "10.0.0.1", 1)
 	rxe.sysfs = filepath.Join(h.Sysfs, "class", "infiniband", "rxe0")
 	write(t, "veth0\n", rxe.sysfs, "parent")
 	siw := roce("siw0", "10.0.0.1", 1)
 	siw.transport = 1
 	down := roce("down0", "10.0.0.1", 1)
-	down.ports[0].state = 1
+	down.ports[0].State = 1
 	f := newFake(t, rxe, siw, down,
 		cardAt(t, h, roce("mlx5_2", "10.0.0.1", 1), "0000:3b:00.1"), cardAt(t, h, two, "0000:3b:00.0"),
 		cardAt(t, h, roce("mlx5_0", "10.0.0.1", 1), "0000:5e:02.3"))
@@ -152,16 +153,16 @@ func TestNoDevicesIsOneSentence(t *testing.T) {
 
 func TestNoLibrary(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", "")
-	lib, err := loadLibrary("libweft-that-is-not-there.so")
-	if lib != nil || err != errMissing {
+	lib, err := ibv.Load("libweft-that-is-not-there.so")
+	if lib != nil || err != ibv.ErrMissing {
 		t.Errorf("%v, %v", lib, err)
 	}
 	text := filepath.Join(t.TempDir(), "libibverbs.so")
 	write(t, "no library", text)
-	if _, err := loadLibrary(text); err == nil || err == errMissing {
+	if _, err := ibv.Load(text); err == nil || err == ibv.ErrMissing {
 		t.Errorf("a text file: %v", err)
 	}
-	if _, err := loadLibrary("libc.so.6"); err == nil || !strings.Contains(err.Error(), "ibv_get_device_list") {
+	if _, err := ibv.Load("libc.so.6"); err == nil || !strings.Contains(err.Error(), "ibv_get_device_list") {
 		t.Errorf("libc: %v", err)
 	}
 }
@@ -176,7 +177,7 @@ func TestSpeeds(t *testing.T) {
 		{16, 64, 0, 100000}, {0, 0, 0, 400000}, {4, 8, 0, 80000},
 		{1, 1, 0, 2500}, {1, 2, 0, 5000}, {1, 8, 0, 10000}, {1, 16, 0, 14000}, {1, 32, 0, 25000}, {1, 64, 0, 50000}, {1, 128, 0, 100000}, {1, 0, 256, 200000},
 	} {
-		if got := tableSpeed(&portAttr{activeWidth: c.width, activeSpeed: c.speed, activeSpeedEx: c.ex}); got != c.want {
+		if got := tableSpeed(&ibv.PortAttr{ActiveWidth: c.width, ActiveSpeed: c.speed, ActiveSpeedEx: c.ex}); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
@@ -208,7 +209,7 @@ func TestGIDsOfAnOldLibrary(t *testing.T) {
 	h := fakeHost(t, eth(1, true, "10.0.0.1/22"), eth(2, false, "10.0.9.1/24"))
 	card := roce("a", "10.0.0.1", 1)
 	card.sysfs = filepath.Join(h.Sysfs, "class", "infiniband", "a")
-	card.ports[0].gids = append(card.ports[0].gids, entry(4, GIDRoCEv2, "10.0.9.1", 2), entry(5, GIDRoCEv2, "10.0.7.1", 1))
+	card.ports[0].gids = append(card.ports[0].gids, entry(4, ibv.GIDRoCEv2, "10.0.9.1", 2), entry(5, ibv.GIDRoCEv2, "10.0.7.1", 1))
 	attrs := filepath.Join(card.sysfs, "ports", "1", "gid_attrs")
 	for i, kind := range []string{"IB/RoCE v1", "RoCE v2", "IB/RoCE v1", "RoCE v2", "RoCE v2"} { // 5 cannot be read
 		write(t, kind+"\n", attrs, "types", string(rune('0'+i)))
@@ -239,9 +240,9 @@ func TestDMABUFProbeThatTellsNothing(t *testing.T) {
 	f := newFake(t, roce("a", "10.0.0.1", 1))
 	table := f.table()
 	probes := 0
-	table.regDmabufMR = func(object, uint64, uint64, uintptr, int, Access) (memoryKeys, syscall.Errno) {
+	table.RegDMABufMR = func(ibv.Object, uint64, uint64, uintptr, int, ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		probes++
-		return memoryKeys{}, syscall.ENOMEM
+		return ibv.MemoryKeys{}, syscall.ENOMEM
 	}
 	p, err := Open(Config{Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})
 	if err != nil {
@@ -273,7 +274,7 @@ func TestThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := pd.Register(memory(t, reflect.ValueOf(buffer).Pointer(), uint64(len(buffer))), AccessData)
+		r, err := pd.Register(memory(t, reflect.ValueOf(buffer).Pointer(), uint64(len(buffer))), ibv.AccessData)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +282,7 @@ func TestThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 64, RecvDepth: 64, Inline: 1024, Access: RemoteRead | RemoteWrite})
+		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 64, RecvDepth: 64, Inline: 1024, Access: ibv.RemoteRead | ibv.RemoteWrite})
 		if err != nil {
 			t.Fatal(err)
 		}

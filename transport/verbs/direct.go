@@ -6,15 +6,16 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // findDirect looks for the card's data-direct function: a second PCI function
 // through which it reaches GPU memory on a shorter way than through its own.
-func (a *adapter) findDirect(device object) {
+func (a *adapter) findDirect(device ibv.Object) {
 	if a.p.knobs.Int(knob.IBDataDirect) == 0 || !a.mlx5(device) {
 		return
 	}
-	path, errno := a.p.lib.mlx5DirectPath(a.context)
+	path, errno := a.p.lib.MLX5DirectPath(a.context)
 	switch errno {
 	case 0:
 	case syscall.ENODEV, syscall.ENOSYS: // no such card, or a library from before there were any
@@ -59,14 +60,14 @@ func (d *Device) SamePort(o *Device) bool { return d.now == o.now }
 
 // registerDirect registers a DMA-BUF through the data-direct function. Where that
 // fails the card's own path may do, and what failed is said once.
-func (a *adapter) registerDirect(pd *PD, b *Buffer, s span, access Access) (keys memoryKeys, how string, ok bool) {
-	extras := []Access{0}
+func (a *adapter) registerDirect(pd *PD, b *Buffer, s span, access ibv.Access) (keys ibv.MemoryKeys, how string, ok bool) {
+	extras := []ibv.Access{0}
 	if !b.Strict && a.relaxes() {
-		extras = []Access{relaxedOrdering, 0}
+		extras = []ibv.Access{ibv.RelaxedOrdering, 0}
 	}
 	var errno syscall.Errno
 	for _, extra := range extras {
-		if keys, errno = a.p.lib.mlx5RegDirect(pd.raw, s.offset, s.end-s.start, uintptr(s.start), b.fd, access|extra); errno == 0 {
+		if keys, errno = a.p.lib.MLX5RegDirect(pd.raw, s.offset, s.end-s.start, uintptr(s.start), b.fd, access|extra); errno == 0 {
 			how = "data-direct DMA-BUF"
 			if extra != 0 {
 				how += ", relaxed ordering"
@@ -77,5 +78,5 @@ func (a *adapter) registerDirect(pd *PD, b *Buffer, s span, access Access) (keys
 	a.indirect.Do(func() {
 		a.p.log.Info(report.Net, "%v", fail("mlx5dv_reg_dmabuf_mr", a.name, errno, "memory of which the data-direct path takes none is registered on the card's own"))
 	})
-	return memoryKeys{}, "", false
+	return ibv.MemoryKeys{}, "", false
 }

@@ -17,27 +17,28 @@ import (
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 const directPath = "/devices/pci0000:85/0000:85:00.0"
 
 // directCard is a card of libmlx5's with a data-direct function; its table may be changed before it is opened.
-func directCard(t *testing.T) (*calls, *Host, *fakeLib) {
+func directCard(t *testing.T) (*ibv.Calls, *Host, *fakeLib) {
 	h := fakeHost(t, eth(1, true, "10.0.0.1/24"))
 	f := newFake(t, cardAt(t, h, roce("mlx5_0", "10.0.0.1", 1), "0000:3b:00.0"))
 	if err := os.MkdirAll(filepath.Join(h.Sysfs, directPath), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	c := f.table()
-	plain, register := c.queryDevice, c.regDmabufMR
-	c.queryDevice = func(context object) (deviceAttr, syscall.Errno) {
+	plain, register := c.QueryDevice, c.RegDMABufMR
+	c.QueryDevice = func(context ibv.Object) (ibv.DeviceAttr, syscall.Errno) {
 		a, errno := plain(context)
-		a.vendor = 0x02c9
+		a.Vendor = 0x02c9
 		return a, errno
 	}
-	c.mlx5Supported = func(object) syscall.Errno { return 0 }
-	c.mlx5DirectPath = func(object) (string, syscall.Errno) { return directPath, 0 }
-	c.mlx5RegDirect = register
+	c.MLX5Supported = func(ibv.Object) syscall.Errno { return 0 }
+	c.MLX5DirectPath = func(ibv.Object) (string, syscall.Errno) { return directPath, 0 }
+	c.MLX5RegDirect = register
 	return c, h, f
 }
 
@@ -46,7 +47,7 @@ func TestDataDirectDevices(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		knob   string
-		change func(c *calls)
+		change func(c *ibv.Calls)
 		want   []string
 		says   string
 	}{
@@ -54,28 +55,30 @@ func TestDataDirectDevices(t *testing.T) {
 		{"by its name", "1", nil, []string{direct}, "device 0 is mlx5_0_dma, mlx5_0 port 1: RoCE"},
 		{"that only", "1", nil, []string{direct}, "DMA-BUFs can be registered on the data-direct path 0000:85:00.0"},
 		{"both", "2", nil, []string{plain, direct}, "[0]mlx5_0:1/RoCE [1]mlx5_0:1_dma/RoCE"},
-		{"off", "0", func(c *calls) {
-			c.mlx5Supported = func(object) syscall.Errno { t.Error("libmlx5 is asked"); return 0 }
+		{"off", "0", func(c *ibv.Calls) {
+			c.MLX5Supported = func(ibv.Object) syscall.Errno { t.Error("libmlx5 is asked"); return 0 }
 		}, []string{plain}, ""},
-		{"another maker", "", func(c *calls) {
-			c.queryDevice = func(object) (deviceAttr, syscall.Errno) { return deviceAttr{ports: 1, vendor: 0x14e4}, 0 }
-			c.mlx5Supported = func(object) syscall.Errno { t.Error("libmlx5 is asked"); return 0 }
+		{"another maker", "", func(c *ibv.Calls) {
+			c.QueryDevice = func(ibv.Object) (ibv.DeviceAttr, syscall.Errno) { return ibv.DeviceAttr{Ports: 1, Vendor: 0x14e4}, 0 }
+			c.MLX5Supported = func(ibv.Object) syscall.Errno { t.Error("libmlx5 is asked"); return 0 }
 		}, []string{plain}, ""},
-		{"another library's", "", func(c *calls) { c.mlx5Supported = func(object) syscall.Errno { return syscall.EOPNOTSUPP } }, []string{plain}, ""},
-		{"an old libmlx5", "", func(c *calls) {
-			c.mlx5DirectPath = func(object) (string, syscall.Errno) { return "", syscall.ENOSYS }
+		{"another library's", "", func(c *ibv.Calls) { c.MLX5Supported = func(ibv.Object) syscall.Errno { return syscall.EOPNOTSUPP } }, []string{plain}, ""},
+		{"an old libmlx5", "", func(c *ibv.Calls) {
+			c.MLX5DirectPath = func(ibv.Object) (string, syscall.Errno) { return "", syscall.ENOSYS }
 		}, []string{plain}, ""},
-		{"no such function", "", func(c *calls) {
-			c.mlx5DirectPath = func(object) (string, syscall.Errno) { return "", syscall.ENODEV }
+		{"no such function", "", func(c *ibv.Calls) {
+			c.MLX5DirectPath = func(ibv.Object) (string, syscall.Errno) { return "", syscall.ENODEV }
 		}, []string{plain}, ""},
-		{"an error", "", func(c *calls) { c.mlx5DirectPath = func(object) (string, syscall.Errno) { return "", syscall.EIO } },
+		{"an error", "", func(c *ibv.Calls) {
+			c.MLX5DirectPath = func(ibv.Object) (string, syscall.Errno) { return "", syscall.EIO }
+		},
 			[]string{plain}, "mlx5dv_get_data_direct_sysfs_path on mlx5_0: the card is used without a data-direct path: input/output error (EIO)"},
-		{"not in sysfs", "", func(c *calls) {
-			c.mlx5DirectPath = func(object) (string, syscall.Errno) { return "/devices/none", 0 }
+		{"not in sysfs", "", func(c *ibv.Calls) {
+			c.MLX5DirectPath = func(ibv.Object) (string, syscall.Errno) { return "/devices/none", 0 }
 		}, []string{plain}, "mlx5_0 has a data-direct path that is not in sysfs"},
-		{"a kernel without", "2", func(c *calls) {
-			c.mlx5RegDirect = func(object, uint64, uint64, uintptr, int, Access) (memoryKeys, syscall.Errno) {
-				return memoryKeys{}, syscall.EOPNOTSUPP
+		{"a kernel without", "2", func(c *ibv.Calls) {
+			c.MLX5RegDirect = func(ibv.Object, uint64, uint64, uintptr, int, ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
+				return ibv.MemoryKeys{}, syscall.EOPNOTSUPP
 			}
 		}, []string{plain}, "DMA-BUFs can be registered, no data-direct path: mlx5dv_reg_dmabuf_mr answers operation not supported"},
 	} {
@@ -102,7 +105,7 @@ func TestDataDirectDevices(t *testing.T) {
 			t.Errorf("%s: %s", c.name, d)
 		}
 		all := p.Devices()
-		if all[0].observe(EventPortErr); all[len(all)-1].Down() == "" {
+		if all[0].observe(ibv.EventPortErr); all[len(all)-1].Down() == "" {
 			t.Errorf("%s: the link is down for one view only", c.name)
 		}
 		if !strings.Contains(strings.Join(log.Lines(), "\n"), c.says) {
@@ -130,10 +133,10 @@ func seeDirect(t *testing.T, env map[string]string) string {
 func TestDataDirectRegistration(t *testing.T) {
 	lib, host, f := directCard(t)
 	refuse, direct := false, 0
-	plain := lib.mlx5RegDirect
-	lib.mlx5RegDirect = func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno) {
+	plain := lib.MLX5RegDirect
+	lib.MLX5RegDirect = func(pd ibv.Object, offset, length uint64, iova uintptr, fd int, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		if direct++; refuse && fd >= 0 {
-			return memoryKeys{}, syscall.EINVAL
+			return ibv.MemoryKeys{}, syscall.EINVAL
 		}
 		return plain(pd, offset, length, iova, fd, access)
 	}
@@ -173,7 +176,7 @@ func TestDataDirectRegistration(t *testing.T) {
 		{pds[1], b, true, "DMA-BUF, relaxed ordering", 2},
 	} {
 		refuse, direct = c.refuse, 0
-		r, err := c.pd.Register(c.b, AccessData)
+		r, err := c.pd.Register(c.b, ibv.AccessData)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,25 +202,25 @@ func TestDataDirectRegistration(t *testing.T) {
 // libmlx5 works on the objects of the libibverbs that the loader gave it, which
 // need not be the one in use: then it must not be called.
 func TestLibmlx5WithAnotherLibibverbs(t *testing.T) {
-	first, err := loadLibrary("libibverbs.so.1")
+	first, err := ibv.Load("libibverbs.so.1")
 	if err != nil {
 		t.Skipf("this machine has no libibverbs: %v", err)
 	}
-	if err := bindMLX5(first, "libmlx5.so.1"); err != nil && !strings.Contains(err.Error(), "No such file") {
+	if err := ibv.LoadMLX5(first, "libmlx5.so.1"); err != nil && !strings.Contains(err.Error(), "No such file") {
 		t.Errorf("the machine's own: %v", err)
 	}
 	dist, err := simverbs.Dist()
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := loadLibrary(filepath.Join(dist, "libibverbs.so.1"))
+	second, err := ibv.Load(filepath.Join(dist, "libibverbs.so.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bindMLX5(second, filepath.Join(dist, "libmlx5.so.1")); err == nil || !strings.Contains(err.Error(), "another libibverbs") {
+	if err := ibv.LoadMLX5(second, filepath.Join(dist, "libmlx5.so.1")); err == nil || !strings.Contains(err.Error(), "another libibverbs") {
 		t.Error(err)
 	}
-	if errno := second.mlx5Supported(0); errno != syscall.ENOSYS {
+	if errno := second.MLX5Supported(0); errno != syscall.ENOSYS {
 		t.Errorf("after a refusal libmlx5 answers %v", errno)
 	}
 }
@@ -270,7 +273,7 @@ func useDataDirect(t *testing.T, lib string) {
 				t.Fatal(err)
 			}
 			unix.Close(fd)
-			r, err := pd.Register(b, AccessData)
+			r, err := pd.Register(b, ibv.AccessData)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,35 +5,33 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
-// ECE are a vendor's enhancements that the ends of a connection agree on:
+// The ends of a connection agree on a vendor's enhancements like this:
 //
 //  1. the connecting side asks its queue pair (QueryECE) and sends the answer;
 //  2. the listening side passes that in Path.ECE, connects, and asks its own
 //     queue pair for what is left of it, which it sends back;
 //  3. the connecting side passes that in its Path.ECE.
-type ECE struct {
-	Vendor, Options, CompMask uint32
-}
 
-// QueryECE answers the queue pair's options; false where there are none:
+// QueryECE returns the queue pair's options; false where there are none:
 // NCCL_IB_ECE_ENABLE=0, library or device do not know them, or the peer's were
 // declined.
-func (q *QP) QueryECE() (ECE, bool, error) {
+func (q *QP) QueryECE() (ibv.ECE, bool, error) {
 	if !q.ece() {
-		return ECE{}, false, nil
+		return ibv.ECE{}, false, nil
 	}
-	var e ECE
-	errno := q.call(func(lib *calls) (errno syscall.Errno) { e, errno = lib.queryECE(q.raw); return errno })
+	var e ibv.ECE
+	errno := q.call(func(lib *ibv.Calls) (errno syscall.Errno) { e, errno = lib.QueryECE(q.raw); return errno })
 	q.pd.a.ece.learn("ibv_query_ece", errno)
 	switch {
 	case errno == 0:
 		return e, true, nil
 	case unsupported(errno):
-		return ECE{}, q.ece(), nil
+		return ibv.ECE{}, q.ece(), nil
 	}
-	return ECE{}, false, fail("ibv_query_ece", q.dev.Name, errno, "QP %d", q.Number)
+	return ibv.ECE{}, false, fail("ibv_query_ece", q.dev.Name, errno, "QP %d", q.Number)
 }
 
 // ece reports whether the queue pair may have options; a card that knows none
@@ -53,12 +51,12 @@ func (q *QP) ece() bool {
 // setECE takes over what both ends know. An end that does not know it connects
 // without: the options only ever add to the standard. So does the end that is
 // offered another vendor's, which it declines: the peer hears that nothing is left.
-func (q *QP) setECE(e ECE, offered bool) *report.Error {
+func (q *QP) setECE(e ibv.ECE, offered bool) *report.Error {
 	if !q.ece() {
 		return nil
 	}
 	a := q.pd.a
-	errno := q.call(func(lib *calls) syscall.Errno { return lib.setECE(q.raw, e) })
+	errno := q.call(func(lib *ibv.Calls) syscall.Errno { return lib.SetECE(q.raw, e) })
 	a.ece.learn("ibv_set_ece", errno)
 	switch {
 	case errno == 0 || unsupported(errno):

@@ -7,44 +7,12 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
-
-// EventKind is enum ibv_event_type.
-type EventKind uint32
-
-const (
-	EventCQErr            EventKind = 0
-	EventQPFatal          EventKind = 1
-	EventQPReqErr         EventKind = 2
-	EventQPAccessErr      EventKind = 3
-	EventCommEst          EventKind = 4
-	EventDeviceFatal      EventKind = 8
-	EventPortActive       EventKind = 9
-	EventPortErr          EventKind = 10
-	EventLIDChange        EventKind = 11
-	EventPkeyChange       EventKind = 12
-	EventSMChange         EventKind = 13
-	EventClientReregister EventKind = 17
-	EventGIDChange        EventKind = 18
-	EventSpeedChange      EventKind = 20
-)
-
-var eventNames = [...]string{
-	"CQ error", "QP fatal error", "QP request error", "QP access error", "communication established", "SQ drained", "path migrated",
-	"path migration error", "device fatal error", "port active", "port error", "LID change", "P_Key change", "SM change", "SRQ error",
-	"SRQ limit reached", "last WQE reached", "client reregistration", "GID change", "WQ fatal error", "speed change",
-}
-
-func (k EventKind) String() string {
-	if int(k) < len(eventNames) {
-		return eventNames[k]
-	}
-	return fmt.Sprintf("event %d", uint32(k))
-}
 
 // Event is something that a card said of itself.
 type Event struct {
-	Kind   EventKind
+	Kind   ibv.EventKind
 	NIC    string
 	Device *Device       // events of a port that is in use
 	QP     *QP           // events of a queue pair
@@ -97,44 +65,44 @@ func (s *subscribers) list() []func(Event) {
 
 // handle turns one event of the library into what it means. The element is
 // looked up before the event is given back: until then it cannot be destroyed.
-func (a *adapter) handle(raw asyncEvent) {
-	e := Event{Kind: raw.kind, NIC: a.name}
-	switch raw.kind {
-	case EventQPFatal, EventQPReqErr, EventQPAccessErr, EventCommEst:
-		e.QP, _ = a.owners.find(raw.element).(*QP)
-		if e.QP != nil && raw.kind != EventCommEst {
-			e.Err = a.fatal(raw.kind, fmt.Sprintf("QP %d, in state %v", e.QP.Number, e.QP.State()))
+func (a *adapter) handle(raw ibv.AsyncEvent) {
+	e := Event{Kind: raw.Kind, NIC: a.name}
+	switch raw.Kind {
+	case ibv.EventQPFatal, ibv.EventQPReqErr, ibv.EventQPAccessErr, ibv.EventCommEst:
+		e.QP, _ = a.owners.find(raw.Element).(*QP)
+		if e.QP != nil && raw.Kind != ibv.EventCommEst {
+			e.Err = a.fatal(raw.Kind, fmt.Sprintf("QP %d, in state %v", e.QP.Number, e.QP.State()))
 		}
-	case EventCQErr:
-		if e.CQ, _ = a.owners.find(raw.element).(*CQ); e.CQ != nil {
-			e.Err = a.fatal(raw.kind, fmt.Sprintf("completion queue of %d entries", e.CQ.Depth))
+	case ibv.EventCQErr:
+		if e.CQ, _ = a.owners.find(raw.Element).(*CQ); e.CQ != nil {
+			e.Err = a.fatal(raw.Kind, fmt.Sprintf("completion queue of %d entries", e.CQ.Depth))
 		}
-	case EventDeviceFatal:
-		e.Err = a.fatal(raw.kind, "all of the device, which new connections leave out until it works again")
-	case EventPortErr, EventPortActive, EventLIDChange, EventPkeyChange, EventSMChange, EventClientReregister, EventGIDChange, EventSpeedChange:
-		e.Device = a.p.portOf(a, raw.port)
+	case ibv.EventDeviceFatal:
+		e.Err = a.fatal(raw.Kind, "all of the device, which new connections leave out until it works again")
+	case ibv.EventPortErr, ibv.EventPortActive, ibv.EventLIDChange, ibv.EventPkeyChange, ibv.EventSMChange, ibv.EventClientReregister, ibv.EventGIDChange, ibv.EventSpeedChange:
+		e.Device = a.p.portOf(a, raw.Port)
 	}
-	a.p.lib.ackAsyncEvent(raw)
+	a.p.lib.AckAsyncEvent(raw)
 	if e.Device != nil {
-		e.Device.observe(raw.kind)
+		e.Device.observe(raw.Kind)
 	} else {
-		a.p.log.Info(report.Net, "%s: %v", a.name, raw.kind)
+		a.p.log.Info(report.Net, "%s: %v", a.name, raw.Kind)
 	}
 	if e.Err != nil && a.p.knobs.Int(knob.IBAsyncEvents) == 0 {
 		report.Say(a.p.log, e.Err)
 		e.Err = nil
 	}
 	switch { // before a subscriber ends connections, which the host may make anew at once
-	case e.Err != nil && raw.kind == EventDeviceFatal:
+	case e.Err != nil && raw.Kind == ibv.EventDeviceFatal:
 		a.fails()
 		report.Say(a.p.log, e.Err) // whether or not there is a connection that it ends
-	case raw.kind == EventPortActive:
+	case raw.Kind == ibv.EventPortActive:
 		a.stirs()
 	}
 	a.tell(e)
 }
 
-func (a *adapter) fatal(kind EventKind, what string) *report.Error {
+func (a *adapter) fatal(kind ibv.EventKind, what string) *report.Error {
 	return report.Errorf(report.Host, "asynchronous event", "%v: %s", kind, what).On(a.name).
 		Try("see the kernel's log (dmesg) for what the driver says; NCCL_IB_RETURN_ASYNC_EVENTS=0 only logs such events")
 }
@@ -161,19 +129,19 @@ func (d *Device) setDown(why string, n uint64) {
 }
 
 // observe keeps what an event says about a port, for those who choose paths.
-func (d *Device) observe(kind EventKind) {
+func (d *Device) observe(kind ibv.EventKind) {
 	log := d.provider.log
 	switch kind {
-	case EventPortErr:
+	case ibv.EventPortErr:
 		d.setDown(linkDown, d.asks())
 		log.Warn("%s port %d: the link went down; connections on it stall until it is back or they time out", d.NIC, d.portNum)
 		return
-	case EventPortActive:
+	case ibv.EventPortActive:
 		d.setDown("", d.asks())
 	}
 	log.Info(report.Net, "%s port %d: %v", d.NIC, d.portNum, kind)
 	switch kind {
-	case EventPortActive, EventGIDChange, EventLIDChange:
+	case ibv.EventPortActive, ibv.EventGIDChange, ibv.EventLIDChange:
 		d.renew()
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // eventful gives the fake a descriptor for events.
 func eventful(t *testing.T, f *fakeLib) *fakeLib {
-	f.events = make(chan asyncEvent, 16)
+	f.events = make(chan ibv.AsyncEvent, 16)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func eventful(t *testing.T, f *fakeLib) *fakeLib {
 	return f
 }
 
-func (f *fakeLib) send(t *testing.T, e asyncEvent) {
+func (f *fakeLib) send(t *testing.T, e ibv.AsyncEvent) {
 	f.events <- e
 	if _, err := f.eventPipe[1].Write([]byte{1}); err != nil {
 		t.Fatal(err)
@@ -52,41 +53,41 @@ func TestFatalEventsReachWhomTheyConcern(t *testing.T) {
 		came := make(chan Event, 16)
 		stop := b.d.Subscribe(func(e Event) { came <- e })
 		for _, c := range []struct {
-			raw   asyncEvent
+			raw   ibv.AsyncEvent
 			fatal bool
 			part  string
 		}{
-			{asyncEvent{kind: EventQPFatal, element: q.raw}, true, "QP fatal error: QP "},
-			{asyncEvent{kind: EventQPAccessErr, element: q.raw}, true, "in state INIT"},
-			{asyncEvent{kind: EventCQErr, element: b.cq.raw}, true, "completion queue of 512"},
-			{asyncEvent{kind: EventDeviceFatal}, true, "all of the device"},
-			{asyncEvent{kind: EventCommEst, element: q.raw}, false, ""},
-			{asyncEvent{kind: EventQPFatal, element: 0x7}, false, ""}, // somebody else's
-			{asyncEvent{kind: EventKind(99)}, false, ""},
+			{ibv.AsyncEvent{Kind: ibv.EventQPFatal, Element: q.raw}, true, "QP fatal error: QP "},
+			{ibv.AsyncEvent{Kind: ibv.EventQPAccessErr, Element: q.raw}, true, "in state INIT"},
+			{ibv.AsyncEvent{Kind: ibv.EventCQErr, Element: b.cq.raw}, true, "completion queue of 512"},
+			{ibv.AsyncEvent{Kind: ibv.EventDeviceFatal}, true, "all of the device"},
+			{ibv.AsyncEvent{Kind: ibv.EventCommEst, Element: q.raw}, false, ""},
+			{ibv.AsyncEvent{Kind: ibv.EventQPFatal, Element: 0x7}, false, ""}, // somebody else's
+			{ibv.AsyncEvent{Kind: ibv.EventKind(99)}, false, ""},
 		} {
 			f.send(t, c.raw)
 			e := receive(t, came)
-			if got := e.Err != nil; got != (c.fatal && quiet == "1") || e.Kind != c.raw.kind || e.NIC != "a" {
-				t.Errorf("%v: %+v", c.raw.kind, e)
+			if got := e.Err != nil; got != (c.fatal && quiet == "1") || e.Kind != c.raw.Kind || e.NIC != "a" {
+				t.Errorf("%v: %+v", c.raw.Kind, e)
 			}
 			if e.Err != nil && (!strings.Contains(e.Err.Error(), c.part) || e.Err.Cause != report.Host || !strings.HasPrefix(e.Err.Error(), "asynchronous event on a: ")) {
-				t.Errorf("%v: %v", c.raw.kind, e.Err)
+				t.Errorf("%v: %v", c.raw.Kind, e.Err)
 			}
-			if c.raw.element == q.raw && (e.QP != q || e.QP.Cookie != 42) || c.raw.element == b.cq.raw && e.CQ != b.cq {
-				t.Errorf("%v: %+v", c.raw.kind, e)
+			if c.raw.Element == q.raw && (e.QP != q || e.QP.Cookie != 42) || c.raw.Element == b.cq.raw && e.CQ != b.cq {
+				t.Errorf("%v: %+v", c.raw.Kind, e)
 			}
 		}
 		if n := b.log.Count("WARN asynchronous event"); quiet == "0" && n != 4 {
 			t.Errorf("%d warnings: %q", n, b.log.Lines())
 		}
 		stop()
-		f.send(t, asyncEvent{kind: EventDeviceFatal})
+		f.send(t, ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
 		q.Close()
 		b.end()
 		if len(came) != 0 {
 			t.Error("an event came after stop")
 		}
-		if q.State() != StateInit || q.Fence() == nil {
+		if q.State() != ibv.StateInit || q.Fence() == nil {
 			t.Error("a closed queue pair reaches the library") // the fake would not know it
 		}
 	}
@@ -100,24 +101,24 @@ func TestPortEventsAreKept(t *testing.T) {
 	if g := b.d.GIDs(); len(g) == 0 || g[0].Index != 3 || g[0].Addr.Unmap().String() != "10.0.0.1" {
 		t.Errorf("discovered with %v", g)
 	}
-	f.send(t, asyncEvent{kind: EventPortErr, port: 1})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventPortErr, Port: 1})
 	if e := receive(t, came); e.Device != b.d || e.Err != nil || b.d.Down() == "" || b.log.Count("WARN a port 1: the link went down") != 1 {
 		t.Errorf("%+v, down %q, %q", e, b.d.Down(), b.log.Lines())
 	}
 	// While the link was down its address changed, and the entry with it.
 	f.mu.Lock()
-	f.cards[0].ports[0].gids = []gidEntry{entry(6, GIDRoCEv2, "10.0.0.77", 1)}
-	f.cards[0].ports[0].activeMTU = 3
+	f.cards[0].ports[0].gids = []ibv.GIDEntry{entry(6, ibv.GIDRoCEv2, "10.0.0.77", 1)}
+	f.cards[0].ports[0].ActiveMTU = 3
 	f.mu.Unlock()
-	f.send(t, asyncEvent{kind: EventPortActive, port: 1})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventPortActive, Port: 1})
 	receive(t, came)
 	if g := b.d.GIDs(); b.d.Down() != "" || g[0].Index != 6 || len(g) != 1 || b.d.PathMTU() != 1024 || b.log.Count("INFO NET a port 1 uses GID 10.0.0.77 (index 6") != 1 {
 		t.Errorf("down %q, %v, %q", b.d.Down(), g, b.log.Lines())
 	}
 	f.mu.Lock() // the address changes again, and the link stays up
-	f.cards[0].ports[0].gids = []gidEntry{entry(2, GIDRoCEv2, "10.0.0.78", 1)}
+	f.cards[0].ports[0].gids = []ibv.GIDEntry{entry(2, ibv.GIDRoCEv2, "10.0.0.78", 1)}
 	f.mu.Unlock()
-	f.send(t, asyncEvent{kind: EventGIDChange, port: 1})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventGIDChange, Port: 1})
 	receive(t, came)
 	if g := b.d.GIDs(); len(g) != 1 || g[0].Index != 2 || b.log.Count("INFO NET a port 1 uses GID 10.0.0.78 (index 2") != 1 {
 		t.Errorf("%v, %q", g, b.log.Lines())
@@ -125,12 +126,12 @@ func TestPortEventsAreKept(t *testing.T) {
 	f.mu.Lock()
 	f.cards[0].ports[0].gids = nil
 	f.mu.Unlock()
-	f.send(t, asyncEvent{kind: EventGIDChange, port: 1})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventGIDChange, Port: 1})
 	receive(t, came)
 	if len(b.d.GIDs()) != 1 || b.log.Count("INFO NET a port 1 keeps GID") != 1 {
 		t.Errorf("%v, %q", b.d.GIDs(), b.log.Lines())
 	}
-	f.send(t, asyncEvent{kind: EventSpeedChange, port: 2}) // of a port that is not in use
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventSpeedChange, Port: 2}) // of a port that is not in use
 	if e := receive(t, came); e.Device != nil {
 		t.Errorf("%+v", e)
 	}
@@ -145,7 +146,7 @@ func TestWatchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.send(t, asyncEvent{kind: EventSMChange, port: 1})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventSMChange, Port: 1})
 	closed := make(chan struct{})
 	go func() { p.Close(); p.Close(); close(closed) }()
 	receive(t, closed)
@@ -158,7 +159,7 @@ func TestWatchEnds(t *testing.T) {
 
 	f = eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
 	table, asked := f.table(), 0
-	table.getAsyncEvent = func(object) (asyncEvent, syscall.Errno) { asked++; return asyncEvent{}, syscall.EIO }
+	table.GetAsyncEvent = func(ibv.Object) (ibv.AsyncEvent, syscall.Errno) { asked++; return ibv.AsyncEvent{}, syscall.EIO }
 	rec := new(report.Recorder)
 	p, err = Open(Config{Log: rec, Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})
 	if err != nil {
@@ -178,7 +179,7 @@ func TestFatalCardIsOutOfUse(t *testing.T) {
 	b := newBench(t, f, nil)
 	came := make(chan Event, 16)
 	b.d.Subscribe(func(e Event) {
-		if e.Kind == EventDeviceFatal && !strings.Contains(b.d.Down(), "the card reported a fatal error") {
+		if e.Kind == ibv.EventDeviceFatal && !strings.Contains(b.d.Down(), "the card reported a fatal error") {
 			t.Errorf("a subscriber sees %q", b.d.Down())
 		}
 		came <- e
@@ -186,9 +187,9 @@ func TestFatalCardIsOutOfUse(t *testing.T) {
 	broken := func(errno syscall.Errno) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.onCreate = func(want qpCap) (qpCap, syscall.Errno) { return want, errno }
+		f.onCreate = func(want ibv.QPCap) (ibv.QPCap, syscall.Errno) { return want, errno }
 	}
-	tell := func(e asyncEvent) { f.send(t, e); receive(t, came) }
+	tell := func(e ibv.AsyncEvent) { f.send(t, e); receive(t, came) }
 	down := func(part string) {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); !strings.Contains(b.d.Down(), part) || part == "" && b.d.Down() != ""; time.Sleep(time.Millisecond) {
@@ -199,20 +200,20 @@ func TestFatalCardIsOutOfUse(t *testing.T) {
 	}
 	for round := 1; round <= 2; round++ {
 		broken(syscall.EIO)
-		tell(asyncEvent{kind: EventDeviceFatal})
-		tell(asyncEvent{kind: EventDeviceFatal}) // again
-		tell(asyncEvent{kind: EventPortActive, port: 1})
+		tell(ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
+		tell(ibv.AsyncEvent{Kind: ibv.EventDeviceFatal}) // again
+		tell(ibv.AsyncEvent{Kind: ibv.EventPortActive, Port: 1})
 		down("and does not work again yet: ibv_create_qp on a: ")
 		f.mu.Lock()
-		f.cards[0].ports[0].state = 1
+		f.cards[0].ports[0].State = 1
 		f.mu.Unlock()
 		broken(0)
 		b.d.adapter.stirs() // or a second passes; an event of the port would say that it is up
 		down(linkDown)
 		f.mu.Lock()
-		f.cards[0].ports[0].state = portActive
+		f.cards[0].ports[0].State = ibv.PortActive
 		f.mu.Unlock()
-		tell(asyncEvent{kind: EventPortActive, port: 1})
+		tell(ibv.AsyncEvent{Kind: ibv.EventPortActive, Port: 1})
 		down("")
 		again := func() int { return b.log.Count("INFO NET a works again") }
 		for end := time.Now().Add(time.Minute); again() < round && time.Now().Before(end); time.Sleep(time.Millisecond) { // it is up before it is said
@@ -222,7 +223,7 @@ func TestFatalCardIsOutOfUse(t *testing.T) {
 		}
 	}
 	broken(syscall.EIO)
-	tell(asyncEvent{kind: EventDeviceFatal})
+	tell(ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
 	f.mu.Lock()
 	f.onCreate = nil
 	f.mu.Unlock()
@@ -250,8 +251,8 @@ func TestCardThatIsBroughtAnewIsOpened(t *testing.T) {
 			b.d.adapter.stirs() // or a second passes
 		}
 	}
-	locked(func() { f.gone = map[object]bool{b.d.adapter.context: true} })
-	f.send(t, asyncEvent{kind: EventDeviceFatal})
+	locked(func() { f.gone = map[ibv.Object]bool{b.d.adapter.context: true} })
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
 	receive(t, came)
 	down("opening it anew: connections or registrations of before are left on it")
 	if err := errors.Join(b.cq.Close(), b.pd.Release()); err != nil {
@@ -267,7 +268,7 @@ func TestCardThatIsBroughtAnewIsOpened(t *testing.T) {
 	if b.log.Count("INFO NET a is opened anew") != 1 || again() != 1 || b.log.Count("WARN watch events") != 0 {
 		t.Errorf("%q", b.log.Lines())
 	}
-	f.send(t, asyncEvent{kind: EventPortErr, port: 1})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventPortErr, Port: 1})
 	receive(t, came)
 	down(linkDown)
 	b.p.Close()
@@ -281,7 +282,7 @@ func TestMutedCardStaysInUse(t *testing.T) {
 	b := newBench(t, f, map[string]string{"NCCL_IB_RETURN_ASYNC_EVENTS": "0"})
 	came := make(chan Event, 1)
 	b.d.Subscribe(func(e Event) { came <- e })
-	f.send(t, asyncEvent{kind: EventDeviceFatal})
+	f.send(t, ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
 	if receive(t, came); b.d.Down() != "" {
 		t.Error(b.d.Down())
 	}
@@ -309,7 +310,7 @@ func TestSubscribersFromManyGoroutines(t *testing.T) {
 		})
 	}
 	for range 20 {
-		f.send(t, asyncEvent{kind: EventDeviceFatal})
+		f.send(t, ibv.AsyncEvent{Kind: ibv.EventDeviceFatal})
 	}
 	all.Wait()
 	b.end()
@@ -323,18 +324,18 @@ func TestPanicsConcernTheCard(t *testing.T) {
 	broken, came := make(chan Event, 16), make(chan Event, 16)
 	b.d.Subscribe(func(e Event) {
 		broken <- e
-		if e.Kind == EventSMChange {
+		if e.Kind == ibv.EventSMChange {
 			panic("a defect")
 		}
 	})
 	b.d.Subscribe(func(e Event) { came <- e })
 	for range 2 {
-		f.send(t, asyncEvent{kind: EventSMChange, port: 1})
+		f.send(t, ibv.AsyncEvent{Kind: ibv.EventSMChange, Port: 1})
 		receive(t, broken)
-		if e := receive(t, broken); e.Kind != EventDeviceFatal || e.Err == nil || e.Err.Cause != report.Internal || !strings.Contains(e.Err.Error(), "a defect") {
+		if e := receive(t, broken); e.Kind != ibv.EventDeviceFatal || e.Err == nil || e.Err.Cause != report.Internal || !strings.Contains(e.Err.Error(), "a defect") {
 			t.Errorf("%+v", e)
 		}
-		if e := receive(t, came); e.Kind != EventSMChange || e.Err != nil {
+		if e := receive(t, came); e.Kind != ibv.EventSMChange || e.Err != nil {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -346,7 +347,7 @@ func TestPanicsConcernTheCard(t *testing.T) {
 	f = eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
 	table, rec := f.table(), new(report.Recorder)
 	start := make(chan struct{})
-	table.getAsyncEvent = func(object) (asyncEvent, syscall.Errno) { <-start; panic("a defect") }
+	table.GetAsyncEvent = func(ibv.Object) (ibv.AsyncEvent, syscall.Errno) { <-start; panic("a defect") }
 	p, err := Open(Config{Log: rec, Host: fakeHost(t, eth(1, true, "10.0.0.1/24")), lib: table})
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +355,7 @@ func TestPanicsConcernTheCard(t *testing.T) {
 	told := make(chan Event, 1)
 	p.Devices()[0].Subscribe(func(e Event) { told <- e })
 	close(start)
-	if e := receive(t, told); e.Kind != EventDeviceFatal || e.Err == nil || rec.Count("WARN watch events on a", "a defect", "watcher.go") != 1 {
+	if e := receive(t, told); e.Kind != ibv.EventDeviceFatal || e.Err == nil || rec.Count("WARN watch events on a", "a defect", "watcher.go") != 1 {
 		t.Errorf("%+v, %q", e, rec.Lines())
 	}
 	p.Close()

@@ -13,11 +13,12 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 // connection goes through the life of one connection and gives back all of it,
 // whatever fails on the way; it answers the first error.
-func connection(t *testing.T, lib *calls, host *Host, fd int) (err error) {
+func connection(t *testing.T, lib *ibv.Calls, host *Host, fd int) (err error) {
 	log := new(report.Recorder)
 	defer func() {
 		for _, l := range log.Lines() {
@@ -60,7 +61,7 @@ func connection(t *testing.T, lib *calls, host *Host, fd int) (err error) {
 		return err
 	}
 	plain := memory(t, 0x10000, 100)
-	r, err := pd.Register(plain, AccessData)
+	r, err := pd.Register(plain, ibv.AccessData)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func connection(t *testing.T, lib *calls, host *Host, fd int) (err error) {
 		return err
 	}
 	defer buffer.Close()
-	r2, err := pd.Register(buffer, AccessData)
+	r2, err := pd.Register(buffer, ibv.AccessData)
 	if err != nil {
 		return err
 	}
@@ -120,8 +121,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 				t.Errorf("%s (call %d): %d bytes count as registered", *failed, n, now-before)
 			}
 		}
-		for _, call := range []string{"getDeviceList", "openDevice", "queryDevice", "queryPort", "queryGIDTable", "allocPD", "createCQ", "createQP", "modifyQP",
-			"queryECE", "setECE", "regMRIova2", "regDmabufMR", "deregMR", "destroyQP", "destroyCQ", "deallocPD", "closeDevice"} {
+		for _, call := range []string{"GetDeviceList", "OpenDevice", "QueryDevice", "QueryPort", "QueryGIDTable", "AllocPD", "CreateCQ", "CreateQP", "ModifyQP",
+			"QueryECE", "SetECE", "RegMRIOVA2", "RegDMABufMR", "DeregMR", "DestroyQP", "DestroyCQ", "DeallocPD", "CloseDevice"} {
 			if !seen[call] {
 				t.Errorf("%s was never made to fail", call)
 			}
@@ -156,13 +157,13 @@ func TestErrorsNameCallDeviceErrnoAndRemedy(t *testing.T) {
 
 // failing wraps every function of a table so that the n-th call of all fails
 // once, with errno; it answers how many calls there were.
-func failing(c *calls, n int, errno syscall.Errno) (made *int, failed *string) {
+func failing(c *ibv.Calls, n int, errno syscall.Errno) (made *int, failed *string) {
 	made, failed = new(int), new(string)
 	var mu sync.Mutex
 	v := reflect.ValueOf(c).Elem()
 	for i := range v.NumField() {
 		field := v.Field(i)
-		if field.Kind() != reflect.Func || v.Type().Field(i).Name == "ackAsyncEvent" || v.Type().Field(i).Name == "freeDeviceList" {
+		if field.Kind() != reflect.Func || v.Type().Field(i).Name == "AckAsyncEvent" || v.Type().Field(i).Name == "FreeDeviceList" {
 			continue // these two cannot fail
 		}
 		name, plain := v.Type().Field(i).Name, reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
@@ -180,7 +181,7 @@ func failing(c *calls, n int, errno syscall.Errno) (made *int, failed *string) {
 				return inner.Call(args)
 			}
 			// A destroying call that fails has destroyed nothing; do so, to tell what was forgotten from what could not be.
-			if strings.HasPrefix(name, "destroy") || strings.HasPrefix(name, "dealloc") || strings.HasPrefix(name, "dereg") || name == "closeDevice" {
+			if strings.HasPrefix(name, "Destroy") || strings.HasPrefix(name, "Dealloc") || strings.HasPrefix(name, "Dereg") || name == "CloseDevice" {
 				inner.Call(args)
 			}
 			out := make([]reflect.Value, last+1)

@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // fakeLib is a libibverbs of Go values. It refuses what the real one must not
@@ -22,18 +23,18 @@ type fakeLib struct {
 	lacks []string // optional functions it does not have
 
 	mu     sync.Mutex
-	next   object
-	live   map[object]string   // object -> kind, "qp of 3"
-	parent map[object][]object // what an object stands on
-	attrs  map[object]*qpAttr
+	next   ibv.Object
+	live   map[ibv.Object]string       // object -> kind, "qp of 3"
+	parent map[ibv.Object][]ibv.Object // what an object stands on
+	attrs  map[ibv.Object]*ibv.QPAttr
 	calls  []string // every call, by name
 
 	// hooks that a test may set; nil: the plain answer
-	onModify  func(qp object, attr *qpAttr) syscall.Errno
-	onReg     func(call string, access Access) syscall.Errno
-	onCreate  func(want qpCap) (qpCap, syscall.Errno)
-	gone      map[object]bool // contexts whose device was taken away
-	events    chan asyncEvent
+	onModify  func(qp ibv.Object, attr *ibv.QPAttr) syscall.Errno
+	onReg     func(call string, access ibv.Access) syscall.Errno
+	onCreate  func(want ibv.QPCap) (ibv.QPCap, syscall.Errno)
+	gone      map[ibv.Object]bool // contexts whose device was taken away
+	events    chan ibv.AsyncEvent
 	eventPipe [2]*os.File
 }
 
@@ -46,10 +47,10 @@ type fakeCard struct {
 }
 
 type fakePort struct {
-	portAttr
+	ibv.PortAttr
 	unreadable bool
 	speed      uint64
-	gids       []gidEntry
+	gids       []ibv.GIDEntry
 	pkeys      []uint16 // as many as pkeyTableLen says
 }
 
@@ -60,14 +61,14 @@ func (f *fakeLib) enter(call string) {
 	f.calls = append(f.calls, call)
 }
 
-func (f *fakeLib) make(kind string, on ...object) object {
+func (f *fakeLib) make(kind string, on ...ibv.Object) ibv.Object {
 	f.next += 16
 	f.live[f.next] = kind
 	f.parent[f.next] = on
 	return f.next
 }
 
-func (f *fakeLib) destroy(kind string, o object) syscall.Errno {
+func (f *fakeLib) destroy(kind string, o ibv.Object) syscall.Errno {
 	if f.live[o] != kind {
 		f.t.Errorf("destroy of %s %#x, which is %q", kind, o, f.live[o])
 		return syscall.EINVAL
@@ -94,7 +95,7 @@ func (f *fakeLib) left() []string {
 	return all
 }
 
-func (f *fakeLib) card(context object) *fakeCard {
+func (f *fakeLib) card(context ibv.Object) *fakeCard {
 	kind := f.live[context]
 	for i := range f.cards {
 		if kind == "context of "+f.cards[i].name {
@@ -106,11 +107,11 @@ func (f *fakeLib) card(context object) *fakeCard {
 }
 
 func newFake(t testing.TB, cards ...fakeCard) *fakeLib {
-	return &fakeLib{t: t, cards: cards, next: 0x1000, live: map[object]string{}, parent: map[object][]object{}, attrs: map[object]*qpAttr{}}
+	return &fakeLib{t: t, cards: cards, next: 0x1000, live: map[ibv.Object]string{}, parent: map[ibv.Object][]ibv.Object{}, attrs: map[ibv.Object]*ibv.QPAttr{}}
 }
 
 // table makes the function table over the fake.
-func (f *fakeLib) table() *calls {
+func (f *fakeLib) table() *ibv.Calls {
 	lacks := map[string]bool{}
 	for _, name := range f.lacks {
 		lacks[name] = true
@@ -121,38 +122,38 @@ func (f *fakeLib) table() *calls {
 		}
 		return 0
 	}
-	reg := func(call string, pd object, length uint64, access Access) (memoryKeys, syscall.Errno) {
+	reg := func(call string, pd ibv.Object, length uint64, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		f.enter(call)
 		defer f.mu.Unlock()
 		if errno := optional(call); errno != 0 {
-			return memoryKeys{}, errno
+			return ibv.MemoryKeys{}, errno
 		}
 		if f.onReg != nil {
 			if errno := f.onReg(call, access); errno != 0 {
-				return memoryKeys{}, errno
+				return ibv.MemoryKeys{}, errno
 			}
 		}
 		mr := f.make("mr", pd)
-		return memoryKeys{mr: mr, lkey: uint32(mr), rkey: uint32(mr) + 1}, 0
+		return ibv.MemoryKeys{MR: mr, LKey: uint32(mr), RKey: uint32(mr) + 1}, 0
 	}
-	c := &calls{
-		lacks:    lacks,
-		forkInit: func() syscall.Errno { return 0 },
-		getDeviceList: func() (object, []deviceEntry, syscall.Errno) {
+	c := &ibv.Calls{
+		Lacks:    lacks,
+		ForkInit: func() syscall.Errno { return 0 },
+		GetDeviceList: func() (ibv.Object, []ibv.DeviceEntry, syscall.Errno) {
 			f.enter("get_device_list")
 			defer f.mu.Unlock()
-			var entries []deviceEntry
+			var entries []ibv.DeviceEntry
 			for i, c := range f.cards {
-				entries = append(entries, deviceEntry{device: object(i + 1), name: c.name, sysfs: c.sysfs, transport: c.transport})
+				entries = append(entries, ibv.DeviceEntry{Device: ibv.Object(i + 1), Name: c.name, Sysfs: c.sysfs, Transport: c.transport})
 			}
 			return f.make("list"), entries, 0
 		},
-		freeDeviceList: func(list object) {
+		FreeDeviceList: func(list ibv.Object) {
 			f.enter("free_device_list")
 			defer f.mu.Unlock()
 			f.destroy("list", list)
 		},
-		openDevice: func(device object) (object, int, int, syscall.Errno) {
+		OpenDevice: func(device ibv.Object) (ibv.Object, int, int, syscall.Errno) {
 			f.enter("open_device")
 			defer f.mu.Unlock()
 			async := -1
@@ -161,48 +162,48 @@ func (f *fakeLib) table() *calls {
 			}
 			return f.make("context of " + f.cards[device-1].name), -1, async, 0
 		},
-		closeDevice: func(context object) syscall.Errno {
+		CloseDevice: func(context ibv.Object) syscall.Errno {
 			f.enter("close_device")
 			defer f.mu.Unlock()
 			return f.destroy(f.live[context], context)
 		},
-		queryDevice: func(context object) (deviceAttr, syscall.Errno) {
+		QueryDevice: func(context ibv.Object) (ibv.DeviceAttr, syscall.Errno) {
 			f.enter("query_device")
 			defer f.mu.Unlock()
 			c := f.card(context)
-			return deviceAttr{systemGUID: c.guid, maxQP: 1000, maxQPWR: allMaxWR, maxCQE: 1 << 16, ports: uint8(len(c.ports))}, 0
+			return ibv.DeviceAttr{SystemGUID: c.guid, MaxQP: 1000, MaxQPWR: allMaxWR, MaxCQE: 1 << 16, Ports: uint8(len(c.ports))}, 0
 		},
-		queryPort: func(context object, port uint8) (portAttr, syscall.Errno) {
+		QueryPort: func(context ibv.Object, port uint8) (ibv.PortAttr, syscall.Errno) {
 			f.enter("query_port")
 			defer f.mu.Unlock()
 			p := &f.card(context).ports[port-1]
 			if p.unreadable || f.gone[context] {
-				return portAttr{}, syscall.EIO
+				return ibv.PortAttr{}, syscall.EIO
 			}
-			return p.portAttr, 0
+			return p.PortAttr, 0
 		},
-		queryPortSpeed: func(context object, port uint8) (uint64, syscall.Errno) {
+		QueryPortSpeed: func(context ibv.Object, port uint8) (uint64, syscall.Errno) {
 			f.enter("query_port_speed")
 			defer f.mu.Unlock()
 			return f.card(context).ports[port-1].speed, optional("ibv_query_port_speed")
 		},
-		queryGID: func(context object, port uint8, index int) ([16]byte, syscall.Errno) {
+		QueryGID: func(context ibv.Object, port uint8, index int) ([16]byte, syscall.Errno) {
 			f.enter("query_gid")
 			defer f.mu.Unlock()
 			for _, g := range f.card(context).ports[port-1].gids {
-				if g.index == index {
-					return g.gid, 0
+				if g.Index == index {
+					return g.GID, 0
 				}
 			}
 			return [16]byte{}, syscall.ENODATA
 		},
-		queryGIDTable: func(context object, most int) ([]gidEntry, syscall.Errno) {
+		QueryGIDTable: func(context ibv.Object, most int) ([]ibv.GIDEntry, syscall.Errno) {
 			f.enter("query_gid_table")
 			defer f.mu.Unlock()
-			var all []gidEntry
+			var all []ibv.GIDEntry
 			for i, p := range f.card(context).ports {
 				for _, g := range p.gids {
-					g.port = uint8(i + 1)
+					g.Port = uint8(i + 1)
 					all = append(all, g)
 				}
 			}
@@ -211,7 +212,7 @@ func (f *fakeLib) table() *calls {
 			}
 			return all, optional("ibv_query_gid_table")
 		},
-		queryPKey: func(context object, port uint8, index int) (uint16, syscall.Errno) {
+		QueryPKey: func(context ibv.Object, port uint8, index int) (uint16, syscall.Errno) {
 			f.enter("query_pkey")
 			defer f.mu.Unlock()
 			keys := f.card(context).ports[port-1].pkeys
@@ -220,7 +221,7 @@ func (f *fakeLib) table() *calls {
 			}
 			return keys[index], 0
 		},
-		allocPD: func(context object) (object, syscall.Errno) {
+		AllocPD: func(context ibv.Object) (ibv.Object, syscall.Errno) {
 			f.enter("alloc_pd")
 			defer f.mu.Unlock()
 			if f.gone[context] {
@@ -228,29 +229,29 @@ func (f *fakeLib) table() *calls {
 			}
 			return f.make("pd", context), 0
 		},
-		deallocPD: func(pd object) syscall.Errno {
+		DeallocPD: func(pd ibv.Object) syscall.Errno {
 			f.enter("dealloc_pd")
 			defer f.mu.Unlock()
 			return f.destroy("pd", pd)
 		},
-		regMR: func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+		RegMR: func(pd ibv.Object, addr uintptr, length uint64, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 			return reg("ibv_reg_mr", pd, length, access)
 		},
-		regMRIova2: func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+		RegMRIOVA2: func(pd ibv.Object, addr uintptr, length uint64, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 			return reg("ibv_reg_mr_iova2", pd, length, access)
 		},
-		regDmabufMR: func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno) {
+		RegDMABufMR: func(pd ibv.Object, offset, length uint64, iova uintptr, fd int, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 			if fd < 0 && !lacks["ibv_reg_dmabuf_mr"] {
-				return memoryKeys{}, syscall.EBADF
+				return ibv.MemoryKeys{}, syscall.EBADF
 			}
 			return reg("ibv_reg_dmabuf_mr", pd, length, access)
 		},
-		deregMR: func(mr object) syscall.Errno {
+		DeregMR: func(mr ibv.Object) syscall.Errno {
 			f.enter("dereg_mr")
 			defer f.mu.Unlock()
 			return f.destroy("mr", mr)
 		},
-		createCQ: func(context object, cqe int) (object, int, syscall.Errno) {
+		CreateCQ: func(context ibv.Object, cqe int) (ibv.Object, int, syscall.Errno) {
 			f.enter("create_cq")
 			defer f.mu.Unlock()
 			if f.gone[context] {
@@ -258,12 +259,12 @@ func (f *fakeLib) table() *calls {
 			}
 			return f.make("cq", context), cqe, 0
 		},
-		destroyCQ: func(cq object) syscall.Errno {
+		DestroyCQ: func(cq ibv.Object) syscall.Errno {
 			f.enter("destroy_cq")
 			defer f.mu.Unlock()
 			return f.destroy("cq", cq)
 		},
-		createQP: func(pd, sendCQ, recvCQ object, want qpCap) (object, uint32, qpCap, syscall.Errno) {
+		CreateQP: func(pd, sendCQ, recvCQ ibv.Object, want ibv.QPCap) (ibv.Object, uint32, ibv.QPCap, syscall.Errno) {
 			f.enter("create_qp")
 			defer f.mu.Unlock()
 			got := want
@@ -274,10 +275,10 @@ func (f *fakeLib) table() *calls {
 				}
 			}
 			qp := f.make("qp", pd, sendCQ, recvCQ)
-			f.attrs[qp] = &qpAttr{}
+			f.attrs[qp] = &ibv.QPAttr{}
 			return qp, uint32(qp), got, 0
 		},
-		modifyQP: func(qp object, attr *qpAttr) syscall.Errno {
+		ModifyQP: func(qp ibv.Object, attr *ibv.QPAttr) syscall.Errno {
 			f.enter("modify_qp")
 			defer f.mu.Unlock()
 			if f.onModify != nil {
@@ -285,8 +286,8 @@ func (f *fakeLib) table() *calls {
 					return errno
 				}
 			}
-			from := f.attrs[qp].state
-			if to := attr.state; to != StateReset && to != StateErr && to != from+1 {
+			from := f.attrs[qp].State
+			if to := attr.State; to != ibv.StateReset && to != ibv.StateErr && to != from+1 {
 				f.t.Errorf("queue pair goes from %v to %v", from, to)
 				return syscall.EINVAL
 			}
@@ -294,49 +295,49 @@ func (f *fakeLib) table() *calls {
 			f.attrs[qp] = &kept
 			return 0
 		},
-		queryQP: func(qp object) (qpAttr, syscall.Errno) {
+		QueryQP: func(qp ibv.Object) (ibv.QPAttr, syscall.Errno) {
 			f.enter("query_qp")
 			defer f.mu.Unlock()
 			return *f.attrs[qp], 0
 		},
-		destroyQP: func(qp object) syscall.Errno {
+		DestroyQP: func(qp ibv.Object) syscall.Errno {
 			f.enter("destroy_qp")
 			defer f.mu.Unlock()
 			return f.destroy("qp", qp)
 		},
-		queryECE: func(qp object) (ECE, syscall.Errno) {
-			return ECE{Vendor: 0x15b3, Options: 7}, optional("ibv_query_ece")
+		QueryECE: func(qp ibv.Object) (ibv.ECE, syscall.Errno) {
+			return ibv.ECE{Vendor: 0x15b3, Options: 7}, optional("ibv_query_ece")
 		},
-		setECE: func(qp object, ece ECE) syscall.Errno { return optional("ibv_set_ece") },
-		getAsyncEvent: func(context object) (asyncEvent, syscall.Errno) {
+		SetECE: func(qp ibv.Object, ece ibv.ECE) syscall.Errno { return optional("ibv_set_ece") },
+		GetAsyncEvent: func(context ibv.Object) (ibv.AsyncEvent, syscall.Errno) {
 			select {
 			case e := <-f.events:
 				var b [1]byte
 				syscall.Read(int(f.eventPipe[0].Fd()), b[:])
 				return e, 0
 			default:
-				return asyncEvent{}, syscall.EAGAIN
+				return ibv.AsyncEvent{}, syscall.EAGAIN
 			}
 		},
-		ackAsyncEvent: func(asyncEvent) {},
+		AckAsyncEvent: func(ibv.AsyncEvent) {},
 	}
-	withoutMLX5(c)
+	ibv.WithoutMLX5(c)
 	return c
 }
 
 // entry makes an entry of a GID table.
-func entry(index int, kind GIDType, addr string, ifIndex int) gidEntry {
+func entry(index int, kind ibv.GIDType, addr string, ifIndex int) ibv.GIDEntry {
 	a := netip.MustParseAddr(addr)
-	return gidEntry{port: 1, gid: a.As16(), index: index, kind: kind, ifIndex: ifIndex}
+	return ibv.GIDEntry{Port: 1, GID: a.As16(), Index: index, Kind: kind, IfIndex: ifIndex}
 }
 
 // roce is a card with one active RoCE port in 10.0.0.0/24.
 func roce(name, addr string, ifIndex int) fakeCard {
 	return fakeCard{name: name, guid: 0xabcd, ports: []fakePort{{
-		portAttr: portAttr{state: portActive, linkLayer: linkEthernet, activeMTU: 5, gidTableLen: 16, maxMessage: 1 << 30, activeWidth: 1, activeSpeed: 4},
-		gids: []gidEntry{
-			entry(0, GIDRoCEv1, "fe80::1", ifIndex), entry(1, GIDRoCEv2, "fe80::1", ifIndex),
-			entry(2, GIDRoCEv1, addr, ifIndex), entry(3, GIDRoCEv2, addr, ifIndex),
+		PortAttr: ibv.PortAttr{State: ibv.PortActive, LinkLayer: ibv.LinkEthernet, ActiveMTU: 5, GIDTableLen: 16, MaxMessage: 1 << 30, ActiveWidth: 1, ActiveSpeed: 4},
+		gids: []ibv.GIDEntry{
+			entry(0, ibv.GIDRoCEv1, "fe80::1", ifIndex), entry(1, ibv.GIDRoCEv2, "fe80::1", ifIndex),
+			entry(2, ibv.GIDRoCEv1, addr, ifIndex), entry(3, ibv.GIDRoCEv2, addr, ifIndex),
 		},
 	}}}
 }

@@ -111,9 +111,9 @@ func (d *Device) pointers() rdma.MemKind {
 // kernel that knows DMA-BUFs complains of the descriptor (EBADF), one that does
 // not, of the operation.
 func (a *adapter) probeDMABUF(direct bool) {
-	call, register, f := "ibv_reg_dmabuf_mr", a.p.lib.regDmabufMR, &a.dmabuf
+	call, register, f := "ibv_reg_dmabuf_mr", a.p.lib.RegDMABufMR, &a.dmabuf
 	if direct {
-		call, register, f = "mlx5dv_reg_dmabuf_mr", a.p.lib.mlx5RegDirect, &a.directly
+		call, register, f = "mlx5dv_reg_dmabuf_mr", a.p.lib.MLX5RegDirect, &a.directly
 	}
 	pd, err := a.acquirePD(direct)
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *adapter) probeDMABUF(direct bool) {
 	keys, errno := register(pd.raw, 0, 0, 0, -1, 0)
 	switch {
 	case errno == 0: // a library that answers anything
-		a.p.lib.deregMR(keys.mr)
+		a.p.lib.DeregMR(keys.MR)
 		f.no(call + " takes a descriptor that is none")
 	case unsupported(errno):
 		f.no(call + " answers " + errno.Error())

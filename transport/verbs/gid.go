@@ -9,29 +9,14 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
-
-// GIDType is enum ibv_gid_type.
-type GIDType uint32
-
-const (
-	GIDInfiniBand GIDType = iota
-	GIDRoCEv1
-	GIDRoCEv2
-)
-
-func (t GIDType) String() string {
-	if int(t) < 3 {
-		return [...]string{"IB", "RoCE v1", "RoCE v2"}[t]
-	}
-	return "type " + strconv.Itoa(int(t))
-}
 
 // GID is one usable entry of a port's GID table.
 type GID struct {
 	Addr   netip.Addr // 16 bytes; IPv4-mapped for an IPv4 address
 	Index  int
-	Type   GIDType
+	Type   ibv.GIDType
 	NetDev string // network device behind it; "" when it is not visible here
 	Bits   int    // length of its subnet
 }
@@ -41,7 +26,9 @@ func (g GID) Subnet() netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.B
 
 // LinkLocal reports an address that means something on its own link only.
 // InfiniBand's default subnet looks like one and is none.
-func (g GID) LinkLocal() bool { return g.Type != GIDInfiniBand && g.Addr.Unmap().IsLinkLocalUnicast() }
+func (g GID) LinkLocal() bool {
+	return g.Type != ibv.GIDInfiniBand && g.Addr.Unmap().IsLinkLocalUnicast()
+}
 
 func (g GID) String() string {
 	s := fmt.Sprintf("%s (index %d, %s", g.Addr.Unmap(), g.Index, g.Type)
@@ -52,10 +39,10 @@ func (g GID) String() string {
 }
 
 // flid is the local identifier that routes to another InfiniBand subnet; 0: none.
-func (g GID) flid() uint16 { b := gidBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
+func (g GID) flid() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
 
 // ibSubnet is what two InfiniBand ports of one subnet have in common.
-func (g GID) ibSubnet() uint16 { b := gidBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
+func (g GID) ibSubnet() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
 
 // Reach says how a local GID gets to a remote one; more is better.
 type Reach uint8
@@ -77,7 +64,7 @@ func (g GID) Reaches(remote GID) Reach {
 	if g.Type != remote.Type {
 		return Unreachable
 	}
-	if g.Type == GIDInfiniBand {
+	if g.Type == ibv.GIDInfiniBand {
 		switch {
 		case g.ibSubnet() == remote.ibSubnet():
 			return Direct
@@ -96,7 +83,7 @@ func (g GID) Reaches(remote GID) Reach {
 		return Unreachable
 	case g.Subnet().Contains(b) && remote.Subnet().Contains(a):
 		return Direct
-	case g.Type == GIDRoCEv2:
+	case g.Type == ibv.GIDRoCEv2:
 		return Routed
 	}
 	return Unreachable // RoCE v1 has no IP header to route by
@@ -118,23 +105,23 @@ func PairGIDs(local, remote []GID) (l, r GID, reach Reach) {
 // readGIDs lists the usable entries of a port's table. An entry that cannot be
 // read, is empty, or whose network device is down or elsewhere is absent. The
 // error is for a table that cannot be read at all.
-func (p *Provider) readGIDs(a *adapter, port uint8, attr *portAttr, links []Link) ([]GID, error) {
-	entries, errno := p.lib.queryGIDTable(a.context, max(attr.gidTableLen, 1)*max(int(a.attr.ports), 1))
+func (p *Provider) readGIDs(a *adapter, port uint8, attr *ibv.PortAttr, links []Link) ([]GID, error) {
+	entries, errno := p.lib.QueryGIDTable(a.context, max(attr.GIDTableLen, 1)*max(int(a.attr.Ports), 1))
 	if errno != 0 {
 		entries = p.readGIDsOneByOne(a, port, attr, links)
-		if len(entries) == 0 && !p.lib.lacks["ibv_query_gid_table"] {
+		if len(entries) == 0 && !p.lib.Lacks["ibv_query_gid_table"] {
 			return nil, fail("ibv_query_gid_table", a.name, errno, "port %d, whose entries one by one are none", port)
 		}
 	}
 	var all []GID
 	for _, e := range entries {
-		if e.port != port || e.gid == ([16]byte{}) || e.index > 255 {
+		if e.Port != port || e.GID == ([16]byte{}) || e.Index > 255 {
 			continue // an address handle names the entry in 8 bits
 		}
-		g := GID{Addr: netip.AddrFrom16(e.gid), Index: e.index, Type: e.kind, Bits: 64}
-		if attr.linkLayer == linkInfiniBand {
-			g.Type = GIDInfiniBand
-		} else if !p.placeGID(&g, e.ifIndex, links) {
+		g := GID{Addr: netip.AddrFrom16(e.GID), Index: e.Index, Type: e.Kind, Bits: 64}
+		if attr.LinkLayer == ibv.LinkInfiniBand {
+			g.Type = ibv.GIDInfiniBand
+		} else if !p.placeGID(&g, e.IfIndex, links) {
 			continue
 		}
 		all = append(all, g)
@@ -143,12 +130,12 @@ func (p *Provider) readGIDs(a *adapter, port uint8, attr *portAttr, links []Link
 }
 
 // chooseGID reads the table and orders it.
-func (p *Provider) chooseGID(a *adapter, port uint8, attr *portAttr, links []Link) ([]GID, string, error) {
+func (p *Provider) chooseGID(a *adapter, port uint8, attr *ibv.PortAttr, links []Link) ([]GID, string, error) {
 	all, err := p.readGIDs(a, port, attr, links)
 	if err != nil {
 		return nil, "", err
 	}
-	return p.rules.choose(a.name, port, attr.linkLayer, all)
+	return p.rules.choose(a.name, port, attr.LinkLayer, all)
 }
 
 // placeGID finds the network device behind a RoCE GID and with it the subnet;
@@ -181,29 +168,29 @@ func (p *Provider) placeGID(g *GID, ifIndex int, links []Link) bool {
 
 // readGIDsOneByOne serves libraries older than ibv_query_gid_table, whose
 // entries sysfs completes.
-func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *portAttr, links []Link) []gidEntry {
-	var entries []gidEntry
+func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *ibv.PortAttr, links []Link) []ibv.GIDEntry {
+	var entries []ibv.GIDEntry
 	attrs := fmt.Sprintf("%s/ports/%d/gid_attrs", a.sysfs, port)
-	for i := range attr.gidTableLen {
-		gid, errno := p.lib.queryGID(a.context, port, i)
+	for i := range attr.GIDTableLen {
+		gid, errno := p.lib.QueryGID(a.context, port, i)
 		if errno != 0 || gid == ([16]byte{}) {
 			continue
 		}
-		e := gidEntry{port: port, gid: gid, index: i}
-		if attr.linkLayer != linkInfiniBand {
+		e := ibv.GIDEntry{Port: port, GID: gid, Index: i}
+		if attr.LinkLayer != ibv.LinkInfiniBand {
 			kind, err := read(attrs, "types", strconv.Itoa(i))
 			if err != nil {
 				continue // EINVAL: the entry belongs to another network namespace
 			}
-			e.kind = GIDRoCEv1
+			e.Kind = ibv.GIDRoCEv1
 			if strings.HasPrefix(kind, "RoCE v2") {
-				e.kind = GIDRoCEv2
+				e.Kind = ibv.GIDRoCEv2
 			}
 			if name, err := read(attrs, "ndevs", strconv.Itoa(i)); err == nil {
-				e.ifIndex = -1 // of no link, unless it is found
+				e.IfIndex = -1 // of no link, unless it is found
 				for _, l := range links {
 					if l.Name == name {
-						e.ifIndex = l.Index
+						e.IfIndex = l.Index
 					}
 				}
 			}
@@ -223,7 +210,7 @@ func (d *Device) RefreshGIDs() error {
 	}
 	a.life.RLock()
 	defer a.life.RUnlock()
-	attr, errno := p.lib.queryPort(a.context, d.portNum)
+	attr, errno := p.lib.QueryPort(a.context, d.portNum)
 	if errno != 0 {
 		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)
 	}

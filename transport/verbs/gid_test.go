@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/internal/knob"
+	"weft/transport/verbs/ibv"
 )
 
 // gids makes entries from "index version address[/bits]".
@@ -22,7 +23,7 @@ func gids(t *testing.T, text string) []GID {
 		if _, err := fmt.Sscan(f[0], &g.Index); err != nil {
 			t.Fatal(err)
 		}
-		g.Type = map[string]GIDType{"ib": GIDInfiniBand, "v1": GIDRoCEv1, "v2": GIDRoCEv2}[f[1]]
+		g.Type = map[string]ibv.GIDType{"ib": ibv.GIDInfiniBand, "v1": ibv.GIDRoCEv1, "v2": ibv.GIDRoCEv2}[f[1]]
 		p, err := netip.ParsePrefix(f[2])
 		if err != nil {
 			p = netip.PrefixFrom(netip.MustParseAddr(f[2]), 64)
@@ -45,26 +46,26 @@ func TestGIDChoice(t *testing.T) {
 		want        int    // index; -1: refused
 		why         string // part of the reason or of the error
 	}{
-		{"usual", usual, nil, linkEthernet, 3, "the first IPv4 RoCE v2 address of 6"},
-		{"rxe", "0 v2 fe80::1, 1 v2 10.9.1.1", nil, linkEthernet, 1, "first IPv4"},
-		{"v1 wanted", usual, map[string]string{"NCCL_IB_ROCE_VERSION_NUM": "1"}, linkEthernet, 2, "RoCE v1"},
-		{"v6 wanted", usual, map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"}, linkEthernet, 5, "IPv6 RoCE v2"},
-		{"only v6 there", "0 v1 fe80::1, 1 v2 fe80::1, 2 v1 2001:db8::1, 3 v2 2001:db8::1", nil, linkEthernet, 3, "no such IPv4 address"},
-		{"only v1 there", "0 v1 fe80::1, 1 v1 10.0.0.1", nil, linkEthernet, 1, "none for RoCE v2"},
-		{"only link-local", "0 v1 fe80::1, 1 v2 fe80::1", nil, linkEthernet, 1, "only link-local"},
-		{"range", "0 v1 fe80::1, 1 v2 10.0.0.1, 2 v2 10.7.0.1", map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, linkEthernet, 2, "first IPv4"},
-		{"range misses", usual, map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, linkEthernet, 3, "none in NCCL_IB_ADDR_RANGE=10.7.0.0/16"},
-		{"forced", usual, map[string]string{"NCCL_IB_GID_INDEX": "5"}, linkEthernet, 5, "NCCL_IB_GID_INDEX=5"},
-		{"forced -1", usual, map[string]string{"NCCL_IB_GID_INDEX": "-1"}, linkEthernet, 3, "first"},
-		{"forced and absent", usual, map[string]string{"NCCL_IB_GID_INDEX": "7"}, linkEthernet, -1, "entry 7 is empty, unreadable"},
-		{"per device", usual, map[string]string{"NCCL_IB_GID_INDEX": "2, mlx5_1=4, mlx5_0=5"}, linkEthernet, 5, "mlx5_0=5"},
-		{"per port", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_0=4,mlx5_0:1=0x1"}, linkEthernet, 1, ""},
-		{"the rest", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_9=4,2"}, linkEthernet, 2, ""},
-		{"empty", "", nil, linkEthernet, -1, "no usable entry"},
-		{"IB", "0 ib fe80::1, 1 ib fe80:0:0:5::1", nil, linkInfiniBand, 0, "first entry"},
-		{"IB with FLID", "0 ib fe80::1, 1 ib fe80:0:7:5::1", nil, linkInfiniBand, 1, "FLID (7)"},
-		{"IB ignores the index", "0 ib fe80::1, 1 ib fe80:0:0:5::1", map[string]string{"NCCL_IB_GID_INDEX": "1"}, linkInfiniBand, 0, ""},
-		{"IB with FLID elsewhere", "0 ib fe80::1, 2 ib fe80:0:7:5::1", map[string]string{"NCCL_IB_ROUTABLE_FLID_GID_INDEX": "2"}, linkInfiniBand, 2, "FLID"},
+		{"usual", usual, nil, ibv.LinkEthernet, 3, "the first IPv4 RoCE v2 address of 6"},
+		{"rxe", "0 v2 fe80::1, 1 v2 10.9.1.1", nil, ibv.LinkEthernet, 1, "first IPv4"},
+		{"v1 wanted", usual, map[string]string{"NCCL_IB_ROCE_VERSION_NUM": "1"}, ibv.LinkEthernet, 2, "RoCE v1"},
+		{"v6 wanted", usual, map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"}, ibv.LinkEthernet, 5, "IPv6 RoCE v2"},
+		{"only v6 there", "0 v1 fe80::1, 1 v2 fe80::1, 2 v1 2001:db8::1, 3 v2 2001:db8::1", nil, ibv.LinkEthernet, 3, "no such IPv4 address"},
+		{"only v1 there", "0 v1 fe80::1, 1 v1 10.0.0.1", nil, ibv.LinkEthernet, 1, "none for RoCE v2"},
+		{"only link-local", "0 v1 fe80::1, 1 v2 fe80::1", nil, ibv.LinkEthernet, 1, "only link-local"},
+		{"range", "0 v1 fe80::1, 1 v2 10.0.0.1, 2 v2 10.7.0.1", map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, ibv.LinkEthernet, 2, "first IPv4"},
+		{"range misses", usual, map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, ibv.LinkEthernet, 3, "none in NCCL_IB_ADDR_RANGE=10.7.0.0/16"},
+		{"forced", usual, map[string]string{"NCCL_IB_GID_INDEX": "5"}, ibv.LinkEthernet, 5, "NCCL_IB_GID_INDEX=5"},
+		{"forced -1", usual, map[string]string{"NCCL_IB_GID_INDEX": "-1"}, ibv.LinkEthernet, 3, "first"},
+		{"forced and absent", usual, map[string]string{"NCCL_IB_GID_INDEX": "7"}, ibv.LinkEthernet, -1, "entry 7 is empty, unreadable"},
+		{"per device", usual, map[string]string{"NCCL_IB_GID_INDEX": "2, mlx5_1=4, mlx5_0=5"}, ibv.LinkEthernet, 5, "mlx5_0=5"},
+		{"per port", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_0=4,mlx5_0:1=0x1"}, ibv.LinkEthernet, 1, ""},
+		{"the rest", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_9=4,2"}, ibv.LinkEthernet, 2, ""},
+		{"empty", "", nil, ibv.LinkEthernet, -1, "no usable entry"},
+		{"IB", "0 ib fe80::1, 1 ib fe80:0:0:5::1", nil, ibv.LinkInfiniBand, 0, "first entry"},
+		{"IB with FLID", "0 ib fe80::1, 1 ib fe80:0:7:5::1", nil, ibv.LinkInfiniBand, 1, "FLID (7)"},
+		{"IB ignores the index", "0 ib fe80::1, 1 ib fe80:0:0:5::1", map[string]string{"NCCL_IB_GID_INDEX": "1"}, ibv.LinkInfiniBand, 0, ""},
+		{"IB with FLID elsewhere", "0 ib fe80::1, 2 ib fe80:0:7:5::1", map[string]string{"NCCL_IB_ROUTABLE_FLID_GID_INDEX": "2"}, ibv.LinkInfiniBand, 2, "FLID"},
 	} {
 		rules, problems := rulesOf(knob.Parse(c.env))
 		if len(problems) > 0 {
@@ -98,7 +99,7 @@ func TestGIDKnobsThatCannotBeUsed(t *testing.T) {
 
 // ncclChoice is NCCL's own search, as its documentation and peers describe it,
 // over a table without holes; the test's oracle.
-func ncclChoice(table []GID, ipv6 bool, version GIDType) int {
+func ncclChoice(table []GID, ipv6 bool, version ibv.GIDType) int {
 	valid := func(g GID) bool { return !g.Addr.Unmap().IsLinkLocalUnicast() || g.Addr.Unmap().Is4() }
 	cur := 0
 	for i := 1; i < len(table); i++ {
@@ -123,10 +124,10 @@ func TestGIDChoiceAgreesWithNCCL(t *testing.T) {
 		for i := range r.IntN(8) {
 			table = append(table, gids(t, fmt.Sprintf("%d v%d %s", i+2, 1+r.IntN(2), [...]string{"10.0.0.1", "10.0.7.1", "2001:db8::1", "fe80::2"}[r.IntN(4)]))...)
 		}
-		ipv6, version := r.IntN(2) == 1, GIDType(1+r.IntN(2))
+		ipv6, version := r.IntN(2) == 1, ibv.GIDType(1+r.IntN(2))
 		rules := gidRules{all: -1, ipv6: ipv6, version: version}
 		theirs := table[ncclChoice(table, ipv6, version)]
-		ours, _, err := rules.choose("x", 1, linkEthernet, table)
+		ours, _, err := rules.choose("x", 1, ibv.LinkEthernet, table)
 		if err != nil {
 			t.Fatal(err)
 		}

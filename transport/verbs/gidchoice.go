@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // gidRules are the knobs that choose a GID.
@@ -19,14 +20,14 @@ type gidRules struct {
 	flid    int
 	ipv6    bool
 	within  netip.Prefix // invalid: everywhere
-	version GIDType
+	version ibv.GIDType
 }
 
 // rulesOf reads the knobs; the lines say what of them cannot be used.
 func rulesOf(k *knob.Values) (r gidRules, problems []string) {
 	r = gidRules{
 		all: -1, text: k.Text(knob.IBGIDIndex), flid: int(k.Int(knob.IBRoutableFLID)), ipv6: k.Text(knob.IBAddrFamily) == "AF_INET6",
-		version: GIDType(k.Int(knob.IBRoceVersion)),
+		version: ibv.GIDType(k.Int(knob.IBRoceVersion)),
 	}
 	r.forced, r.all, problems = parseGIDIndex(r.text)
 	if text := k.Text(knob.IBAddrRange); text != "" {
@@ -90,7 +91,7 @@ func (r gidRules) choose(dev string, port uint8, link uint8, gids []GID) ([]GID,
 		return nil, "", none("the table has no usable entry").
 			Try("bring the network device behind it up and give it an address, in this network namespace")
 	}
-	if link == linkInfiniBand {
+	if link == ibv.LinkInfiniBand {
 		return r.chooseIB(gids)
 	}
 	if i := r.index(dev, port); i >= 0 {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/transport/verbs/ibv"
 )
 
 // effects are the knobs that this package gives their effect: a setting, and
@@ -29,12 +30,12 @@ var effects = []struct {
 	{"NCCL_IB_ADDR_FAMILY", "AF_INET6", seeGID("simA"), "10.9.1.1 (index 1, RoCE v2)", "2001:db8::1 (index 2, RoCE v2)"},
 	{"NCCL_IB_ADDR_RANGE", "10.7.0.0/16", seeTwoAddresses, "10.0.0.1", "10.7.0.1"},
 	{"NCCL_IB_SUBNET_PREFIX_LEN", "16", seeSubnet, "10.9.1.0/24", "10.9.0.0/16"},
-	{"NCCL_IB_TIMEOUT", "14", seeQP(func(a qpAttr) any { return a.timeout }), "20", "14"},
-	{"NCCL_IB_RETRY_CNT", "3", seeQP(func(a qpAttr) any { return a.retry }), "7", "3"},
-	{"NCCL_IB_PKEY", "1", seeQP(func(a qpAttr) any { return a.pkeyIndex }), "0", "1"},
-	{"NCCL_IB_PKEY_VALUE", "0x0111", seeQP(func(a qpAttr) any { return a.pkeyIndex }), "0", "2"}, // 1 is a limited member's
-	{"NCCL_IB_SL", "3", seeQP(func(a qpAttr) any { return a.path.sl }), "0", "3"},
-	{"NCCL_IB_TC", "0x68", seeQP(func(a qpAttr) any { return a.path.trafficClass }), "0", "104"},
+	{"NCCL_IB_TIMEOUT", "14", seeQP(func(a ibv.QPAttr) any { return a.Timeout }), "20", "14"},
+	{"NCCL_IB_RETRY_CNT", "3", seeQP(func(a ibv.QPAttr) any { return a.Retry }), "7", "3"},
+	{"NCCL_IB_PKEY", "1", seeQP(func(a ibv.QPAttr) any { return a.PKeyIndex }), "0", "1"},
+	{"NCCL_IB_PKEY_VALUE", "0x0111", seeQP(func(a ibv.QPAttr) any { return a.PKeyIndex }), "0", "2"}, // 1 is a limited member's
+	{"NCCL_IB_SL", "3", seeQP(func(a ibv.QPAttr) any { return a.Path.SL }), "0", "3"},
+	{"NCCL_IB_TC", "0x68", seeQP(func(a ibv.QPAttr) any { return a.Path.TrafficClass }), "0", "104"},
 	{"NCCL_IB_FIFO_TC", "16", seeReceiver, "7", "16"},
 	{"NCCL_IB_USE_INLINE", "0", seeInline, "room", "none"},
 	{"NCCL_IB_ECE_ENABLE", "0", seeECE, "vendor 5564", "none"},
@@ -123,8 +124,8 @@ func seeGID(name string) func(*testing.T, map[string]string) string {
 func seeFLID(t *testing.T, env map[string]string) string {
 	card := roce("ib", "10.0.0.1", 0)
 	port := &card.ports[0]
-	port.linkLayer = linkInfiniBand
-	port.gids = []gidEntry{entry(0, GIDInfiniBand, "fec0::1", 0), entry(1, GIDInfiniBand, "fec0:0:11::1", 0), entry(2, GIDInfiniBand, "fec0:0:12::1", 0)}
+	port.LinkLayer = ibv.LinkInfiniBand
+	port.gids = []ibv.GIDEntry{entry(0, ibv.GIDInfiniBand, "fec0::1", 0), entry(1, ibv.GIDInfiniBand, "fec0:0:11::1", 0), entry(2, ibv.GIDInfiniBand, "fec0:0:12::1", 0)}
 	p, log, err := newFake(t, card).start(t, fakeHost(t), env)
 	if err != nil {
 		t.Fatal(err, log.Lines())
@@ -135,7 +136,7 @@ func seeFLID(t *testing.T, env map[string]string) string {
 
 func seeTwoAddresses(t *testing.T, env map[string]string) string {
 	card := roce("two", "10.0.0.1", 1)
-	card.ports[0].gids = append(card.ports[0].gids, entry(4, GIDRoCEv2, "10.7.0.1", 1))
+	card.ports[0].gids = append(card.ports[0].gids, entry(4, ibv.GIDRoCEv2, "10.7.0.1", 1))
 	p, log, err := newFake(t, card).start(t, fakeHost(t, eth(1, true, "10.0.0.1/24", "10.7.0.1/24")), env)
 	if err != nil {
 		t.Fatal(err, log.Lines())
@@ -180,9 +181,9 @@ func looped(t *testing.T, p *Provider, tc int32, show func(q *QP)) (err error) {
 }
 
 // asked is what the library says of a queue pair.
-func asked(t *testing.T, q *QP) qpAttr {
+func asked(t *testing.T, q *QP) ibv.QPAttr {
 	t.Helper()
-	a, errno := q.dev.provider.lib.queryQP(q.raw)
+	a, errno := q.dev.provider.lib.QueryQP(q.raw)
 	if errno != 0 {
 		t.Fatal(errno)
 	}
@@ -190,7 +191,7 @@ func asked(t *testing.T, q *QP) qpAttr {
 }
 
 // seeQP asks the library what a connected queue pair has.
-func seeQP(of func(qpAttr) any) func(*testing.T, map[string]string) string {
+func seeQP(of func(ibv.QPAttr) any) func(*testing.T, map[string]string) string {
 	return func(t *testing.T, env map[string]string) (seen string) {
 		err := looped(t, simulated(t, env), -1, func(q *QP) { seen = fmt.Sprint(of(asked(t, q))) })
 		if errno := unix.Errno(0); errors.As(err, &errno) {
@@ -233,7 +234,7 @@ func seeRegistration(t *testing.T, env map[string]string) string {
 		t.Fatal(err)
 	}
 	data := make([]byte, 5000)
-	r, err := pd.Register(memory(t, reflect.ValueOf(data).Pointer(), uint64(len(data))), AccessData)
+	r, err := pd.Register(memory(t, reflect.ValueOf(data).Pointer(), uint64(len(data))), ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +272,7 @@ func seeFatal(t *testing.T, env map[string]string) string {
 	defer simulated(t, env).named("simB").Subscribe(func(e Event) { came <- e })()
 	command(t, "event simB DEVICE_FATAL")
 	for {
-		if e := receive(t, came); e.Kind == EventDeviceFatal {
+		if e := receive(t, came); e.Kind == ibv.EventDeviceFatal {
 			return map[bool]string{true: "ends what it concerns", false: "is only logged"}[e.Err != nil]
 		}
 	}
@@ -323,8 +324,8 @@ func TestTrafficClassReachesTheQueuePair(t *testing.T) {
 		}
 		p := simulated(t, c.env)
 		if err := looped(t, p, c.class, func(q *QP) {
-			if a := asked(t, q); a.path.sl != c.sl || a.path.trafficClass != c.tc {
-				t.Errorf("%v with class %d: SL %d, TC %d, want %d and %d", c.env, c.class, a.path.sl, a.path.trafficClass, c.sl, c.tc)
+			if a := asked(t, q); a.Path.SL != c.sl || a.Path.TrafficClass != c.tc {
+				t.Errorf("%v with class %d: SL %d, TC %d, want %d and %d", c.env, c.class, a.Path.SL, a.Path.TrafficClass, c.sl, c.tc)
 			}
 		}); err != nil {
 			t.Errorf("%v with class %d: %v", c.env, c.class, err)

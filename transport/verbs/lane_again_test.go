@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
+	"weft/transport/verbs/ibv"
 )
 
 // again closes the comms of two ends and gives their queue pairs to two others.
@@ -30,7 +31,7 @@ func laneAgain(t *testing.T, tx, rx *laneSide) {
 			if err := s.regions[2*d].Release(); err != nil {
 				t.Fatal(err)
 			}
-			shared := must(s.pds[d].Register(memory(t, addr, size), AccessCTS))
+			shared := must(s.pds[d].Register(memory(t, addr, size), ibv.AccessCTS))
 			s.regions[2*d], s.plan.Keys[d] = shared, fastpath.Keys{LKey: shared.LKey, RKey: shared.RKey}
 		}
 		s.plan.PeerKeys = nil

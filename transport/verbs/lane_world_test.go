@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
+	"weft/transport/verbs/ibv"
 )
 
 // laneConfig is how a test's connection is made.
@@ -72,13 +73,13 @@ func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 		for d := range 2 {
 			pd := must(p.Devices()[(d+i)%2].AcquirePD())
 			s.pds[d], s.cqs[d] = pd, must(pd.NewCQ(4096))
-			shared := must(pd.Register(memory(t, addr, size), AccessCTS))
-			data := must(pd.Register(memory(t, m.Addr, m.Length), AccessData))
+			shared := must(pd.Register(memory(t, addr, size), ibv.AccessCTS))
+			data := must(pd.Register(memory(t, m.Addr, m.Length), ibv.AccessData))
 			s.regions = append(s.regions, shared, data)
 			m.Keys = append(m.Keys, fastpath.Keys{LKey: data.LKey, RKey: data.RKey})
 			s.plan.Keys = append(s.plan.Keys, fastpath.Keys{LKey: shared.LKey, RKey: shared.RKey})
 			if c.flush {
-				q := must(p.Devices()[(d+i)%2].NewQP(pd, QPConfig{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: 2, RecvDepth: 1, Access: RemoteRead}))
+				q := must(p.Devices()[(d+i)%2].NewQP(pd, QPConfig{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: 2, RecvDepth: 1, Access: ibv.RemoteRead}))
 				gid := q.Device().GIDs()[0]
 				if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil {
 					t.Fatal(err)

@@ -12,22 +12,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
-)
-
-// Access is what a registration, or a queue pair, lets others do.
-type Access uint32
-
-const (
-	LocalWrite  Access = 1 << 0
-	RemoteWrite Access = 1 << 1
-	RemoteRead  Access = 1 << 2
-
-	relaxedOrdering Access = 1 << 20
-
-	// AccessData is for buffers of messages: a peer's writes, and the loopback
-	// READ of a flush. AccessCTS is for the ring that peers write CTS lines to.
-	AccessData = LocalWrite | RemoteWrite | RemoteRead
-	AccessCTS  = LocalWrite | RemoteWrite
+	"weft/transport/verbs/ibv"
 )
 
 // Buffer is a range of memory as the host named it. It outlives its
@@ -129,7 +114,7 @@ type Region struct {
 
 // Register makes the buffer usable by the card. A range that is registered
 // already, and alike, costs nothing but a count.
-func (pd *PD) Register(b *Buffer, access Access) (*Region, error) {
+func (pd *PD) Register(b *Buffer, access ibv.Access) (*Region, error) {
 	s := b.span()
 	key := mrKey{span: s, access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, file: b.file}
 	c := &pd.cache
@@ -146,7 +131,7 @@ func (pd *PD) Register(b *Buffer, access Access) (*Region, error) {
 		pinned.Add(int64(s.end - s.start))
 	}
 	e.refs++
-	return &Region{LKey: e.keys.lkey, RKey: e.keys.rkey, How: e.how, pd: pd, entry: e}, nil
+	return &Region{LKey: e.keys.LKey, RKey: e.keys.RKey, How: e.how, pd: pd, entry: e}, nil
 }
 
 // Release ends this use; the last one of the range deregisters it. Once it returns
@@ -165,7 +150,7 @@ func (r *Region) Release() error {
 	}
 	delete(pd.cache.entries, e.key)
 	pinned.Add(int64(e.key.start) - int64(e.key.end))
-	if errno := pd.a.p.lib.deregMR(e.keys.mr); errno != 0 {
+	if errno := pd.a.p.lib.DeregMR(e.keys.MR); errno != 0 {
 		return fail("ibv_dereg_mr", pd.a.name, errno, "%d bytes at %#x", e.key.end-e.key.start, e.key.start)
 	}
 	return nil
@@ -173,13 +158,13 @@ func (r *Region) Release() error {
 
 // register climbs down the ladder: relaxed ordering, plain, and an error that
 // says what was tried.
-func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys, string, error) {
+func (a *adapter) register(pd *PD, b *Buffer, s span, access ibv.Access) (ibv.MemoryKeys, string, error) {
 	lib, length := a.p.lib, s.end-s.start
-	name, plain := "ibv_reg_mr", func(extra Access) (memoryKeys, syscall.Errno) {
-		if extra&relaxedOrdering != 0 {
-			return lib.regMRIova2(pd.raw, uintptr(s.start), length, access|extra)
+	name, plain := "ibv_reg_mr", func(extra ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
+		if extra&ibv.RelaxedOrdering != 0 {
+			return lib.RegMRIOVA2(pd.raw, uintptr(s.start), length, access|extra)
 		}
-		return lib.regMR(pd.raw, uintptr(s.start), length, access)
+		return lib.RegMR(pd.raw, uintptr(s.start), length, access)
 	}
 	how := "plain"
 	if b.fd >= 0 {
@@ -189,17 +174,17 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 			}
 		}
 		if why, refused := a.dmabuf.refused(); refused {
-			return memoryKeys{}, "", report.Errorf(report.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
+			return ibv.MemoryKeys{}, "", report.Errorf(report.Unsupported, "ibv_reg_dmabuf_mr", "%s", why).On(a.name).
 				Try("set NCCL_DMABUF_ENABLE=0; nvidia_peermem or amdkfd serves GPU memory without DMA-BUF")
 		}
 		name, how = "ibv_reg_dmabuf_mr", "DMA-BUF"
-		plain = func(extra Access) (memoryKeys, syscall.Errno) {
-			return lib.regDmabufMR(pd.raw, s.offset, length, uintptr(s.start), b.fd, access|extra)
+		plain = func(extra ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
+			return lib.RegDMABufMR(pd.raw, s.offset, length, uintptr(s.start), b.fd, access|extra)
 		}
 	}
 	var tried []string
 	if !b.Strict && a.relaxes() {
-		keys, errno := plain(relaxedOrdering)
+		keys, errno := plain(ibv.RelaxedOrdering)
 		if errno == 0 {
 			a.relaxed.yes()
 			return keys, how + ", relaxed ordering", nil
@@ -226,7 +211,7 @@ func (a *adapter) register(pd *PD, b *Buffer, s span, access Access) (memoryKeys
 	if len(tried) > 0 {
 		what += " (" + strings.Join(tried, "; ") + ")"
 	}
-	return memoryKeys{}, "", fail(name, a.name, errno, "%s", what)
+	return ibv.MemoryKeys{}, "", fail(name, a.name, errno, "%s", what)
 }
 
 // relaxes reports whether relaxed ordering is wanted and not known to be absent.

@@ -14,6 +14,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 const page = 4096
@@ -44,7 +45,7 @@ func TestEqualRangesShareRegistrations(t *testing.T) {
 		t.Skip("written for pages of 4 KiB")
 	}
 	b := newBench(t, newFake(t, roce("a", "10.0.0.1", 1)), nil)
-	reg := func(addr uintptr, size uint64, access Access, kind rdma.MemKind, strict bool) *Region {
+	reg := func(addr uintptr, size uint64, access ibv.Access, kind rdma.MemKind, strict bool) *Region {
 		m := memory(t, addr, size)
 		m.Kind, m.Strict = kind, strict
 		r, err := b.pd.Register(m, access)
@@ -53,12 +54,12 @@ func TestEqualRangesShareRegistrations(t *testing.T) {
 		}
 		return r
 	}
-	data := AccessData
+	data := ibv.AccessData
 	whole := reg(0x10000, 4*page, data, rdma.MemHost, false)
 	for _, c := range []struct {
 		addr   uintptr
 		size   uint64
-		access Access
+		access ibv.Access
 		kind   rdma.MemKind
 		strict bool
 		hit    bool
@@ -70,7 +71,7 @@ func TestEqualRangesShareRegistrations(t *testing.T) {
 		{0x11000, page, data, rdma.MemHost, false, false},
 		{0x0ffff, 4*page + 1, data, rdma.MemHost, false, false}, // one more
 		{0x10000, 4*page + 1, data, rdma.MemHost, false, false},
-		{0x10000, 4 * page, AccessCTS, rdma.MemHost, false, false},
+		{0x10000, 4 * page, ibv.AccessCTS, rdma.MemHost, false, false},
 		{0x10000, 4 * page, data, rdma.MemCUDA, false, false},
 		{0x10000, 4 * page, data, rdma.MemHost, true, false}, // ordered and relaxed are not the same
 	} {
@@ -102,15 +103,15 @@ func TestEqualRangesShareRegistrations(t *testing.T) {
 // executor's own words: slots, and pointers to its queues.
 func TestRingsAreNotWidened(t *testing.T) {
 	b := newBench(t, newFake(t, roce("a", "10.0.0.1", 1)), nil)
-	register := b.p.lib.regMR
+	register := b.p.lib.RegMR
 	var given []span
-	b.p.lib.regMR = func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+	b.p.lib.RegMR = func(pd ibv.Object, addr uintptr, length uint64, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		given = append(given, span{start: uint64(addr), end: uint64(addr) + length})
 		return register(pd, addr, length, access)
 	}
 	m := memory(t, 0x10840, 2*page+64)
 	m.Strict = true
-	r, err := b.pd.Register(m, AccessCTS)
+	r, err := b.pd.Register(m, ibv.AccessCTS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,15 +131,15 @@ func TestNothingIsRegisteredLonger(t *testing.T) {
 		t.Skip("written for pages of 4 KiB")
 	}
 	b := newBench(t, newFake(t, roce("a", "10.0.0.1", 1)), nil)
-	card := map[object]span{} // what it has, by registration
-	byKey := map[uint32]object{}
-	register, deregister := b.p.lib.regMRIova2, b.p.lib.deregMR
-	b.p.lib.regMRIova2 = func(pd object, addr uintptr, length uint64, access Access) (memoryKeys, syscall.Errno) {
+	card := map[ibv.Object]span{} // what it has, by registration
+	byKey := map[uint32]ibv.Object{}
+	register, deregister := b.p.lib.RegMRIOVA2, b.p.lib.DeregMR
+	b.p.lib.RegMRIOVA2 = func(pd ibv.Object, addr uintptr, length uint64, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		keys, errno := register(pd, addr, length, access)
-		card[keys.mr], byKey[keys.rkey] = span{start: uint64(addr), end: uint64(addr) + length}, keys.mr
+		card[keys.MR], byKey[keys.RKey] = span{start: uint64(addr), end: uint64(addr) + length}, keys.MR
 		return keys, errno
 	}
-	b.p.lib.deregMR = func(mr object) syscall.Errno {
+	b.p.lib.DeregMR = func(mr ibv.Object) syscall.Errno {
 		delete(card, mr)
 		return deregister(mr)
 	}
@@ -155,7 +156,7 @@ func TestNothingIsRegisteredLonger(t *testing.T) {
 			}
 		} else {
 			m := memory(t, uintptr(page*(1+r.IntN(16))+r.IntN(2)*100), uint64(page*(1+r.IntN(8))-r.IntN(2)*200))
-			got, err := b.pd.Register(m, AccessData)
+			got, err := b.pd.Register(m, ibv.AccessData)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,8 +187,8 @@ func TestNothingIsRegisteredLonger(t *testing.T) {
 }
 
 func TestLadderOfRegistration(t *testing.T) {
-	refuse := func(errno syscall.Errno, calls ...string) func(string, Access) syscall.Errno {
-		return func(call string, access Access) syscall.Errno {
+	refuse := func(errno syscall.Errno, calls ...string) func(string, ibv.Access) syscall.Errno {
+		return func(call string, access ibv.Access) syscall.Errno {
 			if slices.Contains(calls, call) {
 				return errno
 			}
@@ -199,7 +200,7 @@ func TestLadderOfRegistration(t *testing.T) {
 		env    map[string]string
 		lacks  []string
 		strict bool
-		onReg  func(string, Access) syscall.Errno
+		onReg  func(string, ibv.Access) syscall.Errno
 		how    string // or a part of the error
 		tried  int    // calls of ibv_reg_mr_iova2 for two registrations
 	}{
@@ -218,7 +219,7 @@ func TestLadderOfRegistration(t *testing.T) {
 		for _, addr := range []uintptr{0x4000, 0x8000} {
 			m := memory(t, addr, 2*page)
 			m.Strict = c.strict
-			r, err := b.pd.Register(m, AccessData)
+			r, err := b.pd.Register(m, ibv.AccessData)
 			switch {
 			case err != nil && (!strings.Contains(err.Error(), c.how) && addr == 0x4000 || report.CauseOf(err) != report.Host || !strings.Contains(err.Error(), "ulimit -l")):
 				t.Errorf("%s: %v", c.name, err)
@@ -262,8 +263,8 @@ func TestDMABUF(t *testing.T) {
 		fd             int
 	}
 	var calls []call
-	plain := b.p.lib.regDmabufMR
-	b.p.lib.regDmabufMR = func(pd object, offset, length uint64, iova uintptr, fd int, access Access) (memoryKeys, syscall.Errno) {
+	plain := b.p.lib.RegDMABufMR
+	b.p.lib.RegDMABufMR = func(pd ibv.Object, offset, length uint64, iova uintptr, fd int, access ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		calls = append(calls, call{offset, length, iova, fd})
 		return plain(pd, offset, length, iova, fd, access)
 	}
@@ -275,7 +276,7 @@ func TestDMABUF(t *testing.T) {
 	if flags, err := unix.FcntlInt(uintptr(m.fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Error("the copy is not close-on-exec", err)
 	}
-	r, err := b.pd.Register(m, AccessData)
+	r, err := b.pd.Register(m, ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,14 +284,14 @@ func TestDMABUF(t *testing.T) {
 	if len(calls) != 1 || calls[0] != want || r.How != "DMA-BUF, relaxed ordering" {
 		t.Errorf("%+v, want %+v; %s", calls, want, r.How)
 	}
-	again, err := b.pd.Register(m, AccessData)
+	again, err := b.pd.Register(m, ibv.AccessData)
 	if err != nil || again.RKey != r.RKey || len(calls) != 1 {
 		t.Errorf("%v, %d calls", err, len(calls))
 	}
 	// The same addresses at another offset are other memory.
 	other := *m
 	other.offset = 0x5010
-	third, err := b.pd.Register(&other, AccessData)
+	third, err := b.pd.Register(&other, ibv.AccessData)
 	if err != nil || third.RKey == r.RKey {
 		t.Error(err, "another offset shares the registration")
 	}
@@ -325,7 +326,7 @@ func TestDMABUFWithoutSupport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if _, err := b.pd.Register(m, AccessData); report.CauseOf(err) != report.Unsupported || !strings.Contains(fmt.Sprint(err), "a test's library has no ibv_reg_dmabuf_mr") {
+	if _, err := b.pd.Register(m, ibv.AccessData); report.CauseOf(err) != report.Unsupported || !strings.Contains(fmt.Sprint(err), "a test's library has no ibv_reg_dmabuf_mr") {
 		t.Error(err)
 	}
 	b.end()

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 // span is a registered range, and for a DMA-BUF where it begins in the buffer.
@@ -12,7 +13,7 @@ type span struct{ start, end, offset uint64 }
 // mrKey is all in which registrations may differ.
 type mrKey struct {
 	span
-	access Access
+	access ibv.Access
 	kind   rdma.MemKind
 	strict bool
 	dmabuf bool
@@ -27,7 +28,7 @@ type mrKey struct {
 // page left over: whoever shares an entry has memory in each of its pages.
 type mrEntry struct {
 	key  mrKey
-	keys memoryKeys
+	keys ibv.MemoryKeys
 	how  string
 	refs int
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // outage is a card's time from its fatal event until a queue pair can be made on
@@ -149,12 +150,12 @@ func (a *adapter) reopen() error {
 	if err := a.change(nil); err != nil {
 		return err
 	}
-	list, entries, errno := a.p.lib.getDeviceList()
+	list, entries, errno := a.p.lib.GetDeviceList()
 	if errno != 0 {
 		return fail("ibv_get_device_list", a.name, errno, "")
 	}
-	defer a.p.lib.freeDeviceList(list)
-	i := slices.IndexFunc(entries, func(e deviceEntry) bool { return e.name == a.name })
+	defer a.p.lib.FreeDeviceList(list)
+	i := slices.IndexFunc(entries, func(e ibv.DeviceEntry) bool { return e.Name == a.name })
 	if i < 0 {
 		return errors.New("the library lists it no more")
 	}
@@ -232,7 +233,7 @@ func (d *Device) look() error {
 	if errno != 0 {
 		return fail("ibv_query_port", d.Name, errno, "port %d", d.portNum)
 	}
-	if attr.state != portActive {
+	if attr.State != ibv.PortActive {
 		d.setDown(linkDown, n)
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"weft/transport/verbs/ibv"
 )
 
 // What an event says of a port while the port is asked is newer than the answer.
@@ -11,11 +13,11 @@ func TestEventWhileThePortIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		before int32 // the port's state when it is asked
-		event  EventKind
+		event  ibv.EventKind
 		after  string
 	}{
-		{"it comes up", 1, EventPortActive, ""},
-		{"it goes down", portActive, EventPortErr, linkDown},
+		{"it comes up", 1, ibv.EventPortActive, ""},
+		{"it goes down", ibv.PortActive, ibv.EventPortErr, linkDown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
@@ -25,15 +27,15 @@ func TestEventWhileThePortIsAsked(t *testing.T) {
 			b.d.Subscribe(func(e Event) { came <- e })
 			state := func(s int32) {
 				f.mu.Lock()
-				f.cards[0].ports[0].state = s
+				f.cards[0].ports[0].State = s
 				f.mu.Unlock()
 			}
 			var second atomic.Bool // what the event asks does not wait for the first
-			ask := b.p.lib.queryPort
-			b.p.lib.queryPort = func(o object, port uint8) (portAttr, syscall.Errno) {
+			ask := b.p.lib.QueryPort
+			b.p.lib.QueryPort = func(o ibv.Object, port uint8) (ibv.PortAttr, syscall.Errno) {
 				attr, errno := ask(o, port)
 				if !second.Swap(true) {
-					f.send(t, asyncEvent{kind: c.event, port: 1})
+					f.send(t, ibv.AsyncEvent{Kind: c.event, Port: 1})
 					receive(t, came)
 				}
 				return attr, errno
@@ -45,7 +47,7 @@ func TestEventWhileThePortIsAsked(t *testing.T) {
 			if down := b.d.Down(); down != c.after {
 				t.Errorf("down: %q, want %q", down, c.after)
 			}
-			state(portActive)
+			state(ibv.PortActive)
 			if err := b.d.look(); err != nil || b.d.Down() != "" {
 				t.Errorf("asked again: %q, %v", b.d.Down(), err)
 			}
@@ -60,8 +62,8 @@ func TestAddressesAskedForTwiceAtOnce(t *testing.T) {
 	defer b.end()
 	was := b.d.GIDs()[0]
 	later := false
-	table := b.p.lib.queryGIDTable
-	b.p.lib.queryGIDTable = func(o object, most int) ([]gidEntry, syscall.Errno) {
+	table := b.p.lib.QueryGIDTable
+	b.p.lib.QueryGIDTable = func(o ibv.Object, most int) ([]ibv.GIDEntry, syscall.Errno) {
 		all, errno := table(o, most)
 		if !later {
 			later = true

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // PD is the protection domain of a card. Its ports, all connections on it and
@@ -12,7 +13,7 @@ import (
 type PD struct {
 	a      *adapter
 	direct bool // DMA-BUFs are registered through the data-direct function
-	raw    object
+	raw    ibv.Object
 	cache  mrCache
 }
 
@@ -42,7 +43,7 @@ func (a *adapter) acquirePD(direct bool) (*PD, error) {
 		return nil, report.Errorf(report.Host, "ibv_alloc_pd", "the device is being closed").On(a.name)
 	}
 	if d.pd == nil {
-		raw, errno := a.p.lib.allocPD(a.context)
+		raw, errno := a.p.lib.AllocPD(a.context)
 		if errno != 0 {
 			return nil, fail("ibv_alloc_pd", a.name, errno, "")
 		}
@@ -63,7 +64,7 @@ func (pd *PD) Release() error {
 		return nil
 	}
 	d.pd = nil
-	if errno := a.p.lib.deallocPD(pd.raw); errno != 0 {
+	if errno := a.p.lib.DeallocPD(pd.raw); errno != 0 {
 		return fail("ibv_dealloc_pd", a.name, errno, "%d registrations left", pd.cache.size())
 	}
 	return nil
@@ -72,25 +73,25 @@ func (pd *PD) Release() error {
 // owners find whose object an event of the library means.
 type owners struct {
 	sync.Mutex
-	all map[object]any // protected; *QP or *CQ
+	all map[ibv.Object]any // protected; *QP or *CQ
 }
 
-func (o *owners) add(raw object, owner any) {
+func (o *owners) add(raw ibv.Object, owner any) {
 	o.Lock()
 	defer o.Unlock()
 	if o.all == nil {
-		o.all = map[object]any{}
+		o.all = map[ibv.Object]any{}
 	}
 	o.all[raw] = owner
 }
 
-func (o *owners) remove(raw object) {
+func (o *owners) remove(raw ibv.Object) {
 	o.Lock()
 	defer o.Unlock()
 	delete(o.all, raw)
 }
 
-func (o *owners) find(raw object) any {
+func (o *owners) find(raw ibv.Object) any {
 	o.Lock()
 	defer o.Unlock()
 	return o.all[raw]

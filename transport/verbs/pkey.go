@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // A partition key is 15 bits of value under one bit of membership. Full members
@@ -25,7 +26,7 @@ func (d *Device) partition() (index uint16, how string, err error) {
 
 // partition finds the index of the partition key for a port's queue pairs, and
 // says how. A value is looked up each time, as the subnet manager may move it.
-func (p *Provider) partition(a *adapter, port uint8, attr *portAttr) (index uint16, how string, err error) {
+func (p *Provider) partition(a *adapter, port uint8, attr *ibv.PortAttr) (index uint16, how string, err error) {
 	value := p.knobs.Int(knob.IBPkeyValue)
 	if value < 0 {
 		index = uint16(p.knobs.Int(knob.IBPkey))
@@ -33,8 +34,8 @@ func (p *Provider) partition(a *adapter, port uint8, attr *portAttr) (index uint
 	}
 	limited := -1
 	var have []string
-	for i := range int(attr.pkeyTableLen) {
-		key, errno := p.lib.queryPKey(a.context, port, i)
+	for i := range int(attr.PKeyTableLen) {
+		key, errno := p.lib.QueryPKey(a.context, port, i)
 		if errno != 0 {
 			return 0, "", fail("ibv_query_pkey", a.name, errno, "port %d, index %d", port, i)
 		}

@@ -25,9 +25,9 @@ func TestPartitionByValue(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			card := roce("a", "10.0.0.1", 1)
 			port := &card.ports[0]
-			port.pkeys, port.pkeyTableLen = c.keys, uint16(len(c.keys))
+			port.pkeys, port.PKeyTableLen = c.keys, uint16(len(c.keys))
 			if c.says == "ibv_query_pkey" {
-				port.pkeyTableLen++
+				port.PKeyTableLen++
 			}
 			p, log, err := newFake(t, card).start(t, fakeHost(t, eth(1, true, "10.0.0.1/24")), map[string]string{"NCCL_IB_PKEY_VALUE": c.value, "NCCL_IB_PKEY": "7"})
 			if c.want < 0 {
@@ -50,7 +50,7 @@ func TestPartitionByValue(t *testing.T) {
 // The subnet manager moves and takes keys while the port is in use.
 func TestPartitionThatMoves(t *testing.T) {
 	card := roce("a", "10.0.0.1", 1)
-	card.ports[0].pkeys, card.ports[0].pkeyTableLen = []uint16{0xffff, 0x8111}, 2
+	card.ports[0].pkeys, card.ports[0].PKeyTableLen = []uint16{0xffff, 0x8111}, 2
 	f := newFake(t, card)
 	p, log, err := f.start(t, fakeHost(t, eth(1, true, "10.0.0.1/24")), map[string]string{"NCCL_IB_PKEY_VALUE": "0x8111"})
 	if err != nil {

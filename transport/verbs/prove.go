@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // Proof is a queue pair that is to show which packets its path carries. It writes
@@ -108,8 +109,8 @@ func (p *proved) post() error {
 	q := p.QP
 	for ; p.posted-p.done < q.SendDepth && p.size(p.posted) <= q.MTU(); p.posted++ {
 		size := p.size(p.posted)
-		if errno := q.call(func(lib *calls) syscall.Errno {
-			return lib.postProof(q.raw, scratch.addr, p.From.LKey, size, p.Addr, p.RKey)
+		if errno := q.call(func(lib *ibv.Calls) syscall.Errno {
+			return lib.PostProof(q.raw, scratch.addr, p.From.LKey, size, p.Addr, p.RKey)
 		}); errno != 0 {
 			return fail("ibv_post_send", q.dev.Name, errno, "a write of %d bytes on QP %d", size, q.Number)
 		}
@@ -146,7 +147,7 @@ func (p *proved) explain(e *report.Error) *Unanswered {
 // take takes all completions that there are.
 func (t *proving) take() error {
 	for {
-		wc, n, errno := t.cq.a.p.lib.pollOne(t.cq.raw)
+		wc, n, errno := t.cq.a.p.lib.PollOne(t.cq.raw)
 		if errno != 0 {
 			return fail("ibv_poll_cq", t.cq.a.name, errno, "")
 		}
@@ -156,14 +157,14 @@ func (t *proving) take() error {
 		i := slices.IndexFunc(t.left, func(p *proved) bool { return p.QP.Number == wc.QPN })
 		switch {
 		case wc.Status != 0:
+			c := Completion{Status: wc.Status, Vendor: wc.Vendor, QPN: wc.QPN, Work: "a request of an earlier connection"}
 			if i >= 0 {
-				wc.QP = t.left[i].QP
+				c.QP = t.left[i].QP
 			}
-			wc.Work = "a request of an earlier connection"
-			if wc.of == ofProof && i >= 0 {
-				wc.Work = fmt.Sprintf("a write of %d bytes", t.left[i].size(t.left[i].done))
+			if wc.Of == ibv.OfProof && i >= 0 {
+				c.Work = fmt.Sprintf("a write of %d bytes", t.left[i].size(t.left[i].done))
 			}
-			err := wc.Explain()
+			err := c.Explain()
 			switch {
 			case wc.Status == retryExceeded && i >= 0:
 				return t.left[i].explain(err)
@@ -171,9 +172,9 @@ func (t *proving) take() error {
 				return &Unanswered{Err: err}
 			}
 			return err
-		case wc.of == ofReceive:
+		case wc.Of == ibv.OfReceive:
 			return report.Errorf(report.Peer, "connect", "QP %d received something that no connection was there for", wc.QPN).On(t.cq.a.name)
-		case wc.of == ofProof && i >= 0:
+		case wc.Of == ibv.OfProof && i >= 0:
 			p := t.left[i]
 			if p.done++; p.size(p.done) > p.QP.MTU() {
 				t.left = slices.Delete(t.left, i, i+1)

@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // ErrNone is wrapped by errors of Open that are no fault: there is no library,
@@ -20,12 +21,12 @@ type Config struct {
 	Log   report.Logger
 	Host  *Host // nil: this machine
 
-	lib *calls // tests bring their own library
+	lib *ibv.Calls // tests bring their own library
 }
 
 // Provider is libibverbs with the devices that are in use.
 type Provider struct {
-	lib     *calls
+	lib     *ibv.Calls
 	library string // its name
 	knobs   *knob.Values
 	log     report.Logger
@@ -89,7 +90,7 @@ func (p *Provider) load() error {
 	}
 	var whys []string
 	for _, name := range names {
-		lib, err := loadLibrary(name)
+		lib, err := ibv.Load(name)
 		if err == nil {
 			p.lib, p.library = lib, name
 			break
@@ -103,7 +104,7 @@ func (p *Provider) load() error {
 		return report.Errorf(report.Unsupported, "verbs", "libibverbs cannot be loaded (%s): %w", strings.Join(whys, "; "), ErrNone).
 			Try("install libibverbs (rdma-core) and its providers in this system or container image, or name it in NCCL_IBVERBS_LIB")
 	}
-	if errno := p.lib.forkInit(); errno != 0 {
+	if errno := p.lib.ForkInit(); errno != 0 {
 		p.log.Info(report.Init, "%v; a process that forks while RDMA runs may lose pages to its child", fail("ibv_fork_init", "", errno, "%s", p.library))
 	}
 	return nil

@@ -9,36 +9,17 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
-
-// QPState is enum ibv_qp_state.
-type QPState uint32
-
-const (
-	StateReset QPState = iota
-	StateInit
-	StateRTR
-	StateRTS
-	StateSQD
-	StateSQE
-	StateErr
-)
-
-func (s QPState) String() string {
-	if int(s) < 7 {
-		return [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}[s]
-	}
-	return fmt.Sprintf("state %d", uint32(s))
-}
 
 // QPConfig is what a queue pair is made for.
 type QPConfig struct {
 	SendCQ, RecvCQ       *CQ
-	SendDepth, RecvDepth int    // requests outstanding; cut to what the device allows
-	Inline               int    // payload that a request should carry itself; the device may give less or more
-	Access               Access // what the peer may do through it; 0: RemoteWrite
-	AnyOrder             bool   // its requests may arrive in any order; see Device.AnyOrder
-	Cookie               uint64 // the transport's name for its user, in events
+	SendDepth, RecvDepth int        // requests outstanding; cut to what the device allows
+	Inline               int        // payload that a request should carry itself; the device may give less or more
+	Access               ibv.Access // what the peer may do through it; 0: RemoteWrite
+	AnyOrder             bool       // its requests may arrive in any order; see Device.AnyOrder
+	Cookie               uint64     // the transport's name for its user, in events
 }
 
 // QP is a reliable connection of one port. The C lane posts to it by its pointer.
@@ -50,16 +31,16 @@ type QP struct {
 
 	dev    *Device
 	pd     *PD
-	raw    object
-	access Access
+	raw    ibv.Object
+	access ibv.Access
 
 	declined atomic.Bool // the peer's ECE
 
 	life struct {
 		sync.Mutex
-		psn   uint32  // protected; first packet number that this side sends
-		mtu   int     // protected; of the path, in bytes; 0: not connected
-		state QPState // protected; what it was brought to last
+		psn   uint32      // protected; first packet number that this side sends
+		mtu   int         // protected; of the path, in bytes; 0: not connected
+		state ibv.QPState // protected; what it was brought to last
 	}
 	use struct {
 		sync.RWMutex      // read-locked by each call that names raw to the library
@@ -74,12 +55,12 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 		return nil, report.Errorf(report.Internal, "ibv_create_qp", "protection domain or completion queue of another device").On(d.Name)
 	}
 	if c.Access == 0 {
-		c.Access = RemoteWrite
+		c.Access = ibv.RemoteWrite
 	}
 	if a.p.knobs.Int(knob.IBUseInline) == 0 {
 		c.Inline = 0
 	}
-	want := qpCap{sendWR: a.depth(c.SendDepth), recvWR: a.depth(c.RecvDepth), inline: max(c.Inline, 0)}
+	want := ibv.QPCap{SendWR: a.depth(c.SendDepth), RecvWR: a.depth(c.RecvDepth), Inline: max(c.Inline, 0)}
 	raw, number, got, errno := a.createQP(pd, &c, want)
 	for a.p.spares(errno) {
 		raw, number, got, errno = a.createQP(pd, &c, want)
@@ -90,10 +71,10 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 			call = "mlx5dv_create_qp"
 		}
 		return nil, fail(call, d.Name, errno, "%d send and %d receive requests, %d bytes inline, of at most %d requests and %d queue pairs",
-			want.sendWR, want.recvWR, want.inline, a.attr.maxQPWR, a.attr.maxQP)
+			want.SendWR, want.RecvWR, want.Inline, a.attr.MaxQPWR, a.attr.MaxQP)
 	}
 	q := &QP{
-		SendDepth: got.sendWR, RecvDepth: got.recvWR, Inline: got.inline, Number: number, Cookie: c.Cookie,
+		SendDepth: got.SendWR, RecvDepth: got.RecvWR, Inline: got.Inline, Number: number, Cookie: c.Cookie,
 		dev: d, pd: pd, raw: raw, access: c.Access,
 	}
 	if c.Inline == 0 {
@@ -110,27 +91,27 @@ func (d *Device) NewQP(pd *PD, c QPConfig) (*QP, error) {
 // depth cuts a queue to what the device allows; weft posts piecewise, so a
 // shorter queue is slower at most.
 func (a *adapter) depth(want int) int {
-	if a.attr.maxQPWR > 0 {
-		want = min(want, a.attr.maxQPWR)
+	if a.attr.MaxQPWR > 0 {
+		want = min(want, a.attr.MaxQPWR)
 	}
 	return max(want, 1)
 }
 
 // createQP asks for less inline room where the device refuses what was wanted:
 // some round up, some answer EINVAL instead.
-func (a *adapter) createQP(pd *PD, c *QPConfig, want qpCap) (raw object, number uint32, got qpCap, errno syscall.Errno) {
-	last := want.inline + 1
-	for _, inline := range []int{want.inline, 512, 256, 128, 64, 0} {
+func (a *adapter) createQP(pd *PD, c *QPConfig, want ibv.QPCap) (raw ibv.Object, number uint32, got ibv.QPCap, errno syscall.Errno) {
+	last := want.Inline + 1
+	for _, inline := range []int{want.Inline, 512, 256, 128, 64, 0} {
 		if inline >= last {
 			continue
 		}
 		try := want
-		last, try.inline = inline, inline
+		last, try.Inline = inline, inline
 		var e syscall.Errno
 		if c.AnyOrder {
-			raw, number, got, e = a.p.lib.mlx5CreateQP(a.context, pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
+			raw, number, got, e = a.p.lib.MLX5CreateQP(a.context, pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
 		} else {
-			raw, number, got, e = a.p.lib.createQP(pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
+			raw, number, got, e = a.p.lib.CreateQP(pd.raw, c.SendCQ.raw, c.RecvCQ.raw, try)
 		}
 		if e == 0 {
 			return raw, number, got, 0
@@ -150,12 +131,12 @@ func (q *QP) toInit() error {
 	if err != nil {
 		return err
 	}
-	attr := qpAttr{
-		mask: maskState | maskPkeyIndex | maskPort | maskAccess, state: StateInit,
-		pkeyIndex: key, port: q.dev.portNum, access: q.access,
+	attr := ibv.QPAttr{
+		Mask: ibv.MaskState | ibv.MaskPKeyIndex | ibv.MaskPort | ibv.MaskAccess, State: ibv.StateInit,
+		PKeyIndex: key, Port: q.dev.portNum, Access: q.access,
 	}
 	if errno := q.modify(&attr); errno != 0 {
-		return q.stepFailed(&attr, errno, fmt.Sprintf("port %d, %s", attr.port, how))
+		return q.stepFailed(&attr, errno, fmt.Sprintf("port %d, %s", attr.Port, how))
 	}
 	q.life.Lock()
 	q.life.psn = psn
@@ -166,7 +147,7 @@ func (q *QP) toInit() error {
 // Fence stops the queue pair: nothing that was posted on it takes effect any
 // more once its completions, all of them flushed, are polled.
 func (q *QP) Fence() error {
-	attr := qpAttr{mask: maskState, state: StateErr}
+	attr := ibv.QPAttr{Mask: ibv.MaskState, State: ibv.StateErr}
 	if errno := q.modify(&attr); errno != 0 {
 		return q.stepFailed(&attr, errno, "")
 	}
@@ -174,7 +155,7 @@ func (q *QP) Fence() error {
 }
 
 // call runs f unless the queue pair is closed; Close waits for it.
-func (q *QP) call(f func(lib *calls) syscall.Errno) syscall.Errno {
+func (q *QP) call(f func(lib *ibv.Calls) syscall.Errno) syscall.Errno {
 	q.use.RLock()
 	defer q.use.RUnlock()
 	if q.use.closed {
@@ -184,18 +165,18 @@ func (q *QP) call(f func(lib *calls) syscall.Errno) syscall.Errno {
 }
 
 // modify changes the state and remembers it.
-func (q *QP) modify(attr *qpAttr) syscall.Errno {
-	errno := q.call(func(lib *calls) syscall.Errno { return lib.modifyQP(q.raw, attr) })
+func (q *QP) modify(attr *ibv.QPAttr) syscall.Errno {
+	errno := q.call(func(lib *ibv.Calls) syscall.Errno { return lib.ModifyQP(q.raw, attr) })
 	if errno == 0 {
 		q.life.Lock()
-		q.life.state = attr.state
+		q.life.state = attr.State
 		q.life.Unlock()
 	}
 	return errno
 }
 
-func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *report.Error {
-	text := fmt.Sprintf("QP %d to %v", q.Number, attr.state)
+func (q *QP) stepFailed(attr *ibv.QPAttr, errno syscall.Errno, what string) *report.Error {
+	text := fmt.Sprintf("QP %d to %v", q.Number, attr.State)
 	if what != "" {
 		text += ", " + what
 	}
@@ -204,10 +185,10 @@ func (q *QP) stepFailed(attr *qpAttr, errno syscall.Errno, what string) *report.
 
 // State asks the device. A queue pair that cannot be asked, or is closed,
 // answers the state that it was brought to last.
-func (q *QP) State() QPState {
-	var attr qpAttr
-	if errno := q.call(func(lib *calls) (errno syscall.Errno) { attr, errno = lib.queryQP(q.raw); return errno }); errno == 0 {
-		return attr.state
+func (q *QP) State() ibv.QPState {
+	var attr ibv.QPAttr
+	if errno := q.call(func(lib *ibv.Calls) (errno syscall.Errno) { attr, errno = lib.QueryQP(q.raw); return errno }); errno == 0 {
+		return attr.State
 	}
 	q.life.Lock()
 	defer q.life.Unlock()
@@ -239,7 +220,7 @@ func (q *QP) Close() error {
 		return nil
 	}
 	q.pd.a.owners.remove(q.raw)
-	if errno := q.dev.provider.lib.destroyQP(q.raw); errno != 0 {
+	if errno := q.dev.provider.lib.DestroyQP(q.raw); errno != 0 {
 		return fail("ibv_destroy_qp", q.dev.Name, errno, "QP %d", q.Number)
 	}
 	return nil

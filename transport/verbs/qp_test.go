@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // bench is a device with a protection domain and a completion queue.
@@ -66,8 +67,8 @@ func far(t *testing.T) End {
 
 func TestQueuePairComesToRTS(t *testing.T) {
 	f := newFake(t, roce("a", "10.0.0.1", 1))
-	var steps []qpAttr
-	f.onModify = func(_ object, attr *qpAttr) syscall.Errno { steps = append(steps, *attr); return 0 }
+	var steps []ibv.QPAttr
+	f.onModify = func(_ ibv.Object, attr *ibv.QPAttr) syscall.Errno { steps = append(steps, *attr); return 0 }
 	b := newBench(t, f, map[string]string{"NCCL_IB_PKEY": "3", "NCCL_IB_TIMEOUT": "14", "NCCL_IB_RETRY_CNT": "6", "NCCL_IB_SL": "5", "NCCL_IB_FIFO_TC": "16"})
 	q, err := b.qp(QPConfig{Inline: 220})
 	if err != nil {
@@ -80,23 +81,23 @@ func TestQueuePairComesToRTS(t *testing.T) {
 		t.Fatal(err)
 	}
 	init, rtr, rts := steps[0], steps[1], steps[2]
-	if init.state != StateInit || init.pkeyIndex != 3 || init.port != 1 || init.access != RemoteWrite {
+	if init.State != ibv.StateInit || init.PKeyIndex != 3 || init.Port != 1 || init.Access != ibv.RemoteWrite {
 		t.Errorf("INIT %+v", init)
 	}
-	want := addressHandle{global: true, dgid: far(t).GID.Addr, sgidIndex: 3, hopLimit: 255, trafficClass: 106, sl: 5, port: 1}
-	if rtr.state != StateRTR || rtr.path != want || rtr.mtu != 3 || rtr.destQP != 77 || rtr.rqPSN != 0x123456 {
+	want := ibv.AddressHandle{Global: true, DGID: far(t).GID.Addr, SGIDIndex: 3, HopLimit: 255, TrafficClass: 106, SL: 5, Port: 1}
+	if rtr.State != ibv.StateRTR || rtr.Path != want || rtr.MTU != 3 || rtr.DestQP != 77 || rtr.RQPSN != 0x123456 {
 		t.Errorf("RTR %+v", rtr)
 	}
-	if rts.state != StateRTS || rts.sqPSN != mine.PSN || rts.timeout != 14 || rts.retry != 6 || rts.rnrRetry != 7 {
+	if rts.State != ibv.StateRTS || rts.SQPSN != mine.PSN || rts.Timeout != 14 || rts.Retry != 6 || rts.RNRRetry != 7 {
 		t.Errorf("RTS %+v", rts)
 	}
-	if mine.QPN != q.Number || mine.MTU != 5 || mine.GID != gid || q.Inline != 220 || q.State() != StateRTS || q.Pointer() == 0 || b.cq.Pointer() == 0 || q.Device() != b.d {
+	if mine.QPN != q.Number || mine.MTU != 5 || mine.GID != gid || q.Inline != 220 || q.State() != ibv.StateRTS || q.Pointer() == 0 || b.cq.Pointer() == 0 || q.Device() != b.d {
 		t.Errorf("%+v %+v", mine, q)
 	}
 	if b.p.ReceiverTC(tc) != 16 {
 		t.Error("NCCL_IB_FIFO_TC")
 	}
-	if err := q.Fence(); err != nil || q.State() != StateErr {
+	if err := q.Fence(); err != nil || q.State() != ibv.StateErr {
 		t.Error(err, q.State())
 	}
 	if err := errors.Join(q.Close(), q.Close()); err != nil {
@@ -107,24 +108,24 @@ func TestQueuePairComesToRTS(t *testing.T) {
 
 func TestInfiniBandPaths(t *testing.T) {
 	card := fakeCard{name: "ib0", ports: []fakePort{{}, {
-		portAttr: portAttr{state: portActive, linkLayer: linkInfiniBand, activeMTU: 5, gidTableLen: 8, lid: 4},
-		gids:     []gidEntry{entry(0, GIDInfiniBand, "fe80::1", 0)},
+		PortAttr: ibv.PortAttr{State: ibv.PortActive, LinkLayer: ibv.LinkInfiniBand, ActiveMTU: 5, GIDTableLen: 8, LID: 4},
+		gids:     []ibv.GIDEntry{entry(0, ibv.GIDInfiniBand, "fe80::1", 0)},
 	}}}
 	for _, c := range []struct {
 		remote string
 		flags  uint8
-		want   addressHandle
+		want   ibv.AddressHandle
 	}{
-		{"fe80::2", 0, addressHandle{dlid: 9, port: 2}},
-		{"fe80::2", grhRequired, addressHandle{dlid: 9, port: 2, global: true, hopLimit: 255}},
-		{"fe80:0:7:1::2", 0, addressHandle{dlid: 7, port: 2, global: true, hopLimit: 255}},
+		{"fe80::2", 0, ibv.AddressHandle{DLID: 9, Port: 2}},
+		{"fe80::2", ibv.GRHRequired, ibv.AddressHandle{DLID: 9, Port: 2, Global: true, HopLimit: 255}},
+		{"fe80:0:7:1::2", 0, ibv.AddressHandle{DLID: 7, Port: 2, Global: true, HopLimit: 255}},
 	} {
-		card.ports[1].flags = c.flags
+		card.ports[1].Flags = c.flags
 		f := newFake(t, card)
-		var got addressHandle
-		f.onModify = func(_ object, attr *qpAttr) syscall.Errno {
-			if attr.state == StateRTR {
-				got = attr.path
+		var got ibv.AddressHandle
+		f.onModify = func(_ ibv.Object, attr *ibv.QPAttr) syscall.Errno {
+			if attr.State == ibv.StateRTR {
+				got = attr.Path
 			}
 			return 0
 		}
@@ -137,8 +138,8 @@ func TestInfiniBandPaths(t *testing.T) {
 		if err := q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: peer, TC: 32}); err != nil {
 			t.Fatal(err)
 		}
-		if c.want.global {
-			c.want.dgid = peer.GID.Addr
+		if c.want.Global {
+			c.want.DGID = peer.GID.Addr
 		}
 		if got != c.want || q.Local(b.d.GIDs()[0]).LID != 4 {
 			t.Errorf("%s: %+v, want %+v", c.remote, got, c.want)
@@ -198,8 +199,8 @@ func TestModifyIsTriedAgain(t *testing.T) {
 	} {
 		f := newFake(t, roce("a", "10.0.0.1", 1))
 		tries := 0
-		f.onModify = func(_ object, attr *qpAttr) syscall.Errno {
-			if attr.state != StateRTR {
+		f.onModify = func(_ ibv.Object, attr *ibv.QPAttr) syscall.Errno {
+			if attr.State != ibv.StateRTR {
 				return 0
 			}
 			if tries++; tries <= c.fails {
@@ -232,8 +233,8 @@ func TestModifyIsTriedAgain(t *testing.T) {
 func TestRetryEndsWithItsOwner(t *testing.T) {
 	f := newFake(t, roce("a", "10.0.0.1", 1))
 	ctx, cancel := context.WithCancel(t.Context())
-	f.onModify = func(_ object, attr *qpAttr) syscall.Errno {
-		if attr.state == StateRTR {
+	f.onModify = func(_ ibv.Object, attr *ibv.QPAttr) syscall.Errno {
+		if attr.State == ibv.StateRTR {
 			cancel()
 			return syscall.ETIMEDOUT
 		}
@@ -261,12 +262,12 @@ func TestRetryEndsWithItsOwner(t *testing.T) {
 func TestQueuesFitTheDevice(t *testing.T) {
 	f := newFake(t, roce("a", "10.0.0.1", 1))
 	var asked []int
-	f.onCreate = func(want qpCap) (qpCap, syscall.Errno) {
-		asked = append(asked, want.inline)
-		if want.inline > 64 {
+	f.onCreate = func(want ibv.QPCap) (ibv.QPCap, syscall.Errno) {
+		asked = append(asked, want.Inline)
+		if want.Inline > 64 {
 			return want, syscall.EINVAL
 		}
-		want.inline += 12
+		want.Inline += 12
 		return want, 0
 	}
 	b := newBench(t, f, nil)
@@ -278,7 +279,7 @@ func TestQueuesFitTheDevice(t *testing.T) {
 		t.Errorf("%+v, asked %v", q, asked)
 	}
 	q.Close()
-	f.onCreate = func(want qpCap) (qpCap, syscall.Errno) { return want, syscall.ENOMEM }
+	f.onCreate = func(want ibv.QPCap) (ibv.QPCap, syscall.Errno) { return want, syscall.ENOMEM }
 	if _, err := b.qp(QPConfig{}); report.CauseOf(err) != report.Host || !strings.Contains(fmt.Sprint(err), "(ENOMEM)") || !strings.Contains(fmt.Sprint(err), "ulimit -l") {
 		t.Error(err)
 	}
@@ -320,7 +321,7 @@ func TestECEUnsupportedIsLearnt(t *testing.T) {
 	f := newFake(t, roce("a", "10.0.0.1", 1))
 	b := newBench(t, f, nil)
 	asked := 0
-	b.p.lib.queryECE = func(object) (ECE, syscall.Errno) { asked++; return ECE{}, syscall.EOPNOTSUPP }
+	b.p.lib.QueryECE = func(ibv.Object) (ibv.ECE, syscall.Errno) { asked++; return ibv.ECE{}, syscall.EOPNOTSUPP }
 	for range 2 {
 		q, err := b.qp(QPConfig{})
 		if err != nil {

@@ -3,6 +3,7 @@ package verbs
 import (
 	"weft/internal/report"
 	"weft/transport/task"
+	"weft/transport/verbs/ibv"
 )
 
 // rescue, deferred at the root of every goroutine and where a goroutine calls
@@ -16,7 +17,7 @@ func (a *adapter) rescue(op string, then func(*report.Error)) {
 
 // unwatched fails everything on the card, of which nobody hears any more.
 func (a *adapter) unwatched(err *report.Error) {
-	a.tell(Event{Kind: EventDeviceFatal, NIC: a.name, Err: err})
+	a.tell(Event{Kind: ibv.EventDeviceFatal, NIC: a.name, Err: err})
 }
 
 // tell calls every subscriber. One that panics hears that it did, so that what
@@ -24,7 +25,7 @@ func (a *adapter) unwatched(err *report.Error) {
 func (a *adapter) tell(e Event) {
 	for _, f := range a.events.list() {
 		a.tellOne(f, e, func(err *report.Error) {
-			a.tellOne(f, Event{Kind: EventDeviceFatal, NIC: a.name, Err: err}, func(*report.Error) {})
+			a.tellOne(f, Event{Kind: ibv.EventDeviceFatal, NIC: a.name, Err: err}, func(*report.Error) {})
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"weft/transport/verbs/ibv"
 )
 
 // RouteTo reports whether this machine has a route to a remote GID's address that
@@ -15,7 +17,7 @@ import (
 // that is not visible here, or a kernel that does not say, is no reason to leave
 // a path untried.
 func (d *Device) RouteTo(from, to GID) bool {
-	if from.Type != GIDRoCEv2 || from.NetDev == "" {
+	if from.Type != ibv.GIDRoCEv2 || from.NetDev == "" {
 		return true
 	}
 	found, err := d.provider.host.Route(from.NetDev, from.Addr.Unmap(), to.Addr.Unmap())

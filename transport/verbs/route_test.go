@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+
+	"weft/transport/verbs/ibv"
 )
 
 // The loopback device is there on every machine; what lies behind no device of it has no route by it.
@@ -41,11 +43,11 @@ func TestRouteTo(t *testing.T) {
 		err   error
 		want  bool
 	}{
-		{"a route", GID{Type: GIDRoCEv2, NetDev: "eth0"}, true, nil, true},
-		{"none", GID{Type: GIDRoCEv2, NetDev: "eth0"}, false, nil, false},
-		{"the kernel does not say", GID{Type: GIDRoCEv2, NetDev: "eth0"}, false, errors.New("not permitted"), true},
-		{"the network device is not visible", GID{Type: GIDRoCEv2}, false, nil, true},
-		{"InfiniBand", GID{Type: GIDInfiniBand, NetDev: "ib0"}, false, nil, true},
+		{"a route", GID{Type: ibv.GIDRoCEv2, NetDev: "eth0"}, true, nil, true},
+		{"none", GID{Type: ibv.GIDRoCEv2, NetDev: "eth0"}, false, nil, false},
+		{"the kernel does not say", GID{Type: ibv.GIDRoCEv2, NetDev: "eth0"}, false, errors.New("not permitted"), true},
+		{"the network device is not visible", GID{Type: ibv.GIDRoCEv2}, false, nil, true},
+		{"InfiniBand", GID{Type: ibv.GIDInfiniBand, NetDev: "ib0"}, false, nil, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.local.Addr = netip.MustParseAddr("::ffff:10.0.0.1")

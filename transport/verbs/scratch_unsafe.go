@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 // scratch is memory of the process that proofs write from, and the peers' to. It
@@ -34,7 +35,7 @@ func (pd *PD) Scratch() (*Region, error) {
 		return nil, err
 	}
 	b.Strict = true
-	return pd.Register(b, AccessCTS)
+	return pd.Register(b, ibv.AccessCTS)
 }
 
 // ScratchAddr is where it lies, for the peer; a region of it has the key.

@@ -15,6 +15,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/ibv"
 )
 
 func TestSimDevices(t *testing.T) {
@@ -39,7 +40,7 @@ func TestSimDevices(t *testing.T) {
 		t.Error(d)
 	}
 	b := p.Devices()[1]
-	if g := b.GIDs(); g[0].Type != GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Firmware == "" {
+	if g := b.GIDs(); g[0].Type != ibv.GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Firmware == "" {
 		t.Errorf("%v, %+v", g, b.Device)
 	}
 	if is, _ := b.adapter.ece.State(); is == No {
@@ -112,11 +113,11 @@ func TestSimConnection(t *testing.T) {
 	}
 	defer p.Close()
 	if err := pair(t, p, func(a, b *QP) {
-		attr, errno := p.lib.queryQP(a.raw)
-		if a.State() != StateRTS || b.State() != StateRTS || errno != 0 || attr.port != 1 || a.Inline < 0 || a.Inline > 512 {
+		attr, errno := p.lib.QueryQP(a.raw)
+		if a.State() != ibv.StateRTS || b.State() != ibv.StateRTS || errno != 0 || attr.Port != 1 || a.Inline < 0 || a.Inline > 512 {
 			t.Errorf("%v %v %v %+v inline %d", a.State(), b.State(), errno, attr, a.Inline)
 		}
-		if err := a.Fence(); err != nil || a.State() != StateErr {
+		if err := a.Fence(); err != nil || a.State() != ibv.StateErr {
 			t.Error(err, a.State())
 		}
 		if e := (Completion{Status: 12, QPN: b.Number, QP: b}).Explain(); !strings.Contains(e.Error(), "in state RTS, port 1 active") {
@@ -162,12 +163,12 @@ func TestSimLoopback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 1, Access: RemoteRead | RemoteWrite})
+		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 1, Access: ibv.RemoteRead | ibv.RemoteWrite})
 		if err != nil {
 			t.Fatal(err)
 		}
 		gid := d.GIDs()[0]
-		if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil || q.State() != StateRTS {
+		if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil || q.State() != ibv.StateRTS {
 			t.Error(err)
 		}
 		if err := errors.Join(q.Close(), cq.Close(), pd.Release()); err != nil {
@@ -220,7 +221,7 @@ func TestSimMemory(t *testing.T) {
 	defer unix.Munmap(data)
 	addr := reflect.ValueOf(data).Pointer()
 	host := memory(t, addr+100, 5000)
-	r, err := pd.Register(host, AccessData)
+	r, err := pd.Register(host, ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestSimMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.Close(fd)
-	r2, err := pd.Register(buffer, AccessData)
+	r2, err := pd.Register(buffer, ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func TestSimEvents(t *testing.T) {
 	d := p.Devices()[1]
 	came := make(chan Event, 64)
 	defer d.Subscribe(func(e Event) { came <- e })()
-	wait := func(kind EventKind) Event {
+	wait := func(kind ibv.EventKind) Event {
 		for {
 			if e := receive(t, came); e.Kind == kind {
 				return e
@@ -263,21 +264,21 @@ func TestSimEvents(t *testing.T) {
 		}
 	}
 	command(t, "link simB down")
-	if wait(EventPortErr); d.Down() == "" {
+	if wait(ibv.EventPortErr); d.Down() == "" {
 		t.Error("the port does not count as down")
 	}
 	command(t, "link simB up")
-	if wait(EventPortActive); d.Down() != "" {
+	if wait(ibv.EventPortActive); d.Down() != "" {
 		t.Errorf("down: %s", d.Down())
 	}
 	command(t, "gid simB 1 10.9.1.77/24")
-	if wait(EventGIDChange); d.GIDs()[0].Addr.Unmap().String() != "10.9.1.77" {
+	if wait(ibv.EventGIDChange); d.GIDs()[0].Addr.Unmap().String() != "10.9.1.77" {
 		t.Errorf("%v", d.GIDs())
 	}
 	command(t, "gid simB 1 10.9.1.2/24")
-	wait(EventGIDChange)
+	wait(ibv.EventGIDChange)
 	command(t, "event simB DEVICE_FATAL")
-	if e := wait(EventDeviceFatal); e.Err == nil || e.NIC != "simB" {
+	if e := wait(ibv.EventDeviceFatal); e.Err == nil || e.NIC != "simB" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -304,7 +305,7 @@ func TestSimEveryCallFailsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lib, err := loadLibrary(path)
+	lib, err := ibv.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,9 +326,9 @@ func TestSimEveryCallFailsOnce(t *testing.T) {
 	}
 	made := tally.calls()
 	for field, name := range map[string]string{
-		"openDevice": "open_device", "queryDevice": "query_device", "queryPort": "query_port", "queryPortSpeed": "query_port_speed", "allocPD": "alloc_pd",
-		"createCQ": "create_cq", "createQP": "create_qp", "modifyQP": "modify_qp", "queryECE": "query_ece", "setECE": "set_ece",
-		"getDeviceList": "get_device_list", "regDmabufMR": "reg_dmabuf_mr",
+		"OpenDevice": "open_device", "QueryDevice": "query_device", "QueryPort": "query_port", "QueryPortSpeed": "query_port_speed", "AllocPD": "alloc_pd",
+		"CreateCQ": "create_cq", "CreateQP": "create_qp", "ModifyQP": "modify_qp", "QueryECE": "query_ece", "SetECE": "set_ece",
+		"GetDeviceList": "get_device_list", "RegDMABufMR": "reg_dmabuf_mr",
 	} {
 		if made[field] == 0 {
 			t.Errorf("%s is never called", name)

@@ -1,6 +1,10 @@
 package verbs
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"weft/transport/verbs/ibv"
+)
 
 // Mb/s of one lane, by the lowest bit that is set in active_speed_ex, else in
 // active_speed; beyond the table the last one counts.
@@ -20,10 +24,10 @@ var laneMbps = [...]int{
 var laneCounts = [...]int{1, 4, 8, 12, 2}
 
 // tableSpeed is Mb/s from what the port says of its lanes.
-func tableSpeed(a *portAttr) int {
-	speed := uint32(a.activeSpeed)
-	if a.activeSpeedEx != 0 {
-		speed = a.activeSpeedEx
+func tableSpeed(a *ibv.PortAttr) int {
+	speed := uint32(a.ActiveSpeed)
+	if a.ActiveSpeedEx != 0 {
+		speed = a.ActiveSpeedEx
 	}
-	return laneMbps[min(bits.TrailingZeros32(speed), len(laneMbps)-1)] * laneCounts[min(bits.TrailingZeros8(a.activeWidth), len(laneCounts)-1)]
+	return laneMbps[min(bits.TrailingZeros32(speed), len(laneMbps)-1)] * laneCounts[min(bits.TrailingZeros8(a.ActiveWidth), len(laneCounts)-1)]
 }

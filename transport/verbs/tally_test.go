@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync"
 	"syscall"
+
+	"weft/transport/verbs/ibv"
 )
 
 // tally counts the calls of a table, and the objects that they made and destroyed.
@@ -15,12 +17,12 @@ type tally struct {
 	live map[string]int
 }
 
-var makers = map[string]string{"getDeviceList": "list", "openDevice": "context", "allocPD": "pd", "createCQ": "cq", "createQP": "qp",
-	"regMR": "mr", "regMRIova2": "mr", "regDmabufMR": "mr"}
-var enders = map[string]string{"freeDeviceList": "list", "closeDevice": "context", "deallocPD": "pd", "destroyCQ": "cq", "destroyQP": "qp", "deregMR": "mr"}
+var makers = map[string]string{"GetDeviceList": "list", "OpenDevice": "context", "AllocPD": "pd", "CreateCQ": "cq", "CreateQP": "qp",
+	"RegMR": "mr", "RegMRIOVA2": "mr", "RegDMABufMR": "mr"}
+var enders = map[string]string{"FreeDeviceList": "list", "CloseDevice": "context", "DeallocPD": "pd", "DestroyCQ": "cq", "DestroyQP": "qp", "DeregMR": "mr"}
 
 // count puts a tally in front of a table's functions.
-func count(c *calls) (*calls, *tally) {
+func count(c *ibv.Calls) (*ibv.Calls, *tally) {
 	copied, t := *c, &tally{n: map[string]int{}, live: map[string]int{}}
 	v := reflect.ValueOf(&copied).Elem()
 	for i := range v.NumField() {

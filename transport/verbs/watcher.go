@@ -77,7 +77,7 @@ func (a *adapter) watchWith(w *watcher) error {
 // drain handles all events that are there; true ends the watch.
 func (a *adapter) drain() bool {
 	for {
-		raw, errno := a.p.lib.getAsyncEvent(a.context)
+		raw, errno := a.p.lib.GetAsyncEvent(a.context)
 		switch errno {
 		case 0:
 			a.handle(raw)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weft/internal/report"
+	"weft/transport/verbs/ibv"
 )
 
 // Completion is a work completion that did not succeed, as the C lane saw it.
@@ -79,8 +80,8 @@ func (c Completion) Explain() *report.Error {
 		case errno != 0:
 			text += fmt.Sprintf(", port %d cannot be queried (%v)", d.portNum, errno)
 			cause, causes = report.Host, append([]string{"the device is gone or was reset"}, causes...)
-		case attr.state != portActive:
-			text += fmt.Sprintf(", port %d %s", d.portNum, portStateName(attr.state))
+		case attr.State != ibv.PortActive:
+			text += fmt.Sprintf(", port %d %s", d.portNum, portStateName(attr.State))
 			if c.ofPath() {
 				cause, causes = report.Network, append([]string{"this port's link: cable, switch port, or the network device behind it"}, causes...)
 			}

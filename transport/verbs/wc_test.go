@@ -53,7 +53,7 @@ func TestCompletionsAreExplained(t *testing.T) {
 		{2, -1, report.Host, "port 1 cannot be queried (input/output error); likely, in this order: the device is gone or was reset"},
 	} {
 		f.mu.Lock()
-		port.state, port.unreadable = c.state, c.state < 0
+		port.State, port.unreadable = c.state, c.state < 0
 		f.mu.Unlock()
 		if e := (Completion{Status: c.status, QPN: q.Number, QP: q}).Explain(); e.Cause != c.cause || !strings.Contains(e.Error(), c.want) {
 			t.Errorf("%d in state %d: %v: %v", c.status, c.state, e.Cause, e)
