@@ -7,7 +7,7 @@ import (
 
 // Refuse is a collNet that offers no device.
 //
-// Its init succeeds with a NULL context and devices answers 0. That is the quiet
+// Its init succeeds with a NULL context and devices returns 0. That is the quiet
 // way out in every release:
 //   - 2.6 to 2.12 look at init and devices once and keep their collNet pointer
 //     NULL; a failed init is the same to them, but for a line in the log.

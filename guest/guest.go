@@ -21,7 +21,7 @@ func Files() (soft, hard uint64) {
 	return uint64(s), uint64(h)
 }
 
-// SignalStacks gives the host's signal handlers SA_ONSTACK where they lack it, and answers which lacked it since the last call.
+// SignalStacks gives the host's signal handlers SA_ONSTACK where they lack it, and returns which lacked it since the last call.
 func SignalStacks() []int {
 	var signals []int
 	for set, n := uint64(C.weft_signal_stacks()), 1; set != 0; set, n = set>>1, n+1 {

@@ -77,7 +77,7 @@ func (t *contexts) only(table int) bool {
 	return t.old[table] != nil && len(t.old) == 1 && len(t.slots) == 0
 }
 
-// find answers the context of a value that a host passed to call.
+// find returns the context of a value that a host passed to call.
 func (t *contexts) find(call string, value uintptr) (*netCtx, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

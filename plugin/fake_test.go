@@ -137,7 +137,7 @@ func (h *fakeHost) forget() {
 	h.said = nil
 }
 
-// fakeEngine answers what a test put into it.
+// fakeEngine returns what a test put into it.
 type fakeEngine struct {
 	mu        sync.Mutex
 	contexts  []*fakeContext // protected by mu while inits run at once
@@ -314,7 +314,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 	return b
 }
 
-// init calls init as a table does and answers its code and context.
+// init calls init as a table does and returns its code and context.
 func (b *bench) init(table int, logger uintptr) (int32, uintptr) {
 	var ctx uintptr
 	a := abi.NetInitArgs{Abi: int32(table), LogFunction: logger}

@@ -95,7 +95,7 @@ func collImpl() abi.CollNet { return collnet.Refuse{} }
 
 func profImpl() abi.Profiler { return profiler.Refuse{} }
 
-// current answers the transport once an init has succeeded.
+// current returns the transport once an init has succeeded.
 func (p *process) current(call string) (engine, error) {
 	p.state.RLock()
 	defer p.state.RUnlock()
@@ -105,7 +105,7 @@ func (p *process) current(call string) (engine, error) {
 	return p.state.open, nil
 }
 
-// knobs answers the settings; before the first init, the defaults.
+// knobs returns the settings; before the first init, the defaults.
 func (p *process) knobs() *knob.Values {
 	p.state.RLock()
 	defer p.state.RUnlock()

@@ -52,7 +52,7 @@ type tableError struct {
 
 func (e *tableError) Unwrap() error { return e.error }
 
-// done ends an exported call: it says the error once and answers its code.
+// done ends an exported call: it says the error once and returns its code.
 func done(call string, err error) int32 { return theProcess.done(call, err) }
 
 func (p *process) done(call string, err error) int32 {

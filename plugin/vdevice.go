@@ -59,7 +59,7 @@ func (p *process) separate(members []int) bool {
 	return len(members) > 1
 }
 
-// device answers the number of the device that members make. state is held.
+// device returns the number of the device that members make. state is held.
 func (p *process) device(e engine, members []int) (int, error) {
 	hidden := p.state.devs[p.state.shown:] // made before the host counted anew
 	same := slices.IndexFunc(hidden, func(d deviceStrings) bool { return slices.Equal(d.members, members) })

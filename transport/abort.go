@@ -47,7 +47,7 @@ func (c *Comm) Forsaken(err error) bool {
 }
 
 // asked is for a request that the host asks for on c, which has ended: if nobody
-// has said why, it is said before test answers the code.
+// has said why, it is said before test returns the code.
 func (c *Comm) asked() int32 {
 	c.mu.Lock()
 	why, unsaid, m := c.failed, c.unsaid, c.member

@@ -18,7 +18,7 @@ func TestSimOutOfOrder(t *testing.T) {
 		mine      map[string]string
 		theirs    map[string]string
 		why       string // of the connecting side; "": it connects
-		theirsToo bool   // accept answers an error as well
+		theirsToo bool   // accept returns an error as well
 	}{
 		{"both", "=simX", "=simY", on, on, "", false},
 		{"nobody asks", "=simX", "=simY", nil, nil, "", false},

@@ -95,7 +95,7 @@ func (x *Context) connectorOf(handle []byte) *connector {
 	return k
 }
 
-// poll answers the result once it is there; the connector ends with it. The peer's
+// poll returns the result once it is there; the connector ends with it. The peer's
 // accept has the comm only then: NCCL may begin several connects of which it wants
 // the first that is done, and polls the others no more (up to 2.26, with PXN). Their
 // accepts must not be done before.

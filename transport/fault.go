@@ -13,7 +13,7 @@ import (
 )
 
 // Fault judges what the executor met on c: it logs, records the first cause and
-// answers the host's code. It runs on the host's thread and waits for nothing, but
+// returns the host's code. It runs on the host's thread and waits for nothing, but
 // a moment for the peer's word where its stream has ended.
 func (c *Comm) Fault(f *fastpath.Fault) int32 {
 	switch f.Kind {

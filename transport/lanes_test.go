@@ -43,7 +43,7 @@ func noQPLeft(t *testing.T, a, b *process) {
 	}
 }
 
-// until drives x until it ends, and answers its code.
+// until drives x until it ends, and returns its code.
 func until(t *testing.T, what string, x *transfer) int32 {
 	t.Helper()
 	drive(t, what, x)

@@ -78,7 +78,7 @@ func ListenerOf(handle uintptr) (*Listener, error) {
 	return nil, report.Errorf(report.Misuse, "listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
 }
 
-// Accept answers the next connection, nil while there is none, or why this host
+// Accept returns the next connection, nil while there is none, or why this host
 // could not make one that the peer has connected.
 func (l *Listener) Accept() (*Comm, error) {
 	l.mu.Lock()

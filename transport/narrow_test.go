@@ -61,7 +61,7 @@ func (h *hop) processes(t *testing.T, sends, receives string, env ...string) (se
 	return sender, receiver
 }
 
-// says reads lines until one begins so, and answers the rest of it.
+// says reads lines until one begins so, and returns the rest of it.
 func (p *peerProcess) says(t *testing.T, begin string) string {
 	t.Helper()
 	for {

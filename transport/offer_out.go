@@ -36,7 +36,7 @@ func (k *connector) offer(ctx context.Context, s *session.Session, w *rendezvous
 	return nil, why, nil
 }
 
-// route tries the routes; without a carrier and an error it answers why none serves.
+// route tries the routes; without a carrier and an error it returns why none serves.
 func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*lanes.Carrier, string, error) {
 	if why := k.core.whyNoPorts(k.dev); why != "" {
 		return nil, why, nil

@@ -45,7 +45,7 @@ func (c *config) connections(plugins []string, counts []int64, env ...string) er
 	return nil
 }
 
-// connects makes n connections in sequence, and answers how many ms each connect took until its comm was there, sorted.
+// connects makes n connections in sequence, and returns how many ms each connect took until its comm was there, sorted.
 func (r *rig) connects(n int) (ms []float64, err error) {
 	for range n {
 		m, err := newStorm(r, 1)

@@ -134,7 +134,7 @@ func (r *rig) crowd(n int64) (s *crowd, took time.Duration, err error) {
 }
 
 // still waits until a process has as many queue pairs as a second ago, and
-// answers how many.
+// returns how many.
 func still(w simverbs.World, pid int) (int, error) {
 	const quiet = time.Second
 	last, since := -1, time.Now()

@@ -125,7 +125,7 @@ func (r *rig) shares(name string, rates [][2]float64, set func([2]float64) error
 	return nil
 }
 
-// bulk connects two devices and answers what measures GB/s from one to the
+// bulk connects two devices and returns what measures GB/s from one to the
 // other, a mean over so long, in pieces of half a second where it is so fast.
 func (r *rig) bulk(dev int) (func(size int64, long time.Duration, rate float64) (float64, error), error) {
 	const span = 64 << 20

@@ -37,7 +37,7 @@ func (m *Machine) readCache() ([]cached, error) {
 	return parseCache(text, binary.NativeEndian, cacheArch[runtime.GOARCH])
 }
 
-// parseCache answers the entries for one architecture, in the file's order.
+// parseCache returns the entries for one architecture, in the file's order.
 func parseCache(text []byte, order binary.ByteOrder, arch uint32) ([]cached, error) {
 	bad := fmt.Errorf("%s is in no format that is known here; ldconfig writes it anew", cacheFile)
 	if bytes.HasPrefix(text, []byte(oldMagic)) {

@@ -35,7 +35,7 @@ func TestKnobsHaveTheirEffect(t *testing.T) {
 	}
 }
 
-// acceptsNobody makes the call that blocks, and answers what ends it.
+// acceptsNobody makes the call that blocks, and returns what ends it.
 func (p *peer) acceptsNobody() (answer func() string) {
 	_, lc := p.listen()
 	answered := make(chan string, 1)

@@ -194,7 +194,7 @@ func (k *Rank) Says(text string, limit time.Duration) (line string, err error) {
 	return line, err
 }
 
-// End waits for the end of the process, and answers its error.
+// End waits for the end of the process, and returns its error.
 func (k *Rank) End(limit time.Duration) error {
 	if err := k.wait(limit, func() bool { return k.ended }); err != nil {
 		return fmt.Errorf("rank %d has not ended: %w; it said:\n%s", k.Number, err, k.Said())

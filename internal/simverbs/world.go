@@ -109,7 +109,7 @@ func (w World) Count(pid int) (o Objects, err error) {
 	return o, err
 }
 
-// ask answers the last line's answer.
+// ask returns the last line's answer.
 func (w World) ask(pid int, lines ...string) (answer string, err error) {
 	path := filepath.Join(w.State(), "ctl", fmt.Sprint(pid))
 	conn, err := net.DialTimeout("unix", path, 5*time.Second)

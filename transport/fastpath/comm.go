@@ -72,7 +72,7 @@ func Lookup(handle uintptr) (*Comm, error) {
 // Cookie is the core's name for the comm.
 func (c *Comm) Cookie() uint64 { return c.cookie }
 
-// Fail ends the comm: every later call on it answers code, but requests that are done are still reported done. The first
+// Fail ends the comm: every later call on it returns code, but requests that are done are still reported done. The first
 // code stays. It reports whether this call was the first.
 func (c *Comm) Fail(code int32) bool {
 	return C.wf_comm_fail(c.c, C.uint32_t(c.gen), C.int32_t(code)) != 0

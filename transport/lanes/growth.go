@@ -311,7 +311,7 @@ func (g *growth) pairs() (all uint32) {
 // ringKeys are the peer's keys for this side, by slot.
 func (g *growth) ringKeys() []uint32 { return ringKeys(slices.Concat(g.v.ports, g.ports)) }
 
-// join hands the lanes to the executor, for groups from one on, and answers from
+// join hands the lanes to the executor, for groups from one on, and returns from
 // which one on the peer may use its ends: where a port is new here, earlier
 // receives were announced without keys for it.
 func (g *growth) join(from uint64) (uint64, error) {

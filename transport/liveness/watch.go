@@ -241,7 +241,7 @@ func (x *watched) session() *session.Session {
 	return x.comm.Standing()
 }
 
-// still notes how far the lanes of v have come, and answers which of them have
+// still notes how far the lanes of v have come, and returns which of them have
 // stood still for long, a bit for each.
 func (w *Watcher) still(v Subject, x *watched, now time.Time) (lanes uint32) {
 	var waits bool

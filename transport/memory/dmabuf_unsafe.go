@@ -27,7 +27,7 @@ func (m *Registration) Map(fd int, offset uint64) (err error) {
 	return err
 }
 
-// mapBuffer maps size bytes at offset of a copy of fd and answers where they start.
+// mapBuffer maps size bytes at offset of a copy of fd and returns where they start.
 func mapBuffer(fd int, offset, size uint64) (*mapping, uintptr, error) {
 	page := uint64(os.Getpagesize())
 	start := offset &^ (page - 1)

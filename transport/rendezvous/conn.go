@@ -67,7 +67,7 @@ func (c *Conn) Leaves() {
 	}
 }
 
-// Handover answers a descriptor of the same connection that Go's poller does
+// Handover returns a descriptor of the same connection that Go's poller does
 // not know, and closes c.
 func (c *Conn) Handover() (int, error) {
 	dup, err := unix.FcntlInt(uintptr(c.FD), unix.F_DUPFD_CLOEXEC, 0)

@@ -142,7 +142,7 @@ type Guard struct {
 	lost   bool
 }
 
-// Fill answers pads for a packet of full size on c, and who watches it. What stays
+// Fill returns pads for a packet of full size on c, and who watches it. What stays
 // within this host crosses no port.
 func (n *Network) Fill(k *Conn, p Path) ([]byte, *Guard) {
 	g := &Guard{conn: k, log: n.log, looked: time.Now()}

@@ -72,7 +72,7 @@ func (n *Noise) Allows(from netip.Addr, log report.Logger) bool {
 	return count > 0
 }
 
-// take counts an event and answers how many a line may now speak for, 0 for no
+// take counts an event and returns how many a line may now speak for, 0 for no
 // line, and what to call their source.
 func (n *Noise) take(k sourceKey, now time.Time) (name string, count int) {
 	n.sources.Lock()

@@ -66,7 +66,7 @@ func NewSockets(n *Network, noise *Noise) *Sockets {
 	return &Sockets{net: n, noise: noise, strangers: roomForStrangers(), proven: roomForProven(), ids: map[uint64]*Listen{}, socks: map[netip.Addr]*socket{}}
 }
 
-// Open makes l reachable and answers the endpoints for its handle, best first,
+// Open makes l reachable and returns the endpoints for its handle, best first,
 // as many as a handle of size bytes holds.
 func (r *Sockets) Open(l *Listen, size int) ([]wire.Endpoint, error) {
 	r.mu.Lock()
@@ -97,7 +97,7 @@ func (r *Sockets) Open(l *Listen, size int) ([]wire.Endpoint, error) {
 	return eps, nil
 }
 
-// socket answers the one on addr, opening it if need be. Called with mu held.
+// socket returns the one on addr, opening it if need be. Called with mu held.
 func (r *Sockets) socket(addr netip.Addr) (*socket, error) {
 	s := r.socks[addr]
 	if s != nil && !r.net.Local.has(addr) {

@@ -60,7 +60,7 @@ func Weights(shares []float64) []uint32 {
 	return out
 }
 
-// Turn takes what the lanes have done so far and answers how they are to share
+// Turn takes what the lanes have done so far and returns how they are to share
 // from now on; nil: as before.
 func (s *Shares) Turn(now []fastpath.LaneRate, speeds []float64) []uint32 {
 	if len(now) != len(s.last) { // the first turn, or further lanes have come

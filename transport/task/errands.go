@@ -14,7 +14,7 @@ type Errands struct {
 	jobs  []func() // not begun
 }
 
-// Add answers how many wait, with this one.
+// Add returns how many wait, with this one.
 func (b *Errands) Add(log report.Logger, job func()) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

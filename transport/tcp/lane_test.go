@@ -311,7 +311,7 @@ func TestFailKeepsWhatIsDone(t *testing.T) {
 	}
 }
 
-// ended requires of a comm that failed with 6 that what is posted is taken, that its test answers the code each time, and that
+// ended requires of a comm that failed with 6 that what is posted is taken, that its test returns the code each time, and that
 // there is an end to it.
 func ended(t *testing.T, call string, post func() (uintptr, int32)) {
 	t.Helper()

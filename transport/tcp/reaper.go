@@ -129,7 +129,7 @@ func (r *Reaper) run() {
 	}
 }
 
-// due closes what has had its time and answers how long until the next; false
+// due closes what has had its time and returns how long until the next; false
 // when nothing is left.
 func (r *Reaper) due() (wait time.Duration, more bool) {
 	r.mu.Lock()
@@ -178,7 +178,7 @@ func (r *Reaper) giveUp() {
 	r.stop()
 }
 
-// expire closes what has had its time and answers how long until the next.
+// expire closes what has had its time and returns how long until the next.
 // Called with mu held.
 func (r *Reaper) expire(now time.Time) time.Duration {
 	for len(r.order) > 0 {

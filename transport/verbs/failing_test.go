@@ -17,7 +17,7 @@ import (
 )
 
 // connection goes through the life of one connection and gives back all of it,
-// whatever fails on the way; it answers the first error.
+// whatever fails on the way; it returns the first error.
 func connection(t *testing.T, lib *ibv.Calls, host *Host, fd int) (err error) {
 	log := new(report.Recorder)
 	defer func() {

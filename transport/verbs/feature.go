@@ -25,7 +25,7 @@ type Feature struct {
 	why string
 }
 
-// State answers what is known and, for No, why not.
+// State returns what is known and, for No, why not.
 func (f *Feature) State() (Support, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -184,7 +184,7 @@ func (q *QP) stepFailed(attr *ibv.QPAttr, errno syscall.Errno, what string) *rep
 }
 
 // State asks the device. A queue pair that cannot be asked, or is closed,
-// answers the state that it was brought to last.
+// returns the state that it was brought to last.
 func (q *QP) State() ibv.QPState {
 	var attr ibv.QPAttr
 	if errno := q.call(func(lib *ibv.Calls) (errno syscall.Errno) { attr, errno = lib.QueryQP(q.raw); return errno }); errno == 0 {

@@ -24,7 +24,7 @@ const simWorld = `{"dir":%q,"devices":[
  {"name":"simI","pci":"0000:83:00.0","link":"infiniband","pkeys":[65535,546],"ports":[{"gids":[]},{"gids":[]}]},
  {"name":"simX","gids":["10.9.3.1/24"],"dmabuf":0,"max_qp_wr":32,"max_inline":100}]}`
 
-// sim builds the library once and answers its path and a way to command it.
+// sim builds the library once and returns its path and a way to command it.
 var sim = sync.OnceValues(func() (string, error) {
 	root, err := build.Root()
 	if err != nil {

@@ -5,7 +5,7 @@ import "encoding/binary"
 var le = binary.LittleEndian
 
 // cursor reads one message front to back. The first field that does not fit
-// makes it bad; from then on every read answers zero.
+// makes it bad; from then on every read returns zero.
 type cursor struct {
 	rest []byte
 	bad  bool

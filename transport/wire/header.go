@@ -81,7 +81,7 @@ func finish(dst []byte, start int) []byte {
 	return dst
 }
 
-// FrameLength answers the whole length of the frame whose first HeaderSize bytes
+// FrameLength returns the whole length of the frame whose first HeaderSize bytes
 // are b, before anything of its body is read.
 func FrameLength(b []byte) (int, error) {
 	if len(b) < HeaderSize {
@@ -94,10 +94,10 @@ func FrameLength(b []byte) (int, error) {
 	return n, nil
 }
 
-// KindOf answers the kind of a frame that FrameLength accepted.
+// KindOf returns the kind of a frame that FrameLength accepted.
 func KindOf(b []byte) Kind { return Kind(b[2]) }
 
-// open checks that frame is one whole message of kind k and answers its header
+// open checks that frame is one whole message of kind k and returns its header
 // and a cursor over its body.
 func open(frame []byte, k Kind) (Header, cursor, error) {
 	n, err := FrameLength(frame)

@@ -19,7 +19,7 @@ func (m *Pad) Append(dst []byte, n int) []byte {
 // mostPads bounds those before one message: more than any packet holds.
 const mostPads = 1<<16/MaxFrame + 2
 
-// NextPadded answers the next frame that is not a pad.
+// NextPadded returns the next frame that is not a pad.
 func (r *Reader) NextPadded() ([]byte, error) {
 	for range mostPads {
 		b, err := r.Next()

@@ -17,10 +17,10 @@ func NewReader(r io.Reader) *Reader { return &Reader{from: r} }
 // Reset makes r read from another stream, forgetting what it had buffered.
 func (r *Reader) Reset(from io.Reader) { r.from, r.lo, r.hi, r.consumed = from, 0, 0, 0 }
 
-// Buffered answers how many bytes beyond the last frame have been read.
+// Buffered returns how many bytes beyond the last frame have been read.
 func (r *Reader) Buffered() int { return r.hi - r.lo - r.consumed }
 
-// Bytes answers the next n bytes (frames 1 to 3 have no header), valid until the next call.
+// Bytes returns the next n bytes (frames 1 to 3 have no header), valid until the next call.
 func (r *Reader) Bytes(n int) ([]byte, error) {
 	if err := r.fill(n); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (r *Reader) Bytes(n int) ([]byte, error) {
 	return r.buf[r.lo : r.lo+n], nil
 }
 
-// Next answers the next frame, valid until the next call. The end of the stream
+// Next returns the next frame, valid until the next call. The end of the stream
 // between two frames is io.EOF, inside one io.ErrUnexpectedEOF.
 func (r *Reader) Next() ([]byte, error) {
 	if err := r.fill(HeaderSize); err != nil {

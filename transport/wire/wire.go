@@ -5,7 +5,7 @@
 //
 // Every parser takes bytes that anybody may have sent: it checks each count and
 // length against its bound before it allocates, in pieces no larger than
-// MaxFrame, and answers the zero value with every error. Byte order is little endian throughout.
+// MaxFrame, and returns the zero value with every error. Byte order is little endian throughout.
 package wire
 
 import (

@@ -13,7 +13,7 @@ type Object uintptr
 
 // Calls are libibverbs' functions, without its prefix and with one way to
 // fail: the last result, 0 or the errno. An optional one that the library
-// lacks answers ENOSYS.
+// lacks returns ENOSYS.
 type Calls struct {
 	ForkInit       func() syscall.Errno
 	GetDeviceList  func() (list Object, devices []DeviceEntry, errno syscall.Errno)
@@ -47,7 +47,7 @@ type Calls struct {
 	PostProof func(qp Object, from uintptr, lkey uint32, bytes int, addr uint64, rkey uint32) syscall.Errno
 	PollOne   func(cq Object) (c Polled, n int, errno syscall.Errno)
 
-	// GetAsyncEvent answers EAGAIN when there is none: the descriptor does not block.
+	// GetAsyncEvent returns EAGAIN when there is none: the descriptor does not block.
 	GetAsyncEvent func(context Object) (AsyncEvent, syscall.Errno)
 	AckAsyncEvent func(event AsyncEvent)
 
