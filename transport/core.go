@@ -29,7 +29,7 @@ const poolAge = session.LingerIdle
 type Config struct {
 	Knobs      *knob.Values
 	Log        report.Logger
-	Code       func(err error, abi int) int32 // the only place where an error becomes a result code
+	Code       func(err error, abi int) int32 // the only place where an error becomes a result code; abi 0: the table is not known
 	Devices    []*device.Device               // what NCCL sees, in its order, from device.Found
 	Interfaces []*tcp.Device                  // what rendezvous and control connections run on
 	Verbs      *verbs.Provider                // behind the devices that have Verbs; nil without

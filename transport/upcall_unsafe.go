@@ -34,7 +34,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			c := lastCore.Load()
-			code = C.int(c.cfg.Code(task.Panicked(c.cfg.Log, "fault", "", r), newestABI))
+			code = C.int(c.cfg.Code(task.Panicked(c.cfg.Log, "fault", "", r), noTable))
 		}
 	}()
 	c := lastCore.Load()
@@ -50,7 +50,7 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 	}
 	err := describe(&ft, ft.Call, "", "")
 	report.Say(c.cfg.Log, err)
-	return C.int(c.cfg.Code(err, newestABI))
+	return C.int(c.cfg.Code(err, noTable))
 }
 
 //export weftCoreWants
@@ -70,6 +70,4 @@ func weftCoreWants(cookie C.uint64_t) {
 	}
 }
 
-// newestABI stands for the table where none is known; the codes of misuse are
-// the same in all.
-const newestABI = 12
+const noTable = 0 // of which a call is: not known here
