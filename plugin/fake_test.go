@@ -10,6 +10,7 @@ import (
 	"weft/abi"
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport"
 	"weft/transport/device"
 	"weft/transport/rdma"
 	"weft/transport/tcp"
@@ -151,7 +152,7 @@ type fakeEngine struct {
 
 type fakeContext struct {
 	engine  *fakeEngine
-	options contextOptions
+	options transport.ContextOptions
 	size    int   // of the last handle buffer
 	class   int32 // of the last connect
 	closed  int
@@ -159,7 +160,7 @@ type fakeContext struct {
 	ready   bool // the next connect is done
 }
 
-func (e *fakeEngine) Context(o contextOptions) netContext {
+func (e *fakeEngine) Context(o transport.ContextOptions) netContext {
 	c := &fakeContext{engine: e, options: o}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -310,7 +311,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 	}
 	b.cards = func() []string { return nil }
 	b.verbs = func(*knob.Values, report.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
-	b.start = func(engineOptions) (engine, error) { b.opened++; return b.engine, nil }
+	b.start = func(transport.Config) (engine, error) { b.opened++; return b.engine, nil }
 	return b
 }
 

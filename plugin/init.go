@@ -3,6 +3,7 @@ package plugin
 import (
 	"weft/abi"
 	"weft/internal/report"
+	"weft/transport"
 	"weft/transport/rdma"
 )
 
@@ -38,7 +39,7 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(contextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log, Hints: func() rdma.Attr { return p.hints(c) }})
+	c.net = e.Context(transport.ContextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log, Hints: func() rdma.Attr { return p.hints(c) }})
 	value := p.contexts.add(c)
 	if err := p.host.KeepHints(value); err != nil {
 		err = p.fail("init", c, err)
@@ -72,7 +73,7 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(contextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log})
+	c.net = e.Context(transport.ContextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log})
 	if !p.contexts.addOld(c) { // another thread's init of this table was faster
 		p.voices.drop(c.voice)
 		return c.net.Close()

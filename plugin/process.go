@@ -10,6 +10,7 @@ import (
 	"weft/internal/report"
 	"weft/internal/version"
 	"weft/profiler"
+	"weft/transport"
 	"weft/transport/device"
 	"weft/transport/task"
 	"weft/transport/tcp"
@@ -27,7 +28,7 @@ type process struct {
 	devices func(*knob.Values, report.Logger) ([]*tcp.Device, error)
 	verbs   func(*knob.Values, report.Logger) (*verbs.Provider, error)
 	cards   func() []string // RDMA devices that the kernel has
-	start   func(engineOptions) (engine, error)
+	start   func(transport.Config) (engine, error)
 
 	contexts contexts
 
@@ -44,17 +45,6 @@ type process struct {
 		begun   int              // protected; the thread of the last init, until it counts or fuses devices; 0: it has
 		strings map[string]*byte // protected; C's copies
 	}
-}
-
-// engineOptions are what the transport is opened with.
-type engineOptions struct {
-	Knobs *knob.Values
-	Log   report.Logger
-
-	Devices    []*device.Device
-	Interfaces []*tcp.Device
-	Verbs      *verbs.Provider
-	NoVerbs    string // why Verbs is nil
 }
 
 // deviceStrings is a device with the C strings that hosts keep pointers to.
@@ -140,7 +130,7 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 	}
 	provider, noVerbs := p.rdma(knobs, log)
 	devices := device.Found(interfaces, provider)
-	e, err := p.start(engineOptions{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs})
+	e, err := p.start(transport.Config{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs})
 	if err != nil {
 		if provider != nil {
 			provider.Close()

@@ -99,8 +99,8 @@ func (c *Comm) op() string {
 // Handle is the value that the host holds.
 func (c *Comm) Handle() uintptr { return c.handle }
 
-// Context is the one that the comm was made under.
-func (c *Comm) Context() *Context { return c.ctx }
+// Table is the version of the table that the host uses.
+func (c *Comm) Table() int { return c.ctx.opts.Table }
 
 // CommOf finds the comm behind a value that the host gave.
 func CommOf(handle uintptr, kind fastpath.Kind) (*Comm, error) {
@@ -175,7 +175,7 @@ func (c *Comm) because(err error, tell bool) {
 }
 
 func (c *Comm) code(err error) int32 {
-	return c.ctx.core.cfg.Code(err, c.ctx.opts.ABI)
+	return c.ctx.core.cfg.Code(err, c.ctx.opts.Table)
 }
 
 // Carrier is what moves its bytes.

@@ -14,7 +14,7 @@ import (
 // ContextOptions describe one context of the host: a table version before v11,
 // a communicator from v11 on.
 type ContextOptions struct {
-	ABI          int
+	Table        int  // its version
 	Cuts         bool // the host counts on RDMA to cut a send to its receive
 	CommID       uint64
 	TrafficClass int32 // -1: none given
@@ -54,8 +54,8 @@ func (c *Core) NewContext(o ContextOptions) *Context {
 	return x
 }
 
-// ABI is the table version that the host uses.
-func (x *Context) ABI() int { return x.opts.ABI }
+// Table is the version of the table that the host uses.
+func (x *Context) Table() int { return x.opts.Table }
 
 // Log speaks to the host that made the context.
 func (x *Context) Log() report.Logger { return x.opts.Log }

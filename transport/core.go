@@ -29,12 +29,12 @@ const poolAge = session.LingerIdle
 type Config struct {
 	Knobs      *knob.Values
 	Log        report.Logger
-	Code       func(err error, abi int) int32 // the only place where an error becomes a result code; abi 0: the table is not known
-	Devices    []*device.Device               // what NCCL sees, in its order, from device.Found
-	Interfaces []*tcp.Device                  // what rendezvous and control connections run on
-	Verbs      *verbs.Provider                // behind the devices that have Verbs; nil without
-	NoVerbs    string                         // why Verbs is nil, for the peers' messages
-	Build      string                         // this build, for the peer's error messages
+	Code       func(err error, table int) int32 // the only place where an error becomes a result code; table 0: its version is not known
+	Devices    []*device.Device                 // what NCCL sees, in its order, from device.Found
+	Interfaces []*tcp.Device                    // what rendezvous and control connections run on
+	Verbs      *verbs.Provider                  // behind the devices that have Verbs; nil without
+	NoVerbs    string                           // why Verbs is nil, for the peers' messages
+	Build      string                           // this build, for the peer's error messages
 }
 
 // Core is the transport of one process: one process id, one set of rendezvous

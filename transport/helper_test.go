@@ -57,7 +57,7 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Core, p.ctx = c, c.NewContext(ContextOptions{ABI: 12, TrafficClass: -1})
+	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: 12, TrafficClass: -1})
 	t.Cleanup(c.Close)
 	return p
 }

@@ -355,8 +355,8 @@ func TestTrafficClass(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.env, c.context, c.connect), func(t *testing.T) {
 			join := func(a, b *process) (s, r *Comm) {
-				a.ctx = a.NewContext(ContextOptions{ABI: 12, TrafficClass: c.context})
-				b.ctx = b.NewContext(ContextOptions{ABI: 12, TrafficClass: c.context})
+				a.ctx = a.NewContext(ContextOptions{Table: 12, TrafficClass: c.context})
+				b.ctx = b.NewContext(ContextOptions{Table: 12, TrafficClass: c.context})
 				l, h := b.listen(t, wire.HandleMax)
 				defer l.Close()
 				eventually(t, "the connect ends", func() bool {

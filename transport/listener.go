@@ -67,8 +67,11 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 // Handle is the value that the host holds.
 func (l *Listener) Handle() uintptr { return uintptr(l.handle) }
 
-// Context is the one that the listen was made under.
-func (l *Listener) Context() *Context { return l.ctx }
+// Table is the version of the table that the host uses.
+func (l *Listener) Table() int { return l.ctx.opts.Table }
+
+// Log speaks to the host that has l.
+func (l *Listener) Log() report.Logger { return l.ctx.opts.Log }
 
 // ListenerOf finds the listen behind a value that the host gave.
 func ListenerOf(handle uintptr) (*Listener, error) {
