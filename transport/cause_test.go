@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,7 @@ import (
 	"weft/transport/wire"
 )
 
-// spied is a carrier that looks when its comm is fenced: just before the host can see the code.
+// spied is a carrier that looks when its comm is fenced: just before the host can see the code, and once more behind it.
 type spied struct {
 	carrier.Carrier
 	look func()
@@ -29,17 +30,19 @@ func TestPeerIsToldBeforeTheHost(t *testing.T) {
 	a, b := start(t, nil), start(t, nil)
 	s, r := pair(t, a, b)
 	defer s.Close()
-	before, fences := s.member.Session.Messages(), 0
+	before := s.member.Session.Messages()
+	var fences atomic.Int32
 	s.carrier = spied{s.carrier, func() {
-		fences++
+		defer fences.Add(1)
 		if s.member.Session.Messages() == before {
 			t.Error("the peer is told after the host")
 		}
 	}}
 	s.Fail(report.Errorf(report.Host, "test", "a cause"))
-	if fences != 1 {
-		t.Errorf("fenced %d times", fences)
+	if fences.Load() == 0 {
+		t.Error("the host could see the code before the fence")
 	}
+	eventually(t, "both fences", func() bool { return fences.Load() == 2 })
 	eventually(t, "the peer's end", r.Over)
 	if b.log.Count("WARN", "gave the connection up: a cause") != 1 {
 		t.Errorf("%q", b.log.Lines())

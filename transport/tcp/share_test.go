@@ -2,6 +2,7 @@ package tcp_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,8 @@ func TestConnectionsShare(t *testing.T) {
 	const header, size = 32, 60_000
 	for _, c := range []struct{ connections, most int }{{1, size}, {2, size}, {8, size}, {16, size}, {24, 1 << 20 / 20}, {32, 32 << 10}, {64, 32 << 10}} {
 		t.Run(fmt.Sprint(c.connections), func(t *testing.T) {
+			runtime.LockOSThread() // turns are counted by thread, as a host calls
+			defer runtime.UnlockOSThread()
 			var txs, rxs []*side
 			var peers []int
 			for range c.connections {
