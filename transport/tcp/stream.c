@@ -171,6 +171,7 @@ static int wf_waits(struct wf_comm* c) {
 static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_waits(c)) return 0;
 	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor), share = wf_share(c), moved = 0;
+	int begun = wf_get(wf_stream_at(l, rotor)->tx_slot) != WF_NONE;
 	struct wf_piece p[WF_GATHER];
 	for (uint32_t full = 0; full < streams && moved < share;) {
 		struct wf_stream* s = wf_stream_at(l, rotor);
@@ -185,7 +186,7 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		if (streams == 1) continue;
 		if (ended || k > WF_CHUNK / 2) wf_put(l->rotor, rotor = rotor + 1 == streams ? 0 : rotor + 1);
 	}
-	if (moved >= WF_SHARE / 2) {
+	if (moved >= WF_SHARE / 2 || (moved && begun)) { /* the rest of a large message, too */
 		uint32_t turns = wf_get(wf_self->turns) + 1;
 		wf_put(wf_self->turns, turns);
 		wf_put(c->turn, turns);
