@@ -23,8 +23,8 @@ func TestTypeCheck(t *testing.T) {
 		{"what is emitted", "", "", "", ""},
 		{"wrong offset", "abi/zz_net_v12.go", "MaxComms)-48]", "MaxComms)-44]", "abi/zz_net_v12.go"},
 		{"wrong size", "abi/zz_net_v4.go", "Sizeof(NetPropertiesV4{})-40]", "Sizeof(NetPropertiesV4{})-48]", "abi/zz_net_v4.go"},
-		{"unknown type", "abi/zz_iface_net.go", "Props *NetProperties", "Props *NetProperty", "undefined: NetProperty"},
-		{"missing argument", "plugin/zz_exports.go", "ListenComm: (*uintptr)", "ListenCom: (*uintptr)", "unknown field ListenCom"},
+		{"unknown type", "abi/zz_iface_net.go", "*NetProperties\n", "*NetProperty\n", "undefined: NetProperty"},
+		{"missing argument", "plugin/zz_exports.go", "ListenComm:", "ListenCom:", "unknown field ListenCom"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changed := make([]output.File, len(files))
