@@ -8,12 +8,13 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* What Go needs. Threads: those that run Go (mostProcs in plugin/runtime.go), Go's own three, those that are inside foreign code
- * meanwhile (places.go), and five for short calls into the kernel. */
+/* What Go needs. Threads: those that run Go (mostProcs in plugin/runtime.go), Go's own three, those that are inside
+ * foreign code meanwhile (places.go), and five for short calls into the kernel. */
 #define GUEST_THREADS 32
-#define GUEST_STACK (1024u << 10)    /* of each thread, whatever the host's default is: under mlockall all of it is memory */
-/* Go reserves 1.3 GiB when it starts. Its heap comes to that, in pieces of 64 MiB of which it uses the first from a random place
- * on (Go 1.26): it may need a second one soon. glibc takes as much for a thread that allocates. */
+/* of each thread, whatever the host's default is: under mlockall all of it is memory */
+#define GUEST_STACK (1024u << 10)
+/* Go reserves 1.3 GiB when it starts. Its heap comes to that, in pieces of 64 MiB of which it uses the first from a
+ * random place on (Go 1.26): it may need a second one soon. glibc takes as much for a thread that allocates. */
 #define GUEST_SPACE (1728ull << 20)
 #define GUEST_DATA (128ull << 20)    /* of it, what is written to */
 

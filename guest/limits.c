@@ -37,8 +37,12 @@ static unsigned long long limit(int resource) {
 static char* content(const char* folder, const char* name, char* text, size_t size) {
   char path[512];
   ssize_t n = -1;
-  int fd = snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  if (fd >= 0) n = read(fd, text, size - 1), close(fd);
+  int fd = -1;
+  if (snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path) fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    n = read(fd, text, size - 1);
+    close(fd);
+  }
   text[n < 0 ? 0 : n] = 0;
   return text;
 }
@@ -47,7 +51,8 @@ static char* content(const char* folder, const char* name, char* text, size_t si
 static unsigned long long number(const char* folder, const char* name) {
   char text[32];
   unsigned long long n = 0;
-  for (const char* c = content(folder, name, text, sizeof text); *c >= '0' && *c <= '9'; c++) n = n * 10 + (unsigned)(*c - '0');
+  for (const char* c = content(folder, name, text, sizeof text); *c >= '0' && *c <= '9'; c++)
+    n = n * 10 + (unsigned)(*c - '0');
   return n;
 }
 
@@ -55,20 +60,27 @@ static unsigned long long number(const char* folder, const char* name) {
 static int no_memory(char* text, size_t size, size_t bytes, int protection) {
   int err = lacks(bytes, protection);
   if (!err) return 0;
-  unsigned long long space = limit(RLIMIT_AS), data = limit(RLIMIT_DATA), locked = limit(RLIMIT_MEMLOCK), pages = number("/proc/self", "statm");
+  unsigned long long space = limit(RLIMIT_AS), data = limit(RLIMIT_DATA), locked = limit(RLIMIT_MEMLOCK);
+  unsigned long long pages = number("/proc/self", "statm");
   if (err == EAGAIN) /* the errno of mlockall(MCL_FUTURE) alone */
-    add(text, size, "; all memory is to be locked (mlockall), and RLIMIT_MEMLOCK is %llu MiB: raise it (ulimit -l)", locked / MIB);
+    add(text, size, "; all memory is to be locked (mlockall), and RLIMIT_MEMLOCK is %llu MiB: raise it (ulimit -l)",
+      locked / MIB);
   else if (lacks(bytes, PROT_NONE) && space != RLIM_INFINITY)
-    add(text, size, "; RLIMIT_AS is %llu MiB and %llu are used: raise it (ulimit -v)", space / MIB, pages * (size_t)getpagesize() / MIB);
-  else if (protection != PROT_NONE && data != RLIM_INFINITY) add(text, size, "; RLIMIT_DATA is %llu MiB: raise it (ulimit -d)", data / MIB);
-  else add(text, size, "; no limit of the process is in the way: look at vm.overcommit_memory, vm.max_map_count and memory");
+    add(text, size, "; RLIMIT_AS is %llu MiB and %llu are used: raise it (ulimit -v)", space / MIB,
+      pages * (size_t)getpagesize() / MIB);
+  else if (protection != PROT_NONE && data != RLIM_INFINITY)
+    add(text, size, "; RLIMIT_DATA is %llu MiB: raise it (ulimit -d)", data / MIB);
+  else
+    add(text, size, "; no limit of the process is in the way: "
+      "look at vm.overcommit_memory, vm.max_map_count and memory");
   return 1;
 }
 
 int guest_room(char* text, size_t size) {
-  snprintf(text, size, "init: weft needs %llu MiB of address space, %llu of them to write to, and the process cannot have them", GUEST_SPACE / MIB,
-           GUEST_DATA / MIB);
-  return no_memory(text, size, GUEST_SPACE, PROT_NONE) || no_memory(text, size, GUEST_DATA, PROT_READ | PROT_WRITE) ? -1 : 0;
+  snprintf(text, size, "init: weft needs %llu MiB of address space, %llu of them to write to, "
+    "and the process cannot have them", GUEST_SPACE / MIB, GUEST_DATA / MIB);
+  if (no_memory(text, size, GUEST_SPACE, PROT_NONE)) return -1;
+  return no_memory(text, size, GUEST_DATA, PROT_READ | PROT_WRITE) ? -1 : 0;
 }
 
 /* The control group that is full of threads: this process's, or one above it. 1: folder and most name it. */
@@ -105,7 +117,9 @@ void guest_no_thread(char* text, size_t size, int have, int want) {
     return;
   }
   if (user != RLIM_INFINITY)
-    add(text, size, "; RLIMIT_NPROC is %llu for all threads of this user, unless it is root: raise it (ulimit -u), or end some; else", user);
+    add(text, size, "; RLIMIT_NPROC is %llu for all threads of this user, unless it is root: "
+      "raise it (ulimit -u), or end some; else", user);
   else add(text, size, ";");
-  add(text, size, " look at kernel.threads-max, %llu for the machine, kernel.pid_max and memory", number("/proc/sys/kernel", "threads-max"));
+  add(text, size, " look at kernel.threads-max, %llu for the machine, kernel.pid_max and memory",
+    number("/proc/sys/kernel", "threads-max"));
 }

@@ -1,11 +1,14 @@
-/* signals.c: Go's goroutines run on small stacks in the middle of its heap. A handler that runs there, because it was installed
- * without SA_ONSTACK, writes over what lies below. Go gives that flag to the handlers that exist when it starts, and no later one.
+/* signals.c: Go's goroutines run on small stacks in the middle of its heap. A handler that runs there, because it
+ * was installed without SA_ONSTACK, writes over what lies below. Go gives that flag to the handlers that exist when
+ * it starts, and no later one.
  *
- *  1. Go's threads block every signal that others can send. They inherit that, but Go unblocks a few in each new thread, SIGPROF and
- *     SIGCHLD among them. So every such thread begins with a signal of ours pending, which Go unblocks in the same moment, and whose
- *     handler has these blocked again before any other can be delivered.
- *  2. A host's thread blocks them, and has Go's signal stack, while it is in Go; outside it has its own mask and stack.
- *  3. Handlers without the flag are given it when the host calls init, listen or connect: should one still get in, all is well. */
+ *  1. Go's threads block every signal that others can send. They inherit that, but Go unblocks a few in each new
+ *     thread, SIGPROF and SIGCHLD among them. So every such thread begins with a signal of ours pending, which Go
+ *     unblocks in the same moment, and whose handler has these blocked again before any other can be delivered.
+ *  2. A host's thread blocks them, and has Go's signal stack, while it is in Go; outside it has its own mask and
+ *     stack.
+ *  3. Handlers without the flag are given it when the host calls init, listen or connect: should one still get in,
+ *     all is well. */
 #define _GNU_SOURCE
 #include "inside.h"
 
@@ -19,7 +22,8 @@
 #define BIT(sig) (1ull << ((sig)-1))
 #define SIGNALS 64
 /* A thread raises the first six itself; 32 and 33 are glibc's, whose handlers need little. */
-#define OTHERS ~(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS) | BIT(32) | BIT(33))
+#define OTHERS \
+  ~(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS) | BIT(32) | BIT(33))
 /* No kernel sends SIGSTKFLT, and Go unblocks it. */
 #define OURS SIGSTKFLT
 
@@ -45,8 +49,10 @@ static uint64_t set_mask(int how, uint64_t mask) {
 }
 
 static void close_again(int sig, siginfo_t* info, void* context) {
-  (void)sig, (void)info;
-  if (closing) *(uint64_t*)(void*)&((ucontext_t*)context)->uc_sigmask |= OTHERS & ~BIT(SIGURG); /* the kernel's mask is the first word; SIGURG is as Go wants it */
+  (void)sig;
+  (void)info;
+  /* the kernel's mask is the first word; SIGURG is as Go wants it */
+  if (closing) *(uint64_t*)(void*)&((ucontext_t*)context)->uc_sigmask |= OTHERS & ~BIT(SIGURG);
   closing = 0;
 }
 
@@ -68,9 +74,11 @@ static uint64_t lacked; /* signals whose handlers were given the flag, and nobod
 static void give_stacks(void) {
   for (int sig = 1; sig <= SIGNALS; sig++) {
     struct action a;
-    if (action_of(sig, &a) || a.handler == (void*)SIG_DFL || a.handler == (void*)SIG_IGN || a.flags & SA_ONSTACK) continue;
+    if (action_of(sig, &a) || a.handler == (void*)SIG_DFL || a.handler == (void*)SIG_IGN || a.flags & SA_ONSTACK)
+      continue;
     a.flags |= SA_ONSTACK;
-    if (!syscall(SYS_rt_sigaction, sig, &a, NULL, sizeof a.mask) && sig != 32 && sig != 33) __atomic_or_fetch(&lacked, BIT(sig), __ATOMIC_RELAXED);
+    if (!syscall(SYS_rt_sigaction, sig, &a, NULL, sizeof a.mask) && sig != 32 && sig != 33)
+      __atomic_or_fetch(&lacked, BIT(sig), __ATOMIC_RELAXED);
   }
 }
 
@@ -112,14 +120,18 @@ void __wrap_crosscall2(void (*fn)(void*), void* arg, int n, size_t context) {
   int saved = errno;
   uint64_t before = guest_block();
   int kept = sigaltstack(&stack_in_go, &own); /* fails in a handler that runs on it */
-  if (!bound) give_stacks(), have_closed();   /* Go has not seen this thread, and unblocks signals when it does */
+  if (!bound) { /* Go has not seen this thread, and unblocks signals when it does */
+    give_stacks();
+    have_closed();
+  }
   errno = saved;
   __real_crosscall2(fn, arg, n, context);
   saved = errno;
   closing = 0;
   bound = &x_cgo_pthread_key_created && x_cgo_pthread_key_created;
   if (!kept) sigaltstack(&own, &stack_in_go);
-  if (!(before & BIT(SIGPIPE))) { /* one that Go caused by writing to a closed socket: outside of Go it would end the process */
+  /* one that Go caused by writing to a closed socket: outside of Go it would end the process */
+  if (!(before & BIT(SIGPIPE))) {
     uint64_t pipe = BIT(SIGPIPE);
     syscall(SYS_rt_sigtimedwait, &pipe, NULL, &(struct timespec){0, 0}, sizeof pipe);
   }

@@ -1,5 +1,5 @@
-/* threads.c: Go ends the process when it cannot create a thread. So the threads that it may need are created before it starts, when
- * a failure can still be told, and wait here. */
+/* threads.c: Go ends the process when it cannot create a thread. So the threads that it may need are created before
+ * it starts, when a failure can still be told, and wait here. */
 #define _GNU_SOURCE
 #include "inside.h"
 
@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #define KEPT GUEST_THREADS
-#define PATIENCE 150 /* naps of 10 ms that a thread beyond the kept ones is waited for, by each of the 20 calls that Go makes for it */
+/* naps of 10 ms that a thread beyond the kept ones is waited for, by each of the 20 calls that Go makes for it */
+#define PATIENCE 150
 
 struct job {
   void* (*run)(void*);
@@ -42,7 +43,8 @@ static void* kept(void* none) {
   return NULL;
 }
 
-int __real_pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*run)(void*), void* arg) __attribute__((weak));
+int __real_pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*run)(void*),
+  void* arg) __attribute__((weak));
 
 /* A thread beyond those kept. */
 static void* beyond(void* arg) {
@@ -91,7 +93,8 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (
   }
 }
 
-/* What Go's C part begins the attributes of a thread with; the linker puts this before it. Go asks them how large the stack is. */
+/* What Go's C part begins the attributes of a thread with; the linker puts this before it. Go asks them how large
+ * the stack is. */
 int __real_pthread_attr_init(pthread_attr_t* attr) __attribute__((weak));
 int __wrap_pthread_attr_init(pthread_attr_t* attr);
 int __wrap_pthread_attr_init(pthread_attr_t* attr) {
@@ -115,7 +118,10 @@ int guest_keep_threads(char* text, size_t size) {
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   uint64_t before = guest_block();
   pthread_mutex_lock(&lock);
-  while (alive < KEPT && !(rc = __real_pthread_create(&t, &attr, kept, NULL))) alive++, idle++;
+  while (alive < KEPT && !(rc = __real_pthread_create(&t, &attr, kept, NULL))) {
+    alive++;
+    idle++;
+  }
   if (rc) guest_no_thread(text, size, alive, KEPT);
   else rc = guest_room(text, size); /* with the stacks taken */
   if (rc) end();

@@ -36,7 +36,8 @@ int weft_hints_keep(uintptr_t ctx) {
 	if (!place(ctx)) {
 		struct hints *none = NULL, *chunk = calloc(CHUNK, sizeof *chunk);
 		if (!chunk) return ENOMEM;
-		if (!__atomic_compare_exchange_n(&chunks[i / CHUNK], &none, chunk, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) free(chunk);
+		if (!__atomic_compare_exchange_n(&chunks[i / CHUNK], &none, chunk, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			free(chunk);
 	}
 	struct hints* h = place(ctx);
 	for (size_t w = 0; w < WORDS; w++) __atomic_store_n(&h->word[w], 0u, __ATOMIC_RELAXED);
@@ -50,18 +51,21 @@ void weft_hints_drop(uintptr_t ctx) {
 	if (h) __atomic_compare_exchange_n(&h->ctx, &own, (uint64_t)0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Words are stored with release and loaded with acquire: who sees one of a writer sees that its turn has begun. A thread that finds
- * another writing leaves it the last word, as if it had come before: nobody waits, even for a thread that is stopped. */
+/* Words are stored with release and loaded with acquire: who sees one of a writer sees that its turn has begun. A
+ * thread that finds another writing leaves it the last word, as if it had come before: nobody waits, even for a
+ * thread that is stopped. */
 int weft_net_setNetAttr(uintptr_t ctx, ncclNetAttr_cur_t* netAttr) {
 	struct hints* h = place(ctx);
-	if (!h || __atomic_load_n(&h->ctx, __ATOMIC_ACQUIRE) != ctx) return weft_misuse("setNetAttr", "ctx is no context that init gave and finalize has not taken", ctx);
+	if (!h || __atomic_load_n(&h->ctx, __ATOMIC_ACQUIRE) != ctx)
+		return weft_misuse("setNetAttr", "ctx is no context that init gave and finalize has not taken", ctx);
 	uint32_t said[WORDS];
 	size_t same = 0;
 	memcpy(said, netAttr, sizeof said);
 	while (same < WORDS && __atomic_load_n(&h->word[same], __ATOMIC_RELAXED) == said[same]) same++;
 	if (same == WORDS) return 0;
 	uint32_t turn = __atomic_load_n(&h->turn, __ATOMIC_RELAXED);
-	if (turn % 2 || !__atomic_compare_exchange_n(&h->turn, &turn, turn + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
+	if (turn % 2 || !__atomic_compare_exchange_n(&h->turn, &turn, turn + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
 	for (size_t w = 0; w < WORDS; w++) __atomic_store_n(&h->word[w], said[w], __ATOMIC_RELEASE);
 	__atomic_store_n(&h->turn, turn + 2, __ATOMIC_RELEASE);
 	return 0;

@@ -1,5 +1,6 @@
-/* hints.h: what NCCL says about the work to come (setNetAttr), on its progress thread and before each operation. It is kept here,
- * per context, without entering Go; the core asks when it makes a connection. weft_net_setNetAttr is in zz_slow.h. */
+/* hints.h: what NCCL says about the work to come (setNetAttr), on its progress thread and before each operation. It
+ * is kept here, per context, without entering Go; the core asks when it makes a connection. weft_net_setNetAttr is
+ * in zz_slow.h. */
 #ifndef WEFT_PLUGIN_HINTS_H
 #define WEFT_PLUGIN_HINTS_H
 

@@ -173,7 +173,7 @@ func imported(t *testing.T, l layout, p *parts) (fstest.MapFS, string, error) {
 	for _, name := range []string{"net.rules", "collnet.rules", "profiler.rules", "common.rules", "drift.rules"} {
 		root["gen/rules/"+name] = &fstest.MapFile{Data: file(t, "gen/rules/"+name)}
 	}
-	for _, name := range []string{"transport/fastpath/fastpath.h", "guest/guest.h"} {
+	for _, name := range []string{"transport/fastpath/fastpath.h", "transport/fastpath/layout.h", "guest/guest.h"} {
 		root[name] = &fstest.MapFile{Data: file(t, name)}
 	}
 	files, report, err := runImport(t, root, folder(l.files(p)), l.only)

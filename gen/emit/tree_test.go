@@ -26,7 +26,7 @@ func realTree(t *testing.T) fstest.MapFS {
 			out["headers/"+n] = f
 		}
 	}
-	for _, glob := range []string{"gen/rules/*.rules", "transport/fastpath/fastpath.h", "guest/guest.h"} {
+	for _, glob := range []string{"gen/rules/*.rules", "transport/fastpath/fastpath.h", "transport/fastpath/layout.h", "guest/guest.h"} {
 		names, err := fs.Glob(root, glob)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v, %d files", glob, err, len(names))

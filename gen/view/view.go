@@ -25,7 +25,7 @@ type Header struct {
 
 // Headers are the headers with a view.
 var Headers = []Header{
-	{Path: "transport/fastpath/fastpath.h", Package: "fastpath", Prefix: "wf"},
+	{Path: "transport/fastpath/layout.h", Package: "fastpath", Prefix: "wf"},
 }
 
 // Files returns the views of those Headers that exist under root.

@@ -24,8 +24,8 @@ static void sleep_ns(int64_t ns, bool spin) {
   while (spin && now_ns() < until) continue;
 }
 
-/* role send or recv; window requests in flight; check compares with the seed pattern; yield lets others run when nothing has ended,
- * as NCCL's proxy does. */
+/* role send or recv; window requests in flight; check compares with the seed pattern; yield lets others run when
+ * nothing has ended, as NCCL's proxy does. */
 static void c_bw(struct req* q) {
   const struct table* t = table_of(q, "net");
   if (!t) return;

@@ -189,14 +189,16 @@ static void c_plain_accept(struct req* q) {
 static void c_plain_close(struct req* q) { close((int)num(q, "fd", -1)); }
 
 static int one_plain_connect(struct req* q, const struct table* t, int64_t i, void** comm) {
-  (void)t, (void)i;
+  (void)t;
+  (void)i;
   const int fd = plain_connect(q);
   *comm = (void*)(intptr_t)fd;
   return fd < 0 ? (int)ncclSystemError : 0;
 }
 
 static int one_plain_accept(struct req* q, const struct table* t, int64_t i, void** comm) {
-  (void)t, (void)i;
+  (void)t;
+  (void)i;
   const int fd = accept4((int)num(q, "fd", -1), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   *comm = fd < 0 ? NULL : (void*)(intptr_t)fd;
   return fd < 0 && errno != EAGAIN ? (int)ncclSystemError : 0;

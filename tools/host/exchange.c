@@ -18,8 +18,10 @@ static int post(const struct table* t, struct flow* f, bool send, int64_t size) 
               : LOOP("irecv", t->irecv(t, f->comm, 1, &data, &size, &tag, &f->mh, &ph, &f->req));
 }
 
-/* Goes once over all flows, as NCCL's proxy does; the first n receive. Answers the plugin's code, -1 after a fault of its own. */
-static int turn(struct req* q, const struct table* t, struct flow* f, int64_t n, int64_t size, int64_t* moved, int64_t* over) {
+/* Goes once over all flows, as NCCL's proxy does; the first n receive. Answers the plugin's code, -1 after a fault
+ * of its own. */
+static int turn(struct req* q, const struct table* t, struct flow* f, int64_t n, int64_t size, int64_t* moved,
+  int64_t* over) {
   int rc = 0;
   for (int64_t i = 0; rc == 0 && i < 2 * n; i++) {
     int ok = 0, got = 0;

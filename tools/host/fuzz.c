@@ -76,7 +76,10 @@ static void begin(struct fuzz* f) {
   const int fd = *path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
   if (fd >= 0 && ftruncate(fd, LOG_SIZE) == 0) {
     void* log = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (log != MAP_FAILED) f->log = log, f->log_len = LOG_SIZE;
+    if (log != MAP_FAILED) {
+      f->log = log;
+      f->log_len = LOG_SIZE;
+    }
   }
   if (fd >= 0) close(fd);
   f->random = (uint64_t)num(q, "seed", 1);
@@ -85,7 +88,8 @@ static void begin(struct fuzz* f) {
   f->arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (f->arena == MAP_FAILED) fail(q, "nomem", "%zu bytes for messages", size);
   if (over(f)) return;
-  if (CALL(f, "devices", SLOT(f, devices, int, int*)(&f->ndev), " ") != 0 || f->ndev < 1) wrong(f, "there is no device");
+  if (CALL(f, "devices", SLOT(f, devices, int, int*)(&f->ndev), " ") != 0 || f->ndev < 1)
+    wrong(f, "there is no device");
 }
 
 /* Connections come and go; most calls are on open ones. */
@@ -123,9 +127,13 @@ static void c_fuzz(struct req* q) {
   }
   if (f->t) right_end(f);
   if (!over(f)) {
-    out_num(q, "calls", f->calls), out_num(q, "refused", f->refused), out_num(q, "accepted", f->accepted);
-    out_num(q, "messages", f->messages), out_num(q, "bytes", f->bytes);
-    out_num(q, "opened", f->opened), out_num(q, "broken", f->broken);
+    out_num(q, "calls", f->calls);
+    out_num(q, "refused", f->refused);
+    out_num(q, "accepted", f->accepted);
+    out_num(q, "messages", f->messages);
+    out_num(q, "bytes", f->bytes);
+    out_num(q, "opened", f->opened);
+    out_num(q, "broken", f->broken);
   }
   if (f->arena && f->arena != MAP_FAILED) munmap(f->arena, (size_t)(PLACES + SPARE) * (ROOM + CANARY));
   if (f->log) munmap(f->log, f->log_len);

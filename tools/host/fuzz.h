@@ -1,9 +1,9 @@
-/* The fuzzer of table calls: both ends of a few connections in one process, used rightly and wrongly by one seeded sequence.
+/* The fuzzer of table calls: both ends of a few connections in one process, used rightly and wrongly by one seeded
+ * sequence.
  *
  *  fuzz.c        the sequence: what is drawn, and the life of the connections
  *  fuzz_right.c  calls that must work, and a model of what they must bring
- *  fuzz_wrong.c  calls with something wrong in them, which must be refused and lose nothing
- */
+ *  fuzz_wrong.c  calls with something wrong in them, which must be refused and lose nothing */
 #ifndef WEFT_FUZZ_H
 #define WEFT_FUZZ_H
 
@@ -77,7 +77,8 @@ static inline bool chance(struct fuzz* f, unsigned percent) { return draw(f, 100
 bool alive(const struct fuzz* f, const void* value); /* a value that some call may accept */
 void buried(struct fuzz* f, void* value);
 void note(struct fuzz* f, const char* fmt, ...) __attribute__((format(printf, 2, 3)));
-void wrong(struct fuzz* f, const char* fmt, ...) __attribute__((format(printf, 2, 3))); /* what must not be: ends the run */
+/* what must not be: ends the run */
+void wrong(struct fuzz* f, const char* fmt, ...) __attribute__((format(printf, 2, 3)));
 static inline bool over(const struct fuzz* f) { return f->q->code != NULL; }
 /* One call: noted before, counted, its code checked to be one of NCCL's. */
 #define CALL(f, slot, call, ...)                    \

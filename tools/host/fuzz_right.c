@@ -1,5 +1,5 @@
-/* Calls that must work, and the model of what they must bring: messages of a tag arrive in order, whole, with their size, in
- * the receive that was posted for them, and nothing else is written. */
+/* Calls that must work, and the model of what they must bring: messages of a tag arrive in order, whole, with their
+ * size, in the receive that was posted for them, and nothing else is written. */
 #include "fuzz.h"
 
 #include <sched.h>
@@ -19,12 +19,15 @@ int call_irecv(const struct fuzz* f, void* comm, int n, void** data, int64_t* si
   if (f->t->version >= 9 || !fuzz_grouped(f)) return f->t->irecv(f->t, comm, n, data, sizes, tags, mh, NULL, req);
   int narrow[GROUP];
   for (int i = 0; i < GROUP && sizes; i++) narrow[i] = (int)sizes[i];
-  return SLOT(f, irecv, int, void*, int, void**, int*, int*, void**, void**)(comm, n, data, sizes ? narrow : NULL, tags, mh, req);
+  return SLOT(f, irecv, int, void*, int, void**, int*, int*, void**, void**)(
+    comm, n, data, sizes ? narrow : NULL, tags, mh, req);
 }
 
 int call_iflush(const struct fuzz* f, void* comm, int n, void** data, int* sizes, void** mh, void** req) {
-  if (fuzz_grouped(f)) return SLOT(f, iflush, int, void*, int, void**, int*, void**, void**)(comm, n, data, sizes, mh, req);
-  if (f->t->version == 4) return SLOT(f, iflush, int, void*, void*, int, void*, void**)(comm, data[0], sizes[0], mh[0], req);
+  if (fuzz_grouped(f))
+    return SLOT(f, iflush, int, void*, int, void**, int*, void**, void**)(comm, n, data, sizes, mh, req);
+  if (f->t->version == 4)
+    return SLOT(f, iflush, int, void*, void*, int, void*, void**)(comm, data[0], sizes[0], mh[0], req);
   return SLOT(f, flush, int, void*, void*, int, void*)(comm, data[0], sizes[0], mh[0]);
 }
 
@@ -37,7 +40,8 @@ static uint64_t sum(const char* s, size_t n) {
 /* Memory of receives is the host's again once they are done, deregistered or closed. */
 static void quiet(struct fuzz* f, int place) {
   struct place* at = &f->place[place];
-  if (at->quiet && at->sum != sum(place_at(f, place), ROOM + CANARY)) wrong(f, "place %d was written to after deregMr or closeRecv", place);
+  if (at->quiet && at->sum != sum(place_at(f, place), ROOM + CANARY))
+    wrong(f, "place %d was written to after deregMr or closeRecv", place);
   at->quiet = false;
 }
 
@@ -57,7 +61,9 @@ static int take(struct fuzz* f, const struct mr* mr) {
   return -1;
 }
 
-static uint64_t pattern(const struct pair* p, int tag, unsigned index) { return p->seed + ((uint64_t)tag << 40) + ((uint64_t)index << 16); }
+static uint64_t pattern(const struct pair* p, int tag, unsigned index) {
+  return p->seed + ((uint64_t)tag << 40) + ((uint64_t)index << 16);
+}
 
 static struct op* slot_for(struct end* e) {
   for (int i = 0; i < OPS; i++)
@@ -83,9 +89,12 @@ static struct mr* some_mr(struct fuzz* f, struct end* e) {
 }
 
 static void reg_places(struct fuzz* f, struct end* e, struct mr* mr, int first, int count) {
-  mr->first = first, mr->count = count, mr->used = 0;
+  mr->first = first;
+  mr->count = count;
+  mr->used = 0;
   const int64_t size = (int64_t)mr->count * (ROOM + CANARY);
-  const int rc = CALL(f, "regMr", f->t->regMr(f->t, e->comm, place_at(f, mr->first), size, NCCL_PTR_HOST, &mr->mh), "%p places %d+%d", e->comm, mr->first, mr->count);
+  const int rc = CALL(f, "regMr", f->t->regMr(f->t, e->comm, place_at(f, mr->first), size, NCCL_PTR_HOST, &mr->mh),
+    "%p places %d+%d", e->comm, mr->first, mr->count);
   if (rc != 0 || !mr->mh) wrong(f, "regMr of %lld bytes: %d, handle %p", (long long)size, rc, mr->mh);
 }
 
@@ -111,7 +120,8 @@ static void dereg(struct fuzz* f, struct pair* p, int end, struct mr* mr) {
   struct end* e = &p->end[end];
   void* const mh = mr->mh;
   p->spoiled |= mr->used > 0;
-  const int rc = CALL(f, "deregMr", SLOT(f, deregMr, int, void*, void*)(e->comm, mh), "%p %p, %d in flight", e->comm, mh, mr->used);
+  const int rc = CALL(f, "deregMr", SLOT(f, deregMr, int, void*, void*)(e->comm, mh), "%p %p, %d in flight", e->comm,
+    mh, mr->used);
   if (rc != 0) wrong(f, "deregMr of a live registration: %d", rc);
   for (struct op* o = e->op; o < e->op + OPS; o++)
     for (int i = 0; i < o->n; i++) {
@@ -138,9 +148,12 @@ static void send_tag(struct fuzz* f, struct pair* p, int tag) {
   const int size = chance(f, 10) ? 0 : chance(f, 80) ? (int)draw(f, 512) : (int)draw(f, ROOM + 1);
   char* const data = place_at(f, o->place[0]);
   pattern_fill(data, (size_t)size, pattern(p, tag, e->posted[tag]));
-  const int rc = CALL(f, "isend", f->t->isend(f->t, e->comm, data, size, tag, mr->mh, NULL, &o->req), "%p %d bytes, tag %d", e->comm, size, tag);
+  const int rc = CALL(f, "isend", f->t->isend(f->t, e->comm, data, size, tag, mr->mh, NULL, &o->req),
+    "%p %d bytes, tag %d", e->comm, size, tag);
   note(f, "  -> %p", o->req);
-  o->n = 1, o->mr[0] = mr, mr->used++;
+  o->n = 1;
+  o->mr[0] = mr;
+  mr->used++;
   if (!worked(f, p, "isend", rc) || !o->req) {
     forget(f, o);
     return;
@@ -159,14 +172,18 @@ static void recv_tags(struct fuzz* f, struct pair* p, int n, const int* tags) {
     const int i = o->n;
     struct mr* mr;
     if ((o->place[i] = room(f, e, &mr)) < 0) break;
-    mr->used++, o->mr[i] = mr, mh[i] = mr->mh;
+    mr->used++;
+    o->mr[i] = mr;
+    mh[i] = mr->mh;
     o->tag[i] = tag[i] = tags[i];
     sizes[i] = ROOM;
     data[i] = place_at(f, o->place[i]);
     memset(data[i], 0xC3, ROOM + CANARY);
   }
   int rc = 0;
-  if (o->n == n) rc = CALL(f, "irecv", call_irecv(f, e->comm, n, data, sizes, tag, mh, &o->req), "%p n %d, first tag %d", e->comm, n, tag[0]);
+  if (o->n == n)
+    rc = CALL(f, "irecv", call_irecv(f, e->comm, n, data, sizes, tag, mh, &o->req), "%p n %d, first tag %d", e->comm, n,
+      tag[0]);
   note(f, "  -> %p", o->req);
   if (o->n < n || !worked(f, p, "irecv", rc) || !o->req) {
     forget(f, o);
@@ -180,11 +197,14 @@ static void arrived(struct fuzz* f, struct pair* p, const struct op* o, const in
     const int tag = o->tag[i], want = p->size[tag][o->index[i] % INDEXES];
     const char* const at = place_at(f, o->place[i]);
     if (o->index[i] >= p->end[SENDER].posted[tag]) wrong(f, "a receive is done that nobody has sent for");
-    else if (sizes[i] != want) wrong(f, "receive %d of %d is done with %d bytes, sent were %d", i, o->n, sizes[i], want);
-    else if (pattern_check(at, (size_t)want, pattern(p, tag, o->index[i]), NULL)) wrong(f, "message %u of tag %d arrived with wrong bytes", o->index[i], tag);
+    else if (sizes[i] != want)
+      wrong(f, "receive %d of %d is done with %d bytes, sent were %d", i, o->n, sizes[i], want);
+    else if (pattern_check(at, (size_t)want, pattern(p, tag, o->index[i]), NULL))
+      wrong(f, "message %u of tag %d arrived with wrong bytes", o->index[i], tag);
     for (int k = want; k < ROOM + CANARY && !over(f); k++)
       if ((unsigned char)at[k] != 0xC3) wrong(f, "byte %d behind a message of %d was written", k, want);
-    f->messages++, f->bytes += want;
+    f->messages++;
+    f->bytes += want;
   }
 }
 
@@ -209,7 +229,10 @@ static void flush(struct fuzz* f, struct pair* p) {
   int size = (int)draw(f, ROOM);
   const int rc = CALL(f, "iflush", call_iflush(f, e->comm, 1, &data, &size, &mh, &o->req), "%p", e->comm);
   note(f, "  -> %p", o->req);
-  o->n = 1, o->flush = true, o->mr[0] = mr, mr->used++;
+  o->n = 1;
+  o->flush = true;
+  o->mr[0] = mr;
+  mr->used++;
   if (!worked(f, p, "iflush", rc) || !o->req) forget(f, o);
 }
 
@@ -263,7 +286,8 @@ void right_open(struct fuzz* f, struct pair* p) {
   void *dc = NULL, **const devcomm = chance(f, 50) ? &dc : NULL;
   while (!over(f) && !(p->end[SENDER].comm && p->end[RECEIVER].comm) && !late(f, "connect and accept")) {
     if (!p->end[SENDER].comm) {
-      rc = CALL(f, "connect", f->t->connect(f->t, f->ctx, from, handle, &p->end[SENDER].comm, devcomm, NULL), "device %d -> %d", from, dev);
+      rc = CALL(f, "connect", f->t->connect(f->t, f->ctx, from, handle, &p->end[SENDER].comm, devcomm, NULL),
+        "device %d -> %d", from, dev);
       if (rc != 0) wrong(f, "connect: %d", rc);
     }
     if (!p->end[RECEIVER].comm && (fuzz_grouped(f) || p->end[SENDER].comm)) {
@@ -291,14 +315,15 @@ static void never_came(struct fuzz* f, struct pair* p) {
     n += snprintf(text + n, sizeof text - (size_t)n, ", %d open", open);
     for (int i = 0; i < OPS && n < (int)sizeof text - 60; i++) {
       const struct op* o = &e->op[i];
-      if (o->req) n += snprintf(text + n, sizeof text - (size_t)n, " %s%d:%d", o->flush ? "flush " : "", o->n, o->tag[0]);
+      if (o->req)
+        n += snprintf(text + n, sizeof text - (size_t)n, " %s%d:%d", o->flush ? "flush " : "", o->n, o->tag[0]);
     }
   }
   wrong(f, "requests that must come did not: %s", text);
 }
 
-/* Asks for what is missing on either side, and tests until every request has come. Groups are matched in their order, so a
- * send that finds no receive yet is asked again. */
+/* Asks for what is missing on either side, and tests until every request has come. Groups are matched in their
+ * order, so a send that finds no receive yet is asked again. */
 void right_drain(struct fuzz* f, struct pair* p) {
   bool open = p->end[SENDER].comm && p->end[RECEIVER].comm;
   const int64_t until = now_ns() + DRAIN_NS;
@@ -309,12 +334,21 @@ void right_drain(struct fuzz* f, struct pair* p) {
     for (int end = 0; end < 2; end++) {
       if (!some_mr(f, &p->end[end])) reg(f, &p->end[end]);
       for (int i = 0; i < OPS && !over(f); i++)
-        if (p->end[end].op[i].req) open = true, test(f, p, end, &p->end[end].op[i]);
+        if (p->end[end].op[i].req) {
+          open = true;
+          test(f, p, end, &p->end[end].op[i]);
+        }
     }
     for (int tag = 0; tag < TAGS && !over(f); tag++) {
       const int ahead = (int)(p->end[RECEIVER].posted[tag] - p->end[SENDER].posted[tag]);
-      if (ahead > 0) open = true, send_tag(f, p, tag);
-      if (ahead < 0) open = true, recv_tags(f, p, 1, &tag);
+      if (ahead > 0) {
+        open = true;
+        send_tag(f, p, tag);
+      }
+      if (ahead < 0) {
+        open = true;
+        recv_tags(f, p, 1, &tag);
+      }
     }
     sched_yield();
   }

@@ -61,7 +61,8 @@ static void c_bind(struct req* q) {
   Dl_info other;
   if (view && view->real && view->real != base && dladdr(view->real, &other)) {
     pthread_mutex_unlock(&mu);
-    fail(q, "usage", "%s of %s is bound: of a version this new the host calls one library's at a time", symbol, other.dli_fname);
+    fail(q, "usage", "%s of %s is bound: of a version this new the host calls one library's at a time", symbol,
+      other.dli_fname);
     return;
   }
   if (view) view->see(base);

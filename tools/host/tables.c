@@ -14,8 +14,8 @@ static void out_props_str(struct req* q, const char* key, const char* s, int fil
   out_str(q, key, s == untouched ? text : s);
 }
 
-/* For the templates: names of functions and types of version V. zz_tables.inc sets V, TABLE (the table's type, or the view
- * through which it is called) and VIEW. */
+/* For the templates: names of functions and types of version V. zz_tables.inc sets V, TABLE (the table's type, or
+ * the view through which it is called) and VIEW. */
 #define CAT2(a, b, c) a##b##c
 #define CAT(a, b, c) CAT2(a, b, c)
 #define TYPE(name) CAT(name##_v, V, _t)

@@ -1,6 +1,6 @@
-/* The arena: one file that all processes of a configuration map, with every object that a peer may have to touch while we
- * are stopped. A process holds a record lock on its byte of the file, which the kernel drops when the process ends; that is
- * how the others learn that its objects are garbage. */
+/* The arena: one file that all processes of a configuration map, with every object that a peer may have to touch
+ * while we are stopped. A process holds a record lock on its byte of the file, which the kernel drops when the
+ * process ends; that is how the others learn that its objects are garbage. */
 #include "sim.h"
 
 #include <fcntl.h>
@@ -110,7 +110,8 @@ void sv_heap_free(uint64_t at, uint64_t bytes) {
   if (!at) return;
   int c = size_class(bytes);
   /* No madvise: what passes for the kernel may answer it and do nothing. */
-  if (c < 14 || fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)1 << c)) memset(sv_heap(at), 0, (size_t)1 << c);
+  if (c < 14 || fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)1 << c))
+    memset(sv_heap(at), 0, (size_t)1 << c);
   memcpy(sv_heap(at), &sv_arena->free_list[c], 8);
   sv_arena->free_list[c] = at;
 }
@@ -132,14 +133,23 @@ void sv_wait_ref(uint32_t* ref) {
 static void free_of(uint32_t p) {
   for (uint32_t i = 0; i < MAX_QP; i++) {
     struct shqp* q = &sv_arena->qps[i];
-    if (get(q->proc) == p) put(q->qpn, 0), put(q->proc, 0);
+    if (get(q->proc) == p) {
+      put(q->qpn, 0);
+      put(q->proc, 0);
+    }
     sv_rq_left(q);
   }
   for (uint32_t i = 0; i < MAX_MR; i++) {
     struct shmr* m = &sv_arena->mrs[i];
-    if (get(m->proc) == p) __atomic_fetch_and(&m->ref, OWN - 1, __ATOMIC_ACQ_REL), put(m->proc, 0);
+    if (get(m->proc) == p) {
+      __atomic_fetch_and(&m->ref, OWN - 1, __ATOMIC_ACQ_REL);
+      put(m->proc, 0);
+    }
   }
-  for (uint32_t i = 0; i < MAX_CQ; i++) if (get(sv_arena->cqs[i].proc) == p) put(sv_arena->cqs[i].proc, 0), sv_cq_let(i);
+  for (uint32_t i = 0; i < MAX_CQ; i++) if (get(sv_arena->cqs[i].proc) == p) {
+    put(sv_arena->cqs[i].proc, 0);
+    sv_cq_let(i);
+  }
   put(sv_arena->procs[p].pid, 0);
 }
 
@@ -154,8 +164,11 @@ void sv_reap(void) {
 
 static void format_arena(uint64_t size) {
   struct arena* a = sv_arena; /* next_qp: small numbers are special on real devices */
-  a->size = size, a->heap_used = (sizeof *a + 4095) & ~(uint64_t)4095;
-  a->rng = sv_conf.seed, a->next_qp = 16, a->pds = 1;
+  a->size = size;
+  a->heap_used = (sizeof *a + 4095) & ~(uint64_t)4095;
+  a->rng = sv_conf.seed;
+  a->next_qp = 16;
+  a->pds = 1;
   memcpy(a->ports, sv_conf.port, sizeof sv_conf.port);
   sv_hot();
   put(a->magic, MAGIC);
@@ -168,7 +181,8 @@ static int join(const char* state) {
   arena_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (arena_fd < 0 || file_lock(0, F_WRLCK, 1)) return errno;
   void* p = MAP_FAILED;
-  if (!ftruncate(arena_fd, (off_t)size)) p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena_fd, 0);
+  if (!ftruncate(arena_fd, (off_t)size))
+    p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena_fd, 0);
   if (p == MAP_FAILED) return errno;
   sv_arena = p;
   sv_me = 0;
@@ -192,7 +206,8 @@ int sv_attach(void) {
   pthread_mutex_lock(&once);
   int rc = 0;
   if (attached != getpid()) {
-    sv_contexts = NULL, sv_nactive = 0; /* after a fork they are the parent's */
+    sv_contexts = NULL; /* after a fork they are the parent's */
+    sv_nactive = 0;
     if (arena_fd >= 0) close(arena_fd);
     if ((rc = sv_config_load()) == 0) {
       size_t n = strlen(sv_conf.dir);

@@ -1,5 +1,6 @@
-/* The configuration: WEFT_SIMVERBS names a JSON file or is JSON itself; without it there are two Ethernet devices on two
- * subnets. The README lists every name. The text is walked once; of what \ may stand for, only \" \\ and \/ are known. */
+/* The configuration: WEFT_SIMVERBS names a JSON file or is JSON itself; without it there are two Ethernet devices on
+ * two subnets. The README lists every name. The text is walked once; of what \ may stand for, only \" \\ and \/ are
+ * known. */
 #include "sim.h"
 
 #include <arpa/inet.h>
@@ -75,14 +76,18 @@ struct field { const char* name; size_t at, size; double scale; };
 #define TEXT(s, m) {#m, offsetof(struct s, m), sizeof(((struct s*)0)->m), 0}
 #define NUMBER(s, m) {#m, offsetof(struct s, m), sizeof(((struct s*)0)->m), 1}
 static const struct field world_fields[] = {
-    TEXT(config, name), TEXT(config, dir), NUMBER(config, seed), NUMBER(config, share), NUMBER(config, retry7_forever), {0}};
+    TEXT(config, name), TEXT(config, dir), NUMBER(config, seed), NUMBER(config, share), NUMBER(config, retry7_forever),
+      {0}};
 static const struct field device_fields[] = {
     TEXT(devconf, name), TEXT(devconf, pci), TEXT(devconf, node), TEXT(devconf, data_direct), TEXT(devconf, link),
-    NUMBER(devconf, speed), NUMBER(devconf, mtu), NUMBER(devconf, max_inline), NUMBER(devconf, max_sge), NUMBER(devconf, max_qp),
-    NUMBER(devconf, max_qp_wr), NUMBER(devconf, max_cqe), NUMBER(devconf, dmabuf), NUMBER(devconf, mlx5), NUMBER(devconf, ooo),
+    NUMBER(devconf, speed), NUMBER(devconf, mtu), NUMBER(devconf, max_inline), NUMBER(devconf, max_sge),
+      NUMBER(devconf, max_qp),
+    NUMBER(devconf, max_qp_wr), NUMBER(devconf, max_cqe), NUMBER(devconf, dmabuf), NUMBER(devconf, mlx5),
+      NUMBER(devconf, ooo),
     NUMBER(devconf, down_fails), NUMBER(devconf, ece_vendor), NUMBER(devconf, ece_options), {0}};
 static const struct field port_fields[] = {
-    {"rate", offsetof(struct port, rate), 8, 1e9}, {"delay_us", offsetof(struct port, delay), 8, 1e3}, NUMBER(port, down), {0}};
+    {"rate", offsetof(struct port, rate), 8, 1e9}, {"delay_us", offsetof(struct port, delay), 8, 1e3},
+      NUMBER(port, down), {0}};
 
 static int known(const char* key, const struct field* f, void* object) {
   while (f->name && strcmp(f->name, key)) f++;
@@ -141,21 +146,26 @@ static void device(int i) {
   struct devconf* d = &sv_conf.dev[i];
   struct port *p = &sv_conf.port[i * MAX_PORT], common = {0};
   char key[64];
-  *d = (struct devconf){.ports = 1, .speed = 100000, .mtu = 4096, .max_inline = 512, .max_sge = MAX_SGE, .max_qp = MAX_QP / 2,
-                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_fails = 1, .npkey = 1, .pkeys = {0xffff}};
+  *d = (struct devconf){.ports = 1, .speed = 100000, .mtu = 4096, .max_inline = 512, .max_sge = MAX_SGE,
+    .max_qp = MAX_QP / 2,
+                        .max_qp_wr = 16384, .max_cqe = 1 << 20, .dmabuf = 1, .down_fails = 1, .npkey = 1,
+                          .pkeys = {0xffff}};
   snprintf(d->name, sizeof d->name, "sim%d", i);
   for (int n = 0; member(n, key); n++) {
     if (!strcmp(key, "gids")) gids(p);
     else if (!strcmp(key, "pkeys")) pkeys(d);
-    else if (!strcmp(key, "ports")) for (d->ports = 0; element(d->ports) && d->ports < MAX_PORT; d->ports++) port(&p[d->ports]);
+    else if (!strcmp(key, "ports"))
+      for (d->ports = 0; element(d->ports) && d->ports < MAX_PORT; d->ports++) port(&p[d->ports]);
     else if (!known(key, device_fields, d) && !known(key, port_fields, &common)) complain("an unknown name");
   }
-  if (d->ports < 1 || d->max_inline > MAX_INLINE || d->max_sge > MAX_SGE) complain("ports, max_inline or max_sge out of range");
+  if (d->ports < 1 || d->max_inline > MAX_INLINE || d->max_sge > MAX_SGE)
+    complain("ports, max_inline or max_sge out of range");
   d->ib = !strcmp(d->link, "infiniband");
   d->guid = 0x0200c0fffe000000u + (uint64_t)i * 256;
   for (int k = 0; k < d->ports; k++, p++) {
     uint64_t id = htobe64(d->guid + (uint64_t)k + 1);
-    p->gids[0] = (struct gid){.raw.raw = {0xfe, 0x80}, .used = 1, .prefix = 64, .type = d->ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2};
+    p->gids[0] = (struct gid){.raw.raw = {0xfe, 0x80}, .used = 1, .prefix = 64, .type = d->ib ? IBV_GID_TYPE_IB
+      : IBV_GID_TYPE_ROCE_V2};
     memcpy(p->gids[0].raw.raw + 8, &id, 8);
     if (!p->rate) p->rate = common.rate;
     if (!p->delay) p->delay = common.delay;
@@ -168,7 +178,8 @@ static void route(struct gid ends[2]) {
   string(text, sizeof text);
   char* second = strchr(text, ' ');
   if (second) *second++ = 0;
-  if (!second || sv_parse_gid(text, &ends[0]) || sv_parse_gid(second, &ends[1])) complain("a route is two times address/prefix");
+  if (!second || sv_parse_gid(text, &ends[0]) || sv_parse_gid(second, &ends[1]))
+    complain("a route is two times address/prefix");
 }
 
 int sv_config_load(void) {
@@ -189,11 +200,16 @@ int sv_config_load(void) {
   at = text;
   error = NULL;
   for (int n = 0; member(n, key); n++) {
-    if (!strcmp(key, "devices")) for (; element(sv_conf.ndev) && sv_conf.ndev < MAX_DEV; sv_conf.ndev++) device(sv_conf.ndev);
-    else if (!strcmp(key, "routes")) for (; element(sv_conf.nroute) && sv_conf.nroute < MAX_ROUTE; sv_conf.nroute++) route(sv_conf.route[sv_conf.nroute]);
+    if (!strcmp(key, "devices"))
+      for (; element(sv_conf.ndev) && sv_conf.ndev < MAX_DEV; sv_conf.ndev++) device(sv_conf.ndev);
+    else if (!strcmp(key, "routes"))
+      for (; element(sv_conf.nroute) && sv_conf.nroute < MAX_ROUTE; sv_conf.nroute++)
+        route(sv_conf.route[sv_conf.nroute]);
     else if (!known(key, world_fields, &sv_conf)) complain("an unknown name");
   }
-  if (error) { sv_log("the configuration %s: %s (unknown or misspelt?)", env ? env : "built in", error); return EINVAL; }
-  for (struct devconf* d = sv_conf.dev; d < sv_conf.dev + sv_conf.ndev; d++) d->visible = !node || !*node || !d->node[0] || !strcmp(node, d->node);
+  if (error)
+    { sv_log("the configuration %s: %s (unknown or misspelt?)", env ? env : "built in", error); return EINVAL; }
+  for (struct devconf* d = sv_conf.dev; d < sv_conf.dev + sv_conf.ndev; d++)
+    d->visible = !node || !*node || !d->node[0] || !strcmp(node, d->node);
   return 0;
 }

@@ -1,6 +1,6 @@
-/* Completion queues. A queue's ring is in the arena, since a peer's process completes our receives: it claims a place at the
- * tail, fills it and publishes it by its sequence number. Our threads read under a lock of their own; no producer waits for
- * them. */
+/* Completion queues. A queue's ring is in the arena, since a peer's process completes our receives: it claims a
+ * place at the tail, fills it and publishes it by its sequence number. Our threads read under a lock of their own;
+ * no producer waits for them. */
 #include "sim.h"
 
 #include <string.h>
@@ -22,14 +22,16 @@ PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel* chan) {
   struct vchan* c = (struct vchan*)chan;
   int e = sv_fail(FN_destroy_comp_channel);
   if (e || get(chan->refcnt)) return e ? e : EBUSY;
-  close(chan->fd), close(c->event_fd);
+  close(chan->fd);
+  close(c->event_fd);
   free(c);
   return 0;
 }
 
 static struct cqe* place(struct shcq* s, uint32_t i) { return (struct cqe*)sv_heap(s->ring) + (i & s->mask); }
 
-PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_context, struct ibv_comp_channel* chan, int vector) {
+PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_context, struct ibv_comp_channel* chan,
+  int vector) {
   int e = sv_fail(FN_create_cq);
   if (!e && (cqe < 1 || cqe > ((struct vdev*)ctx->device)->conf->max_cqe || vector)) e = EINVAL;
   struct vcq* cq = sv_new(e, sizeof *cq);
@@ -45,7 +47,8 @@ PUBLIC struct ibv_cq* ibv_create_cq(struct ibv_context* ctx, int cqe, void* cq_c
   if (ring) {
     sv_arena->next_cq = found;
     cq->s = &sv_arena->cqs[found];
-    *cq->s = (struct shcq){.users = 1, .proc = sv_me, .mask = size - 1, .depth = (uint32_t)cqe, .ring = ring, .notify = chan != NULL};
+    *cq->s = (struct shcq){.users = 1, .proc = sv_me, .mask = size - 1, .depth = (uint32_t)cqe, .ring = ring,
+      .notify = chan != NULL};
   }
   sv_arena_unlock();
   if (!ring) { free(cq); errno = ENOMEM; return NULL; }
@@ -82,7 +85,8 @@ PUBLIC int ibv_destroy_cq(struct ibv_cq* c) {
 /* An event names the queue by slot, so that one of a queue that is gone meanwhile is passed over. */
 static void fire(struct vcq* cq) {
   uint32_t slot = cq->slot;
-  if (cq->x.channel && write(((struct vchan*)cq->x.channel)->event_fd, &slot, sizeof slot) < 0) sv_log("a completion channel is full");
+  if (cq->x.channel && write(((struct vchan*)cq->x.channel)->event_fd, &slot, sizeof slot) < 0)
+    sv_log("a completion channel is full");
 }
 
 PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, void** cq_context) {
@@ -94,7 +98,11 @@ PUBLIC int ibv_get_cq_event(struct ibv_comp_channel* chan, struct ibv_cq** out, 
     sv_lock(&sv_objects_lock);
     struct vcq* cq = sv_cqs[slot % MAX_CQ];
     int here = cq && cq->x.channel == chan;
-    if (here) add(cq->got, 1), *out = &cq->x, *cq_context = cq->x.cq_context;
+    if (here) {
+      add(cq->got, 1);
+      *out = &cq->x;
+      *cq_context = cq->x.cq_context;
+    }
     sv_unlock(&sv_objects_lock);
     if (here) return 0;
   }
@@ -127,16 +135,26 @@ void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited) {
   struct shcq* s = &sv_arena->cqs[slot];
   uint32_t t = get(s->tail);
   do {
-    if ((int32_t)(t - get(s->head)) >= (int32_t)s->depth) { /* overrun, if t is not old: the entry is lost, once and for all */
+    /* overrun, if t is not old: the entry is lost, once and for all */
+    if ((int32_t)(t - get(s->head)) >= (int32_t)s->depth) {
       uint32_t none = 0;
-      if (__atomic_compare_exchange_n(&s->full, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) sv_kick(get(s->proc), WHY_CQ);
+      if (__atomic_compare_exchange_n(&s->full, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        sv_kick(get(s->proc), WHY_CQ);
       return;
     }
   } while (!__atomic_compare_exchange_n(&s->tail, &t, t + 1, 1, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
   struct cqe* c = place(s, t);
   c->claimer = sv_me;
-  c->wr_id = e->wr_id, c->byte_len = e->byte_len, c->imm = e->imm, c->qpn = e->qpn, c->src = e->src, c->wqe = e->wqe;
-  c->status = e->status, c->opcode = e->opcode, c->flags = e->flags, c->skip = 0;
+  c->wr_id = e->wr_id;
+  c->byte_len = e->byte_len;
+  c->imm = e->imm;
+  c->qpn = e->qpn;
+  c->src = e->src;
+  c->wqe = e->wqe;
+  c->status = e->status;
+  c->opcode = e->opcode;
+  c->flags = e->flags;
+  c->skip = 0;
   put(c->seq, t + 1);
   if (likely(!s->notify)) return;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -173,13 +191,15 @@ static int drain(struct vcq* cq, int n, struct ibv_wc* wc) {
       h++;
       continue;
     }
-    h++, cq->stuck = 0;
+    h++;
+    cq->stuck = 0;
     if (!(c->opcode & IBV_WC_RECV)) { /* its place in the send queue, and those before it, can be used again */
       struct shqp* q = &sv_arena->qps[c->qpn % MAX_QP];
       if (get(q->qpn) == c->qpn) put(q->sq_head, c->wqe + 1);
     }
     if (c->skip) continue;
-    wc[got++] = (struct ibv_wc){.wr_id = c->wr_id, .status = (enum ibv_wc_status)c->status, .opcode = (enum ibv_wc_opcode)c->opcode,
+    wc[got++] = (struct ibv_wc){.wr_id = c->wr_id, .status = (enum ibv_wc_status)c->status,
+      .opcode = (enum ibv_wc_opcode)c->opcode,
         .byte_len = c->byte_len, .imm_data = c->imm, .qp_num = c->qpn, .src_qp = c->src, .wc_flags = c->flags};
   }
   put(s->head, h);

@@ -1,5 +1,5 @@
-/* The engine: one thread a process that runs what waits for a time (rates, delays, retries), tells what peers' threads left
- * to be told, and clears away what dead processes left. Asynchronous events are here too. */
+/* The engine: one thread a process that runs what waits for a time (rates, delays, retries), tells what peers'
+ * threads left to be told, and clears away what dead processes left. Asynchronous events are here too. */
 #include "sim.h"
 
 #include <linux/futex.h>
@@ -111,8 +111,13 @@ PUBLIC int ibv_get_async_event(struct ibv_context* ctx, struct ibv_async_event* 
     sv_lock(&sv_objects_lock);
     struct vqp* q = about_qp(m[0]) ? sv_qps[m[1] % MAX_QP] : NULL;
     struct vcq* cq = m[0] == IBV_EVENT_CQ_ERR ? sv_cqs[m[1] % MAX_CQ] : NULL;
-    if (q) add(q->got, 1), out->element.qp = &q->x;
-    else if (cq) add(cq->async_got, 1), out->element.cq = &cq->x;
+    if (q) {
+      add(q->got, 1);
+      out->element.qp = &q->x;
+    } else if (cq) {
+      add(cq->async_got, 1);
+      out->element.cq = &cq->x;
+    }
     else out->element.port_num = (int)m[1];
     sv_unlock(&sv_objects_lock);
     if (q || cq || (!about_qp(m[0]) && m[0] != IBV_EVENT_CQ_ERR)) return 0; /* else its object is gone */

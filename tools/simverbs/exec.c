@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { CHUNK = 65536, RETRY_LOOK = 1000000 /* ns between looks at a path that is silent */, CATCH_UP = 100000000, AT_ONCE = 5000 };
+enum { CHUNK = 65536, RETRY_LOOK = 1000000 /* ns between looks at a path that is silent */, CATCH_UP = 100000000,
+  AT_ONCE = 5000 };
 
 static int fail(struct op* o, int status) {
   o->status = (uint8_t)status;
@@ -30,8 +31,10 @@ int sv_silent(struct vqp* q, struct op* o, uint64_t now) {
 
 /* The responder has nothing to receive into. */
 static int not_ready(struct vqp* q, struct op* o, uint32_t timer) {
-  static const uint32_t us[32] = {655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560, 3840, 5120,
-                                  7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+  static const uint32_t us[32] =
+    {655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560, 3840, 5120,
+                                  7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680,
+                                    491520};
   if (q->x.qp_type == IBV_QPT_UC) return EXEC_DONE;
   if (q->attr.rnr_retry != 7 && q->rnr_tries++ >= q->attr.rnr_retry) return fail(o, IBV_WC_RNR_RETRY_EXC_ERR);
   return wait_until(q, sv_now() + us[timer & 31] * 1000u);
@@ -43,8 +46,9 @@ static void occupy(uint64_t* busy, uint64_t start, uint64_t ns) {
   while (!__atomic_compare_exchange_n(busy, &old, later(old, start) + ns, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
 }
 
-/* The bytes that have passed by now, or nearly (AT_ONCE); 0: none until *when. Links carry a request from when it is due and
- * they are free, however late (up to CATCH_UP) an engine looks; what they did not carry while they idled is lost. */
+/* The bytes that have passed by now, or nearly (AT_ONCE); 0: none until *when. Links carry a request from when it is
+ * due and they are free, however late (up to CATCH_UP) an engine looks; what they did not carry while they idled is
+ * lost. */
 static uint32_t passed(struct port* from, struct port* to, uint32_t want, uint64_t due, uint64_t now, uint64_t* when) {
   uint64_t out = get(from->rate), in = get(to->rate), sent = out ? get(from->tx) : 0, taken = in ? get(to->rx) : 0;
   if (!out && !in) return want;
@@ -52,14 +56,18 @@ static uint32_t passed(struct port* from, struct port* to, uint32_t want, uint64
   uint64_t tx = out ? cost * 1000000000ull / out : 0, rx = in ? cost * 1000000000ull / in : 0;
   uint64_t start = later(later(sent, taken), later(due, now - CATCH_UP));
   if ((*when = start + later(tx, rx)) > now + AT_ONCE) return 0;
-  occupy(&from->tx, start, tx), occupy(&to->rx, start, rx);
+  occupy(&from->tx, start, tx);
+  occupy(&to->rx, start, rx);
   return n;
 }
 
-/* The responder refuses: both queue pairs stop; its owner gets an event and, if it had taken one, a receive with status. */
+/* The responder refuses: both queue pairs stop; its owner gets an event and, if it had taken one, a receive with
+ * status. */
 static int refuse(struct vqp* q, struct op* o, struct shqp* p, int status, int recv_status, int event) {
   uint32_t s = get(p->state);
-  while (s != IBV_QPS_ERR && !__atomic_compare_exchange_n(&p->state, &s, IBV_QPS_ERR, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
+  while (s != IBV_QPS_ERR &&
+      !__atomic_compare_exchange_n(&p->state, &s, IBV_QPS_ERR, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    {}
   if (q->has_taken) {
     struct cqe e = {.wr_id = q->taken.wr_id, .status = (uint8_t)recv_status, .opcode = IBV_WC_RECV, .qpn = q->s->dest};
     sv_cq_push(p->rcq, &e, 1);
@@ -119,7 +127,8 @@ static int scatter(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, ui
 
 static void received(struct vqp* q, struct shqp* p, const struct op* o) {
   int write = o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM, imm = write || o->opcode == IBV_WR_SEND_WITH_IMM;
-  struct cqe e = {.wr_id = q->taken.wr_id, .byte_len = o->len, .imm = imm ? o->imm : 0, .qpn = q->s->dest, .src = q->s->qpn,
+  struct cqe e = {.wr_id = q->taken.wr_id, .byte_len = o->len, .imm = imm ? o->imm
+    : 0, .qpn = q->s->dest, .src = q->s->qpn,
                   .opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, .flags = imm ? IBV_WC_WITH_IMM : 0};
   sv_cq_push(p->rcq, &e, o->flags & IBV_SEND_SOLICITED);
   q->has_taken = 0;
@@ -161,7 +170,8 @@ static int atomic(struct vqp* q, struct shqp* p, struct op* o) {
     if (!rc) rc = sv_put(m, o->raddr, &w, 1, 8);
     sv_arena_unlock();
     if (rc) rc = rc == ESRCH ? -1 : IBV_WC_REM_OP_ERR;
-    for (size_t i = 0, at = 0; !rc && i < (size_t)l.n; at += l.iov[i++].iov_len) memcpy(l.iov[i].iov_base, (uint8_t*)&old + at, l.iov[i].iov_len);
+    for (size_t i = 0, at = 0; !rc && i < (size_t)l.n; at += l.iov[i++].iov_len)
+      memcpy(l.iov[i].iov_base, (uint8_t*)&old + at, l.iov[i].iov_len);
     sv_mr_drop(m, proc);
   }
   let_go(&l);
@@ -176,7 +186,8 @@ static int partners(uint32_t a, uint32_t b) { return !((a ^ b) & 0x7fff) && ((a 
 
 static int alive(const struct vqp* q, const struct shqp* p) {
   uint32_t s = get(p->state);
-  return !gone(q, p) && get(p->dest) == q->s->qpn && partners(q->s->pkey, get(p->pkey)) && get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
+  return !gone(q, p) && get(p->dest) == q->s->qpn && partners(q->s->pkey, get(p->pkey)) &&
+    get(p->port) == (uint32_t)(q->to - sv_arena->ports) && s >= IBV_QPS_RTR && s < IBV_QPS_ERR;
 }
 
 static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
@@ -185,7 +196,8 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
     if (!sv_rq_take(&p->rq, &q->taken)) return not_ready(q, o, get(p->rnr_timer));
     q->has_taken = 1;
     q->rnr_tries = 0;
-    if (send && q->taken.len < o->len) return refuse(q, o, p, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, IBV_EVENT_QP_REQ_ERR);
+    if (send && q->taken.len < o->len)
+      return refuse(q, o, p, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, IBV_EVENT_QP_REQ_ERR);
   }
   for (;;) {
     uint64_t when = 0;
@@ -196,7 +208,9 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
     if (rc == IBV_WC_LOC_PROT_ERR || rc == IBV_WC_LOC_LEN_ERR) return fail(o, rc);
     if (rc < 0 || (rc && gone(q, p))) return sv_silent(q, o, now);
     if (rc == IBV_WC_REM_OP_ERR) return refuse(q, o, p, rc, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
-    if (rc) return refuse(q, o, p, rc, IBV_WC_WR_FLUSH_ERR, rc == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
+    if (rc)
+      return refuse(q, o, p, rc, IBV_WC_WR_FLUSH_ERR, rc == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
+        : IBV_EVENT_QP_REQ_ERR);
     o->done += n;
     if (o->done == o->len || atom) break;
   }
@@ -219,7 +233,8 @@ int sv_exec(struct vqp* q, struct op* o, uint64_t now) {
   if (now) {
     if (get(q->from->down) && q->ctx->dev->conf->down_fails) return fail(o, IBV_WC_LOC_QP_OP_ERR);
     if (now < o->due) return wait_until(q, o->due);
-    if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2) || too_large(q, o)) return sv_silent(q, o, now);
+    if (get(q->from->down) || get(q->to->down) || (get(q->from->hole) & 1) || (get(q->to->hole) & 2) || too_large(q, o))
+      return sv_silent(q, o, now);
   }
   if (o->len > q->mtu_limit) return sv_silent(q, o, now); /* its packets are too large for a port */
   struct shqp* p = q->peer;
@@ -238,7 +253,8 @@ int sv_exec_reordered(struct vqp* q, uint64_t now) {
     struct op* o = sv_op(q, i);
     if (o->opcode != IBV_WR_RDMA_WRITE || o->inject || o->len > q->mtu_limit) break;
     uint32_t part = o->len / 8 < 64 ? 64 : (o->len / 8 + 63) & ~63u;
-    for (uint32_t off = 0; off < o->len || !off; off += part) piece[n++] = (struct piece){o, off, o->len - off < part ? o->len - off : part};
+    for (uint32_t off = 0; off < o->len || !off; off += part)
+      piece[n++] = (struct piece){o, off, o->len - off < part ? o->len - off : part};
   }
   if (i == q->tail && now < sv_op(q, q->exec)->due + 50000) return wait_until(q, sv_op(q, q->exec)->due + 50000);
   struct shqp* p = q->peer;
@@ -246,7 +262,9 @@ int sv_exec_reordered(struct vqp* q, uint64_t now) {
   int ok = alive(q, p);
   for (uint32_t k = 0; k < n && ok; k++) {
     uint32_t r = k + (uint32_t)(sv_random() % (n - k));
-    swap = piece[k], piece[k] = piece[r], piece[r] = swap;
+    swap = piece[k];
+    piece[k] = piece[r];
+    piece[r] = swap;
     struct op* o = piece[k].o;
     int rc = o->status ? 0 : move(q, p, o, piece[k].off, piece[k].len);
     if (rc && rc != IBV_WC_LOC_PROT_ERR && gone(q, p)) rc = -1;
@@ -255,7 +273,10 @@ int sv_exec_reordered(struct vqp* q, uint64_t now) {
   }
   __atomic_fetch_sub(&p->ref, 1, __ATOMIC_RELEASE);
   if (!ok) return sv_silent(q, sv_op(q, q->exec), now);
-  for (uint32_t k = q->exec; k != i; k++) sv_op(q, k)->ack_at = now + get(q->to->delay), q->halted |= sv_op(q, k)->status != 0;
+  for (uint32_t k = q->exec; k != i; k++) {
+    sv_op(q, k)->ack_at = now + get(q->to->delay);
+    q->halted |= sv_op(q, k)->status != 0;
+  }
   q->exec = i;
   return EXEC_DONE;
 }

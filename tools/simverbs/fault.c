@@ -1,6 +1,7 @@
-/* Faults on command. Lines come from WEFT_SIMVERBS_FAULTS (separated by ';') when the library is set up, and at any time
- * through a unix stream socket, STATE/ctl/PID, and WEFT_SIMVERBS_CTL if that is set. Each line is answered "ok" or "error:
- * why". What concerns links, devices and the wire holds for every process of the world; `fail` and `slow` for the process asked. */
+/* Faults on command. Lines come from WEFT_SIMVERBS_FAULTS (separated by ';') when the library is set up, and at any
+ * time through a unix stream socket, STATE/ctl/PID, and WEFT_SIMVERBS_CTL if that is set. Each line is answered "ok"
+ * or "error: why". What concerns links, devices and the wire holds for every process of the world; `fail` and `slow`
+ * for the process asked. */
 #include "sim.h"
 
 #include <string.h>
@@ -68,7 +69,8 @@ static const char* fail_line(char* w[], int n) {
     put(sv_armed, 1);
     if (!strcmp(w[0], "slow")) { put(plan[i].usec, (uint32_t)atoi(w[2])); return NULL; }
     if ((plan[i].err = n > 3 ? named(w[3], 134, strerrorname_np) : ENOMEM) <= 0) return "an errno is expected";
-    put(plan[i].skip, atoll(w[2]) - 1), put(plan[i].count, n > 4 ? atoll(w[4]) : 1);
+    put(plan[i].skip, atoll(w[2]) - 1);
+    put(plan[i].count, n > 4 ? atoll(w[4]) : 1);
     return NULL;
   }
   return "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC; FUNCTION is not one that can fail";
@@ -104,12 +106,14 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
   } else if (!strcmp(w[0], "gid") && n == 4) {
     struct gid g = {0};
     int i = atoi(w[2]);
-    if (i < 0 || i >= MAX_GID || (strcmp(w[3], "none") && sv_parse_gid(w[3], &g))) return "gid DEVICE INDEX ADDRESS/PREFIX or none";
+    if (i < 0 || i >= MAX_GID || (strcmp(w[3], "none") && sv_parse_gid(w[3], &g)))
+      return "gid DEVICE INDEX ADDRESS/PREFIX or none";
     p->gids[i] = g;
     sv_broadcast(dev, IBV_EVENT_GID_CHANGE, port);
   } else {
-    return "link D up|down, blackhole D tx|rx|both|off, limit D BYTES [tx|rx], delay D USEC, rate D GB/s, reorder D on|off, "
-           "error D N STATUS [placed [QPN]], event D TYPE [ARG], gid D INDEX GID, fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC";
+    return "link D up|down, blackhole D tx|rx|both|off, limit D BYTES [tx|rx], delay D USEC, rate D GB/s, "
+      "reorder D on|off, error D N STATUS [placed [QPN]], event D TYPE [ARG], gid D INDEX GID, "
+      "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC";
   }
   sv_hot();
   return NULL;
@@ -134,7 +138,8 @@ static void obey(char* line, char* answer, size_t size) {
     why = fail_line(w, n);
   } else if (n > 1) {
     int dev = find(w[1], &port);
-    why = dev < 0 ? "no such device and port" : device_line(w, n, dev, &sv_arena->ports[dev * MAX_PORT + port - 1], (uint32_t)port);
+    why = dev < 0 ? "no such device and port"
+      : device_line(w, n, dev, &sv_arena->ports[dev * MAX_PORT + port - 1], (uint32_t)port);
   }
   snprintf(answer, size, why ? "error: %s\n" : "ok\n", why);
 }
@@ -160,7 +165,8 @@ static void listen_at(const char* path) {
   int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
   unlink(path);
-  if (s < 0 || bind(s, (struct sockaddr*)&a, sizeof a) || listen(s, 8)) { sv_log("listen at %s: %s", path, strerror(errno)); return; }
+  if (s < 0 || bind(s, (struct sockaddr*)&a, sizeof a) || listen(s, 8))
+    { sv_log("listen at %s: %s", path, strerror(errno)); return; }
   sv_thread(serve, (void*)(intptr_t)s);
 }
 

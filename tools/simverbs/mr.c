@@ -1,5 +1,5 @@
-/* Protection domains and memory regions. A region's key is its slot in the arena and a generation; whoever copies through it
- * holds it meanwhile, and deregistering waits for them: afterwards nothing writes the memory. */
+/* Protection domains and memory regions. A region's key is its slot in the arena and a generation; whoever copies
+ * through it holds it meanwhile, and deregistering waits for them: afterwards nothing writes the memory. */
 #include "sim.h"
 
 #include <fcntl.h>
@@ -39,13 +39,21 @@ static struct shmr* claim(void) {
   return s;
 }
 
-static struct ibv_mr* publish(struct vmr* mr, struct ibv_pd* pd, void* addr, size_t len, uint64_t iova, unsigned access) {
+static struct ibv_mr* publish(struct vmr* mr, struct ibv_pd* pd, void* addr, size_t len, uint64_t iova,
+  unsigned access) {
   struct shmr* s = mr->s = claim();
   if (!s) { errno = ENOMEM; return NULL; }
-  mr->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = len, .handle = s->key >> 8, .lkey = s->key, .rkey = s->key};
-  s->access = access, s->pd = ((struct vpd*)pd)->id;
-  s->iova = iova, s->len = len, s->addr = (uint64_t)(uintptr_t)addr;
-  s->from = (uint64_t)(uintptr_t)mr->map, s->to = s->from + mr->map_len, s->off = mr->map_off, s->fd = mr->fd;
+  mr->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = len, .handle = s->key >> 8,
+    .lkey = s->key, .rkey = s->key};
+  s->access = access;
+  s->pd = ((struct vpd*)pd)->id;
+  s->iova = iova;
+  s->len = len;
+  s->addr = (uint64_t)(uintptr_t)addr;
+  s->from = (uint64_t)(uintptr_t)mr->map;
+  s->to = s->from + mr->map_len;
+  s->off = mr->map_off;
+  s->fd = mr->fd;
   if (!mr->map) sv_share(mr, s);
   add(((struct vpd*)pd)->used, 1);
   add(s->ref, LIVE);
@@ -53,9 +61,11 @@ static struct ibv_mr* publish(struct vmr* mr, struct ibv_pd* pd, void* addr, siz
 }
 
 static int bad_access(unsigned access) {
-  const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+  const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    IBV_ACCESS_REMOTE_ATOMIC |
                          IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
-  return (access & ~known) || ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE));
+  return (access & ~known) ||
+    ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE));
 }
 
 PUBLIC struct ibv_mr* ibv_reg_mr_iova2(struct ibv_pd* pd, void* addr, size_t len, uint64_t iova, unsigned access) {
@@ -75,7 +85,8 @@ PUBLIC struct ibv_mr* ibv_reg_mr(struct ibv_pd* pd, void* addr, size_t len, int 
 }
 
 /* Any descriptor that can be mapped stands in for a DMA-BUF. */
-PUBLIC struct ibv_mr* ibv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access) {
+PUBLIC struct ibv_mr* ibv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t len, uint64_t iova, int fd,
+  int access) {
   int e = sv_fail(FN_reg_dmabuf_mr);
   if (!e && !((struct vdev*)pd->context->device)->conf->dmabuf) e = EOPNOTSUPP;
   if (!e && fcntl(fd, F_GETFD) < 0) e = EBADF;
@@ -89,7 +100,10 @@ PUBLIC struct ibv_mr* ibv_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size
   mr->map = mr->fd < 0 ? MAP_FAILED : mmap(NULL, mr->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, mr->fd, (off_t)base);
   struct ibv_mr* out = NULL;
   if (mr->map == MAP_FAILED) e = errno;
-  else if (!(out = publish(mr, pd, (uint8_t*)mr->map + (offset - base), len, iova, (unsigned)access))) e = errno, munmap(mr->map, mr->map_len);
+  else if (!(out = publish(mr, pd, (uint8_t*)mr->map + (offset - base), len, iova, (unsigned)access))) {
+    e = errno;
+    munmap(mr->map, mr->map_len);
+  }
   if (out) return out;
   if (mr->fd >= 0) close(mr->fd);
   free(mr);
@@ -103,7 +117,10 @@ PUBLIC int ibv_dereg_mr(struct ibv_mr* m) {
   __atomic_fetch_and(&mr->s->ref, ~LIVE, __ATOMIC_ACQ_REL);
   sv_wait_ref(&mr->s->ref);
   put(mr->s->proc, 0);
-  if (mr->map) munmap(mr->map, mr->map_len), close(mr->fd);
+  if (mr->map) {
+    munmap(mr->map, mr->map_len);
+    close(mr->fd);
+  }
   else sv_unshare(mr);
   __atomic_fetch_sub(&((struct vpd*)m->pd)->used, 1, __ATOMIC_ACQ_REL);
   free(mr);
@@ -116,7 +133,8 @@ struct shmr* sv_mr_hold(uint32_t key, uint32_t proc, uint32_t pd, uint32_t acces
   if (i >= MAX_MR) return NULL;
   struct shmr* s = &sv_arena->mrs[i];
   uint32_t ref = add(s->ref, proc == sv_me ? OWN : 1);
-  if (likely((ref & LIVE) && s->key == key && get(s->proc) == proc && s->pd == pd && (s->access & access) == access && at >= s->iova &&
+  if (likely((ref & LIVE) && s->key == key && get(s->proc) == proc && s->pd == pd && (s->access & access) == access &&
+      at >= s->iova &&
              at - s->iova <= s->len && len <= s->len - (at - s->iova)))
     return s;
   sv_mr_drop(s, proc);

@@ -52,14 +52,16 @@ PUBLIC struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* 
   struct ibv_qp_cap* cap = &a->cap;
   int e = sv_fail(FN_create_qp);
   if (!e && (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC)) e = EOPNOTSUPP;
-  if (!e && (!a->send_cq || !a->recv_cq || cap->max_send_wr > (uint32_t)c->max_qp_wr || cap->max_recv_wr > (uint32_t)c->max_qp_wr ||
+  if (!e && (!a->send_cq || !a->recv_cq || cap->max_send_wr > (uint32_t)c->max_qp_wr ||
+      cap->max_recv_wr > (uint32_t)c->max_qp_wr ||
              cap->max_send_sge > (uint32_t)c->max_sge || cap->max_recv_sge > (uint32_t)c->max_sge ||
              cap->max_inline_data > (uint32_t)c->max_inline)) e = EINVAL;
   struct vqp* q = sv_new(e, sizeof *q);
   if (!q) return NULL;
   uint32_t room = at_least(cap->max_inline_data, 16 * at_least(cap->max_send_sge, 1)), size = 16;
   room = (room + 15) & ~15u;
-  if (room > (uint32_t)c->max_inline) room = (uint32_t)c->max_inline > 16 * cap->max_send_sge ? (uint32_t)c->max_inline : 16 * cap->max_send_sge;
+  if (room > (uint32_t)c->max_inline)
+    room = (uint32_t)c->max_inline > 16 * cap->max_send_sge ? (uint32_t)c->max_inline : 16 * cap->max_send_sge;
   while (size < cap->max_send_wr) size *= 2;
   q->ctx = ctx;
   q->stride = (uint32_t)sizeof(struct op) + room + 16;
@@ -108,13 +110,17 @@ PUBLIC int ibv_destroy_qp(struct ibv_qp* qp) {
 static const struct { uint8_t from, to; int need, may; } moves[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+    {IBV_QPS_INIT, IBV_QPS_RTR,
+      IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+      IBV_QP_MIN_RNR_TIMER,
      IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+    {IBV_QPS_RTR, IBV_QPS_RTS,
+      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
      IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE},
 };
-static const int UC_ONLY_RC = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+static const int UC_ONLY_RC = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
 static int legal(struct vqp* q, uint32_t from, uint32_t to, int mask) {
   int uc = q->x.qp_type == IBV_QPT_UC ? UC_ONLY_RC : 0;

@@ -10,7 +10,8 @@ static int inside(const union ibv_gid* g, const struct gid* net) {
 
 static int same_subnet(const struct gid* a, const struct gid* b) {
   const uint8_t* x = a->raw.raw;
-  if (!get(a->used) || !get(b->used) || (x[0] == 0xfe && x[1] == 0x80 && a->type != IBV_GID_TYPE_IB)) return 0; /* all share fe80:: */
+  /* all share fe80:: */
+  if (!get(a->used) || !get(b->used) || (x[0] == 0xfe && x[1] == 0x80 && a->type != IBV_GID_TYPE_IB)) return 0;
   return inside(&b->raw, a);
 }
 

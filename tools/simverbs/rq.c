@@ -6,7 +6,8 @@
 void sv_rq_create(struct shqp* s, uint32_t rcq, uint32_t depth, uint32_t max_sge) {
   uint32_t size = 16, stride = 16 + 16 * (max_sge ? max_sge : 1);
   while (size < depth) size *= 2;
-  s->rq = (struct rq){.mask = size - 1, .depth = depth, .stride = stride, .ring = sv_heap_alloc((uint64_t)size * stride)};
+  s->rq = (struct rq){.mask = size - 1, .depth = depth, .stride = stride,
+    .ring = sv_heap_alloc((uint64_t)size * stride)};
   if (s->rq.ring) sv_arena->cqs[s->rcq = rcq].users++;
 }
 

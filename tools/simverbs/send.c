@@ -1,16 +1,19 @@
-/* Send queues. A request runs at once, in the thread that posts it, unless one before it waits or a link is out of the
- * ordinary; then it is queued and the engine, or whoever polls, runs it when it is due. The queue has three marks: acked (all
- * before it are complete) <= exec (all before it have been placed) <= tail. A place is free again when the completion that
- * covers it has been polled. */
+/* Send queues. A request runs at once, in the thread that posts it, unless one before it waits or a link is out of
+ * the ordinary; then it is queued and the engine, or whoever polls, runs it when it is due. The queue has three
+ * marks: acked (all before it are complete) <= exec (all before it have been placed) <= tail. A place is free again
+ * when the completion that covers it has been polled. */
 #include "sim.h"
 
 #include <string.h>
 
-static const uint8_t wc_opcode[] = {IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD};
+static const uint8_t wc_opcode[] =
+  {IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP,
+  IBV_WC_FETCH_ADD};
 
 static void complete(struct vqp* q, const struct op* o, int status) {
   if (!status && !(o->flags & IBV_SEND_SIGNALED) && !q->sig_all) return;
-  struct cqe e = {.wr_id = o->wr_id, .byte_len = o->len, .qpn = q->s->qpn, .wqe = o->wqe, .status = (uint8_t)status, .opcode = wc_opcode[o->opcode]};
+  struct cqe e = {.wr_id = o->wr_id, .byte_len = o->len, .qpn = q->s->qpn, .wqe = o->wqe, .status = (uint8_t)status,
+    .opcode = wc_opcode[o->opcode]};
   sv_cq_push(((struct vcq*)q->x.send_cq)->slot, &e, status != 0);
 }
 
@@ -42,7 +45,8 @@ static void enqueue(struct vqp* q, const struct op* o, uint64_t now) {
   n->due = now + (q->from ? get(q->from->delay) : 0);
   if (o->flags & IBV_SEND_INLINE) {
     uint8_t* to = (uint8_t*)(sge + 1);
-    for (int i = 0; i < o->nsge; to += o->sge[i++].length) memcpy(to, (void*)(uintptr_t)o->sge[i].addr, o->sge[i].length);
+    for (int i = 0; i < o->nsge; to += o->sge[i++].length)
+      memcpy(to, (void*)(uintptr_t)o->sge[i].addr, o->sge[i].length);
     *sge = (struct ibv_sge){(uint64_t)(uintptr_t)(sge + 1), o->len, 0};
     n->nsge = 1;
   } else if (o->nsge) {
@@ -77,7 +81,9 @@ static int post(struct vqp* q, struct op* o) {
       return 0;
     }
   } else if (first && state == IBV_QPS_ERR) {
-    q->tail++, q->exec++, q->acked++;
+    q->tail++;
+    q->exec++;
+    q->acked++;
     complete(q, o, IBV_WC_WR_FLUSH_ERR);
     return 0;
   }
@@ -96,7 +102,8 @@ int sv_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr**
   sv_lock(&q->lock);
   for (; wr && !e; wr = e ? wr : wr->next) {
     struct op o = {.wr_id = wr->wr_id, .raddr = wr->wr.rdma.remote_addr, .rkey = wr->wr.rdma.rkey, .imm = wr->imm_data,
-                   .opcode = (uint8_t)wr->opcode, .flags = (uint8_t)wr->send_flags, .nsge = (uint8_t)wr->num_sge, .sge = wr->sg_list};
+                   .opcode = (uint8_t)wr->opcode, .flags = (uint8_t)wr->send_flags, .nsge = (uint8_t)wr->num_sge,
+                     .sge = wr->sg_list};
     if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
       o.arg[0] = wr->wr.atomic.compare_add;
       o.arg[1] = wr->wr.atomic.swap;
@@ -116,7 +123,8 @@ void sv_progress(struct vqp* q, uint64_t now) {
   if (get(q->s->state) == IBV_QPS_ERR) flush_sends(q);
   while (q->exec != q->tail && !q->halted) {
     struct op* o = sv_op(q, q->exec);
-    int shuffle = hot && get(sv_arena->devs[q->ctx->dev->index].reorder) && o->opcode == IBV_WR_RDMA_WRITE && !o->inject && o->len <= q->mtu_limit;
+    int shuffle = hot && get(sv_arena->devs[q->ctx->dev->index].reorder) && o->opcode == IBV_WR_RDMA_WRITE &&
+      !o->inject && o->len <= q->mtu_limit;
     if (shuffle) {
       if (sv_exec_reordered(q, now) == EXEC_WAIT) break;
     } else {
@@ -128,7 +136,8 @@ void sv_progress(struct vqp* q, uint64_t now) {
   }
   while (q->acked != q->exec) {
     struct op* o = sv_op(q, q->acked);
-    if (!o->status && hot && ((get(q->to->hole) & 1) || (get(q->from->hole) & 2))) { /* placed, but the answer is lost */
+    /* placed, but the answer is lost */
+    if (!o->status && hot && ((get(q->to->hole) & 1) || (get(q->from->hole) & 2))) {
       if (sv_silent(q, o, now) == EXEC_WAIT) break;
     } else if (now < o->ack_at) {
       if (q->wake > o->ack_at) q->wake = o->ack_at;

@@ -1,10 +1,10 @@
-/* Moving bytes between processes. Memory that is registered is moved, in place and unnoticed, into a memfd, which peers map:
- * then a remote write is a memcpy by the initiator. Where that cannot be done (not plain private memory, no userfaultfd) the
- * initiator uses process_vm_writev. Deregistering the last region moves the memory back.
+/* Moving bytes between processes. Memory that is registered is moved, in place and unnoticed, into a memfd, which
+ * peers map: then a remote write is a memcpy by the initiator. Where that cannot be done (not plain private memory,
+ * no userfaultfd) the initiator uses process_vm_writev. Deregistering the last region moves the memory back.
  *
- * In place and unnoticed: the pages are write-protected through userfaultfd (a thread that writes waits), copied, and
- * replaced by one mremap; closing the userfaultfd lets the thread go on, on the new pages. Between protecting and replacing
- * nothing may write memory of the process but its own stack. */
+ * In place and unnoticed: the pages are write-protected through userfaultfd (a thread that writes waits), copied,
+ * and replaced by one mremap; closing the userfaultfd lets the thread go on, on the new pages. Between protecting
+ * and replacing nothing may write memory of the process but its own stack. */
 #include "sim.h"
 
 #include <fcntl.h>
@@ -19,7 +19,8 @@
 struct seg { uint64_t from, to; ino_t file; int fd; uint32_t refs; struct seg* next; };
 static struct seg* segs;
 static uint32_t segs_lock, maps_lock;
-static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR]; /* peers' regions as we map them */
+/* peers' regions as we map them */
+static struct { uint32_t key; uint32_t pad; uint8_t* base; uint64_t len; } maps[MAX_MR];
 
 /* Whether [from, to) lies in one private anonymous writable mapping that is not the stack we run on. */
 static int plain(uint64_t from, uint64_t to) {
@@ -29,33 +30,42 @@ static int plain(uint64_t from, uint64_t to) {
   int yes = 0;
   FILE* f = fopen("/proc/self/maps", "re");
   while (f && !yes && fgets(line, sizeof line, f)) {
-    int n = strtoull(strchr(line, '-') + 1, NULL, 16) < to ? 0 : sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name);
-    yes = n >= 4 && a <= from && to <= b && !inode && !strcmp(perm, "rw-p") && (n == 4 || !strcmp(name, "[heap]")) && !(a <= self && self < b);
+    int n = strtoull(strchr(line, '-') + 1, NULL, 16) < to ? 0
+      : sscanf(line, "%llx-%llx %7s %*s %*s %llu %31s", &a, &b, perm, &inode, name);
+    yes = n >= 4 && a <= from && to <= b && !inode && !strcmp(perm, "rw-p") && (n == 4 || !strcmp(name, "[heap]")) &&
+      !(a <= self && self < b);
   }
   if (f) fclose(f);
   return yes;
 }
 
 /* PROCMAP_QUERY of Linux 6.11, which headers may lack. */
-struct query { uint64_t size, flags, addr, from, to, prot, page, offset, inode; uint32_t dev[2], name_size, id_size; uint64_t name, id; };
+struct query { uint64_t size, flags, addr, from, to, prot, page, offset, inode; uint32_t dev[2], name_size, id_size;
+  uint64_t name, id; };
 #define QUERY _IOWR('f', 17, struct query)
 enum { COVERING_OR_NEXT = 0x10 };
 
 /* The mapping that covers at, or else the next: the kernel is asked, and older ones have their list read. 0: none. */
 static int mapping(int fd, uint64_t at, unsigned long long* a, unsigned long long* b, unsigned long long* inode) {
   struct query q = {.size = sizeof q, .flags = COVERING_OR_NEXT, .addr = at};
-  if (!ioctl(fd, QUERY, &q)) return *a = q.from, *b = q.to, *inode = q.inode, 1;
+  if (!ioctl(fd, QUERY, &q)) {
+    *a = q.from;
+    *b = q.to;
+    *inode = q.inode;
+    return 1;
+  }
   if (errno == ENOENT) return 0;
   char line[512];
   int found = 0;
   FILE* f = fopen("/proc/self/maps", "re");
-  while (f && !found && fgets(line, sizeof line, f)) found = sscanf(line, "%llx-%llx %*s %*s %*s %llu", a, b, inode) == 3 && *b > at;
+  while (f && !found && fgets(line, sizeof line, f))
+    found = sscanf(line, "%llx-%llx %*s %*s %*s %llu", a, b, inode) == 3 && *b > at;
   if (f) fclose(f);
   return found;
 }
 
-/* The first piece of [*from, *to) that is a segment's file still: the host may have mapped other memory there, as it may free
- * what is registered, and deregister it then. 0: none. */
+/* The first piece of [*from, *to) that is a segment's file still: the host may have mapped other memory there, as it
+ * may free what is registered, and deregister it then. 0: none. */
 static int piece(const struct seg* g, uint64_t* from, uint64_t* to) {
   unsigned long long a = *from, b = a, inode = 0;
   int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), found = 0;
@@ -79,7 +89,8 @@ static int covers(const struct seg* g, uint64_t from, uint64_t to) {
 static int replace(uint64_t from, uint64_t to, int fd) {
   size_t len = (size_t)(to - from);
   void* old = (void*)(uintptr_t)from;
-  struct uffdio_api api = {.api = UFFD_API, .features = fd < 0 ? UFFD_FEATURE_WP_HUGETLBFS_SHMEM : UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+  struct uffdio_api api =
+    {.api = UFFD_API, .features = fd < 0 ? UFFD_FEATURE_WP_HUGETLBFS_SHMEM : UFFD_FEATURE_PAGEFAULT_FLAG_WP};
   struct uffdio_register reg = {.range = {from, len}, .mode = UFFDIO_REGISTER_MODE_WP};
   struct uffdio_writeprotect wp = {.range = {from, len}, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
   int u = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -104,7 +115,8 @@ static int replace(uint64_t from, uint64_t to, int fd) {
 
 void sv_share(struct vmr* mr, struct shmr* s) {
   uint64_t from = s->addr & ~(uint64_t)4095, to = (s->addr + s->len + 4095) & ~(uint64_t)4095;
-  if (!sv_conf.share || s->len >> 30) return; /* as much as that is rarely touched: making all of it present takes seconds */
+  /* as much as that is rarely touched: making all of it present takes seconds */
+  if (!sv_conf.share || s->len >> 30) return;
   sv_lock(&segs_lock);
   struct seg* g = segs;
   while (g && !covers(g, from, to)) g = g->next;
@@ -116,7 +128,8 @@ void sv_share(struct vmr* mr, struct shmr* s) {
       segs = g;
     } else {
       if (g->fd >= 0) close(g->fd);
-      free(g), g = NULL;
+      free(g);
+      g = NULL;
     }
   }
   if (g) { /* one that was there may cover a part only; the rest goes the slow way */
@@ -163,9 +176,13 @@ static uint8_t* map_peer(struct shmr* m) {
     if (maps[i].base) munmap(maps[i].base, maps[i].len);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", owner(m), m->fd);
     int fd = open(path, O_RDWR | O_CLOEXEC), of = fd < 0 ? (int)syscall(SYS_pidfd_open, owner(m), 0) : -1;
-    if (of >= 0) fd = (int)syscall(SYS_pidfd_getfd, of, m->fd, 0), close(of); /* a DMA-BUF cannot be opened by its path */
+    if (of >= 0) { /* a DMA-BUF cannot be opened by its path */
+      fd = (int)syscall(SYS_pidfd_getfd, of, m->fd, 0);
+      close(of);
+    }
     maps[i].len = m->to - m->from;
-    void* p = fd < 0 ? MAP_FAILED : mmap(NULL, maps[i].len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)m->off);
+    void* p = fd < 0 ? MAP_FAILED
+      : mmap(NULL, maps[i].len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)m->off);
     maps[i].base = p == MAP_FAILED ? NULL : p;
     if (fd >= 0) close(fd);
     put(maps[i].key, m->key);
@@ -210,10 +227,13 @@ static size_t store_lines(uint8_t* to, const uint8_t* from, size_t len) {
 /* The last 8 bytes of the last part are stored last, at once if aligned. */
 static void store(uint8_t* to, const uint8_t* from, size_t len, int last) {
   const size_t lines = store_lines(to, from, len);
-  to += lines, from += lines, len -= lines;
+  to += lines;
+  from += lines;
+  len -= lines;
   size_t v, tail = !last ? 0 : len < 8 ? len : 8;
   if (len > tail) memmove(to, from, len - tail);
-  to += len - tail, from += len - tail;
+  to += len - tail;
+  from += len - tail;
   if (tail == 8 && ((uintptr_t)to & 7) == 0) {
     memcpy(&v, from, 8);
     __atomic_store_n((uint64_t*)(void*)to, v, __ATOMIC_RELEASE);

@@ -17,12 +17,14 @@
 #include "verbs/verbs.h"
 #undef ibv_query_port
 
-enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_PKEY = 8, MAX_ROUTE = 64, MAX_PROC = 512, MAX_QP = 1 << 15, MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
+enum { MAX_DEV = 64, MAX_PORT = 4, MAX_GID = 16, MAX_PKEY = 8, MAX_ROUTE = 64, MAX_PROC = 512, MAX_QP = 1 << 15,
+  MAX_CQ = 1 << 15, MAX_MR = 1 << 16 };
 enum { MAX_SGE = 16, MAX_INLINE = 1024 };
 #define HEAP_BYTES ((uint64_t)4 << 30)
 
-/* ---- The arena. Words that several processes write are touched through __atomic_* only. Objects name their process in proc,
- * and a place whose proc is 0 is free once its count of those who use it right now, ref or users, is 0. ---- */
+/* ---- The arena. Words that several processes write are touched through __atomic_* only. Objects name their process
+ * in proc, and a place whose proc is 0 is free once its count of those who use it right now, ref or users, is 0.
+ * ---- */
 
 struct gid { union ibv_gid raw; uint32_t type, prefix, used; };
 
@@ -40,9 +42,11 @@ struct proc { uint32_t pid, kick, why; };
 enum { WHY_CQ = 1, WHY_QP = 2, WHY_EVENT = 4 };
 
 struct rq { uint32_t head, tail, mask, depth, stride; uint64_t ring; };
-struct rwqe { uint64_t wr_id; uint32_t nsge, len; struct ibv_sge sge[MAX_SGE]; }; /* in a ring: only as many as stride has room for */
+/* in a ring: only as many as stride has room for */
+struct rwqe { uint64_t wr_id; uint32_t nsge, len; struct ibv_sge sge[MAX_SGE]; };
 
-struct cqe { uint64_t wr_id; uint32_t seq, byte_len, imm, qpn, src, wqe; uint8_t status, opcode, flags, skip; uint32_t claimer; };
+struct cqe { uint64_t wr_id; uint32_t seq, byte_len, imm, qpn, src, wqe; uint8_t status, opcode, flags, skip;
+  uint32_t claimer; };
 struct shcq { uint32_t users, proc, mask, depth, tail, head, armed, fired, full, notify; uint64_t ring; };
 
 struct shqp {
@@ -52,7 +56,8 @@ struct shqp {
 };
 
 struct shmr {
-  uint32_t key, ref; /* ref: LIVE and two counts of those who copy right now: in its process, by OWN, and in others, by 1 */
+  /* ref: LIVE and two counts of those who copy right now: in its process, by OWN, and in others, by 1 */
+  uint32_t key, ref;
   uint32_t access, pd, proc;
   uint64_t iova, len, addr, from, to, off; /* [from, to) is shared, at off in its fd */
   int32_t fd;
@@ -120,7 +125,8 @@ struct vqp {
   struct ibv_qp x;
   struct shqp* s;
   struct vctx* ctx;
-  uint32_t slot, lock, recv_lock, tail, exec, acked, mask, depth, max_sge, max_inline, stride, sig_all, halted, active, got;
+  uint32_t slot, lock, recv_lock, tail, exec, acked, mask, depth, max_sge, max_inline, stride, sig_all, halted, active,
+    got;
   uint32_t mtu_limit; /* longest message when the path MTU is more than the ports carry */
   uint8_t* ring;
   struct shqp* peer;
@@ -138,10 +144,13 @@ extern uint32_t sv_armed;   /* some function is to fail: fault.c */
 extern struct vqp* sv_qps[MAX_QP];
 extern struct vcq* sv_cqs[MAX_CQ];
 extern struct vctx* sv_contexts;
-extern uint32_t sv_nactive, sv_objects_lock; /* the lock keeps what sv_contexts, sv_qps and sv_cqs name from going while another thread looks */
+/* the lock keeps what sv_contexts, sv_qps and sv_cqs name from going while another thread looks */
+extern uint32_t sv_nactive, sv_objects_lock;
 
 /* Every context is one of ours, whatever its abi_compat says. */
-static inline struct vctx* sv_ctx(struct ibv_context* c) { return (struct vctx*)((uintptr_t)c - offsetof(struct verbs_context, context)); }
+static inline struct vctx* sv_ctx(struct ibv_context* c) {
+  return (struct vctx*)((uintptr_t)c - offsetof(struct verbs_context, context));
+}
 
 #define PUBLIC __attribute__((visibility("default")))
 #define sv_log(format, ...) fprintf(stderr, "simverbs: " format "\n", ##__VA_ARGS__)
@@ -189,10 +198,12 @@ int sv_routed(const struct gid* from, const struct gid* to);
 
 /* mr.c, share.c */
 struct shmr* sv_mr_hold(uint32_t key, uint32_t proc, uint32_t pd, uint32_t access, uint64_t at, uint32_t len);
-static inline void sv_mr_drop(struct shmr* m, uint32_t proc) { __atomic_fetch_sub(&m->ref, proc == sv_me ? OWN : 1, __ATOMIC_RELEASE); }
+static inline void sv_mr_drop(struct shmr* m,
+  uint32_t proc) { __atomic_fetch_sub(&m->ref, proc == sv_me ? OWN : 1, __ATOMIC_RELEASE); }
 void sv_share(struct vmr* mr, struct shmr* s);
 void sv_unshare(struct vmr* mr);
-int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len); /* 0 or errno; last 8 bytes last */
+/* 0 or errno; last 8 bytes last */
+int sv_put(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len);
 int sv_fetch(struct shmr* m, uint64_t at, const struct iovec* iov, int n, uint32_t len);
 void sv_share_sweep(void);
 
@@ -202,11 +213,14 @@ int sv_req_notify_cq(struct ibv_cq* cq, int solicited_only);
 void sv_cq_push(uint32_t slot, const struct cqe* e, int solicited);
 void sv_cq_clean(uint32_t slot, uint32_t qpn, int sends);
 void sv_cq_scan(void);
-void sv_cq_let(uint32_t slot); /* by its owner, and by each queue pair that receives with it; the arena's lock is held */
+/* by its owner, and by each queue pair that receives with it; the arena's lock is held */
+void sv_cq_let(uint32_t slot);
 
 /* rq.c */
-void sv_rq_create(struct shqp* s, uint32_t rcq, uint32_t depth, uint32_t max_sge); /* no ring: full; the arena's lock is held */
-void sv_rq_left(struct shqp* s);           /* likewise: frees what is nobody's, once nobody completes receives any more */
+/* no ring: full; the arena's lock is held */
+void sv_rq_create(struct shqp* s, uint32_t rcq, uint32_t depth, uint32_t max_sge);
+/* likewise: frees what is nobody's, once nobody completes receives any more */
+void sv_rq_left(struct shqp* s);
 int sv_rq_take(struct rq* q, struct rwqe* out); /* 1, or 0: empty */
 int sv_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
 void sv_rq_flush(struct shqp* s);
@@ -218,7 +232,8 @@ enum { EXEC_DONE, EXEC_WAIT };
 int sv_exec(struct vqp* q, struct op* o, uint64_t now);
 int sv_silent(struct vqp* q, struct op* o, uint64_t now);
 int sv_exec_reordered(struct vqp* q, uint64_t now);
-static inline struct op* sv_op(struct vqp* q, uint32_t i) { return (struct op*)(q->ring + (size_t)(i & q->mask) * q->stride); }
+static inline struct op* sv_op(struct vqp* q,
+  uint32_t i) { return (struct op*)(q->ring + (size_t)(i & q->mask) * q->stride); }
 
 /* engine.c */
 int sv_engine_start(void);
@@ -231,7 +246,8 @@ void sv_broadcast(int dev, int type, uint32_t arg);
 
 /* fault.c: function names in the order of sv_functions */
 #define SV_FUNCTIONS(F) F(open_device) F(query_device) F(query_port) F(query_port_speed) F(query_gid) F(query_gid_ex) \
-  F(query_pkey) F(alloc_pd) F(dealloc_pd) F(reg_mr) F(reg_mr_iova2) F(reg_dmabuf_mr) F(dereg_mr) F(create_comp_channel) \
+  F(query_pkey) F(alloc_pd) F(dealloc_pd) F(reg_mr) F(reg_mr_iova2) F(reg_dmabuf_mr) F(dereg_mr) \
+  F(create_comp_channel) \
   F(create_cq) F(destroy_cq) F(req_notify_cq) F(poll_cq) F(create_qp) F(modify_qp) F(query_qp) F(destroy_qp) \
   F(query_ece) F(set_ece) F(post_send) F(post_recv) F(get_async_event) \
   F(get_device_list) F(get_cq_event) F(fork_init) F(close_device) F(destroy_comp_channel)
@@ -242,7 +258,8 @@ enum sv_function {
   FN_COUNT
 };
 int sv_fail_slow(enum sv_function f);
-static inline int sv_fail(enum sv_function f) { return likely(!__atomic_load_n(&sv_armed, __ATOMIC_RELAXED)) ? 0 : sv_fail_slow(f); }
+static inline int sv_fail(enum sv_function f) { return likely(!__atomic_load_n(&sv_armed, __ATOMIC_RELAXED)) ? 0
+  : sv_fail_slow(f); }
 #define MAY_FAIL(f) do { int e_ = sv_fail(FN_##f); if (e_) return e_; } while (0)
 #define MAY_FAIL_WITH(f, value) do { int e_ = sv_fail(FN_##f); if (e_) { errno = e_; return value; } } while (0)
 void sv_control_start(void);

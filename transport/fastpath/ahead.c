@@ -1,7 +1,8 @@
-/* ahead.c: messages that leave before their CTS. Sends of a tag and receives of that tag belong together in order, whatever lies
- * between them. So both sides come to the same without a word: the sender gives lines of a group that it hears of to such messages
- * first, in the order in which they left; the receiver gives them receives, and keeps in its stash what has none yet. The sender
- * chooses each message's place in the stash, and uses it again once it has the CTS of the message's receive. */
+/* ahead.c: messages that leave before their CTS. Sends of a tag and receives of that tag belong together in order,
+ * whatever lies between them. So both sides come to the same without a word: the sender gives lines of a group that
+ * it hears of to such messages first, in the order in which they left; the receiver gives them receives, and keeps
+ * in its stash what has none yet. The sender chooses each message's place in the stash, and uses it again once it
+ * has the CTS of the message's receive. */
 #include "ahead.h"
 #include "inorder.h"
 
@@ -9,7 +10,8 @@
 void wf_ahead_trim(struct wf_comm* c) {
 	uint32_t n = wf_get(c->aheads), first = wf_get(c->ahead_first);
 	for (; n && wf_get(c->ahead[first % WF_AHEADS].state) == WF_AHEAD_OVER; n--) first++;
-	wf_put(c->aheads, n), wf_put(c->ahead_first, first);
+	wf_put(c->aheads, n);
+	wf_put(c->ahead_first, first);
 }
 
 /* ---- sender ---- */
@@ -31,14 +33,17 @@ void wf_ahead_leave(struct wf_comm* c, uint32_t place, uint32_t size, int tag) {
 	uint32_t n = wf_get(c->aheads);
 	struct wf_ahead_message* a = &c->ahead[(wf_get(c->ahead_first) + n) % WF_AHEADS];
 	wf_put(a->state, (uint32_t)WF_AHEAD_WAITS);
-	wf_put(a->size, size), wf_put(a->tag, (int32_t)tag), wf_put(a->place, place);
-	wf_put(c->aheads, n + 1), wf_put(c->ahead_at, place + wf_ahead_bytes(size));
+	wf_put(a->size, size);
+	wf_put(a->tag, (int32_t)tag);
+	wf_put(a->place, place);
+	wf_put(c->aheads, n + 1);
+	wf_put(c->ahead_at, place + wf_ahead_bytes(size));
 }
 
 /* ---- receiver ---- */
 
-/* The first receive of that tag, from group seq on, that no message has. Of a group that was refused, the place is taken: such a
- * message is nobody's. */
+/* The first receive of that tag, from group seq on, that no message has. Of a group that was refused, the place is
+ * taken: such a message is nobody's. */
 int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
 	uint64_t next = wf_get(c->next_seq), first = wf_get(c->tail_seq);
 	if (wf_get(c->refused)) first = next > WF_LINES ? next - WF_LINES : 1;
@@ -70,7 +75,8 @@ void wf_refuse_receives(struct wf_comm* c, struct wf_req* r) {
 		wf_put(line->rkey[i], (uint32_t)wf_get(r->e[i].tag));
 		open |= (uint32_t)(wf_get(r->e[i].size) == WF_NONE) << i;
 	}
-	wf_put(line->n_i, open), wf_put(line->seq, seq);
+	wf_put(line->n_i, open);
+	wf_put(line->seq, seq);
 	wf_put(c->refused, 1u);
 	wf_end_group(c, r, WF_REQ_REFUSED);
 }
@@ -87,7 +93,10 @@ uint64_t wf_ahead_keep(struct wf_comm* c, const struct wf_ahead_message* m) {
 	uint32_t n = wf_get(c->aheads);
 	struct wf_ahead_message* a = &c->ahead[(wf_get(c->ahead_first) + n) % WF_AHEADS];
 	if (n == WF_AHEADS) return 0;
-	wf_put(a->seq, m->seq), wf_put(a->tag, m->tag), wf_put(a->size, m->size), wf_put(a->place, m->place);
+	wf_put(a->seq, m->seq);
+	wf_put(a->tag, m->tag);
+	wf_put(a->size, m->size);
+	wf_put(a->place, m->place);
 	wf_put(a->state, (uint32_t)WF_AHEAD_FILLING);
 	wf_put(c->aheads, n + 1);
 	return (uint64_t)(uintptr_t)c->stash + m->place;
@@ -106,8 +115,10 @@ static void wf_ahead_give(struct wf_comm* c, struct wf_ahead_message* a) {
 		return;
 	}
 	wf_copy_inorder((void*)(uintptr_t)wf_get(r->e[entry].data), (char*)c->stash + wf_get(a->place), size);
-	wf_put(r->e[entry].size, size), wf_put(r->e[entry].got, size);
-	wf_put(r->left, wf_get(r->left) - 1), wf_put(r->frames, wf_get(r->frames) + 1);
+	wf_put(r->e[entry].size, size);
+	wf_put(r->e[entry].got, size);
+	wf_put(r->left, wf_get(r->left) - 1);
+	wf_put(r->frames, wf_get(r->frames) + 1);
 	wf_arrived(c, slot);
 }
 
@@ -116,12 +127,16 @@ void wf_ahead_kept(struct wf_comm* c) {
 	wf_ahead_trim(c);
 }
 
-/* A group was posted over streams: it takes what waits for it, and its CTS waits for company. -1: a fault was raised. */
+/* A group was posted over streams: it takes what waits for it, and its CTS waits for company. -1: a fault was
+ * raised. */
 int wf_ahead_posted(struct wf_thread* t, struct wf_comm* c, struct wf_req* r) {
-	uint32_t line = wf_get(r->line) % WF_LINES, n = wf_get(r->n), first = wf_get(c->ahead_first), waiting = wf_get(c->aheads);
+	uint32_t line = wf_get(r->line) % WF_LINES, n = wf_get(r->n), first = wf_get(c->ahead_first),
+		waiting = wf_get(c->aheads);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wf_cts_line* l = &c->out[line + i];
-		wf_put(l->size, (uint64_t)wf_get(r->e[i].cap)), wf_put(l->tag, wf_get(r->e[i].tag)), wf_put(l->n_i, n << 16 | i);
+		wf_put(l->size, (uint64_t)wf_get(r->e[i].cap));
+		wf_put(l->tag, wf_get(r->e[i].tag));
+		wf_put(l->n_i, n << 16 | i);
 	}
 	for (uint32_t i = 0; i < waiting && wf_get(r->left); i++) {
 		struct wf_ahead_message* a = &c->ahead[(first + i) % WF_AHEADS];

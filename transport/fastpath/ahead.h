@@ -1,5 +1,5 @@
-/* ahead.h: what the executor's calls ask of ahead.c. All is cold, which keeps it out of the way of queue pairs: over sockets a system
- * call costs more. */
+/* ahead.h: what the executor's calls ask of ahead.c. All is cold, which keeps it out of the way of queue pairs: over
+ * sockets a system call costs more. */
 #ifndef WEFT_AHEAD_H
 #define WEFT_AHEAD_H
 

@@ -1,7 +1,8 @@
-/* ended.c: isend and irecv on a comm that has ended. NCCL's own networks take what is posted after the peer has gone, and have test
- * tell of it; hosts count on that. So here too: the request stands for nothing, no lane has it, and its test answers the code of
- * the first cause. What is wrong with the call itself is told at once; its memory is not looked at, which the host may have
- * deregistered meanwhile, as an abort does. iflush tells at once: from it, no request means that nothing is to be flushed. */
+/* ended.c: isend and irecv on a comm that has ended. NCCL's own networks take what is posted after the peer has
+ * gone, and have test tell of it; hosts count on that. So here too: the request stands for nothing, no lane has it,
+ * and its test answers the code of the first cause. What is wrong with the call itself is told at once; its memory
+ * is not looked at, which the host may have deregistered meanwhile, as an abort does. iflush tells at once: from it,
+ * no request means that nothing is to be flushed. */
 #include "exec.h"
 
 /* Outside the gate. code: what the call answers otherwise: it is wrong, or all requests are in use. */
@@ -20,7 +21,8 @@ int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const
 		}
 	struct wf_req* r = ended ? wf_take(c, &slot, WF_REQUESTS) : NULL;
 	if (r) {
-		wf_put(r->n, 0u), wf_put(r->left, 0u);
+		wf_put(r->n, 0u);
+		wf_put(r->left, 0u);
 		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 		*request = wf_request(c, r, slot);
 		wf_raise(WF_FAULT_ENDED, call, 0, 0, 0, 0);

@@ -2,12 +2,12 @@
  *
  *  1. irecv takes a request slot for its group and as many CTS lines as it has receives, and queues their CTS.
  *  2. The CTS reaches the sender's ring. isend matches the first unmatched line of its tag in the head group.
- *  3. When every line of the head group is matched, the group is posted: its sends stand in tx, in order, and the next
- *     group becomes the head.
+ *  3. When every line of the head group is matched, the group is posted: its sends stand in tx, in order, and the
+ *     next group becomes the head.
  *  4. Lanes take from tx, piecewise, inside isend and test, and the receiver's lanes fill the buffers inside test.
  *  5. test reports a request once and frees its slot.
- *  6. Queued CTS leave with the fourth of a comm, after an isend's data, and whenever a call finds nothing to do. While messages
- *     come ahead of their CTS, nobody waits for it, and it waits for many more.
+ *  6. Queued CTS leave with the fourth of a comm, after an isend's data, and whenever a call finds nothing to do.
+ *     While messages come ahead of their CTS, nobody waits for it, and it waits for many more.
  *
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
 #include "ahead.h"
@@ -31,7 +31,9 @@ int wf_bad(const char* call, uint32_t kind, const char* where, uint64_t got) {
 }
 
 int weft_null(const char* function, const char* name) { return wf_bad(function, WF_FAULT_NULL, name, 0); }
-int weft_misuse(const char* function, const char* what, uint64_t got) { return wf_bad(function, WF_FAULT_ARGUMENT, what, got); }
+int weft_misuse(const char* function, const char* what, uint64_t got) {
+	return wf_bad(function, WF_FAULT_ARGUMENT, what, got);
+}
 
 /* Leaves the gate, reports the fault that was raised inside and, where it ends the comm, lets the comm fail. */
 int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
@@ -64,17 +66,22 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 		int left = lazy > 0;
 		if (lazy) wf_put(c->lazy, lazy - 1);
 		if (listed) wf_unlist(c);
-		for (uint32_t n = 0; listed && !lazy && n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0; n++) {
+		for (uint32_t n = 0; listed && !lazy && n < wf_get(c->nlanes) && !(uint32_t)wf_load(c->error) && left >= 0;
+				n++) {
 			int rc = wf_ops(&c->lanes[n]) ? wf_ops(&c->lanes[n])->flush(c, &c->lanes[n]) : 0;
 			left = rc < 0 ? rc : left | rc;
 		}
-		if (left > 0) wf_list(t, c), first = first ? first : c;
+		if (left > 0) {
+			wf_list(t, c);
+			first = first ? first : c;
+		}
 		if (left < 0) wf_leave_fault(t, c, call);
 		wf_leave(t);
 	}
 }
 
-int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request) {
+int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
+	void** request) {
 	int rc;
 	struct wf_comm* c = wf_begin("irecv", WF_KIND_RECV, recvComm, request, &rc);
 	if (wf_unlikely(!c)) return rc ? wf_ended(rc, "irecv", WF_KIND_RECV, recvComm, n, sizes, request) : 0;
@@ -93,15 +100,19 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 			return wf_leave_fault(t, c, "irecv");
 		}
 		wf_put(r->e[i].cap, (uint32_t)room);
-		wf_put(r->e[i].size, WF_NONE), wf_put(r->e[i].got, 0u);
+		wf_put(r->e[i].size, WF_NONE);
+		wf_put(r->e[i].got, 0u);
 		wf_put(r->phandle[i], phandles ? (uint64_t)(uintptr_t)phandles[i] : 0);
 	}
 	uint64_t seq = wf_get(c->next_seq);
-	wf_put(r->n, (uint32_t)n), wf_put(r->left, (uint32_t)n);
-	wf_put(r->seq, seq), wf_put(r->line, line);
+	wf_put(r->n, (uint32_t)n);
+	wf_put(r->left, (uint32_t)n);
+	wf_put(r->seq, seq);
+	wf_put(r->line, line);
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 	wf_put(c->group[seq % WF_LINES], slot);
-	wf_put(c->next_seq, seq + 1), wf_put(c->next_line, line + (uint32_t)n);
+	wf_put(c->next_seq, seq + 1);
+	wf_put(c->next_line, line + (uint32_t)n);
 	wf_put(c->incomplete, wf_get(c->incomplete) + 1);
 	*request = wf_request(c, r, slot);
 	rc = wf_direct(c) ? wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) : wf_ahead_posted(t, c, r);
@@ -114,13 +125,17 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	return 0;
 }
 
-/* A flush, inside the gate, which it leaves. With no call of the lanes for it, data is where it belongs as soon as the receive is done. */
+/* A flush, inside the gate, which it leaves. With no call of the lanes for it, data is where it belongs as soon as
+ * the receive is done. */
 int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request) {
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	const struct wf_upcalls* up = (const struct wf_upcalls*)(uintptr_t)wf_get(c->upcalls);
 	uint64_t cookie = wf_get(c->cookie);
 	int rc = ops->land && size ? ops->land(c, data, (uint64_t)size, mhandle, request) : 0;
-	if (wf_unlikely(rc < 0)) return *request = NULL, wf_leave_fault(t, c, "iflush");
+	if (wf_unlikely(rc < 0)) {
+		*request = NULL;
+		return wf_leave_fault(t, c, "iflush");
+	}
 	wf_leave(t);
 	if (wf_unlikely(rc > 0)) up->wants(cookie);
 	return 0;
@@ -144,7 +159,8 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
  * Lanes are polled once a round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;
-	if (recv && wf_get(r->seq) >= wf_get(c->cts_out) && !wf_get(c->lazy)) return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
+	if (recv && wf_get(r->seq) >= wf_get(c->cts_out) && !wf_get(c->lazy))
+		return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
 	wf_put(c->round, round += again);
 	wf_put(r->round, round);
 	if (!again || recv || wf_direct(c)) return again ? wf_lanes(c, 0) : 0;
@@ -155,7 +171,9 @@ static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 /* A refused request is over once no stream is in the middle of its bytes. */
 static inline int wf_over(struct wf_req* r) {
 	uint32_t state = wf_get(r->state);
-	return state >= WF_REQ_DONE && (state == WF_REQ_DONE || state == WF_REQ_TOLD || (state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames)));
+	return state >= WF_REQ_DONE &&
+		(state == WF_REQ_DONE || state == WF_REQ_TOLD ||
+		(state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames)));
 }
 
 int weft_test(void* request, int* done, int* sizes) {
@@ -167,12 +185,14 @@ int weft_test(void* request, int* done, int* sizes) {
 	uint32_t slot = wf_handle_slot(h);
 	if (wf_unlikely(slot >= WF_SLOTS)) return wf_late_test(t, h, done, sizes);
 	struct wf_comm* c = wf_comm_at(wf_handle_slab(h));
-	if (wf_unlikely(!c || wf_load(c->state) != WF_COMM_OPEN)) return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
+	if (wf_unlikely(!c || wf_load(c->state) != WF_COMM_OPEN))
+		return wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
 	if (wf_unlikely(!wf_enter(t, c))) return 0;
 	struct wf_req* r = &c->req[slot];
 	if (wf_unlikely(wf_load(c->state) != WF_COMM_OPEN || wf_id(WF_KIND_REQUEST, wf_get(r->gen)) != wf_handle_id(h))) {
 		wf_leave(t);
-		return wf_bad("test", WF_FAULT_HANDLE, "request is not in flight: it was done before, or its comm was closed", h);
+		return wf_bad("test", WF_FAULT_HANDLE, "request is not in flight: it was done before, or its comm was closed",
+			h);
 	}
 	int rc = 0, code = 0, over = wf_over(r);
 	if (!over) {
@@ -187,9 +207,13 @@ int weft_test(void* request, int* done, int* sizes) {
 		*done = 1;
 		if (wf_unlikely(wf_get(r->state) != WF_REQ_DONE)) {
 			code = (int)wf_load(c->refuse_code);
-			if (wf_get(r->state) == WF_REQ_REFUSED) wf_put(r->state, (uint32_t)WF_REQ_TOLD), wf_put(c->outstanding, wf_get(c->outstanding) - 1);
+			if (wf_get(r->state) == WF_REQ_REFUSED) {
+				wf_put(r->state, (uint32_t)WF_REQ_TOLD);
+				wf_put(c->outstanding, wf_get(c->outstanding) - 1);
+			}
 		} else {
-			if (sizes && (*sizes = (int)wf_get(r->e[0].size), 1)) for (uint32_t i = 1; wf_unlikely(i < wf_get(r->n)); i++) sizes[i] = (int)wf_get(r->e[i].size);
+			if (sizes && (*sizes = (int)wf_get(r->e[0].size), 1))
+				for (uint32_t i = 1; wf_unlikely(i < wf_get(r->n)); i++) sizes[i] = (int)wf_get(r->e[i].size);
 			wf_give(c, slot);
 		}
 	}
@@ -206,7 +230,10 @@ int weft_test(void* request, int* done, int* sizes) {
 uint32_t wf_reclaim(struct wf_comm* c) {
 	uint32_t told = WF_NONE;
 	for (uint32_t i = 0; i < WF_SLOTS; i++)
-		if (wf_get(c->req[i].state) == WF_REQ_TOLD) wf_put(c->req[i].next, told), told = i;
+		if (wf_get(c->req[i].state) == WF_REQ_TOLD) {
+			wf_put(c->req[i].next, told);
+			told = i;
+		}
 	wf_put(c->free_head, wf_get(c->req[told].next));
 	return told;
 }
@@ -224,7 +251,8 @@ void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state) {
 void wf_lines_free(struct wf_comm* c) {
 	uint64_t seq = wf_get(c->tail_seq), out = wf_get(c->cts_out);
 	uint32_t line = wf_get(c->tail_line), group;
-	for (; seq < out && (group = wf_get(c->group[seq % WF_LINES])) & WF_GROUP_DONE; seq++) line += group & ~WF_GROUP_DONE;
+	for (; seq < out && (group = wf_get(c->group[seq % WF_LINES])) & WF_GROUP_DONE; seq++)
+		line += group & ~WF_GROUP_DONE;
 	wf_put(c->tail_seq, seq);
 	wf_put(c->tail_line, line);
 }
@@ -237,14 +265,17 @@ void wf_arrived(struct wf_comm* c, uint32_t slot) {
 	wf_put(r->frames, frames);
 	if (frames || wf_get(r->left) || wf_get(r->state) != WF_REQ_POSTED) return;
 	for (uint32_t i = 1; i < n; i++) bytes += wf_get(r->e[i].size);
-	wf_put(c->bytes, bytes), wf_put(c->messages, wf_get(c->messages) + n);
+	wf_put(c->bytes, bytes);
+	wf_put(c->messages, wf_get(c->messages) + n);
 	wf_end_group(c, r, WF_REQ_DONE);
 }
 
 /* The sender refused the group, whose CTS it has. 1: it was open; 2: it was refused here before; 0: neither. */
 int wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
-	if (wf_get(c->kind) != WF_KIND_RECV || !seq || seq >= wf_get(c->cts_out) || seq + WF_LINES < wf_get(c->next_seq)) return 0;
-	uint32_t slot = wf_get(c->group[seq % WF_LINES]), streams = wf_get(c->lanes[0].streams); /* elsewhere the ring is the peer's */
+	if (wf_get(c->kind) != WF_KIND_RECV || !seq || seq >= wf_get(c->cts_out) || seq + WF_LINES < wf_get(c->next_seq))
+		return 0;
+	/* elsewhere the ring is the peer's */
+	uint32_t slot = wf_get(c->group[seq % WF_LINES]), streams = wf_get(c->lanes[0].streams);
 	if (slot & WF_GROUP_DONE) return streams && wf_get(c->ring[seq % WF_LINES].seq) == seq ? 2 : 0;
 	wf_store(c->refuse_code, (uint32_t)code);
 	if (streams) wf_refuse_receives(c, &c->req[slot]);

@@ -21,11 +21,14 @@ WF_HIDDEN int wf_poll_cts(struct wf_comm* c);
 WF_HIDDEN int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request);
 WF_HIDDEN WF_COLD int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** request);
 WF_HIDDEN WF_COLD int wf_late_test(struct wf_thread* t, uint64_t h, int* done, int* sizes);
-WF_HIDDEN WF_COLD int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const size_t* sizes, void** request);
+WF_HIDDEN WF_COLD int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const size_t* sizes,
+	void** request);
 WF_HIDDEN WF_COLD uint32_t wf_reclaim(struct wf_comm* c);
 WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
 
-static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) { return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops); }
+static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) {
+	return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops);
+}
 
 /* A fault that ends a group, not the comm. */
 static inline int wf_refuses(uint32_t kind) { return kind == WF_FAULT_TOO_LARGE || kind == WF_FAULT_AHEAD; }
@@ -67,26 +70,33 @@ static inline void* wf_request(struct wf_comm* c, struct wf_req* r, uint32_t slo
 	return (void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, wf_get(r->gen), wf_get(c->index), slot);
 }
 
-/* Fills one entry after checking that the buffer lies inside a live registration of the comm's device. A receive may end behind it, and
- * then has room up to its end: NCCL 2.12 and 2.13 say more of a shared buffer than its slot has, past the end of the pool. */
-static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, uint64_t* room, int tag, void* mhandle, int recv) {
+/* Fills one entry after checking that the buffer lies inside a live registration of the comm's device. A receive may
+ * end behind it, and then has room up to its end: NCCL 2.12 and 2.13 say more of a shared buffer than its slot has,
+ * past the end of the pool. */
+static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, uint64_t* room, int tag, void* mhandle,
+	int recv) {
 	uint64_t addr = (uint64_t)(uintptr_t)data, size = *room;
 	if (wf_unlikely(size > WF_SIZE_MAX)) return wf_raise(WF_FAULT_ARGUMENT, "size above 2^31-1", 0, 0, 0, size);
 	if (wf_likely(size)) {
 		struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
-		if (wf_unlikely(!mr || wf_get(mr->device) != wf_get(c->device)))
-			return wf_raise(WF_FAULT_MR, mr ? "memory registered on another device" : "memory handle is not registered", 0, 0, size, addr);
+		if (wf_unlikely(!mr || wf_get(mr->device) != wf_get(c->device))) {
+			const char* what = mr ? "memory registered on another device" : "memory handle is not registered";
+			return wf_raise(WF_FAULT_MR, what, 0, 0, size, addr);
+		}
 		uint64_t start = wf_get(mr->addr), length = wf_get(mr->length);
 		if (wf_unlikely(addr < start || size > length || addr - start > length - size)) {
-			if (!recv || addr < start || addr - start >= length) return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
+			if (!recv || addr < start || addr - start >= length)
+				return wf_raise(WF_FAULT_MR, "buffer outside its registration", 0, 0, size, addr);
 			*room = length - (addr - start);
 		}
 		uint64_t base = wf_get(c->lanes[0].streams) ? wf_get(mr->cpu) : wf_get(mr->base);
-		if (wf_unlikely(!base)) return wf_raise(WF_FAULT_MR, "memory that the CPU does not reach, over TCP", 0, 0, size, addr);
+		if (wf_unlikely(!base))
+			return wf_raise(WF_FAULT_MR, "memory that the CPU does not reach, over TCP", 0, 0, size, addr);
 		addr = addr - start + base;
 		uint32_t user = wf_load(mr->user), me = wf_get(c->index) + 1;
 		if (wf_unlikely(user != me && user != WF_NONE)) /* deregMr holds the only user, or every comm */
-			if (user || !__atomic_compare_exchange_n(&mr->user, &user, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) wf_store(mr->user, WF_NONE);
+			if (user || !__atomic_compare_exchange_n(&mr->user, &user, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				wf_store(mr->user, WF_NONE);
 	}
 	wf_put(e->data, addr);
 	wf_put(e->mr, (uint64_t)(uintptr_t)mhandle);
@@ -94,13 +104,15 @@ static inline int wf_buffer(struct wf_comm* c, struct wf_entry* e, void* data, u
 	return 0;
 }
 
-/* Lets every lane start or continue posted sends, or look for what has arrived. The first without ops ends those that have. */
+/* Lets every lane start or continue posted sends, or look for what has arrived. The first without ops ends those
+ * that have. */
 static inline int wf_lanes(struct wf_comm* c, int send) {
 	struct wf_lane* l = c->lanes;
 	const struct wf_lane_ops* ops = wf_ops(l);
 	if (send && !wf_get(c->unsent)) return 0;
 	int rc = (send ? ops->send : ops->progress)(c, l);
-	for (uint32_t n = wf_get(c->nlanes); wf_unlikely(n > 1) && rc >= 0 && (ops = wf_ops(++l)); n--) rc = (send ? ops->send : ops->progress)(c, l);
+	for (uint32_t n = wf_get(c->nlanes); wf_unlikely(n > 1) && rc >= 0 && (ops = wf_ops(++l)); n--)
+		rc = (send ? ops->send : ops->progress)(c, l);
 	return rc;
 }
 
@@ -108,7 +120,8 @@ static inline int wf_lanes(struct wf_comm* c, int send) {
 static inline int wf_direct(struct wf_comm* c) { return !wf_get(c->lanes[0].streams); }
 
 /* What wf_begin leaves: first calls, wrong ones, and those that meet a held gate. */
-static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const char* call, uint32_t kind, void* comm, void** request, int* rc) {
+static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const char* call, uint32_t kind, void* comm,
+	void** request, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;
 	struct wf_thread* t = wf_self;
 	*request = NULL;
@@ -129,12 +142,14 @@ static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const cha
 }
 
 /* What every call on a comm begins with. The comm, whose gate is entered by wf_self; NULL: *rc is the answer. */
-static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char* call, uint32_t kind, void* comm, void** request, int* rc) {
+static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char* call, uint32_t kind, void* comm,
+	void** request, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;
 	struct wf_thread* t = wf_self;
 	struct wf_comm* c = wf_handle_slot(h) ? NULL : wf_comm_at(wf_handle_slab(h));
 	if (wf_likely(c && t) && wf_likely(wf_enter_own(t, c))) {
-		if (wf_likely(wf_load(c->state) == WF_COMM_OPEN && wf_id(kind, wf_load(c->gen)) == wf_handle_id(h) && wf_get(c->kind) == kind && !(uint32_t)wf_load(c->error))) {
+		if (wf_likely(wf_load(c->state) == WF_COMM_OPEN && wf_id(kind, wf_load(c->gen)) == wf_handle_id(h) &&
+				wf_get(c->kind) == kind && !(uint32_t)wf_load(c->error))) {
 			*request = NULL;
 			return c;
 		}

@@ -1,123 +1,18 @@
-/* fastpath.h: the layout and the calls of the fast path, the C executor that runs a connection's plan.
- *
- * Plain C11 (fixed-width integers, macros, enums, structs, prototypes), because weft/gen reads it too: it makes the
- * Go view (zz_view.go) and the layout assertions from it.
- *
- * One comm is one direction of one connection and lives in one slab: 64-byte aligned, type-stable (a slab address
- * stays a slab for the life of the process), recycled with a new generation. Every word of a slab is a uint32_t or
- * uint64_t, touched in C only through __atomic_*, in Go only through sync/atomic of the same width. Who writes:
- *   core    Go, while no host call can see the slab (New, Free) or while the gate is held (everything else)
- *   any     any thread, by compare-and-swap
- *   owner   the thread that is inside the gate of this comm: its owner, or whoever holds it
- *
- * The gate. A host calls regMr, deregMr and close on another thread than isend, irecv and test. The calling thread
- * publishes the comm in its record (in_call), then reads held. A holder swaps held from 0 to 1, runs a process-wide
- * barrier (membarrier) and waits until no thread record names the comm. in_call lives in the thread's record, not in
- * the slab, so that the flush of another comm's output, or a comm that moves to another thread, needs no second lock.
- */
+/* fastpath.h: the calls of the fast path, the C executor that runs a connection's plan. Plain C11, because weft/gen
+ * reads it too. What it keeps in memory is in layout.h. */
 #ifndef WEFT_FASTPATH_H
 #define WEFT_FASTPATH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define WF_LINES 256       /* CTS lines outstanding a side */
-#define WF_LINES_SPARE 7   /* absorb the overhang of a group that starts near the end of the ring */
-#define WF_REQUESTS 256    /* sends or receives of a comm that have not been reported */
-#define WF_SLOTS 512       /* request slots of a comm: those that receives leave free are for flushes */
-#define WF_LATES 128       /* flushes of a comm that wait for its gate: their requests have the slots from WF_SLOTS on */
-#define WF_GROUP 8         /* receives that one irecv may group */
-#define WF_LANES 32        /* lanes of a comm */
-#define WF_ORDER 128       /* places in the order in which lanes take messages */
-#define WF_DEVICES 8       /* devices of a comm */
-#define WF_STREAMS 64      /* streams of a comm, over all its lanes */
-#define WF_STREAM_BYTES 192 /* provider memory of one stream */
-#define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
-#define WF_PUSH 2          /* tests of sends that small ones wait for company */
-#define WF_CTS_LAZY 32     /* the same while messages come ahead of their CTS */
-#define WF_NONE 0xffffffffu /* no slot */
-#define WF_SIZE_MAX 0x7fffffffu /* largest message */
-#define WF_AHEAD 0xffu /* entry of a send that left before its receive was known */
-#define WF_AHEADS 256      /* of those, the most whose receives the sender does not know yet */
-#define WF_STASH (512u << 10) /* bytes in which a receiver keeps them */
-#define WF_MEM_HOST 1u /* pointer kind of host memory, in every table */
-#define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
-
-/* Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1, so that no
- * handle is 0, 1 or 2, and no handle is an address that a host could dereference by accident. */
-#define WF_KIND_SHIFT 60
-#define WF_GEN_SHIFT 36
-#define WF_SLAB_SHIFT 16
-#define WF_GEN_MASK 0xffffffu
-#define WF_SLAB_MASK 0xfffffu
-#define WF_SLOT_MASK 0xffffu
-
-enum wf_kind {
-	WF_KIND_SEND = 1,    /* send comm */
-	WF_KIND_RECV = 2,    /* receive comm */
-	WF_KIND_REQUEST = 3, /* request */
-	WF_KIND_MR = 4,      /* registered memory */
-};
-
-enum wf_comm_state {
-	WF_COMM_FREE = 0,   /* nobody's */
-	WF_COMM_NEW = 1,    /* being set up, its handle is not valid yet */
-	WF_COMM_OPEN = 2,   /* the host may call */
-	WF_COMM_CLOSED = 3, /* closed; its lanes wait for the reaper */
-};
-
-enum wf_req_state {
-	WF_REQ_FREE = 0,    /* not in use */
-	WF_REQ_MATCHED = 1, /* a send that waits for the rest of its group */
-	WF_REQ_POSTED = 2,  /* on its way */
-	WF_REQ_DONE = 3,    /* complete; test reports it once */
-	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code */
-	WF_REQ_TOLD = 5,    /* refused and reported: test answers the same again, until every other slot is in use */
-};
-
-/* A message that came ahead of its receive. */
-enum wf_ahead_state {
-	WF_AHEAD_OVER = 0,    /* it has its receive, or nobody wants it */
-	WF_AHEAD_FILLING = 1, /* its bytes are arriving */
-	WF_AHEAD_WAITS = 2,   /* it waits for a receive of its tag */
-};
-
-enum wf_fault_kind {
-	WF_FAULT_PEER_CLOSED = 1, /* the peer closed a stream; got = stream */
-	WF_FAULT_SOCKET = 2,      /* a socket call failed: err = errno, got = stream */
-	WF_FAULT_PROTOCOL = 3,    /* the peer sent what it must not: where says what, want and got the values */
-	WF_FAULT_TOO_LARGE = 4,   /* send of got bytes into a receive of want: the group (seq) is refused, the comm lives */
-	WF_FAULT_HANDLE = 5,      /* stale, closed or foreign comm or request: got = the value */
-	WF_FAULT_ARGUMENT = 6,    /* an argument out of range: where names it */
-	WF_FAULT_MR = 7,          /* memory not inside a live registration of this device: got = address, want = bytes */
-	WF_FAULT_INTERNAL = 8,    /* a defect or an exhausted table of ours */
-	WF_FAULT_COMPLETION = 9,  /* a work request failed: err = enum ibv_wc_status, got = vendor's code, want = wr_id */
-	WF_FAULT_POST = 10,       /* ibv_post_* failed: err = errno, where = which */
-	WF_FAULT_HELD = 11,       /* the gate did not get free for want seconds: a thread of the host is stopped inside a call */
-	WF_FAULT_THREADS = 13,    /* no memory for the record of one more calling thread */
-	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
-	WF_FAULT_ENDED = 14,      /* the host asks for a request on a comm that has ended */
-	WF_FAULT_AHEAD = 15,      /* as TOO_LARGE, of a message that left before its CTS: each side finds it and refuses the group */
-};
-
-/* What went wrong, as the C side saw it. */
-struct wf_fault {
-	uint32_t kind;     /* enum wf_fault_kind */
-	int32_t err;       /* errno, or 0 */
-	uint32_t lane;     /* verbs: WF_LANES + its number for a device, where no lane is meant */
-	uint32_t entry;    /* entry of the group */
-	uint64_t seq;      /* number of the group */
-	uint64_t want;
-	uint64_t got;
-	const char* where; /* static text */
-	const char* call;  /* the host's call: isend, irecv, iflush, test or another; static text */
-};
+#include "layout.h"
 
 /* Calls from C into the core. A const table of the provider's package; always called outside the gate. */
 struct wf_upcalls {
-	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0. PEER_CLOSED,
-	 * SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the returned code. ENDED: it
-	 * has ended, and its cause may not have been said. */
+	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0.
+	 * PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the
+	 * returned code. ENDED: it has ended, and its cause may not have been said. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
 	/* A flush waits for queue pairs that the comm does not have yet. Waits for nothing. */
 	void (*wants)(uint64_t comm_cookie);
@@ -131,233 +26,24 @@ struct wf_lane;
 struct wf_lane_ops {
 	int (*send)(struct wf_comm* comm, struct wf_lane* lane);     /* start or continue posted sends, piecewise */
 	int (*progress)(struct wf_comm* comm, struct wf_lane* lane); /* complete what can be completed, take CTS in */
-	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);    /* push the CTS of [cts_out, next_seq); 0: drained, > 0: some left */
-	int (*land)(struct wf_comm* comm, void* data, uint64_t size, void* mhandle, void** request); /* iflush; > 0: it waits for queue pairs; NULL: nothing to do, ever */
+	/* push the CTS of [cts_out, next_seq); 0: drained, > 0: some left */
+	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);
+	/* iflush; > 0: it waits for queue pairs; NULL: nothing to do, ever */
+	int (*land)(struct wf_comm* comm, void* data, uint64_t size, void* mhandle, void** request);
 };
 
-/* One line of the CTS ring, in the sender's memory. A line is trusted by its own seq, which is stored last. */
-struct wf_cts_line {
-	uint64_t addr;    /* verbs: where to write; tcp: 0 */
-	uint64_t size;    /* bytes that the receive takes */
-	uint32_t rkey[WF_DEVICES]; /* verbs: per device of the receiver */
-	int32_t tag;
-	uint32_t n_i;     /* receives in the group << 16 | this one's index */
-	uint64_t seq;     /* number of the group, from 1 */
-};
-
-/* A message that left before its CTS: of the sender, until it knows the receive; of the receiver, until it is posted. written by: owner */
-struct wf_ahead_message {
-	uint64_t seq;   /* receiver: its group is this one or a later one */
-	uint32_t state; /* enum wf_ahead_state */
-	uint32_t size;
-	uint32_t place; /* in the receiver's stash */
-	int32_t tag;
-};
-
-/* One buffer of a request: the send's own, or one of up to eight grouped receives. */
-struct wf_entry {
-	uint64_t data; /* first byte, as the process reaches it */
-	uint64_t mr;   /* handle of its registration, 0 for an empty buffer */
-	uint32_t cap;  /* bytes that the receive takes; of a send that leaves before its CTS: its place in the receiver's stash */
-	uint32_t size; /* bytes that the message has; WF_NONE: not known yet */
-	uint32_t got;  /* receives: bytes that accepted frames have announced */
-	int32_t tag;
-};
-
-/* A request slot. written by: owner. */
-struct wf_req {
-	uint32_t gen;       /* generation in its handle; 0: free */
-	uint32_t state;     /* enum wf_req_state */
-	uint32_t n;         /* entries */
-	uint32_t left;      /* tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over */
-	uint64_t seq;       /* number of its group */
-	uint32_t line;      /* line counter of its group */
-	uint32_t entry;     /* sends: index in its group, or WF_AHEAD; verbs receives: shares of the message; verbs flushes: devices to read on, a bit each */
-	uint32_t cursor;    /* tcp sends: bytes handed to streams; verbs receives: shares that came */
-	uint32_t frames;    /* tcp: frames begun and not finished; verbs: shares or reads that are not complete */
-	uint32_t round;     /* the comm's round in which it was last tested */
-	uint32_t next;      /* next free slot; verbs sends: next send of the group */
-	uint64_t reserved[2];
-	struct wf_entry e[WF_GROUP];
-	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, one per entry */
-	uint64_t begins[WF_GROUP];  /* tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h */
-	uint64_t ends[WF_GROUP];
-};
-
-/* A flush that met a held gate. Who takes one (any) writes it and stores gen last; then only its test does, inside the gate but for
- * gen, which it clears at the end. */
-struct wf_late {
-	uint32_t gen;     /* generation in its handle; 0: free; WF_NONE: being written */
-	uint32_t size;
-	uint64_t data;
-	uint64_t mr;
-	uint64_t end;     /* clock at which it gives up */
-	uint64_t request; /* handle of the flush's own request, once it has begun */
-};
-
-/* One path of a comm. written by: core, but for the words of its provider. */
-struct wf_lane {
-	uint64_t ops;       /* const struct wf_lane_ops*; 0: no such lane, or lane 0's ops drive it */
-	uint64_t area;      /* provider memory inside the slab */
-	uint32_t index;     /* 0..31 */
-	uint32_t epoch;     /* raised when the lane is replaced */
-	uint32_t streams;   /* tcp: number of streams */
-	uint32_t chunk;     /* tcp: bytes per frame */
-	uint32_t rotor;     /* tcp: stream that is tried first; written by: owner */
-	uint32_t cts_bytes; /* tcp: bytes already sent of the CTS group at the queue's head; written by: owner */
-	uint32_t ahead;     /* messages below this size may leave before their receive is known */
-	uint32_t pad0;
-	uint32_t posted;    /* verbs: work requests posted, mod 2^32; written by: owner */
-	uint32_t completed; /* verbs: of those, known to be complete; written by: owner */
-	uint64_t pad1;
-};
-
-/* What a lane does with groups that several lanes share, and with messages of its own whose time is taken. */
-struct wf_gauge {
-	uint64_t bytes;  /* of those, known to be complete; written by: owner */
-	uint64_t busy;   /* nanoseconds in which it had some of them to move; written by: owner */
-	uint32_t weight; /* its part of a group, beside the other lanes' weights; taken when a group begins. written by: core, at any time */
-	uint32_t pad[3];
-};
-
-/* A comm: head of the slab. */
-struct wf_comm {
-	/* line 0, identity. written by: core */
-	uint32_t gen;      /* generation of the slab, in the comm's handle; survives Free */
-	uint32_t state;    /* enum wf_comm_state */
-	uint32_t kind;     /* WF_KIND_SEND or WF_KIND_RECV */
-	uint32_t device;
-	uint64_t cookie;   /* the core's name for the comm */
-	uint64_t upcalls;  /* const struct wf_upcalls* */
-	uint32_t index;    /* number of the slab */
-	uint32_t nlanes;
-	uint32_t cuts;     /* 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead */
-	uint32_t pad9;
-	uint64_t pad0[2];
-
-	/* line 1, orders from other threads. written by: any */
-	uint32_t held;        /* 1: somebody holds the gate */
-	uint32_t refuse_code; /* what requests of a refused group end with */
-	uint64_t error;       /* generation << 32 | code; code 0: healthy */
-	uint64_t plan;        /* reserved: the plan that the owner should take over */
-	uint64_t list_before; /* the comm before it on the output list; under the lock of listed */
-	uint64_t pad1[4];
-
-	/* line 2, the owner's. written by: owner */
-	uint64_t owner;       /* record of the thread that called last; survives Free */
-	uint64_t listed;      /* record of the thread on whose output list it stands, or 0; under that record's lock */
-	uint64_t list_next;   /* next comm on that list; under that record's lock */
-	uint32_t req_gen;     /* generation given to the last request; survives Free */
-	uint32_t free_head;   /* free request slots, last freed first */
-	uint32_t slots;       /* slots ever used; those above were never touched */
-	uint32_t outstanding; /* requests that the host has not seen end */
-	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
-	uint32_t unsent;      /* posted sends that are not wholly handed over */
-	uint32_t push;        /* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
-	uint32_t aheads;      /* sender: messages that left before their CTS; receiver: those of them that wait for a receive */
-	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
-	uint32_t turn;        /* tcp: the thread's count of large writes when one of the comm's left last */
-
-	/* line 3, send side. written by: owner */
-	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */
-	uint32_t head_line;   /* its line counter */
-	uint32_t head_mask;   /* its entries that are matched */
-	uint32_t head_refused; /* 1: refused, its remaining sends end at once */
-	uint32_t cts_line;    /* line counter of the next CTS to arrive (tcp) */
-	uint64_t cts_seq;     /* number of the next CTS group to arrive (tcp) */
-	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
-	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
-	uint32_t tx_tail;
-	uint32_t head_n;      /* its receives, as its first line said; 0: not seen yet */
-	uint32_t ahead_at;    /* where the free part of the peer's stash begins */
-	uint32_t ahead_room;  /* bytes of the stash; written by: core */
-	uint32_t idle;        /* tcp: the thread's count of idle polls when a send left last */
-	uint32_t alone;       /* tcp: sends that leave at once, since none came to the last one that waited */
-
-	/* line 4, receive side. written by: owner */
-	uint64_t next_seq;    /* number of the next group, from 1 */
-	uint64_t tail_seq;    /* oldest group that is not complete */
-	uint32_t next_line;   /* line counter of the next group */
-	uint32_t tail_line;   /* line counter below which every line is free again */
-	uint64_t cts_out;     /* first group whose CTS is not wholly sent */
-	uint32_t incomplete;  /* groups that are not complete */
-	uint32_t cts_next;    /* tcp: line counter of the group at cts_out */
-	uint32_t lazy;        /* calls that find nothing to do until output that waits for company leaves: CTS, or a sender's small messages */
-	uint32_t unsaid;      /* bytes that came ahead since CTS left */
-	uint32_t refused;     /* 1: a group was refused, and messages that belong to it may still come */
-	uint32_t pad4[3];
-
-	/* line 5, counters for logs. written by: owner */
-	uint64_t messages;    /* messages whose last byte was handed over or arrived */
-	uint64_t bytes;
-	uint64_t pad5[6];
-
-	struct wf_lane lanes[WF_LANES];
-	struct wf_gauge gauge[WF_LANES];
-	/* The lanes in turn, for messages that one lane carries: each as often as its weight says. A lane plus WF_LANES: and the
-	 * time is taken. written by: core, at any time */
-	uint32_t order[WF_ORDER];
-	uint32_t places;      /* of them, in use */
-	uint32_t pad6[31];
-
-	/* second page on: what Free gives back to the system */
-	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order */
-	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
-	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
-	uint32_t pad7[8];
-	/* ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive side, written by
-	 * the peer: trust nothing), refused groups at seq mod 256, tags in rkey, a bit in n_i for each that no message has met (tcp
-	 * receive side). out: what is written into the peer's ring. sink: where flushes read to. */
-	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
-	struct wf_cts_line out[WF_LINES + WF_LINES_SPARE];
-	uint64_t sink[8];
-	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
-	struct wf_late late[WF_LATES];
-	struct wf_req req[WF_SLOTS];
-	struct wf_ahead_message ahead[WF_AHEADS];
-	uint64_t pad8[256]; /* whole pages */
-	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
-};
-
-/* A thread that calls in. Never freed; a later thread takes over the record of one that ended, with its list. */
-struct wf_thread {
-	uint64_t in_call;   /* comm whose gate the thread has entered, or 0 */
-	uint32_t used;      /* 1: a living thread has it. written by: any */
-	uint32_t lock;      /* guards list_head, list_tail and the listed comms' links. written by: any */
-	uint64_t list_head; /* comms with unsent output */
-	uint64_t list_tail;
-	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
-	uint32_t idle;      /* polls of receives over TCP that found nothing */
-	uint32_t turns;     /* large writes over TCP */
-	uint64_t pad[4];
-};
-
-/* Registered memory. Never freed; recycled with a new generation. written by: core */
-struct wf_mr {
-	uint32_t gen;    /* generation in its handle; 0: not registered */
-	uint32_t last;   /* last generation given out */
-	uint32_t device;
-	uint32_t kind;   /* pointer kind as registered */
-	uint64_t addr;   /* address that the host names */
-	uint64_t length;
-	uint64_t base;   /* address of the first byte as it is registered */
-	uint64_t cookie; /* the core's name for it */
-	uint32_t user;   /* 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any */
-	uint32_t pad0;
-	uint64_t cpu;    /* address where the CPU reaches the first byte, for TCP; 0: it does not */
-	uint32_t lkey[WF_DEVICES]; /* verbs: per port that carries comms of the device */
-	uint32_t rkey[WF_DEVICES];
-};
-
-/* ---- what a host calls, through the versioned tables. The shims have seen to it that no pointer is NULL, but for phandles and
- * test's sizes, and that n is 1 to WF_GROUP. ---- */
+/* ---- what a host calls, through the versioned tables. The shims have seen to it that no pointer is NULL, but for
+ * phandles and test's sizes, and that n is 1 to WF_GROUP. ---- */
 int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request);
-int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles, void** request);
+int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
+	void** request);
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request);
 int weft_test(void* request, int* done, int* sizes);
-int weft_null(const char* function, const char* name); /* reports a pointer that must not be NULL; returns the code to answer */
+/* reports a pointer that must not be NULL; returns the code to answer */
+int weft_null(const char* function, const char* name);
 int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
-int wf_thread_key_make(void); /* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
+/* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
+int wf_thread_key_make(void);
 void weft_starts(int32_t more); /* a start of Go begins, or failed: a child forked from then on cannot use weft */
 int weft_forked(void); /* 0, or the code that every call must answer in a forked child */
 
@@ -365,18 +51,21 @@ extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept chang
 
 /* ---- what the core calls ---- */
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls); /* for faults that belong to no comm */
-struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls); /* NULL: errno */
+/* NULL: errno */
+struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls);
 uint64_t wf_comm_open(struct wf_comm* comm); /* makes the handle valid and returns it; 0: it has no lane */
 struct wf_comm* wf_comm_find(uint64_t handle);     /* NULL: stale, closed or foreign */
 uint32_t wf_comm_count(void);                      /* slabs ever used */
 void wf_comm_close(struct wf_comm* comm);          /* gate held: handle and requests become invalid */
 void wf_comm_free(struct wf_comm* comm);           /* closed, lanes gone: gives the memory back */
 int wf_comm_fail(struct wf_comm* comm, uint32_t gen, int32_t code); /* 1: this call failed it */
-int wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code); /* gate held; 1: it was open; 2: refused before; 0: neither */
+/* gate held; 1: it was open; 2: refused before; 0: neither */
+int wf_comm_refuse(struct wf_comm* comm, uint64_t seq, int32_t code);
 
 int wf_hold_try(struct wf_comm* comm);   /* 1: held is ours now; then wf_barrier, then wait until wf_hold_clear */
 void wf_barrier(void);                   /* orders this thread against every call in progress */
-uint64_t wf_inside(uint32_t thread);     /* comm (address) whose gate that thread has entered, 0: none, 1: no such thread */
+/* comm (address) whose gate that thread has entered, 0: none, 1: no such thread */
+uint64_t wf_inside(uint32_t thread);
 int wf_hold_clear(struct wf_comm* comm); /* 1: no thread is inside the gate */
 void wf_hold_end(struct wf_comm* comm);
 
@@ -385,16 +74,21 @@ struct wf_mr* wf_mr_at(uint32_t index);  /* entry of that number; makes the tabl
 int wf_process_init(void); /* 0, or errno: fork handler and barrier; any number of times */
 int wf_track_fd(int fd);   /* close it in a forked child; 0, or errno */
 void wf_untrack_fd(int fd);
-extern uint32_t wf_reaping; /* connections that still drain: process exit waits for them, at most 2 s. written by: core */
+/* connections that still drain: process exit waits for them, at most 2 s. written by: core */
+extern uint32_t wf_reaping;
 
 /* ---- what a lane's provider calls, inside the gate ---- */
-int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got); /* records a fault; returns -1 */
+/* records a fault; returns -1 */
+int wf_raise(uint32_t kind, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got);
 void wf_sent(struct wf_comm* comm, uint32_t slot);    /* the send's last byte was handed over */
 void wf_arrived(struct wf_comm* comm, uint32_t slot); /* a frame of the group is complete */
 void wf_lines_free(struct wf_comm* comm);             /* after groups are complete, or CTS are out */
-int wf_ahead_find(struct wf_comm* comm, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry); /* 1: found; 0: not posted yet; -1: its group was refused */
-uint64_t wf_ahead_keep(struct wf_comm* comm, const struct wf_ahead_message* message); /* address for its bytes; 0: there are too many */
+/* 1: found; 0: not posted yet; -1: its group was refused */
+int wf_ahead_find(struct wf_comm* comm, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry);
+/* address for its bytes; 0: there are too many */
+uint64_t wf_ahead_keep(struct wf_comm* comm, const struct wf_ahead_message* message);
 void wf_ahead_kept(struct wf_comm* comm);             /* the last one's bytes are there */
-void wf_ahead_refuse(struct wf_comm* comm, uint32_t slot, uint32_t entry, uint32_t size); /* larger than its receive: raises a fault */
+/* larger than its receive: raises a fault */
+void wf_ahead_refuse(struct wf_comm* comm, uint32_t slot, uint32_t entry, uint32_t size);
 
 #endif

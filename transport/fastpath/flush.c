@@ -1,11 +1,13 @@
-/* flush.c: a flush reads a byte back through a queue pair that is connected to itself, behind the data that a receive brought: when
- * the read is complete, whoever looks at that memory sees the data. Which devices' data must be flushed is known when their lanes
- * are attached; the queue pairs may come later, and flushes wait for them in their order. */
+/* flush.c: a flush reads a byte back through a queue pair that is connected to itself, behind the data that a
+ * receive brought: when the read is complete, whoever looks at that memory sees the data. Which devices' data must
+ * be flushed is known when their lanes are attached; the queue pairs may come later, and flushes wait for them in
+ * their order. */
 #include "post.h"
 
 #include <errno.h>
 
-/* Posts the flushes in tx: a read on every device by which data may have come. 0; 1: a queue pair is not there yet; -1: fault. */
+/* Posts the flushes in tx: a read on every device by which data may have come. 0; 1: a queue pair is not there yet;
+ * -1: fault. */
 int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
 		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
@@ -17,14 +19,19 @@ int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
 			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
 			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(v->lkey[d])};
-			struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30, .sg_list = &sge, .num_sge = 1,
-				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED, .wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
+			struct ibv_send_wr *bad,
+				wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30,
+				.sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
+					.wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
 			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
 			int rc = qp->context->ops.post_send(qp, &wr, &bad);
 			if (rc) return wf_post_failed(WF_LANES + d, "ibv_post_send of a flush", rc);
-			wf_put(v->reads[d], wf_get(v->reads[d]) + 1), wf_put(v->open[d], wf_get(v->open[d]) + 1);
+			wf_put(v->reads[d], wf_get(v->reads[d]) + 1);
+			wf_put(v->open[d], wf_get(v->open[d]) + 1);
 		}
-		wf_put(c->tx_head, wf_get(c->tx_head) + 1), wf_put(c->unsent, wf_get(c->unsent) - 1);
+		wf_put(c->tx_head, wf_get(c->tx_head) + 1);
+		wf_put(c->unsent, wf_get(c->unsent) - 1);
 	}
 	return 0;
 }
@@ -36,14 +43,23 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 	uint32_t slot, tail = wf_get(c->tx_tail);
 	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
 	struct wf_req* r = tail - wf_get(c->tx_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
-	if (!r) return wf_raise(WF_FAULT_ARGUMENT, "too many requests and flushes that are not tested", 0, 0, 0, wf_get(c->outstanding));
-	if (wf_buffer(c, &r->e[0], data, &size, 0, mhandle, 0) < 0) return wf_give(c, slot), -1;
+	if (!r)
+		return wf_raise(WF_FAULT_ARGUMENT, "too many requests and flushes that are not tested", 0, 0, 0,
+			wf_get(c->outstanding));
+	if (wf_buffer(c, &r->e[0], data, &size, 0, mhandle, 0) < 0) {
+		wf_give(c, slot);
+		return -1;
+	}
 	wf_put(r->e[0].size, (uint32_t)size);
-	wf_put(r->n, 1u), wf_put(r->left, 0u), wf_put(r->seq, (uint64_t)0);
-	wf_put(r->entry, wf_get(v->flushes)), wf_put(r->frames, (uint32_t)__builtin_popcount(wf_get(v->flushes)));
+	wf_put(r->n, 1u);
+	wf_put(r->left, 0u);
+	wf_put(r->seq, (uint64_t)0);
+	wf_put(r->entry, wf_get(v->flushes));
+	wf_put(r->frames, (uint32_t)__builtin_popcount(wf_get(v->flushes)));
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 	wf_put(c->tx[tail % WF_REQUESTS], slot);
-	wf_put(c->tx_tail, tail + 1), wf_put(c->unsent, wf_get(c->unsent) + 1);
+	wf_put(c->tx_tail, tail + 1);
+	wf_put(c->unsent, wf_get(c->unsent) + 1);
 	*request = wf_request(c, r, slot);
 	return wf_verbs_reads(c, v);
 }

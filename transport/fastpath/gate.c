@@ -24,8 +24,8 @@ static uint32_t wf_threads_top;                            /* records above were
 static pthread_key_t wf_thread_key;
 static uint32_t wf_keyed; /* 1: the key is ours */
 
-/* A destructor of the host's that runs later, on this thread, and calls in takes a record anew; the next round gives it back. One
- * that is taken in the last of PTHREAD_DESTRUCTOR_ITERATIONS rounds stays used. */
+/* A destructor of the host's that runs later, on this thread, and calls in takes a record anew; the next round gives
+ * it back. One that is taken in the last of PTHREAD_DESTRUCTOR_ITERATIONS rounds stays used. */
 static void wf_thread_end(void* record) {
 	struct wf_thread* t = record;
 	wf_self = NULL; /* before another thread has it */
@@ -51,7 +51,8 @@ static struct wf_thread* wf_block(uint32_t n) {
 	if (b) return b;
 	void* p = mmap(NULL, WF_THREADS * sizeof *b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED) return NULL;
-	if (__atomic_compare_exchange_n(&wf_blocks[n], &b, (struct wf_thread*)p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return p;
+	if (__atomic_compare_exchange_n(&wf_blocks[n], &b, (struct wf_thread*)p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return p;
 	munmap(p, WF_THREADS * sizeof *b); /* another thread was faster */
 	return b;
 }
@@ -63,9 +64,13 @@ struct wf_thread* wf_thread_join(void) {
 		uint32_t unused = 0;
 		if (!t) break;
 		t += i % WF_THREADS;
-		if (wf_load(t->used) || !__atomic_compare_exchange_n(&t->used, &unused, 1u, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+		if (wf_load(t->used) ||
+				!__atomic_compare_exchange_n(&t->used, &unused, 1u, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
 		uint32_t top = wf_load(wf_threads_top);
-		while (top <= i && !__atomic_compare_exchange_n(&wf_threads_top, &top, i + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
+		while (top <= i && !__atomic_compare_exchange_n(&wf_threads_top, &top, i + 1, 0, __ATOMIC_ACQ_REL,
+				__ATOMIC_ACQUIRE))
+			{}
 		if (wf_load(wf_keyed)) pthread_setspecific(wf_thread_key, t); /* if not, init refuses, and there are no comms */
 		return wf_self = t;
 	}
@@ -80,7 +85,8 @@ int wf_hold_try(struct wf_comm* c) {
 /* Where entry is an exchange, nothing is missing: the exchange and the swap of held are in one order. */
 void wf_barrier(void) {
 	if (!wf_load(wf_fenced) || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
-	wf_store(wf_fenced, 0u); /* forbidden meanwhile (seccomp): entries are exchanges now, and those of before have long been seen */
+	/* forbidden meanwhile (seccomp): entries are exchanges now, and those of before have long been seen */
+	wf_store(wf_fenced, 0u);
 	usleep(10000);
 }
 
@@ -97,8 +103,9 @@ int wf_hold_clear(struct wf_comm* c) {
 
 void wf_hold_end(struct wf_comm* c) { wf_store(c->held, 0u); }
 
-/* Between two looks at what another thread is about to end: it may wait for this CPU. A nap and no sched_yield: from Linux 6.18 on each
- * yield gives away a time slice for good, and a thread that yields in a loop stands still for seconds. */
+/* Between two looks at what another thread is about to end: it may wait for this CPU. A nap and no sched_yield: from
+ * Linux 6.18 on each yield gives away a time slice for good, and a thread that yields in a loop stands still for
+ * seconds. */
 static void wf_pause(uint32_t look) {
 	if (look >= WF_SPINS) nanosleep(&(struct timespec){0, 20000}, NULL);
 }

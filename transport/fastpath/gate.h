@@ -1,7 +1,7 @@
 /* gate.h: access to slab words, and the gate, for the C files of the fast path and of its providers.
  *
- * wf_get, wf_put: words of one writing side. Relaxed, because the gate orders them; plain under ThreadSanitizer, so that
- * it sees an access that slipped past the gate. wf_load, wf_store: words that order others. */
+ * wf_get, wf_put: words of one writing side. Relaxed, because the gate orders them; plain under ThreadSanitizer, so
+ * that it sees an access that slipped past the gate. wf_load, wf_store: words that order others. */
 #ifndef WEFT_GATE_H
 #define WEFT_GATE_H
 
@@ -52,7 +52,8 @@ static inline int wf_enter(struct wf_thread* t, struct wf_comm* c) {
 }
 
 static inline uint64_t wf_handle(uint32_t kind, uint32_t gen, uint32_t slab, uint32_t slot) {
-	return (uint64_t)kind << WF_KIND_SHIFT | (uint64_t)(gen & WF_GEN_MASK) << WF_GEN_SHIFT | (uint64_t)slab << WF_SLAB_SHIFT | slot;
+	return (uint64_t)kind << WF_KIND_SHIFT | (uint64_t)(gen & WF_GEN_MASK) << WF_GEN_SHIFT |
+		(uint64_t)slab << WF_SLAB_SHIFT | slot;
 }
 /* Kind and generation of a handle, as one number. */
 static inline uint32_t wf_id(uint32_t kind, uint32_t gen) { return kind << (WF_KIND_SHIFT - WF_GEN_SHIFT) | gen; }
@@ -78,8 +79,10 @@ static inline struct wf_comm* wf_comm_at(uint32_t index) {
 /* The open comm with that handle, or NULL: stale, closed or foreign. */
 static inline struct wf_comm* wf_comm_lookup(uint64_t h) {
 	uint32_t kind = wf_handle_kind(h);
-	struct wf_comm* c = (kind == WF_KIND_SEND || kind == WF_KIND_RECV) && !wf_handle_slot(h) ? wf_comm_at(wf_handle_slab(h)) : NULL;
-	return c && wf_load(c->state) == WF_COMM_OPEN && wf_load(c->gen) == wf_handle_gen(h) && wf_get(c->kind) == kind ? c : NULL;
+	struct wf_comm* c = (kind == WF_KIND_SEND || kind == WF_KIND_RECV) &&
+		!wf_handle_slot(h) ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	return c && wf_load(c->state) == WF_COMM_OPEN && wf_load(c->gen) == wf_handle_gen(h) &&
+		wf_get(c->kind) == kind ? c : NULL;
 }
 
 /* The registration that a request in flight uses: deregMr fails those before it ends. */
@@ -91,7 +94,8 @@ static inline struct wf_mr* wf_mr_of(uint64_t h) {
 /* The live registration with that handle, or NULL. */
 static inline struct wf_mr* wf_mr_lookup(uint64_t h) {
 	uint64_t index = h & ((1ull << WF_GEN_SHIFT) - 1);
-	struct wf_mr* mr = wf_likely(index <= WF_MRS_MASK) ? (struct wf_mr*)(uintptr_t)wf_load(wf_mr_dir[index / WF_MRS]) : NULL;
+	struct wf_mr* mr = NULL;
+	if (wf_likely(index <= WF_MRS_MASK)) mr = (struct wf_mr*)(uintptr_t)wf_load(wf_mr_dir[index / WF_MRS]);
 	if (wf_unlikely(!mr)) return NULL;
 	uint32_t gen = wf_load((mr += index % WF_MRS)->gen);
 	return wf_likely(gen && wf_id(WF_KIND_MR, gen) == wf_handle_id(h)) ? mr : NULL;

@@ -1,6 +1,6 @@
-/* inorder.h: what has arrived is put into the host's buffer in the order of its addresses. NCCL's protocols LL and LL128 read a buffer
- * while it is written: the last word of a line is its flag, and once that is there, so must be the line. memcpy promises no order, and
- * may write the first bytes last. */
+/* inorder.h: what has arrived is put into the host's buffer in the order of its addresses. NCCL's protocols LL and
+ * LL128 read a buffer while it is written: the last word of a line is its flag, and once that is there, so must be
+ * the line. memcpy promises no order, and may write the first bytes last. */
 #ifndef WEFT_INORDER_H
 #define WEFT_INORDER_H
 

@@ -1,5 +1,5 @@
-/* lane.h: what the verbs lanes of a comm are made of, and what they keep in the slab. Objects of libibverbs travel as integers;
- * the core owns them. */
+/* lane.h: what the verbs lanes of a comm are made of, and what they keep in the slab. Objects of libibverbs travel
+ * as integers; the core owns them. */
 #ifndef WEFT_LANE_H
 #define WEFT_LANE_H
 
@@ -8,14 +8,18 @@
 #define WF_BATCH 16 /* completions in one poll, work requests in one post */
 
 struct wf_verbs;
-/* The plan of the first lanes, before the comm is opened; or, gate held, of more of them. 0, ECANCELED (not open), or errno of ibv_post_recv. */
+/* The plan of the first lanes, before the comm is opened; or, gate held, of more of them. 0, ECANCELED (not open),
+ * or errno of ibv_post_recv. */
 int wf_verbs_attach(struct wf_comm* comm, const struct wf_verbs* plan);
 int wf_verbs_flush_by(struct wf_comm* comm, uint32_t device, uint64_t qp, uint32_t depth);
 void wf_verbs_detach(struct wf_comm* comm);                                  /* after it is closed, its QPs gone */
-uint32_t wf_verbs_due(struct wf_comm* comm, uint32_t lane);                  /* after it is closed: receives that are not posted */
-int wf_verbs_drain(struct wf_comm* comm, struct wf_fault* read);             /* gate held: takes in what the CQs have; 1: a flush failed */
+/* after it is closed: receives that are not posted */
+uint32_t wf_verbs_due(struct wf_comm* comm, uint32_t lane);
+/* gate held: takes in what the CQs have; 1: a flush failed */
+int wf_verbs_drain(struct wf_comm* comm, struct wf_fault* read);
 
-/* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share, PART does not. */
+/* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share,
+ * PART does not. */
 enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5 };
 
 /* The kind in an immediate: seq mod 4096 12 | shares - 1 5 | share 5 | kind 2 | 0 8. */
@@ -40,8 +44,9 @@ struct wf_qp {
 	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
 	uint64_t goal;   /* of these, complete with the mark */
 	uint64_t since;  /* when the measure began */
-	uint64_t each;   /* bytes of a message of one share whose time is taken. Nobody counts those of the messages ahead, nor of the
-	                  * ones posted until it was complete: they are taken to be as many. 0: several shares, or seen already */
+	/* bytes of a message of one share whose time is taken. Nobody counts those of the messages ahead, nor of the
+	 * ones posted until it was complete: they are taken to be as many. 0: several shares, or seen already */
+	uint64_t each;
 };
 
 /* One share of the group at the head of tx. written by: owner */
@@ -56,7 +61,8 @@ struct wf_more {
 	uint32_t lanes, width, single, pad;
 };
 
-/* What the lanes of a comm share, in its area: the plan, as the core made it, and what the owner keeps, which begins as 0. */
+/* What the lanes of a comm share, in its area: the plan, as the core made it, and what the owner keeps, which begins
+ * as 0. */
 struct wf_verbs {
 	uint64_t cq[WF_DEVICES];     /* struct ibv_cq*, per local device */
 	uint64_t flush[WF_DEVICES];  /* struct ibv_qp*, connected to itself; 0: none yet */

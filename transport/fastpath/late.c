@@ -1,6 +1,7 @@
-/* late.c: flushes that met a gate which another thread holds. iflush cannot say "not now", since no request means that nothing is to
- * be flushed, and it must not wait, since the thread is NCCL's. So it writes down what is to be flushed and answers a request, whose
- * test begins the flush when the gate is free. When it is not for WF_LATE_MOST, the comm ends. */
+/* late.c: flushes that met a gate which another thread holds. iflush cannot say "not now", since no request means
+ * that nothing is to be flushed, and it must not wait, since the thread is NCCL's. So it writes down what is to be
+ * flushed and answers a request, whose test begins the flush when the gate is free. When it is not for WF_LATE_MOST,
+ * the comm ends. */
 #include "exec.h"
 
 #define WF_LATE_MOST 11ull /* seconds: the core waits for a gate one less (hold.go) */
@@ -15,10 +16,14 @@ int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** reques
 	for (uint32_t i = 0; i < WF_LATES; i++) {
 		struct wf_late* late = &c->late[i];
 		uint32_t none = 0;
-		if (wf_load(late->gen) || !__atomic_compare_exchange_n(&late->gen, &none, WF_NONE, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) continue;
+		if (wf_load(late->gen) ||
+				!__atomic_compare_exchange_n(&late->gen, &none, WF_NONE, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
 		uint32_t gen = __atomic_add_fetch(&gens, 1, __ATOMIC_RELAXED) & WF_GEN_MASK;
 		if (!gen) gen = 1;
-		wf_put(late->data, (uint64_t)(uintptr_t)data), wf_put(late->size, (uint32_t)size), wf_put(late->mr, (uint64_t)(uintptr_t)mhandle);
+		wf_put(late->data, (uint64_t)(uintptr_t)data);
+		wf_put(late->size, (uint32_t)size);
+		wf_put(late->mr, (uint64_t)(uintptr_t)mhandle);
 		wf_put(late->end, wf_clock() + WF_LATE_MOST * 1000000000u);
 		wf_put(late->request, (uint64_t)0);
 		wf_store(late->gen, gen);
@@ -35,8 +40,10 @@ static struct wf_late* wf_late_of(struct wf_comm* c, uint64_t h) {
 	return wf_id(WF_KIND_REQUEST, wf_load(c->late[i].gen)) == wf_handle_id(h) ? &c->late[i] : NULL;
 }
 
-/* Begins the flush if the gate is free. 0: *request is its own request, or NULL, and *begun says whether it has begun. */
-static int wf_late_begin(struct wf_thread* t, struct wf_comm* c, struct wf_late* late, uint64_t h, void** request, int* begun) {
+/* Begins the flush if the gate is free. 0: *request is its own request, or NULL, and *begun says whether it has
+ * begun. */
+static int wf_late_begin(struct wf_thread* t, struct wf_comm* c, struct wf_late* late, uint64_t h, void** request,
+	int* begun) {
 	if (!wf_enter(t, c)) {
 		int code = (int)(uint32_t)wf_load(c->error);
 		if (code || wf_clock() < wf_get(late->end)) return code;
@@ -50,7 +57,8 @@ static int wf_late_begin(struct wf_thread* t, struct wf_comm* c, struct wf_late*
 		return code ? code : wf_bad("test", WF_FAULT_HANDLE, "not a request", h);
 	}
 	*begun = 1;
-	code = wf_flush(t, c, (void*)(uintptr_t)wf_get(late->data), (int)wf_get(late->size), (void*)(uintptr_t)wf_get(late->mr), request);
+	code = wf_flush(t, c, (void*)(uintptr_t)wf_get(late->data), (int)wf_get(late->size),
+		(void*)(uintptr_t)wf_get(late->mr), request);
 	wf_store(late->request, (uint64_t)(uintptr_t)*request);
 	return code;
 }

@@ -1,4 +1,5 @@
-/* post.h: what verbs.c and flush.c share: how work requests are numbered and posted, and what is said of those that fail. */
+/* post.h: what verbs.c, write.c and flush.c share: how work requests are numbered and posted, and what is said of
+ * those that fail. */
 #ifndef WEFT_POST_H
 #define WEFT_POST_H
 
@@ -10,24 +11,32 @@
 _Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
 _Static_assert(WF_BATCH >= WF_GROUP, "a batch");
 
+WF_HIDDEN void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v);
+WF_HIDDEN int wf_verbs_send(struct wf_comm* c, struct wf_lane* l);
 WF_HIDDEN int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v);
 WF_HIDDEN int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, void** request);
 
 static inline struct wf_verbs* wf_verbs_of(struct wf_comm* c) { return (struct wf_verbs*)(void*)c->area; }
 static inline struct ibv_qp* wf_ibv(uint64_t qp) { return (struct ibv_qp*)(uintptr_t)qp; }
 
-static WF_COLD int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where, int err, uint64_t seq, uint64_t want, uint64_t got) {
+static WF_COLD int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where, int err, uint64_t seq, uint64_t want,
+	uint64_t got) {
 	wf_raise(kind, where, err, seq, want, got);
 	wf_self->fault.lane = lane;
 	return -1;
 }
 
-static WF_COLD int wf_post_failed(uint32_t lane, const char* where, int err) { return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0); }
+static WF_COLD int wf_post_failed(uint32_t lane, const char* where, int err) {
+	return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0);
+}
 
-static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) { return wf_get(q->depth) - (wf_get(l->posted) - wf_get(l->completed)); }
+static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) {
+	return wf_get(q->depth) - (wf_get(l->posted) - wf_get(l->completed));
+}
 
 /* Numbers one work request; a signaled one gives back what was posted before it. */
-static inline void wf_number(struct wf_verbs* v, struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr, uint32_t kind, uint32_t slot, int signaled) {
+static inline void wf_number(struct wf_verbs* v, struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr,
+	uint32_t kind, uint32_t slot, int signaled) {
 	uint32_t number = wf_get(l->posted), *open = &v->open[wf_get(q->device)];
 	wr->wr_id = (uint64_t)kind << 60 | wf_get(q->id) | (uint64_t)slot << 30 | (number & 0x3fffffff);
 	wf_put(l->posted, number + 1);
@@ -50,17 +59,23 @@ static inline int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr
 static inline void wf_cts(struct wf_cts_line* out, struct wf_entry* e, uint32_t devices, uint32_t n_i, uint64_t seq) {
 	static struct wf_mr nothing;
 	uint32_t cap = wf_get(e->cap), d = 0, *key = (wf_likely(cap) ? wf_mr_of(wf_get(e->mr)) : &nothing)->rkey;
-	wf_put(out->addr, wf_get(e->data)), wf_put(out->size, (uint64_t)cap);
+	wf_put(out->addr, wf_get(e->data));
+	wf_put(out->size, (uint64_t)cap);
 	do wf_put(out->rkey[d], wf_get(key[d]));
 	while (wf_unlikely(++d < devices));
-	wf_put(out->tag, wf_get(e->tag)), wf_put(out->n_i, n_i), wf_put(out->seq, seq);
+	wf_put(out->tag, wf_get(e->tag));
+	wf_put(out->n_i, n_i);
+	wf_put(out->seq, seq);
 }
 
 /* A write from the slab's out line into the same line of the peer's ring. */
-static inline void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge, uint32_t line, uint32_t bytes) {
+static inline void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge,
+	uint32_t line, uint32_t bytes) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)&c->out[line], .length = bytes, .lkey = wf_get(v->lkey[wf_get(q->device)])};
-	wr->sg_list = sge, wr->num_sge = 1;
+	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)&c->out[line], .length = bytes,
+		.lkey = wf_get(v->lkey[wf_get(q->device)])};
+	wr->sg_list = sge;
+	wr->num_sge = 1;
 	wr->send_flags = bytes <= wf_get(q->inline_size) ? IBV_SEND_INLINE : 0;
 	wr->wr.rdma.remote_addr = wf_get(v->peer) + line * sizeof *c->ring;
 	wr->wr.rdma.rkey = wf_get(v->peer_key[wf_get(q->peer_device)]);

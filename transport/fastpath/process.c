@@ -19,15 +19,23 @@ static uint64_t* wf_fds; /* a bit per descriptor; NULL: forks cannot be watched 
 static uint64_t wf_upcalls_default;
 static uint32_t wf_starts; /* of Go: those under way, and the one that succeeded */
 
-void wf_set_default_upcalls(const struct wf_upcalls* upcalls) { wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls); }
-const struct wf_upcalls* wf_default_upcalls(void) { return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default); }
+void wf_set_default_upcalls(const struct wf_upcalls* upcalls) {
+	wf_store(wf_upcalls_default, (uint64_t)(uintptr_t)upcalls);
+}
+
+const struct wf_upcalls* wf_default_upcalls(void) {
+	return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default);
+}
 
 /* The host's log function may wait for a lock that a thread held which the child does not have: stderr, once. */
 static int wf_forked_told(void) {
-	static const char line[] = "NET/weft : this process was forked from one in which NCCL had been initialized, and did not exec: no connection works "
-							   "in it, and every call fails. Fork before NCCL is initialized, or start the process with exec (in Python: multiprocessing's spawn)\n";
+	static const char line[] =
+		"NET/weft : this process was forked from one in which NCCL had been initialized, and did not exec: "
+		"no connection works in it, and every call fails. Fork before NCCL is initialized, "
+		"or start the process with exec (in Python: multiprocessing's spawn)\n";
 	static uint32_t told;
-	if (!__atomic_exchange_n(&told, 1u, __ATOMIC_RELAXED) && write(STDERR_FILENO, line, sizeof line - 1) < 0) return WF_SYSTEM_ERROR;
+	if (!__atomic_exchange_n(&told, 1u, __ATOMIC_RELAXED) && write(STDERR_FILENO, line, sizeof line - 1) < 0)
+		return WF_SYSTEM_ERROR;
 	return WF_SYSTEM_ERROR;
 }
 
@@ -35,12 +43,15 @@ void weft_starts(int32_t more) { __atomic_add_fetch(&wf_starts, (uint32_t)more, 
 
 int weft_forked(void) { return wf_load(wf_forked_child) ? wf_forked_told() : 0; }
 
-/* Only what is async-signal-safe: the child of a threaded process may do no more. Where nothing had begun, nothing is missing. */
+/* Only what is async-signal-safe: the child of a threaded process may do no more. Where nothing had begun, nothing
+ * is missing. */
 static void wf_in_child(void) {
 	if (!wf_load(wf_starts)) return;
-	wf_self = NULL, wf_store(wf_forked_child, 1u); /* who has no record looks for the other */
+	wf_self = NULL; /* who has no record looks for the other */
+	wf_store(wf_forked_child, 1u);
 	for (uint32_t w = 0; w < WF_FDS / 64; w++)
-		for (uint64_t bits = wf_load(wf_fds[w]); bits; bits &= bits - 1) close((int)(w * 64 + (uint32_t)__builtin_ctzll(bits)));
+		for (uint64_t bits = wf_load(wf_fds[w]); bits; bits &= bits - 1)
+			close((int)(w * 64 + (uint32_t)__builtin_ctzll(bits)));
 }
 
 /* At load time, because a host may fork before it opens anything. */
@@ -58,11 +69,13 @@ int wf_track_fd(int fd) {
 }
 
 void wf_untrack_fd(int fd) {
-	if (fd >= 0 && (uint32_t)fd < WF_FDS && wf_fds) __atomic_fetch_and(&wf_fds[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_ACQ_REL);
+	if (fd >= 0 && (uint32_t)fd < WF_FDS && wf_fds)
+		__atomic_fetch_and(&wf_fds[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_ACQ_REL);
 }
 
 /* exit() must not cut connections whose last bytes are still on their way. */
 __attribute__((destructor)) static void wf_drain(void) {
 	uint64_t end = wf_clock() + WF_DRAIN; /* by the clock: on a busy machine a nap of 1 ms takes ten */
-	while (wf_load(wf_reaping) && !wf_load(wf_forked_child) && wf_clock() < end) nanosleep(&(struct timespec){0, 1000000}, NULL);
+	while (wf_load(wf_reaping) && !wf_load(wf_forked_child) && wf_clock() < end)
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
 }

@@ -1,7 +1,7 @@
 /* send.c: isend, and how sends find their receives.
  *
- * A small send whose receive is not known yet goes ahead of it (ahead.c): it is over when it is handed to the kernel, and is given
- * its line when the CTS of a group with its tag arrives, before any other send is. */
+ * A small send whose receive is not known yet goes ahead of it (ahead.c): it is over when it is handed to the
+ * kernel, and is given its line when the CTS of a group with its tag arrives, before any other send is. */
 #include "ahead.h"
 
 /* What line i of the head group says is not what it must: on verbs the peer has written it. */
@@ -11,7 +11,8 @@ static WF_COLD int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint
 	return -2;
 }
 
-/* The head group's first unmatched line of that tag, -1, or -2 after a fault; *n: receives in the group, 0: no group yet. */
+/* The head group's first unmatched line of that tag, -1, or -2 after a fault; *n: receives in the group, 0: no group
+ * yet. */
 static inline __attribute__((always_inline)) int wf_match(struct wf_comm* c, int tag, uint32_t* n) {
 	struct wf_cts_line* line = &c->ring[wf_get(c->head_line) % WF_LINES];
 	uint64_t seq = wf_get(c->head_seq), there = wf_load(line[0].seq);
@@ -23,7 +24,8 @@ static inline __attribute__((always_inline)) int wf_match(struct wf_comm* c, int
 		wf_put(c->head_n, *n);
 	}
 	for (uint32_t i = 0; i < *n && wf_load(line[i].seq) == seq; i++) {
-		if (wf_unlikely(wf_get(line[i].n_i) != (*n << 16 | i) || wf_get(line[i].size) > WF_SIZE_MAX)) return wf_bad_line(c, &line[i], i);
+		if (wf_unlikely(wf_get(line[i].n_i) != (*n << 16 | i) || wf_get(line[i].size) > WF_SIZE_MAX))
+			return wf_bad_line(c, &line[i], i);
 		if (!(wf_get(c->head_mask) >> i & 1) && wf_get(line[i].tag) == tag) return (int)i;
 	}
 	return -1;
@@ -32,18 +34,23 @@ static inline __attribute__((always_inline)) int wf_match(struct wf_comm* c, int
 /* Ends the group's matched sends; those still to come end at once. */
 static void wf_refuse_group(struct wf_comm* c) {
 	for (uint32_t i = 0; i < WF_GROUP; i++)
-		if (wf_get(c->head_mask) >> i & 1 && wf_get(c->match[i]) != WF_NONE) wf_put(c->req[wf_get(c->match[i])].state, (uint32_t)WF_REQ_REFUSED);
+		if (wf_get(c->head_mask) >> i & 1 && wf_get(c->match[i]) != WF_NONE)
+			wf_put(c->req[wf_get(c->match[i])].state, (uint32_t)WF_REQ_REFUSED);
 	wf_put(c->head_refused, 1u);
 }
 
 static void wf_queue(struct wf_comm* c, uint32_t slot) {
 	uint32_t tail = wf_get(c->tx_tail);
-	wf_put(c->tx[tail % WF_REQUESTS], slot), wf_put(c->tx_tail, tail + 1);
-	wf_put(c->req[slot].left, 1u), wf_put(c->unsent, wf_get(c->unsent) + 1);
+	wf_put(c->tx[tail % WF_REQUESTS], slot);
+	wf_put(c->tx_tail, tail + 1);
+	wf_put(c->req[slot].left, 1u);
+	wf_put(c->unsent, wf_get(c->unsent) + 1);
 }
 
 static inline int wf_next_group(struct wf_comm* c, uint32_t n) {
-	wf_put(c->head_seq, wf_get(c->head_seq) + 1), wf_put(c->head_line, wf_get(c->head_line) + n), wf_put(c->head_n, 0u);
+	wf_put(c->head_seq, wf_get(c->head_seq) + 1);
+	wf_put(c->head_line, wf_get(c->head_line) + n);
+	wf_put(c->head_n, 0u);
 	return wf_lanes(c, 1);
 }
 
@@ -53,10 +60,12 @@ static inline int wf_post_group(struct wf_comm* c, uint32_t n) {
 		uint32_t slot = wf_get(c->match[i]);
 		if (slot == WF_NONE) continue; /* it has left */
 		wf_put(c->req[slot].state, (uint32_t)WF_REQ_POSTED);
-		wf_put(c->req[slot].line, wf_get(c->head_line)), wf_put(c->req[slot].next, i + 1 < n ? wf_get(c->match[i + 1]) : WF_NONE);
+		wf_put(c->req[slot].line, wf_get(c->head_line));
+		wf_put(c->req[slot].next, i + 1 < n ? wf_get(c->match[i + 1]) : WF_NONE);
 		wf_queue(c, slot);
 	}
-	wf_put(c->head_mask, 0u), wf_put(c->head_refused, 0u);
+	wf_put(c->head_mask, 0u);
+	wf_put(c->head_refused, 0u);
 	return wf_next_group(c, n);
 }
 
@@ -68,7 +77,9 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	int rc = 0;
 	if (wf_unlikely(size > room) && wf_get(c->cuts)) wf_put(r->e[0].size, size = (uint32_t)room);
 	if (wf_likely(n == 1 && size <= room && !wf_get(c->head_refused))) { /* alone */
-		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->line, head), wf_put(r->next, WF_NONE);
+		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
+		wf_put(r->line, head);
+		wf_put(r->next, WF_NONE);
 		wf_queue(c, slot);
 		return wf_next_group(c, 1);
 	}
@@ -83,7 +94,8 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	return mask == (1u << n) - 1 && wf_post_group(c, n) < 0 ? -1 : rc;
 }
 
-/* Gives a line of the head group to the first send of its tag that left before it. 1: there was one, look again; -1: a fault. */
+/* Gives a line of the head group to the first send of its tag that left before it. 1: there was one, look again; -1:
+ * a fault. */
 static WF_COLD int wf_line_ahead(struct wf_comm* c) {
 	uint32_t n, k = 0, first = wf_get(c->ahead_first);
 	struct wf_ahead_message* a;
@@ -100,7 +112,8 @@ static WF_COLD int wf_line_ahead(struct wf_comm* c) {
 	uint32_t size = wf_get(a->size), mask = wf_get(c->head_mask) | 1u << i;
 	wf_put(a->state, (uint32_t)WF_AHEAD_OVER);
 	wf_ahead_trim(c);
-	wf_put(c->match[i], WF_NONE), wf_put(c->head_mask, mask);
+	wf_put(c->match[i], WF_NONE);
+	wf_put(c->head_mask, mask);
 	if (size > room && !wf_get(c->head_refused)) {
 		wf_refuse_group(c);
 		rc = wf_raise(WF_FAULT_AHEAD, "message is larger than its receive", 0, seq, room, size);
@@ -142,13 +155,15 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 		return wf_leave_fault(t, c, "isend");
 	}
 	wf_put(r->e[0].size, (uint32_t)size);
-	wf_put(r->n, 1u), wf_put(r->left, 0u);
+	wf_put(r->n, 1u);
+	wf_put(r->left, 0u);
 	wf_put(r->seq, wf_get(c->head_seq));
 	wf_put(r->entry, ahead != WF_NONE ? WF_AHEAD : (uint32_t)i);
 	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
 	*request = wf_request(c, r, slot);
 	if (ahead != WF_NONE) {
-		wf_put(r->state, (uint32_t)WF_REQ_POSTED), wf_put(r->e[0].cap, ahead);
+		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
+		wf_put(r->e[0].cap, ahead);
 		wf_ahead_leave(c, ahead, (uint32_t)size, tag);
 		wf_queue(c, slot);
 	}

@@ -53,18 +53,23 @@ static void wf_clear(void* from, void* to) {
 		if (wf_get(*(wf_word*)p)) wf_put(*(wf_word*)p, (uint64_t)0); /* pages that are empty stay so */
 }
 
-/* What a comm believes must not be of the slab's comm before: CTS lines and records, by their seq, the tags of refused groups, and
- * requests and late flushes, by their generation. Nor may the peer read on a line of out what another was told. Nobody else empties it for sure:
- * locked pages stay as they are, and so do all where a sandbox answers madvise. Words that are not named are written before they
- * are read. */
+/* What a comm believes must not be of the slab's comm before: CTS lines and records, by their seq, the tags of
+ * refused groups, and requests and late flushes, by their generation. Nor may the peer read on a line of out what
+ * another was told. Nobody else empties it for sure: locked pages stay as they are, and so do all where a sandbox
+ * answers madvise. Words that are not named are written before they are read. */
 static void wf_forget(struct wf_comm* c) {
-	if (!wf_get(c->gen)) return; /* the slab has had no comm: its pages are empty, and to read them would cost a fault each */
+	/* the slab has had no comm: its pages are empty, and to read them would cost a fault each */
+	if (!wf_get(c->gen)) return;
 	uint64_t seq = wf_get(c->cts_seq) > wf_get(c->next_seq) ? wf_get(c->cts_seq) : wf_get(c->next_seq);
 	size_t lines = seq < WF_LINES / WF_GROUP ? seq * WF_GROUP : WF_LINES + WF_LINES_SPARE;
-	if (wf_get(c->lanes[0].streams)) /* over TCP nobody else writes the ring: lines of the groups until seq, or tags of those refused */
-		wf_clear(c->ring, c->ring + lines), wf_clear(c->out, c->out + lines);
-	else
-		wf_clear(c->ring, c->area), wf_clear(c->late, c->req);
+	/* over TCP nobody else writes the ring: lines of the groups until seq, or tags of those refused */
+	if (wf_get(c->lanes[0].streams)) {
+		wf_clear(c->ring, c->ring + lines);
+		wf_clear(c->out, c->out + lines);
+	} else {
+		wf_clear(c->ring, c->area);
+		wf_clear(c->late, c->req);
+	}
 	for (uint32_t i = wf_get(c->slots); i--;) wf_clear(&c->req[i].gen, &c->req[i].n);
 }
 
@@ -119,7 +124,8 @@ void wf_comm_free(struct wf_comm* c) {
 /* The generation is part of the word, so a late verdict cannot hit the slab's next comm. */
 int wf_comm_fail(struct wf_comm* c, uint32_t gen, int32_t code) {
 	uint64_t healthy = (uint64_t)gen << 32;
-	return __atomic_compare_exchange_n(&c->error, &healthy, healthy | (uint32_t)code, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&c->error, &healthy, healthy | (uint32_t)code, 0, __ATOMIC_ACQ_REL,
+		__ATOMIC_RELAXED);
 }
 
 /* Makes the table reach index; entries never move. */

@@ -1,4 +1,5 @@
-/* frame.h: a frame's header as a slab keeps it, who reads it, and whether the frames of a message are the whole of it. */
+/* frame.h: a frame's header as a slab keeps it, who reads it, and whether the frames of a message are the whole of
+ * it. */
 #ifndef WEFT_FRAME_H
 #define WEFT_FRAME_H
 
@@ -38,10 +39,11 @@ WF_HIDDEN int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_strea
 WF_HIDDEN uint32_t wf_cts_room(struct wf_comm* c);            /* bytes of CTS frames that there are lines for */
 WF_HIDDEN void wf_landed(struct wf_comm* c, uint32_t slot);   /* a frame's payload is complete */
 
-/* Frames of a message come in any order and any cut, so what has come is no range, and to count bytes is not enough: where two
- * overlap another place stays empty. Frames that are the whole, once, form a chain from 0 to its end: their ends, and 0, are their
- * beginnings, and its end. Both sides are kept as a product, over a prime field, of each place and a random key; of n other frames
- * the products are equal with a chance of n in 2^61, and whoever sends them does not know the key. */
+/* Frames of a message come in any order and any cut, so what has come is no range, and to count bytes is not enough:
+ * where two overlap another place stays empty. Frames that are the whole, once, form a chain from 0 to its end:
+ * their ends, and 0, are their beginnings, and its end. Both sides are kept as a product, over a prime field, of
+ * each place and a random key; of n other frames the products are equal with a chance of n in 2^61, and whoever
+ * sends them does not know the key. */
 #define WF_PRIME ((1ull << 61) - 1)
 
 static inline uint64_t wf_times(uint64_t a, uint64_t place) {
@@ -60,9 +62,9 @@ static inline int wf_covered(struct wf_req* r, uint32_t i, uint64_t size) {
 	return wf_times(wf_get(r->ends[i]), 0) == wf_times(wf_get(r->begins[i]), size);
 }
 
-/* Whether the host reads a receive while it is written, as NCCL does with its protocol LL128: a line ends in a flag, and once that is
- * there, so must be the line. The kernel promises no order within what it copies. The buffer of LL128 has this length and takes eight
- * messages; in 2.7 to 2.11 it is registered with others. */
+/* Whether the host reads a receive while it is written, as NCCL does with its protocol LL128: a line ends in a flag,
+ * and once that is there, so must be the line. The kernel promises no order within what it copies. The buffer of
+ * LL128 has this length and takes eight messages; in 2.7 to 2.11 it is registered with others. */
 #define WF_LL128 4915200u
 
 static inline int wf_read_early(struct wf_entry* e) {

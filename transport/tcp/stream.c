@@ -1,13 +1,15 @@
-/* stream.c: the stream pump: moves frames between a comm's requests and non-blocking sockets, on the thread that calls.
+/* stream.c: the stream pump: moves frames between a comm's requests and non-blocking sockets, on the thread that
+ * calls.
  *
- *  sender    tx holds posted sends. Each stream writes its partly written frame, then takes the next frames from tx; small
- *            frames are gathered into one write, a large one is written from where it lies.
- *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a small
- *            staging buffer on the stack, so that the next header comes with the payload; staging is used up before return.
- *            A payload that the host reads while it comes goes through staging as a whole.
- *  ahead     small messages whose CTS are not here yet leave as well; the receiver keeps them in its stash if need be.
- *  CTS       the receiver makes CTS frames when they are flushed, which waits while messages come ahead; the sender reads them into
- *            its ring.
+ *  sender    tx holds posted sends. Each stream writes its partly written frame, then takes the next frames from
+ *            tx; small frames are gathered into one write, a large one is written from where it lies.
+ *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a
+ *            small staging buffer on the stack, so that the next header comes with the payload; staging is used up
+ *            before return. A payload that the host reads while it comes goes through staging as a whole.
+ *  ahead     small messages whose CTS are not here yet leave as well; the receiver keeps them in its stash if need
+ *            be.
+ *  CTS       the receiver makes CTS frames when they are flushed, which waits while messages come ahead; the sender
+ *            reads them into its ring.
  *
  * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
 #define _GNU_SOURCE
@@ -76,9 +78,13 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		p[n].slot = slot;
 		p[n].done = 0;
 		p[n].data = wf_get(r->e[0].data) + at;
-		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry), .lane = (uint8_t)wf_get(l->index),
+		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry),
+			.lane = (uint8_t)wf_get(l->index),
 			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
-		if (ahead) p[n].head.frame.kind = WF_FRAME_AHEAD, p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag) | (uint64_t)wf_get(r->e[0].cap) << 32;
+		if (ahead) {
+			p[n].head.frame.kind = WF_FRAME_AHEAD;
+			p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag) | (uint64_t)wf_get(r->e[0].cap) << 32;
+		}
 		bytes += len;
 		cursor = at + len;
 		if (cursor == size) {
@@ -89,8 +95,9 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 	return n;
 }
 
-/* Bytes that a visit may write. Comms that write in turn share what a core's cache holds: of more, the peer finds nothing there when
- * it reads. How many they are is seen from how many large writes there were since the comm's own last. */
+/* Bytes that a visit may write. Comms that write in turn share what a core's cache holds: of more, the peer finds
+ * nothing there when it reads. How many they are is seen from how many large writes there were since the comm's own
+ * last. */
 static uint32_t wf_share(struct wf_comm* c) {
 	uint32_t comms = wf_get(wf_self->turns) - wf_get(c->turn) + 1;
 	if (comms < 2) return WF_CALL_BYTES; /* 0: another thread counted before */
@@ -110,7 +117,9 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uin
 		if (left) iov[vecs++] = (struct iovec){(unsigned char*)(uintptr_t)p[i].data + skip, left};
 		*want += head + left;
 	}
-	if (*want > sizeof buf) return sendmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = vecs}, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (*want > sizeof buf)
+		return sendmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = vecs},
+			MSG_NOSIGNAL | MSG_DONTWAIT);
 	for (size_t v = 0; v < vecs; used += iov[v++].iov_len) memcpy(buf + used, iov[v].iov_base, iov[v].iov_len);
 	return send((int)wf_get(s->fd), buf, used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -146,11 +155,12 @@ static int wf_may_wait(struct wf_comm* c, uint32_t nth) {
 	return !wf_get(r->cursor) && wf_get(r->e[0].size) <= WF_SMALL;
 }
 
-/* Small sends that follow one another wait for company, until the host has tested one of them twice, or calls anything else in vain.
- * A send after a pause, in which the host looked for messages of others, leaves at once: somebody waits for it. So do those of a
- * host that never has two under way. */
+/* Small sends that follow one another wait for company, until the host has tested one of them twice, or calls
+ * anything else in vain. A send after a pause, in which the host looked for messages of others, leaves at once:
+ * somebody waits for it. So do those of a host that never has two under way. */
 static int wf_waits(struct wf_comm* c) {
-	uint32_t head = wf_get(c->tx_head), tail = wf_get(c->tx_tail), n = tail - head, alone = wf_get(c->alone), idle = wf_get(wf_self->idle);
+	uint32_t head = wf_get(c->tx_head), tail = wf_get(c->tx_tail), n = tail - head, alone = wf_get(c->alone),
+		idle = wf_get(wf_self->idle);
 	int pushed = wf_get(c->push) >= WF_PUSH;
 	if (pushed && n == 1) wf_put(c->alone, WF_ALONE);
 	if (pushed || n >= WF_GATHER || wf_get(c->unsent) != n) { /* unsent: a stream is in the middle of one */
@@ -197,7 +207,8 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 /* ---- receiver ---- */
 
 /* Uses up k staged bytes: headers, payloads, and the part of a header that stays for the next read. */
-static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, const unsigned char* at, size_t k, int sender) {
+static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, const unsigned char* at, size_t k,
+	int sender) {
 	while (k) {
 		uint32_t left = wf_get(s->rx_left), have = wf_get(s->rx_have);
 		if (left) {
@@ -206,14 +217,17 @@ static int wf_unstage(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s,
 			wf_put(s->rx_data, wf_get(s->rx_data) + m);
 			wf_put(s->rx_left, left - (uint32_t)m);
 			if (m == left) wf_landed(c, wf_get(s->rx_slot));
-			at += m, k -= m;
+			at += m;
+			k -= m;
 			continue;
 		}
 		uint32_t m = k < WF_FRAME - have ? (uint32_t)k : WF_FRAME - have;
 		union wf_words head = wf_frame_get(s->rx_frame);
 		memcpy(head.byte + have, at, m);
 		wf_frame_put(s->rx_frame, &head);
-		at += m, k -= m, have += m;
+		at += m;
+		k -= m;
+		have += m;
 		wf_put(s->rx_have, have % WF_FRAME);
 		if (have == WF_FRAME && (sender ? wf_cts_frame(c, l, s) : wf_data_frame(c, l, s)) < 0) return -1;
 	}
@@ -250,8 +264,9 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 
 /* ---- CTS, from the receiver ---- */
 
-/* Sends the CTS of [cts_out, next_seq), from the lines that irecv has filled, with one write; of a sender, what waits for company.
- * 0: all are out, 1: some are left. A peer that has closed reads no CTS, but what it sent before may still lie here: reading tells. */
+/* Sends the CTS of [cts_out, next_seq), from the lines that irecv has filled, with one write; of a sender, what
+ * waits for company. 0: all are out, 1: some are left. A peer that has closed reads no CTS, but what it sent before
+ * may still lie here: reading tells. */
 static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_frame buf[64];
 	if (wf_get(l->index)) return 0;
@@ -266,20 +281,25 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 		group = wf_get(from->n_i) >> 16;
 		if (n + group > sizeof buf / sizeof *buf) break;
 		for (uint32_t i = 0; i < group; i++)
-			buf[n++] = (struct wf_frame){.kind = WF_FRAME_CTS, .entry = (uint8_t)i, .epoch = (uint16_t)wf_get(l->epoch), .flags = (uint16_t)group,
+			buf[n++] = (struct wf_frame){.kind = WF_FRAME_CTS, .entry = (uint8_t)i, .epoch = (uint16_t)wf_get(l->epoch),
+				.flags = (uint16_t)group,
 				.size = (uint32_t)wf_get(from[i].size), .offset = (uint32_t)wf_get(from[i].tag), .seq = seq};
 	}
 	if (!n) return 0;
-	ssize_t k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t k = send((int)wf_get(wf_stream_at(l, 0)->fd), (char*)buf + skip, n * WF_FRAME - skip,
+		MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (k < 0 && (errno == EPIPE || errno == ECONNRESET)) k = (ssize_t)(n * WF_FRAME - skip);
 	if (k < 0 && !wf_not_now(errno)) return wf_broken(l, 0, "send", k, errno);
 	line = wf_get(c->cts_next);
 	for (skip += k > 0 ? (uint32_t)k : 0; first < seq; first++) {
 		uint32_t group = wf_get(c->out[line % WF_LINES].n_i) >> 16;
 		if (skip < group * WF_FRAME) break;
-		skip -= group * WF_FRAME, line += group;
+		skip -= group * WF_FRAME;
+		line += group;
 	}
-	wf_put(c->cts_out, first), wf_put(c->cts_next, line), wf_put(l->cts_bytes, skip);
+	wf_put(c->cts_out, first);
+	wf_put(c->cts_next, line);
+	wf_put(l->cts_bytes, skip);
 	if (first == next) wf_put(c->unsaid, 0u);
 	wf_lines_free(c);
 	return first < next;
@@ -292,7 +312,9 @@ static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_get(c->kind) == WF_KIND_SEND) return wf_get(l->index) ? 0 : wf_read(c, l, 0, 1) < 0 ? -1 : 0;
 	uint32_t streams = wf_get(l->streams), first = wf_get(l->rotor), empty = 0;
 	int64_t moved = 0;
-	for (uint32_t n = 0; n < streams && empty < 2 && moved < WF_CALL_BYTES && (wf_get(c->incomplete) || wf_get(c->refused)); n++) { /* of a refused group, bytes may still come */
+	/* of a refused group, bytes may still come */
+	for (uint32_t n = 0; n < streams && empty < 2 && moved < WF_CALL_BYTES &&
+			(wf_get(c->incomplete) || wf_get(c->refused)); n++) {
 		uint32_t i = (first + n) % streams;
 		int64_t k = wf_read(c, l, i, 0);
 		if (k < 0) return -1;
@@ -300,7 +322,10 @@ static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 		else empty++;
 		moved += k;
 	}
-	if (!moved) wf_put(l->rotor, (first + empty) % streams), wf_put(wf_self->idle, wf_get(wf_self->idle) + 1);
+	if (!moved) {
+		wf_put(l->rotor, (first + empty) % streams);
+		wf_put(wf_self->idle, wf_get(wf_self->idle) + 1);
+	}
 	return wf_self->fault.kind ? -1 : 0; /* a group was refused */
 }
 
@@ -339,7 +364,8 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 uint32_t wf_stream_detach(struct wf_comm* c, int* fds, uint32_t room) {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < wf_get(c->nlanes); i++)
-		for (uint32_t s = 0; s < wf_get(c->lanes[i].streams) && n < room; s++) fds[n++] = (int)wf_get(wf_stream_at(&c->lanes[i], s)->fd);
+		for (uint32_t s = 0; s < wf_get(c->lanes[i].streams) && n < room; s++)
+			fds[n++] = (int)wf_get(wf_stream_at(&c->lanes[i], s)->fd);
 	wf_put(c->nlanes, 0u);
 	return n;
 }

@@ -10,19 +10,20 @@
  *    6  flags  2   CTS: receives in the group, 1..8; DATA, AHEAD: 0
  *    8  len    4   payload bytes that follow; CTS: 0
  *   12  size   4   DATA: bytes of the whole message; CTS: bytes that the receive takes
- *   16  offset 8   DATA: where in the message the payload belongs; CTS: the tag; AHEAD: the tag 4, its place in the stash 4
+ *   16  offset 8   DATA: where in the message the payload belongs; CTS: the tag; AHEAD: the tag 4, place in the stash 4
  *   24  seq    8   number of the group, from 1; AHEAD: of the first group that the sender knows nothing of
  *
- * A frame names (seq, entry, offset), never a key or an address: there is nothing to forge. A group's CTS are n frames in
- * a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on whichever stream
- * takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that do not overlap.
+ * A frame names (seq, entry, offset), never a key or an address: there is nothing to forge. A group's CTS are n
+ * frames in a row, groups follow in order of seq. A message is one DATA frame, or frames of the lane's chunk on
+ * whichever stream takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that do
+ * not overlap.
  *
- * AHEAD is a message of at most 64 KiB that leaves before its CTS, on stream 0 of lane 0, where there are several of at most
- * 16 KiB: larger ones are for all streams. It belongs to the first receive of its
- * tag, from group seq on, that no message before it has. The receiver has a stash for those whose receive is not posted, and says
- * how large it is when the connection is made. Their sender chooses each one's place, and uses a place again, and has more than 256
- * under way, only when it has the CTS of their receives. A receiver may keep CTS back while messages come ahead; it sends them when
- * a quarter of the stash has come, 32 groups wait, or nothing comes any more. */
+ * AHEAD is a message of at most 64 KiB that leaves before its CTS, on stream 0 of lane 0, where there are several of
+ * at most 16 KiB: larger ones are for all streams. It belongs to the first receive of its tag, from group seq on,
+ * that no message before it has. The receiver has a stash for those whose receive is not posted, and says how large
+ * it is when the connection is made. Their sender chooses each one's place, and uses a place again, and has more
+ * than 256 under way, only when it has the CTS of their receives. A receiver may keep CTS back while messages come
+ * ahead; it sends them when a quarter of the stash has come, 32 groups wait, or nothing comes any more. */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H
 
@@ -56,7 +57,8 @@ struct wf_stream {
 
 extern uint64_t wf_cover_key; /* random, below 2^61-1, and no peer's to know. written by: core, before the first comm */
 
-void wf_stream_attach(struct wf_comm* comm, uint32_t lane, const int* fds, uint32_t n, uint32_t stash); /* before the comm is opened; stash: the peer's, of a sender */
+/* before the comm is opened; stash: the peer's, of a sender */
+void wf_stream_attach(struct wf_comm* comm, uint32_t lane, const int* fds, uint32_t n, uint32_t stash);
 uint32_t wf_stream_detach(struct wf_comm* comm, int* fds, uint32_t room); /* after it is closed; number of streams */
 
 #endif

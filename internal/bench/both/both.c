@@ -1,9 +1,10 @@
-/* both PLUGIN|verbs [key=value ...]: what a message costs, with both ends of a connection on one thread of one process.
+/* both PLUGIN|verbs [key=value ...]: what a message costs, with both ends of a connection on one thread of one
+ * process.
  *
- * Nothing waits for another core here, so the same calls happen in every round, and a machine that others use too gives the
- * same figures. Two of them: CPU time per message, and instructions per message. Those are counted by running with the trap
- * flag set: a signal after every instruction, told apart by the file that the instruction is in. That needs no performance
- * counters, which virtual machines rarely have, but x86-64. */
+ * Nothing waits for another core here, so the same calls happen in every round, and a machine that others use too
+ * gives the same figures. Two of them: CPU time per message, and instructions per message. Those are counted by
+ * running with the trap flag set: a signal after every instruction, told apart by the file that the instruction is
+ * in. That needs no performance counters, which virtual machines rarely have, but x86-64. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -20,7 +21,8 @@
 enum where { WHERE_PLUGIN, WHERE_VERBS, WHERE_ELSE, WHERE_OWN, WHERES };
 /* Calls by what they answered: a request, none, done, not yet. */
 enum call { CALL_NONE, CALL_IRECV, CALL_ISEND, CALL_ISEND_NULL, CALL_TEST_SEND, CALL_TEST_RECV, CALL_TEST_IDLE, CALLS };
-static const char* const call_names[CALLS] = {"", "irecv", "isend", "isend-null", "test-send", "test-recv", "test-idle"};
+static const char* const call_names[CALLS] =
+  {"", "irecv", "isend", "isend-null", "test-send", "test-recv", "test-idle"};
 
 static ncclNet_v12_t* net;
 static void *send_comm, *recv_comm, *send_mh, *recv_mh;
@@ -43,7 +45,9 @@ void must(int rc, const char* call) {
 
 static void logger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* fmt, ...) {
   va_list a;
-  (void)flags, (void)file, (void)line;
+  (void)flags;
+  (void)file;
+  (void)line;
   va_start(a, fmt);
   if (level == NCCL_LOG_WARN || verbose) {
     vfprintf(stderr, fmt, a);
@@ -89,7 +93,8 @@ static int each_object(struct dl_phdr_info* o, size_t n, void* arg) {
 static void on_step(int sig, siginfo_t* info, void* context) {
   const uintptr_t at = (uintptr_t)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
   int w = WHERE_ELSE;
-  (void)sig, (void)info;
+  (void)sig;
+  (void)info;
   for (int i = 0; i < WHERES; i++)
     if (at >= ranges[i].lo && at < ranges[i].hi) w = i;
   steps[w]++;
@@ -99,7 +104,11 @@ static inline void step_on(void) { __asm__ volatile("pushfq; orq $0x100, (%%rsp)
 static inline void step_off(void) { __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc"); }
 enum { CAN_STEP = 1 };
 #else
-static void on_step(int sig, siginfo_t* info, void* context) { (void)sig, (void)info, (void)context; }
+static void on_step(int sig, siginfo_t* info, void* context) {
+  (void)sig;
+  (void)info;
+  (void)context;
+}
 static inline void step_on(void) {}
 static inline void step_off(void) {}
 enum { CAN_STEP = 0 };
@@ -133,13 +142,16 @@ static void call_ends(enum call c) {
 
 static void steps_show(const char* what, double per) {
   if (!CAN_STEP || per <= 0) return;
-  printf("%s.plugin %.1f\n%s.verbs %.1f\n%s.else %.1f\n", what, (double)steps[WHERE_PLUGIN] / per, what, (double)steps[WHERE_VERBS] / per,
+  printf("%s.plugin %.1f\n%s.verbs %.1f\n%s.else %.1f\n", what, (double)steps[WHERE_PLUGIN] / per, what,
+    (double)steps[WHERE_VERBS] / per,
          what, (double)steps[WHERE_ELSE] / per);
 }
 
 static void calls_show(void) {
   for (int c = 1; c < CALLS; c++)
-    if (called[c]) printf("%s %.1f %.1f\n", call_names[c], (double)by_call[c][WHERE_PLUGIN] / (double)called[c], (double)by_call[c][WHERE_VERBS] / (double)called[c]);
+    if (called[c])
+      printf("%s %.1f %.1f\n", call_names[c], (double)by_call[c][WHERE_PLUGIN] / (double)called[c],
+        (double)by_call[c][WHERE_VERBS] / (double)called[c]);
 }
 
 /* Offsets in the file and how often an instruction there ran: for addr2line. */
@@ -192,7 +204,8 @@ static inline void turn(struct side* s, int receives, int64_t count) {
     int tag = 1, rc;
     s->calls++;
     call_begins();
-    rc = receives ? net->irecv(recv_comm, 1, &at, &message_size, &tag, &recv_mh, &ph, &req) : net->isend(send_comm, data, message_size, tag, send_mh, NULL, &req);
+    rc = receives ? net->irecv(recv_comm, 1, &at, &message_size, &tag, &recv_mh, &ph, &req)
+      : net->isend(send_comm, data, message_size, tag, send_mh, NULL, &req);
     call_ends(receives ? CALL_IRECV : req ? CALL_ISEND : CALL_ISEND_NULL);
     if (rc) die("%s answers %d", receives ? "irecv" : "isend", rc);
     if (!req) break;
@@ -213,7 +226,10 @@ static void messages(int64_t count, struct side* from, struct side* to) {
   for (int64_t quiet = 0, last = 0; from->done < count || to->done < count; quiet++) {
     turn(to, 1, count);
     turn(from, 0, count);
-    if (from->done + to->done != last) quiet = 0, last = from->done + to->done;
+    if (from->done + to->done != last) {
+      quiet = 0;
+      last = from->done + to->done;
+    }
     if (quiet > 100000000) die("nothing moves: %lld sent, %lld received", (long long)from->done, (long long)to->done);
   }
 }
@@ -234,7 +250,8 @@ static void idle(int64_t count, int64_t stepped) {
   step_off();
   steps_show("idle", (double)stepped);
   void* sreq = NULL;
-  for (int i = 0; i < 1000 && !sreq; i++) must(net->isend(send_comm, buffer, message_size, 1, send_mh, NULL, &sreq), "isend");
+  for (int i = 0; i < 1000 && !sreq; i++)
+    must(net->isend(send_comm, buffer, message_size, 1, send_mh, NULL, &sreq), "isend");
   if (!sreq) die("isend finds no receive");
   for (int i = 0; i < 1000 && req; i++) {
     must(net->test(req, &ok, &got), "test");
@@ -251,7 +268,9 @@ int main(int argc, char** argv) {
   int64_t count = 100000, stepped = 512;
   const char* file = NULL;
   int dev = 0, of_idle = 0;
-  if (argc < 2) die("usage: both PLUGIN|verbs [size=8] [window=8] [count=100000] [steps=512] [dev=0] [profile=FILE] [in=verbs] [idle=1] [verbose=1]");
+  if (argc < 2)
+    die("usage: both PLUGIN|verbs [size=8] [window=8] [count=100000] [steps=512] [dev=0] "
+      "[profile=FILE] [in=verbs] [idle=1] [verbose=1]");
   for (int i = 2; i < argc; i++) {
     const char* v = strchr(argv[i], '=');
     if (!v++) die("%s: key=value", argv[i]);
@@ -277,7 +296,8 @@ int main(int argc, char** argv) {
   const int64_t t0 = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   messages(count, &from, &to);
   printf("ns %.1f\n", (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - t0) / (double)count);
-  printf("isends %.3f\nirecvs %.3f\nsendtests %.3f\nrecvtests %.3f\n", (double)from.calls / (double)count, (double)to.calls / (double)count,
+  printf("isends %.3f\nirecvs %.3f\nsendtests %.3f\nrecvtests %.3f\n", (double)from.calls / (double)count,
+    (double)to.calls / (double)count,
          (double)from.tests / (double)count, (double)to.tests / (double)count);
   if (file && !(profile = calloc(ranges[profiled].hi - ranges[profiled].lo, sizeof *profile))) die("no memory");
   if (CAN_STEP && stepped > 0) {

@@ -8,19 +8,23 @@ cudaError_t cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams* p, u
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t* deps, size_t n, unsigned flags) {
   return refused("cudaStreamUpdateCaptureDependencies");
 }
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n, cudaEvent_t e) {
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n,
+  cudaEvent_t e) {
   return refused("cudaGraphAddEventRecordNode");
 }
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n, cudaEvent_t e) {
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n,
+  cudaEvent_t e) {
   return refused("cudaGraphAddEventWaitNode");
 }
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n) {
   return refused("cudaGraphAddEmptyNode");
 }
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n, const cudaHostNodeParams* p) {
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n,
+  const cudaHostNodeParams* p) {
   return refused("cudaGraphAddHostNode");
 }
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n, const cudaKernelNodeParams* p) {
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps, size_t n,
+  const cudaKernelNodeParams* p) {
   return refused("cudaGraphAddKernelNode");
 }
 cudaError_t cudaGraphAddDependencies(cudaGraph_t g, const cudaGraphNode_t* from, const cudaGraphNode_t* to, size_t n) {

@@ -79,7 +79,8 @@ cudaError_t cudaDeviceGetByPCIBusId(int* d, const char* id) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceCanAccessPeer(int* can, int a, int b) { *can = device_has_nvlink() && a != b; return cudaSuccess; }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int a, int b) { *can = device_has_nvlink() && a != b; return cudaSuccess;
+  }
 cudaError_t cudaDeviceEnablePeerAccess(int d, unsigned flags) {
   return device_has_nvlink() ? cudaSuccess : refused("cudaDeviceEnablePeerAccess");
 }
@@ -87,8 +88,11 @@ cudaError_t cudaDeviceEnablePeerAccess(int d, unsigned flags) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, "simgpu (host memory)");
-  p->major = device_capability() / 10, p->minor = device_capability() % 10;
-  p->multiProcessorCount = PROCESSORS, p->pciBusID = FIRST_BUS + d, p->totalGlobalMem = 16ull << 30;
+  p->major = device_capability() / 10;
+  p->minor = device_capability() % 10;
+  p->multiProcessorCount = PROCESSORS;
+  p->pciBusID = FIRST_BUS + d;
+  p->totalGlobalMem = 16ull << 30;
   return cudaSuccess;
 }
 
@@ -117,7 +121,8 @@ CUresult cuDeviceGetUuid(CUuuid* u, CUdevice d) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuGetErrorString(CUresult r, const char** s) { *s = r ? "an error of simgpu's driver" : "no error"; return CUDA_SUCCESS; }
+CUresult cuGetErrorString(CUresult r, const char** s) { *s = r ? "an error of simgpu's driver" : "no error";
+  return CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult r, const char** s) { return cuGetErrorString(r, s); }
 
 /* A context is nothing here but a name. */

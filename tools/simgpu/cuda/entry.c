@@ -1,4 +1,5 @@
-/* The driver's functions by name, as NCCL looks them up. Those of virtual memory are absent, which is how it learns not to use them. */
+/* The driver's functions by name, as NCCL looks them up. Those of virtual memory are absent, which is how it learns
+ * not to use them. */
 #include "simcuda.h"
 
 #include <string.h>
@@ -10,8 +11,10 @@ static const struct {
   const char* name;
   function fn;
 } entries[] = {
-    ENTRY(cuDeviceGet), ENTRY(cuDeviceGetAttribute), ENTRY(cuDeviceGetUuid), ENTRY(cuGetErrorString), ENTRY(cuGetErrorName),
-    ENTRY(cuMemGetAddressRange), ENTRY(cuCtxDestroy), ENTRY(cuCtxGetCurrent), ENTRY(cuCtxSetCurrent), ENTRY(cuCtxGetDevice),
+    ENTRY(cuDeviceGet), ENTRY(cuDeviceGetAttribute), ENTRY(cuDeviceGetUuid), ENTRY(cuGetErrorString),
+      ENTRY(cuGetErrorName),
+    ENTRY(cuMemGetAddressRange), ENTRY(cuCtxDestroy), ENTRY(cuCtxGetCurrent), ENTRY(cuCtxSetCurrent),
+      ENTRY(cuCtxGetDevice),
     ENTRY(cuLaunchKernel), ENTRY(cuLaunchKernelEx), ENTRY(cuPointerGetAttribute), ENTRY(cuMemGetHandleForAddressRange),
     ENTRY(cuStreamBatchMemOp), ENTRY(cuStreamWaitValue32), ENTRY(cuStreamWaitValue64), ENTRY(cuStreamWriteValue32),
     ENTRY(cuStreamWriteValue64), ENTRY(cuCtxCreate)};
@@ -24,7 +27,8 @@ static void* find(const char* name, int n) {
   return found;
 }
 
-cudaError_t cudaGetDriverEntryPoint(const char* name, void** fn, unsigned long long flags, cudaDriverEntryPointQueryResult* st) {
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** fn, unsigned long long flags,
+  cudaDriverEntryPointQueryResult* st) {
   *fn = find(name, ENTRIES);
   if (st) *st = *fn ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return *fn || st ? cudaSuccess : refused(name);

@@ -95,7 +95,8 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   struct mark* m = calloc(1, sizeof *m);
   if (!m) return failed(cudaErrorMemoryAllocation);
   m->refs = 2; /* the event's and the work's */
-  pthread_mutex_init(&m->lock, NULL), pthread_cond_init(&m->reached, NULL);
+  pthread_mutex_init(&m->lock, NULL);
+  pthread_cond_init(&m->reached, NULL);
   pthread_mutex_lock(&e->lock);
   drop(e->mark);
   e->mark = m;
@@ -130,6 +131,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   struct mark *x = latest(from), *y = latest(to);
   const bool both = is_done(x, &a) && is_done(y, &b);
   if (both) *ms = (float)(b.tv_sec - a.tv_sec) * 1e3f + (float)(b.tv_nsec - a.tv_nsec) / 1e6f;
-  drop(x), drop(y);
+  drop(x);
+  drop(y);
   return both ? cudaSuccess : failed(cudaErrorNotReady);
 }

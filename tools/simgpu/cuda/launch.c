@@ -6,7 +6,10 @@
 static simcuda_kernel player;
 static const size_t* sizes;
 
-void simcuda_set_kernel(simcuda_kernel run, const size_t* of) { player = run, sizes = of; }
+void simcuda_set_kernel(simcuda_kernel run, const size_t* of) {
+  player = run;
+  sizes = of;
+}
 
 struct kernel {
   struct work w;
@@ -23,7 +26,8 @@ static void play(struct work* w) {
 cudaError_t launch(const void* kernel, unsigned blocks, const void* args, size_t bytes, CUstream s) {
   if (!player || !args) return refused("a kernel launch");
   struct kernel* k = work_new(play, sizeof *k + bytes);
-  k->kernel = kernel, k->blocks = blocks;
+  k->kernel = kernel;
+  k->blocks = blocks;
   memcpy(k->args, args, bytes);
   stream_add(s, k);
   return cudaSuccess;
@@ -46,7 +50,8 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
 }
 
 /* Later ones have one block of bytes. */
-CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+  unsigned shared,
                         CUstream s, void** params, void** extra) {
   const void* args = NULL;
   size_t bytes = 0;
@@ -58,7 +63,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** params, void** extra) {
-  return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream,
+  return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
+    c->sharedMemBytes, c->hStream,
                         params, extra);
 }
 

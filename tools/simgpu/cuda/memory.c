@@ -43,7 +43,8 @@ cudaError_t memory_add(struct span s) {
       pthread_mutex_unlock(&lock);
       return failed(cudaErrorMemoryAllocation);
     }
-    blocks = grown, room = more;
+    blocks = grown;
+    room = more;
   }
   const size_t i = place(s.at);
   memmove(&blocks[i + 1], &blocks[i], (count - i) * sizeof *blocks);
@@ -61,7 +62,8 @@ bool memory_find(const void* p, struct span* out) {
   return b;
 }
 
-int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n), size_t n) {
+int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n),
+  size_t n) {
   pthread_mutex_lock(&lock);
   struct block* b = find((uintptr_t)p);
   const int r = b ? use(&b->span, &b->share, p, n) : -1;
@@ -100,7 +102,8 @@ cudaError_t memory_free(void* p) {
 
 cudaError_t cudaMalloc(void** p, size_t n) { return allocate(p, n, true); }
 cudaError_t cudaMallocAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) { return allocate(p, n, true); }
-cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) { return allocate(p, n, true); }
+cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool,
+  cudaStream_t s) { return allocate(p, n, true); }
 cudaError_t cudaHostAlloc(void** p, size_t n, unsigned flags) { return allocate(p, n, false); }
 cudaError_t cudaMallocHost(void** p, size_t n) { return allocate(p, n, false); }
 
@@ -141,7 +144,8 @@ cudaError_t cudaHostGetDevicePointer(void** d, void* h, unsigned flags) { *d = h
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
   struct span s;
   if (!memory_find(p, &s)) *a = (cudaPointerAttributes){cudaMemoryTypeUnregistered, -1, NULL, (void*)p};
-  else *a = (cudaPointerAttributes){s.on_device ? cudaMemoryTypeDevice : cudaMemoryTypeHost, s.device, (void*)p, s.on_device ? NULL : (void*)p};
+  else *a = (cudaPointerAttributes){s.on_device ? cudaMemoryTypeDevice
+    : cudaMemoryTypeHost, s.device, (void*)p, s.on_device ? NULL : (void*)p};
   return cudaSuccess;
 }
 

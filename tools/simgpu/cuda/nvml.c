@@ -1,4 +1,5 @@
-/* libnvidia-ml.so.1: the devices of device.c, which NVLinks join if SIMGPU_NVLINK says so. Types as far as NCCL uses them. */
+/* libnvidia-ml.so.1: the devices of device.c, which NVLinks join if SIMGPU_NVLINK says so. Types as far as NCCL uses
+ * them. */
 #include "simcuda.h"
 
 #include <stdio.h>
@@ -49,13 +50,15 @@ API(result, nvmlDeviceGetHandleByIndex, unsigned i, device* d) {
 
 API(result, nvmlDeviceGetHandleByPciBusId, const char* id, device* d) {
   unsigned domain, bus;
-  if (sscanf(id, "%x:%x", &domain, &bus) != 2 || bus < FIRST_BUS || bus >= FIRST_BUS + (unsigned)device_count()) return NOT_FOUND;
+  if (sscanf(id, "%x:%x", &domain, &bus) != 2 || bus < FIRST_BUS || bus >= FIRST_BUS + (unsigned)device_count())
+    return NOT_FOUND;
   *d = handle(bus - FIRST_BUS);
   return SUCCESS;
 }
 
 API(result, nvmlDeviceGetCudaComputeCapability, device d, int* major, int* minor) {
-  *major = device_capability() / 10, *minor = device_capability() % 10;
+  *major = device_capability() / 10;
+  *minor = device_capability() % 10;
   return SUCCESS;
 }
 
@@ -67,10 +70,12 @@ API(result, nvmlDeviceGetPciInfo, device d, struct pci* p) {
 API(result, nvmlDeviceGetPciInfo_v3, device d, struct pci* p) { return nvmlDeviceGetPciInfo(d, p); }
 
 /* A link leads to another device, each in turn. */
-static bool has(device d, unsigned link) { return device_has_nvlink() && device_count() > 1 && link < LINKS && number(d) < device_count(); }
+static bool has(device d, unsigned link) { return device_has_nvlink() && device_count() > 1 && link < LINKS &&
+  number(d) < device_count(); }
 
 API(result, nvmlDeviceGetNvLinkState, device d, unsigned link, unsigned* on) { return set(on, has(d, link)); }
-API(result, nvmlDeviceGetNvLinkCapability, device d, unsigned link, int what, unsigned* v) { return set(v, has(d, link) && what == CAN_P2P); }
+API(result, nvmlDeviceGetNvLinkCapability, device d, unsigned link, int what,
+  unsigned* v) { return set(v, has(d, link) && what == CAN_P2P); }
 
 API(result, nvmlDeviceGetNvLinkRemotePciInfo, device d, unsigned link, struct pci* p) {
   if (!has(d, link)) return UNSUPPORTED;

@@ -1,7 +1,7 @@
-/* What the environment says of the devices. SIMGPU_DEVICES: how many (1); SIMGPU_CC: compute capability times ten (80); SIMGPU_GDR=1:
- * they say that they take GPUDirect RDMA; SIMGPU_DMABUF=1: that, and their memory can be exported as DMA-BUFs; SIMGPU_NVLINK=1:
- * NVLinks join them, so that they reach one another's memory, in other processes too; SIMGPU_TRACE=1: calls that are refused are
- * printed. */
+/* What the environment says of the devices. SIMGPU_DEVICES: how many (1); SIMGPU_CC: compute capability times ten
+ * (80); SIMGPU_GDR=1: they say that they take GPUDirect RDMA; SIMGPU_DMABUF=1: that, and their memory can be
+ * exported as DMA-BUFs; SIMGPU_NVLINK=1: NVLinks join them, so that they reach one another's memory, in other
+ * processes too; SIMGPU_TRACE=1: calls that are refused are printed. */
 #include "simcuda.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Device memory that is given away: as DMA-BUFs to other devices, and to other processes (IPC). What is given moves, in place, into
- * memfds: who maps the descriptor sees the memory. */
+/* Device memory that is given away: as DMA-BUFs to other devices, and to other processes (IPC). What is given moves,
+ * in place, into memfds: who maps the descriptor sees the memory. */
 #define _GNU_SOURCE
 #include "simcuda.h"
 
@@ -64,7 +64,9 @@ static struct share* begin(const struct span* s) {
     close(in.fd);
     return NULL;
   }
-  sh->in = in, sh->device = s->device, sh->size = s->size;
+  sh->in = in;
+  sh->device = s->device;
+  sh->size = s->size;
   return sh;
 }
 
@@ -79,8 +81,10 @@ static int move(const struct span* s, struct share* sh, size_t off, size_t n) {
   char* at = (char*)s->at + off;
   struct piece* p = &sh->pieces[sh->count];
   if (sh->count == PIECES || !create(&p->in, n)) return -1;
-  p->off = off, p->n = n;
-  if (pwrite(p->in.fd, at, n, 0) != (ssize_t)n || mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->in.fd, 0) == MAP_FAILED) {
+  p->off = off;
+  p->n = n;
+  if (pwrite(p->in.fd, at, n, 0) != (ssize_t)n ||
+      mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->in.fd, 0) == MAP_FAILED) {
     close(p->in.fd);
     return -1;
   }
@@ -88,7 +92,8 @@ static int move(const struct span* s, struct share* sh, size_t off, size_t n) {
   return p->in.fd;
 }
 
-/* The descriptor that begins at p and has n bytes or more. Pages of a larger piece get one of their own, if no other process has that. */
+/* The descriptor that begins at p and has n bytes or more. Pages of a larger piece get one of their own, if no other
+ * process has that. */
 static int descriptor(const struct span* s, struct share** share, const void* p, size_t n) {
   const size_t off = (size_t)((uintptr_t)p - s->at);
   if (!s->on_device || s->from != MEMORY_ALLOCATED || off + n > s->size || (off | n) % PAGE) return -1;
@@ -105,7 +110,8 @@ static int descriptor(const struct span* s, struct share** share, const void* p,
   return move(s, sh, off, n);
 }
 
-CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr p, size_t n, CUmemRangeHandleType type, unsigned long long flags) {
+CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr p, size_t n, CUmemRangeHandleType type,
+  unsigned long long flags) {
   if (!device_takes_dmabuf() || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return CUDA_ERROR_NOT_SUPPORTED;
   const int fd = memory_share((void*)p, descriptor, n), own = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (own < 0) return CUDA_ERROR_INVALID_VALUE;
@@ -123,7 +129,8 @@ _Static_assert(sizeof(struct ipc) <= sizeof(cudaIpcMemHandle_t), "a handle is to
 /* The descriptor of the share of an allocation, all of which has moved. p is where it begins. */
 static int share_all(const struct span* s, struct share** share, const void* p, size_t n) {
   if (s->at != (uintptr_t)p) return -1;
-  if ((!*share || !(*share)->count || (*share)->pieces[0].n < s->size) && descriptor(s, share, p, s->size) < 0) return -1;
+  if ((!*share || !(*share)->count || (*share)->pieces[0].n < s->size) && descriptor(s, share, p, s->size) < 0)
+    return -1;
   return (*share)->in.fd;
 }
 
@@ -145,7 +152,8 @@ static void* map_pieces(int pid, const struct share* sh) {
   for (int i = 0; i < sh->count; i++) {
     const struct piece* p = &sh->pieces[i];
     const int fd = open_of(pid, &p->in);
-    const bool mapped = fd >= 0 && mmap(at + p->off, p->n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+    const bool mapped = fd >= 0 &&
+      mmap(at + p->off, p->n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
     if (fd >= 0) close(fd);
     if (mapped) continue;
     munmap(at, sh->size);

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-/* Runs one launched kernel of so many blocks to its end, on the thread of its stream. args lasts as long as the call. */
+/* Runs one launched kernel of so many blocks to its end, on the thread of its stream. args lasts as long as the
+ * call. */
 typedef void (*simcuda_kernel)(const void* kernel, const char* args, unsigned blocks);
 /* sizes, which end with 0: those of the arguments of a kernel that is launched with a pointer to each. */
 void simcuda_set_kernel(simcuda_kernel run, const size_t* sizes);
@@ -20,7 +21,8 @@ void simcuda_set_kernel(simcuda_kernel run, const size_t* sizes);
 }
 #else
 
-/* Devices: settings.c has what the environment says of them. Device i has the PCI address 0000:(41 + i):00.0, in hexadecimal. */
+/* Devices: settings.c has what the environment says of them. Device i has the PCI address 0000:(41 + i):00.0, in
+ * hexadecimal. */
 enum { FIRST_BUS = 0x41 };
 int device_count(void);
 int device_capability(void); /* compute capability times ten */
@@ -39,16 +41,18 @@ struct span {
   size_t size;
   int device;
   bool on_device; /* else the host's, pinned */
-  enum { MEMORY_ALLOCATED, MEMORY_REGISTERED, MEMORY_OPENED } from; /* registered: the program's own; opened: another process's */
+  /* registered: the program's own; opened: another process's */
+  enum { MEMORY_ALLOCATED, MEMORY_REGISTERED, MEMORY_OPENED } from;
 };
 bool memory_find(const void* p, struct span* out);
 cudaError_t memory_add(struct span s);
 cudaError_t memory_free(void* p);
 
-/* What is shared of an allocation: share.c. use has the allocation that p lies in and what is shared of it, which it may make; what it
- * answers is the answer, -1 if there is no allocation. Nothing of memory changes meanwhile. */
+/* What is shared of an allocation: share.c. use has the allocation that p lies in and what is shared of it, which it
+ * may make; what it answers is the answer, -1 if there is no allocation. Nothing of memory changes meanwhile. */
 struct share;
-int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n), size_t n);
+int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n),
+  size_t n);
 void share_end(struct share* s);
 
 /* Work of a stream: an item that its thread runs, in order, and then frees. It begins a struct of its own fields. */

@@ -42,7 +42,9 @@ static void drop(CUstream s) {
   const bool last = --s->refs == 0;
   pthread_mutex_unlock(&streams_lock);
   if (!last) return;
-  pthread_cond_destroy(&s->more), pthread_cond_destroy(&s->idle), pthread_mutex_destroy(&s->lock);
+  pthread_cond_destroy(&s->more);
+  pthread_cond_destroy(&s->idle);
+  pthread_mutex_destroy(&s->lock);
   free(s);
 }
 
@@ -72,8 +74,13 @@ static void* serve(void* arg) {
 static CUstream create(void) {
   CUstream s = calloc(1, sizeof *s);
   if (!s) out_of_memory();
-  s->refs = 2, s->device = device_current, s->id = next_id++, s->tail = &s->head;
-  pthread_mutex_init(&s->lock, NULL), pthread_cond_init(&s->more, NULL), pthread_cond_init(&s->idle, NULL);
+  s->refs = 2;
+  s->device = device_current;
+  s->id = next_id++;
+  s->tail = &s->head;
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->more, NULL);
+  pthread_cond_init(&s->idle, NULL);
   if (pthread_create(&s->thread, NULL, serve, s)) out_of_memory();
   pthread_detach(s->thread);
   s->next = streams;
@@ -120,7 +127,10 @@ void streams_sync(int device) {
     held[n++] = s;
   }
   pthread_mutex_unlock(&streams_lock);
-  for (int i = 0; i < n; i++) wait_idle(held[i]), drop(held[i]);
+  for (int i = 0; i < n; i++) {
+    wait_idle(held[i]);
+    drop(held[i]);
+  }
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
@@ -161,7 +171,8 @@ cudaError_t cudaStreamQuery(cudaStream_t s) {
 cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long* id) { *id = resolve(s)->id; return cudaSuccess; }
 
 /* Nothing is ever captured into a graph. */
-cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus* st) { *st = cudaStreamCaptureStatusNone; return cudaSuccess; }
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus* st) { *st = cudaStreamCaptureStatusNone;
+  return cudaSuccess; }
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus* st, unsigned long long* id) {
   *st = cudaStreamCaptureStatusNone;
@@ -169,7 +180,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus* st
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t s, cudaStreamCaptureStatus* st, unsigned long long* id, cudaGraph_t* g,
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t s, cudaStreamCaptureStatus* st, unsigned long long* id,
+  cudaGraph_t* g,
                                         const cudaGraphNode_t** deps, size_t* n) {
   if (g) *g = NULL;
   if (deps) *deps = NULL;
@@ -180,6 +192,7 @@ cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t s, cudaStreamCaptureStatus*
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* m) {
   static _Thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   const cudaStreamCaptureMode old = mode;
-  mode = *m, *m = old;
+  mode = *m;
+  *m = old;
   return cudaSuccess;
 }

@@ -1,5 +1,5 @@
-/* Where the devices would be in /sys. Releases up to 2.9 do not go on unless they find them there; so they are linked with --wrap for the three
- * functions by which they look. */
+/* Where the devices would be in /sys. Releases up to 2.9 do not go on unless they find them there; so they are
+ * linked with --wrap for the three functions by which they look. */
 #define _GNU_SOURCE
 #include "simcuda.h"
 
@@ -25,7 +25,9 @@ static bool is_device(unsigned bus) { return bus >= FIRST_BUS && bus < FIRST_BUS
 static bool place(const char* path, char* out, size_t n) {
   unsigned bus;
   int end = 0;
-  if (sscanf(path, "/sys/class/pci_bus/0000:%*2x/../../0000:%2x:00.0%n", &bus, &end) != 1 || !end || path[end] || !is_device(bus)) return false;
+  if (sscanf(path, "/sys/class/pci_bus/0000:%*2x/../../0000:%2x:00.0%n", &bus, &end) != 1 || !end || path[end] ||
+      !is_device(bus))
+    return false;
   return snprintf(out, n, ROOT "%02x.0/0000:%02x:00.0", bus - FIRST_BUS + 1, bus) < (int)n;
 }
 
@@ -68,6 +70,9 @@ int __wrap_open(const char* path, int flags, ...) {
   const char* text = text_of(path);
   if (!text) return __real_open(path, flags, mode);
   const int fd = memfd_create("simgpu", MFD_CLOEXEC);
-  if (fd >= 0 && pwrite(fd, text, strlen(text), 0) < 0) return close(fd), -1;
+  if (fd >= 0 && pwrite(fd, text, strlen(text), 0) < 0) {
+    close(fd);
+    return -1;
+  }
   return fd;
 }

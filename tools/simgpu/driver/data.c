@@ -3,9 +3,11 @@
 
 const char* type_name = "f32";
 
-static bool is(const char* name) { return type_name[0] == name[0] && type_name[1] == name[1]; } /* asked for each element */
+/* asked for each element */
+static bool is(const char* name) { return type_name[0] == name[0] && type_name[1] == name[1]; }
 
-ncclDataType_t type(void) { return is("f16") ? ncclFloat16 : is("i32") ? ncclInt32 : is("u8") ? ncclUint8 : ncclFloat32; }
+ncclDataType_t type(void) { return is("f16") ? ncclFloat16 : is("i32") ? ncclInt32 : is("u8") ? ncclUint8 : ncclFloat32;
+  }
 size_t type_size(void) { return is("f16") ? 2 : is("u8") ? 1 : 4; }
 
 static int value(int rank, size_t i) { return (int)(((size_t)rank * 5 + i * 3 + i / 97) % 31); }

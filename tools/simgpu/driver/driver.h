@@ -46,7 +46,8 @@ ncclComm_t join(int number);
 /* Waits until every rank has come here with this number, by files beside those. */
 void meet(int number);
 void leave(ncclComm_t comm); /* destroys it, in good order */
-/* Before a communicator is destroyed: up to 2.16 that ends its proxy thread, whatever it has to send still (2.14.3 src/proxy.cc:679). */
+/* Before a communicator is destroyed: up to 2.16 that ends its proxy thread, whatever it has to send still (2.14.3
+ * src/proxy.cc:679). */
 void before_destroy(void);
 
 /* Data: values that every rank can tell of every other, small enough that every sum is exact in every type. */
@@ -66,8 +67,10 @@ struct op {
 };
 size_t op_run(const struct op* o, void* send, void* recv, size_t n); /* how many elements it will have received */
 size_t op_fit(const struct op* o, size_t n);                         /* n, cut to what the operation can take */
-size_t op_check(const struct op* o, const void* recv, size_t n, size_t got); /* how many of them are wrong; says which */
-const char* op_beside(const char* first, unsigned i);                /* the ith, or another that the release can have in a group that first began */
+/* how many of them are wrong; says which */
+size_t op_check(const struct op* o, const void* recv, size_t n, size_t got);
+/* the ith, or another that the release can have in a group that first began */
+const char* op_beside(const char* first, unsigned i);
 unsigned op_names(void); /* how many there are */
 
 /* Buffers on the device, a stream, and rounds of operations by their names (comma between), all checked. */

@@ -32,7 +32,8 @@ static void wait_for_line(void) {
   if (!fgets(line, sizeof line, stdin)) fail("stdin has ended");
 }
 
-/* Status 0 is for the rank to which NCCL tells of an error, and for the one that does all operations in peace; the lines say which. */
+/* Status 0 is for the rank to which NCCL tells of an error, and for the one that does all operations in peace; the
+ * lines say which. */
 size_t mode_traffic(ncclComm_t comm) {
   const char* names = option("ops", "allreduce");
   const size_t count = option_size("count", "1000000000"), idle = option_size("idle", "0"), begun = 8;

@@ -1,4 +1,5 @@
-/* How communicators come and go: several at once, split, destroyed behind their work, made and destroyed again and again, in threads. */
+/* How communicators come and go: several at once, split, destroyed behind their work, made and destroyed again and
+ * again, in threads. */
 #include "driver.h"
 
 #include <pthread.h>
@@ -85,8 +86,10 @@ size_t mode_split(ncclComm_t comm) {
     NCCL(ncclCommCount(half, &ranks));
     NCCL(ncclCommUserRank(half, &me));
     wrong += used(half, 1 << 18, 2);
-    ranks = all, me = rank;
-    /* Halves that share the proxy of the whole may be destroyed once all ranks are done with them: NCCL does not wait there. */
+    ranks = all;
+    me = rank;
+    /* Halves that share the proxy of the whole may be destroyed once all ranks are done with them: NCCL does not
+     * wait there. */
     wrong += used(comm, 1 << 16, 1);
     NCCL(ncclCommDestroy(half));
     wrong += used(comm, 1 << 16, 1);

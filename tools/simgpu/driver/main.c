@@ -2,9 +2,9 @@
  *
  *   driver RANK RANKS FILE MODE [KEY=VALUE ...]
  *
- * FILE is where rank 0 leaves the ids of communicators, with a number behind it. The rank says what it does in lines of its own, the last
- * of which is "rank N: ok"; the status is 0 then, 1 if data was wrong, 3 if a call failed. type= (f32, f16, i32, u8) goes with every mode;
- * the modes are below, their other keys with them. */
+ * FILE is where rank 0 leaves the ids of communicators, with a number behind it. The rank says what it does in lines
+ * of its own, the last of which is "rank N: ok"; the status is 0 then, 1 if data was wrong, 3 if a call failed.
+ * type= (f32, f16, i32, u8) goes with every mode; the modes are below, their other keys with them. */
 #include "driver.h"
 
 #include <stdarg.h>
@@ -20,13 +20,16 @@ static const struct mode {
   bool alone; /* makes its communicators itself */
 } modes[] = {
     {"sizes", "ops= min= max= step= rounds= reg=1: operations of each size", mode_sizes, false},
-    {"speed", "ops= sizes=8,64K,... batches= iters= most=: microseconds of an operation, of iters a batch, or as many as have most bytes", mode_speed, false},
+    {"speed", "ops= sizes=8,64K,... batches= iters= most=: microseconds of an operation, of iters a batch, or "
+      "as many as have most bytes", mode_speed, false},
     {"several", "n= rounds=: that many communicators at once, each with a thread", mode_several, false},
     {"random", "n= seed= max=: random groups on two communicators", mode_random, false},
-    {"registered", "bytes= send=1 recv=1: rank 0 sends to rank 1, from and into registered buffers", mode_registered, false},
+    {"registered", "bytes= send=1 recv=1: rank 0 sends to rank 1, from and into registered buffers", mode_registered,
+      false},
     {"split", "halves of the communicator, without and with shared resources", mode_split, false},
     {"abort", "absent=RANK: all abort while that rank stays away; a new communicator follows", mode_abort, false},
-    {"traffic", "ops= size= count= limit= idle=N: operations until one fails, or count are done; idle waits for a line of stdin before the Nth", mode_traffic, false},
+    {"traffic", "ops= size= count= limit= idle=N: operations until one fails, or count are done; "
+      "idle waits for a line of stdin before the Nth", mode_traffic, false},
     {"outstanding", "n= size=: destroys the communicator behind operations that are not done", mode_outstanding, false},
     {"storm", "n=: makes, uses and destroys communicators", mode_storm, true},
     {"threads", "RANKS threads of this process, each with a device of its own; RANK is 0", mode_threads, true},
@@ -165,7 +168,10 @@ static int usage(void) {
 
 int main(int argc, char** argv) {
   if (argc < 5) return usage();
-  me = atoi(argv[1]), ranks = atoi(argv[2]), id_file = argv[3], options = argv + 5;
+  me = atoi(argv[1]);
+  ranks = atoi(argv[2]);
+  id_file = argv[3];
+  options = argv + 5;
   const struct mode* mode = NULL;
   for (int i = 0; i < MODES; i++)
     if (!strcmp(argv[4], modes[i].name)) mode = &modes[i];
@@ -177,7 +183,8 @@ int main(int argc, char** argv) {
   const size_t wrong = mode->run(comm);
   if (wrong) say("FAILED: %zu operations were wrong", wrong);
   else say("ok");
-  /* NCCL leaves threads behind where a communicator was aborted; nothing of them may change the status. Its log is a file of stdio. */
+  /* NCCL leaves threads behind where a communicator was aborted; nothing of them may change the status. Its log is a
+   * file of stdio. */
   fflush(NULL);
   _exit(wrong ? 1 : 0);
 }

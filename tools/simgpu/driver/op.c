@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 enum kind { ALLREDUCE, BROADCAST, REDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ALLTOALLV, KINDS };
-static const char* const names[] = {"allreduce", "broadcast", "reduce", "allgather", "reducescatter", "alltoall", "sendrecv", "alltoallv"};
+static const char* const names[] =
+  {"allreduce", "broadcast", "reduce", "allgather", "reducescatter", "alltoall", "sendrecv", "alltoallv"};
 
 const char* op_beside(const char* first, unsigned i) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 10, 0) && NCCL_VERSION_CODE < NCCL_VERSION(2, 11, 0)
@@ -28,7 +29,8 @@ static enum kind kind(const struct op* o) {
 static bool in_parts(enum kind k) { return k == ALLGATHER || k == REDUCESCATTER || k == ALLTOALL || k == ALLTOALLV; }
 
 /* How much of a part rank a sends to rank b, and b to a. */
-static size_t share(enum kind k, size_t part, int a, int b) { return k == ALLTOALLV ? part * (size_t)(1 + (a + b) % 4) / 4 : part; }
+static size_t share(enum kind k, size_t part, int a, int b) { return k == ALLTOALLV
+  ? part * (size_t)(1 + (a + b) % 4) / 4 : part; }
 
 size_t op_fit(const struct op* o, size_t n) { return in_parts(kind(o)) ? n / (size_t)ranks * (size_t)ranks : n; }
 
@@ -115,7 +117,8 @@ enum outcome watch(const struct bench* b, double limit) {
   for (const double end = seconds() + limit; seconds() < end; usleep(200)) {
     if (cudaStreamQuery(b->stream) == cudaSuccess) return DONE;
     ncclResult_t async = ncclSuccess;
-    if (ncclCommGetAsyncError(b->comm, &async) != ncclSuccess || (async != ncclSuccess && async != ncclInProgress)) return TOLD;
+    if (ncclCommGetAsyncError(b->comm, &async) != ncclSuccess || (async != ncclSuccess && async != ncclInProgress))
+      return TOLD;
   }
   return SILENT;
 }

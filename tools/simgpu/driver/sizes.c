@@ -1,4 +1,5 @@
-/* Operations of growing sizes, timed and checked; random groups of them; and a send and a receive from registered buffers. */
+/* Operations of growing sizes, timed and checked; random groups of them; and a send and a receive from registered
+ * buffers. */
 #include "driver.h"
 
 #include <stdio.h>
@@ -48,13 +49,17 @@ size_t mode_sizes(ncclComm_t comm) {
   struct bench b;
   bench_open(&b, comm, most);
   void *send = NULL, *recv = NULL;
-  if (option_size("reg", "0")) send = registered(comm, b.send, most), recv = registered(comm, b.recv, most);
+  if (option_size("reg", "0")) {
+    send = registered(comm, b.send, most);
+    recv = registered(comm, b.recv, most);
+  }
   size_t wrong = 0;
   char *list = strdup(option("ops", ALL)), *rest = NULL;
   for (char* name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
     for (size_t n = option_size("min", "8"); n <= most; n *= step) wrong += one_size(&b, name, n, rounds);
   free(list);
-  deregistered(comm, send), deregistered(comm, recv);
+  deregistered(comm, send);
+  deregistered(comm, recv);
   bench_close(&b);
   leave(comm);
   return wrong;
@@ -119,7 +124,10 @@ size_t mode_registered(ncclComm_t comm) {
     else NCCL(ncclRecv(mine, n, type(), 0, comm, b.stream));
     if (watch(&b, 120) != DONE) fail("round %d is not done: %s", round, last_error(comm));
     for (size_t i = 0; me == 1 && i < n && !wrong; i++)
-      if (element(b.recv, i) < value_of(0, i) || element(b.recv, i) > value_of(0, i)) say("round %d: element %zu is wrong", round, i), wrong++;
+      if (element(b.recv, i) < value_of(0, i) || element(b.recv, i) > value_of(0, i)) {
+        say("round %d: element %zu is wrong", round, i);
+        wrong++;
+      }
   }
   deregistered(comm, handle);
   bench_close(&b);

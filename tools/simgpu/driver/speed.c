@@ -1,4 +1,5 @@
-/* How long operations take: batches of them are queued on the stream, and each batch is waited for once, as nccl-tests does. */
+/* How long operations take: batches of them are queued on the stream, and each batch is waited for once, as
+ * nccl-tests does. */
 #include "driver.h"
 
 #include <signal.h>
@@ -34,11 +35,14 @@ static size_t one_size(struct bench b, const char* name, size_t bytes) {
   const size_t n = op_fit(&o, bytes / type_size()), batches = option_size("batches", "5");
   double took[MOST];
   if (!n || !batches || batches > MOST) fail("%s of %zu bytes cannot be timed in %zu batches", name, bytes, batches);
-  const size_t most = option_size("most", "128M") / bytes + 1, asked = option_size("iters", "200"), iters = asked < most ? asked : most;
+  const size_t most = option_size("most", "128M") / bytes + 1, asked = option_size("iters", "200"), iters = asked < most
+    ? asked : most;
   batch(&b, &o, n, iters); /* which connects */
   for (size_t i = 0; i < batches; i++) took[i] = batch(&b, &o, n, iters);
   qsort(took, batches, sizeof *took, ascending);
-  if (me == 0) say("speed %s %zu bytes: median %.3f us, least %.3f us", name, bytes, (took[(batches - 1) / 2] + took[batches / 2]) / 2, took[0]);
+  if (me == 0)
+    say("speed %s %zu bytes: median %.3f us, least %.3f us", name, bytes,
+      (took[(batches - 1) / 2] + took[batches / 2]) / 2, took[0]);
   b.bytes = bytes;
   return bench_rounds(&b, name, 1);
 }
@@ -53,7 +57,8 @@ size_t mode_speed(ncclComm_t comm) {
   bench_open(&b, comm, most);
   for (char* name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
     for (size_t i = 0; i < n; i++) wrong += one_size(b, name, sizes[i]);
-  free(list), free(names);
+  free(list);
+  free(names);
   bench_close(&b);
   leave(comm);
   return wrong;

@@ -63,17 +63,23 @@ enum { cudaIpcMemLazyEnablePeerAccess = 1 };
 enum { cudaEnableDefault = 0 };
 enum { cudaUserObjectNoDestructorSync = 1, cudaGraphUserObjectMove = 1 };
 enum { cudaStreamAddCaptureDependencies = 0, cudaStreamSetCaptureDependencies = 1 };
-typedef enum { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault } cudaMemcpyKind;
-typedef enum { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated } cudaStreamCaptureStatus;
-typedef enum { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed } cudaStreamCaptureMode;
-typedef enum { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound, cudaDriverEntryPointVersionNotSufficent } cudaDriverEntryPointQueryResult;
-typedef enum { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged } cudaMemoryType;
+typedef enum { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault } cudaMemcpyKind;
+typedef enum { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive,
+  cudaStreamCaptureStatusInvalidated } cudaStreamCaptureStatus;
+typedef enum { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed } cudaStreamCaptureMode;
+typedef enum { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound,
+  cudaDriverEntryPointVersionNotSufficent } cudaDriverEntryPointQueryResult;
+typedef enum { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged } cudaMemoryType;
 typedef enum {
   cudaDevAttrClockRate = 13, cudaDevAttrMultiProcessorCount = 16, cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
   cudaDevAttrCooperativeMultiDeviceLaunch = 96, cudaDevAttrGPUDirectRDMASupported = 116
 } cudaDeviceAttr;
-typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 } cudaFuncAttribute;
+typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9 } cudaFuncAttribute;
 typedef enum { cudaLimitStackSize = 0 } cudaLimit;
 typedef enum { cudaLaunchMemSyncDomainDefault = 0, cudaLaunchMemSyncDomainRemote = 1 } cudaLaunchMemSyncDomain;
 typedef enum { cudaMemAllocationTypePinned = 1 } cudaMemAllocationType;
@@ -81,13 +87,16 @@ typedef enum { cudaMemHandleTypeNone = 0 } cudaMemAllocationHandleType;
 typedef enum { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1 } cudaMemLocationType;
 typedef enum { cudaMemPoolAttrReleaseThreshold = 4 } cudaMemPoolAttr;
 
-typedef enum { cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeClusterSchedulingPolicyPreference = 5, cudaLaunchAttributeMemSyncDomain = 9 } cudaLaunchAttributeID;
+typedef enum { cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+  cudaLaunchAttributeMemSyncDomain = 9 } cudaLaunchAttributeID;
 typedef enum { cudaClusterSchedulingPolicySpread = 1 } cudaClusterSchedulingPolicy;
 typedef struct {
   cudaLaunchAttributeID id;
-  union { char pad[64]; struct { unsigned x, y, z; } clusterDim; cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference; cudaLaunchMemSyncDomain memSyncDomain; } val;
+  union { char pad[64]; struct { unsigned x, y, z; } clusterDim;
+    cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference; cudaLaunchMemSyncDomain memSyncDomain; } val;
 } cudaLaunchAttribute;
-typedef struct { dim3 gridDim, blockDim; size_t dynamicSmemBytes; cudaStream_t stream; cudaLaunchAttribute* attrs; unsigned numAttrs; } cudaLaunchConfig_t;
+typedef struct { dim3 gridDim, blockDim; size_t dynamicSmemBytes; cudaStream_t stream; cudaLaunchAttribute* attrs;
+  unsigned numAttrs; } cudaLaunchConfig_t;
 struct cudaLaunchParams { void* func; dim3 gridDim, blockDim; void** args; size_t sharedMem; cudaStream_t stream; };
 enum { cudaCooperativeLaunchMultiDeviceNoPreSync = 1, cudaCooperativeLaunchMultiDeviceNoPostSync = 2 };
 typedef struct { cudaMemLocationType type; int id; } cudaMemLocation;
@@ -97,9 +106,11 @@ typedef struct {
 } cudaMemPoolProps;
 typedef struct { char reserved[CU_IPC_HANDLE_SIZE]; } cudaIpcMemHandle_t;
 typedef struct { cudaMemoryType type; int device; void* devicePointer; void* hostPointer; } cudaPointerAttributes;
-typedef struct { size_t sharedSizeBytes, constSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion,
+typedef struct { size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+  int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion,
                  cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout; } cudaFuncAttributes;
-typedef struct { char name[256]; cudaUUID_t uuid; size_t totalGlobalMem; int major, minor, multiProcessorCount, pciBusID, pciDeviceID,
+typedef struct { char name[256]; cudaUUID_t uuid; size_t totalGlobalMem;
+  int major, minor, multiProcessorCount, pciBusID, pciDeviceID,
                  pciDomainID, clockRate; } cudaDeviceProp;
 
 #ifdef __cplusplus
@@ -157,16 +168,20 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned CXX_DEFAULT(
 cudaError_t cudaStreamGetId(cudaStream_t, unsigned long long*);
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*);
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**, size_t*);
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*,
+  const cudaGraphNode_t**, size_t*);
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, size_t, unsigned);
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*);
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, cudaEvent_t);
 typedef struct { cudaHostFn_t fn; void* userData; } cudaHostNodeParams;
-typedef struct { void* func; dim3 gridDim, blockDim; unsigned sharedMemBytes; void** kernelParams; void** extra; } cudaKernelNodeParams;
+typedef struct { void* func; dim3 gridDim, blockDim; unsigned sharedMemBytes; void** kernelParams; void** extra;
+  } cudaKernelNodeParams;
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t);
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, cudaEvent_t);
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, const cudaHostNodeParams*);
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, const cudaKernelNodeParams*);
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
+  const cudaHostNodeParams*);
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
+  const cudaKernelNodeParams*);
 cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t*, const cudaGraphNode_t*, size_t);
 cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned, unsigned);
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned, unsigned);
@@ -184,15 +199,19 @@ cudaError_t cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*);
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int);
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t*, const void*);
-cudaError_t cudaGetDriverEntryPoint(const char*, void**, unsigned long long, cudaDriverEntryPointQueryResult* CXX_DEFAULT(NULL));
+cudaError_t cudaGetDriverEntryPoint(const char*, void**, unsigned long long,
+  cudaDriverEntryPointQueryResult* CXX_DEFAULT(NULL));
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
 template <typename T> inline cudaError_t cudaMalloc(T** p, size_t n) { return cudaMalloc((void**)p, n); }
 inline cudaError_t cudaEventCreate(cudaEvent_t* e, unsigned f) { return cudaEventCreateWithFlags(e, f); }
 template <typename T> inline cudaError_t cudaMallocHost(T** p, size_t n) { return cudaMallocHost((void**)p, n); }
-template <typename T> inline cudaError_t cudaHostAlloc(T** p, size_t n, unsigned f = 0) { return cudaHostAlloc((void**)p, n, f); }
-template <typename T> inline cudaError_t cudaMallocAsync(T** p, size_t n, cudaMemPool_t m, cudaStream_t s) { return cudaMallocAsync((void**)p, n, m, s); }
-template <typename T> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, T* f) { return cudaFuncGetAttributes(a, (const void*)f); }
+template <typename T> inline cudaError_t cudaHostAlloc(T** p, size_t n,
+  unsigned f = 0) { return cudaHostAlloc((void**)p, n, f); }
+template <typename T> inline cudaError_t cudaMallocAsync(T** p, size_t n, cudaMemPool_t m,
+  cudaStream_t s) { return cudaMallocAsync((void**)p, n, m, s); }
+template <typename T> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a,
+  T* f) { return cudaFuncGetAttributes(a, (const void*)f); }
 #endif
 #endif

@@ -76,7 +76,9 @@ static int list_gids(struct end* out, int max) {
 /* spec is "DEVICE:INDEX,DEVICE:INDEX" or NULL: two devices in one /24 or /64, else one device with itself. */
 int find_ends(const char* spec) {
   struct end all[256];
-  if (spec && sscanf(spec, "%63[^:]:%d,%63[^:]:%d", ends[0].device, &ends[0].gid_index, ends[1].device, &ends[1].gid_index) == 4) return 0;
+  if (spec && sscanf(spec, "%63[^:]:%d,%63[^:]:%d", ends[0].device, &ends[0].gid_index, ends[1].device,
+      &ends[1].gid_index) == 4)
+    return 0;
   int n = list_gids(all, 256);
   for (int i = 0; i < n; i++) {
     for (int k = i + 1; k < n; k++) {
@@ -116,7 +118,8 @@ int open_side(struct side* s, int end, const struct options* o) {
   s->rcq = ibv_create_cq(s->ctx, o->cqe ? o->cqe : 256, s, s->chan, 0);
   if (!s->mr || !s->scq || !s->rcq) return -1;
   struct ibv_qp_init_attr init = {.send_cq = s->scq, .recv_cq = s->rcq, .qp_type = IBV_QPT_RC, .sq_sig_all = o->sig_all,
-      .cap = {.max_send_wr = (uint32_t)(o->send_wr ? o->send_wr : 64), .max_recv_wr = (uint32_t)(o->recv_wr ? o->recv_wr : 64),
+      .cap = {.max_send_wr = (uint32_t)(o->send_wr ? o->send_wr : 64),
+        .max_recv_wr = (uint32_t)(o->recv_wr ? o->recv_wr : 64),
               .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = (uint32_t)o->inline_data}};
   s->qp = ibv_create_qp(s->pd, &init);
   return s->qp ? 0 : -1;
@@ -134,22 +137,31 @@ void close_side(struct side* s) {
 }
 
 void self_address(const struct side* s, struct address* out) {
-  *out = (struct address){.gid = s->gid, .qpn = s->qp->qp_num, .rkey = s->mr->rkey, .mem = (uintptr_t)s->mem, .mtu = (int)s->mtu};
+  *out = (struct address){.gid = s->gid, .qpn = s->qp->qp_num, .rkey = s->mr->rkey, .mem = (uintptr_t)s->mem,
+    .mtu = (int)s->mtu};
 }
 
 int connect_side(struct side* s, const struct address* peer, const struct options* o) {
   int all = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = (uint8_t)s->port, .qp_access_flags = (unsigned)(o->access ? o->access & all : all)};
+  struct ibv_qp_attr a =
+    {.qp_state = IBV_QPS_INIT, .port_num = (uint8_t)s->port,
+    .qp_access_flags = (unsigned)(o->access ? o->access & all : all)};
   int rc = ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (rc || o->stay_init) return rc;
-  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = o->path_mtu ? (enum ibv_mtu)o->path_mtu : peer->mtu < (int)s->mtu ? (enum ibv_mtu)peer->mtu : s->mtu,
+  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = o->path_mtu ? (enum ibv_mtu)o->path_mtu
+    : peer->mtu < (int)s->mtu ? (enum ibv_mtu)peer->mtu : s->mtu,
       .dest_qp_num = peer->qpn, .rq_psn = 7, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1, .port_num = (uint8_t)s->port, .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)s->gid_index, .hop_limit = 64}}};
-  rc = ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+      .ah_attr = {.is_global = 1, .port_num = (uint8_t)s->port,
+        .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)s->gid_index, .hop_limit = 64}}};
+  rc = ibv_modify_qp(s->qp, &a,
+    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+    IBV_QP_MIN_RNR_TIMER);
   if (rc) return rc;
   a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = 7, .timeout = (uint8_t)(o->timeout ? o->timeout : 14),
-      .retry_cnt = (uint8_t)(o->retry ? o->retry : 6), .rnr_retry = (uint8_t)(o->rnr_retry ? o->rnr_retry : 7), .max_rd_atomic = 1};
-  return ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+      .retry_cnt = (uint8_t)(o->retry ? o->retry : 6), .rnr_retry = (uint8_t)(o->rnr_retry ? o->rnr_retry : 7),
+        .max_rd_atomic = 1};
+  return ibv_modify_qp(s->qp, &a,
+    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 int pair(struct pair* p, const struct options* o) {
@@ -170,9 +182,12 @@ void unpair(struct pair* p) {
   close_side(&p->b);
 }
 
-int post(struct side* s, enum ibv_wr_opcode opcode, uint64_t id, size_t from, uint32_t len, const struct address* to, size_t at, unsigned flags) {
+int post(struct side* s, enum ibv_wr_opcode opcode, uint64_t id, size_t from, uint32_t len, const struct address* to,
+  size_t at, unsigned flags) {
   struct ibv_sge g = {(uintptr_t)s->mem + from, len, s->mr->lkey};
-  struct ibv_send_wr wr = {.wr_id = id, .sg_list = &g, .num_sge = len ? 1 : 0, .opcode = opcode, .send_flags = flags, .imm_data = 0x01020304}, *bad;
+  struct ibv_send_wr wr =
+    {.wr_id = id, .sg_list = &g, .num_sge = len ? 1 : 0, .opcode = opcode, .send_flags = flags, .imm_data = 0x01020304},
+    *bad;
   wr.wr.rdma.remote_addr = to->mem + at;
   wr.wr.rdma.rkey = to->rkey;
   return ibv_post_send(s->qp, &wr, &bad);

@@ -1,5 +1,5 @@
-/* The conformance program: plain libibverbs calls, one test per rule of the reliable connection, TAP on stdout. It compiles
- * against headers/verbs or <infiniband/verbs.h> and runs on simverbs and on real devices. */
+/* The conformance program: plain libibverbs calls, one test per rule of the reliable connection, TAP on stdout. It
+ * compiles against headers/verbs or <infiniband/verbs.h> and runs on simverbs and on real devices. */
 #ifndef CONFORM_H
 #define CONFORM_H
 
@@ -58,7 +58,8 @@ void self_address(const struct side* s, struct address* out);
 int connect_side(struct side* s, const struct address* peer, const struct options* o);
 int pair(struct pair* p, const struct options* o);
 void unpair(struct pair* p);
-int post(struct side* s, enum ibv_wr_opcode opcode, uint64_t id, size_t from, uint32_t len, const struct address* to, size_t at, unsigned flags);
+int post(struct side* s, enum ibv_wr_opcode opcode, uint64_t id, size_t from, uint32_t len, const struct address* to,
+  size_t at, unsigned flags);
 int post_receive(struct side* s, uint64_t id, size_t at, uint32_t len);
 int poll_one(struct ibv_cq* cq, struct ibv_wc* wc, int ms); /* 1, or 0 after ms */
 int quiet(struct ibv_cq* cq, int ms);

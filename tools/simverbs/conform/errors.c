@@ -18,7 +18,8 @@ static int stops(struct side* s) {
 }
 
 /* A request that the far end refuses, with a receive waiting there and another request behind it. */
-static void refused(const char* name, int status, int other, int receive, const struct options* o, void (*spoil)(struct pair*, struct address*), enum ibv_wr_opcode opcode, uint32_t len) {
+static void refused(const char* name, int status, int other, int receive, const struct options* o,
+  void (*spoil)(struct pair*, struct address*), enum ibv_wr_opcode opcode, uint32_t len) {
   struct pair p;
   struct address b;
   struct ibv_wc wc = {0};
@@ -31,13 +32,20 @@ static void refused(const char* name, int status, int other, int receive, const 
   int rc = post(&p.a, opcode, 1, 0, len, &b, 0, 0); /* unsignaled: errors complete all the same */
   int late = post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &good, 0, 0);
   int got = poll_one(p.a.scq, &wc, 10000);
-  ok(!rc && got == 1 && wc.wr_id == 1 && ((int)wc.status == status || (int)wc.status == other), "%s expected, status %d", ibv_wc_status_str((enum ibv_wc_status)status), (int)wc.status);
-  ok(!late && poll_one(p.a.scq, &wc, 2000) == 1 && wc.wr_id == 2 && wc.status == IBV_WC_WR_FLUSH_ERR, "the next request is flushed (status %d)", (int)wc.status);
+  ok(!rc && got == 1 && wc.wr_id == 1 &&
+    ((int)wc.status == status || (int)wc.status == other), "%s expected, status %d",
+    ibv_wc_status_str((enum ibv_wc_status)status), (int)wc.status);
+  ok(!late && poll_one(p.a.scq, &wc, 2000) == 1 && wc.wr_id == 2 &&
+    wc.status == IBV_WC_WR_FLUSH_ERR, "the next request is flushed (status %d)", (int)wc.status);
   ok(stops(&p.a), "the sender's queue pair is in ERR");
   ok(stops(&p.b), "the other end's queue pair is in ERR");
-  ok(poll_one(p.b.rcq, &wc, 2000) == 1 && wc.wr_id == 90 && (int)wc.status == receive, "its receive ends: %s expected, status %d", ibv_wc_status_str((enum ibv_wc_status)receive), (int)wc.status);
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 3, 0, 8, &good, 0, 0) && poll_one(p.a.scq, &wc, 2000) == 1 && wc.wr_id == 3 && wc.status == IBV_WC_WR_FLUSH_ERR, "what is posted later is flushed");
-  ok(!post_receive(&p.b, 91, 0, 8) && poll_one(p.b.rcq, &wc, 2000) == 1 && wc.wr_id == 91 && wc.status == IBV_WC_WR_FLUSH_ERR, "so is a receive");
+  ok(poll_one(p.b.rcq, &wc, 2000) == 1 && wc.wr_id == 90 &&
+    (int)wc.status == receive, "its receive ends: %s expected, status %d",
+    ibv_wc_status_str((enum ibv_wc_status)receive), (int)wc.status);
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 3, 0, 8, &good, 0, 0) && poll_one(p.a.scq, &wc, 2000) == 1 && wc.wr_id == 3 &&
+    wc.status == IBV_WC_WR_FLUSH_ERR, "what is posted later is flushed");
+  ok(!post_receive(&p.b, 91, 0, 8) && poll_one(p.b.rcq, &wc, 2000) == 1 && wc.wr_id == 91 &&
+    wc.status == IBV_WC_WR_FLUSH_ERR, "so is a receive");
   ok(p.b.mem[0] == 0, "nothing was written");
   unpair(&p);
 }
@@ -71,7 +79,8 @@ static void no_permission(void) {
   struct ibv_mr* local = ibv_reg_mr(p.b.pd, p.b.mem, 4096, IBV_ACCESS_LOCAL_WRITE);
   b.rkey = local->rkey;
   post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 &&
+    wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
   ibv_dereg_mr(local);
   unpair(&p);
   begin("region of another domain");
@@ -81,7 +90,8 @@ static void no_permission(void) {
   struct ibv_mr* other = ibv_reg_mr(pd, p.b.mem, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
   b.rkey = other->rkey;
   post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 &&
+    wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
   ibv_dereg_mr(other);
   ibv_dealloc_pd(pd);
   unpair(&p);
@@ -99,7 +109,8 @@ static void not_ready(void) {
   if (pair(&p, &(struct options){.rnr_retry = 1})) return;
   self_address(&p.b, &b);
   post(&p.a, IBV_WR_SEND, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(p.a.scq, &wc, 5000) == 1 && wc.status == IBV_WC_RNR_RETRY_EXC_ERR, "RNR_RETRY_EXC_ERR (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 5000) == 1 &&
+    wc.status == IBV_WC_RNR_RETRY_EXC_ERR, "RNR_RETRY_EXC_ERR (status %d)", (int)wc.status);
   ok(state(&p.b) == IBV_QPS_RTS, "the other end stays RTS");
   unpair(&p);
   begin("no receive, retries without end");
@@ -110,7 +121,8 @@ static void not_ready(void) {
   post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &b, 4096, IBV_SEND_SIGNALED);
   ok(quiet(p.a.scq, 50), "waits, and so does what is behind it");
   post_receive(&p.b, 5, 1024, 1000);
-  ok(poll_one(p.b.rcq, &wc, 5000) == 1 && !wc.status && wc.wr_id == 5 && wc.byte_len == 600 && is_pattern(p.b.mem + 1024, 600, 8), "arrives once there is one");
+  ok(poll_one(p.b.rcq, &wc, 5000) == 1 && !wc.status && wc.wr_id == 5 && wc.byte_len == 600 &&
+    is_pattern(p.b.mem + 1024, 600, 8), "arrives once there is one");
   ok(poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status && wc.wr_id == 1, "the sender's completion");
   ok(poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status && wc.wr_id == 2, "and the next one's");
   unpair(&p);
@@ -127,17 +139,23 @@ static void nobody(void) {
   p.b.qp = NULL;
   uint64_t before = now_ms();
   post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(p.a.scq, &wc, 10000) == 1 && wc.status == IBV_WC_RETRY_EXC_ERR, "RETRY_EXC_ERR (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 10000) == 1 &&
+    wc.status == IBV_WC_RETRY_EXC_ERR, "RETRY_EXC_ERR (status %d)", (int)wc.status);
   ok(now_ms() - before >= 200, "after the retries that were asked for (%d ms)", (int)(now_ms() - before));
   unpair(&p);
 }
 
 void test_errors(void) {
-  refused("bad remote key", IBV_WC_REM_ACCESS_ERR, -1, IBV_WC_WR_FLUSH_ERR, &(struct options){0}, bad_key, IBV_WR_RDMA_WRITE, 8);
-  refused("write across the end", IBV_WC_REM_ACCESS_ERR, -1, IBV_WC_WR_FLUSH_ERR, &(struct options){0}, out_of_bounds, IBV_WR_RDMA_WRITE, 8);
-  refused("read with a bad key", IBV_WC_REM_ACCESS_ERR, -1, IBV_WC_WR_FLUSH_ERR, &(struct options){0}, bad_key, IBV_WR_RDMA_READ, 8);
-  refused("queue pair without remote write", IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, &(struct options){.access = IBV_ACCESS_REMOTE_READ}, mark, IBV_WR_RDMA_WRITE, 8);
-  refused("send longer than its receive", IBV_WC_REM_INV_REQ_ERR, -1, IBV_WC_LOC_LEN_ERR, &(struct options){0}, NULL, IBV_WR_SEND, 128);
+  refused("bad remote key", IBV_WC_REM_ACCESS_ERR, -1, IBV_WC_WR_FLUSH_ERR, &(struct options){0}, bad_key,
+    IBV_WR_RDMA_WRITE, 8);
+  refused("write across the end", IBV_WC_REM_ACCESS_ERR, -1, IBV_WC_WR_FLUSH_ERR, &(struct options){0}, out_of_bounds,
+    IBV_WR_RDMA_WRITE, 8);
+  refused("read with a bad key", IBV_WC_REM_ACCESS_ERR, -1, IBV_WC_WR_FLUSH_ERR, &(struct options){0}, bad_key,
+    IBV_WR_RDMA_READ, 8);
+  refused("queue pair without remote write", IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR,
+    &(struct options){.access = IBV_ACCESS_REMOTE_READ}, mark, IBV_WR_RDMA_WRITE, 8);
+  refused("send longer than its receive", IBV_WC_REM_INV_REQ_ERR, -1, IBV_WC_LOC_LEN_ERR, &(struct options){0}, NULL,
+    IBV_WR_SEND, 128);
   local_key();
   no_permission();
   not_ready();

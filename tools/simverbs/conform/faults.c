@@ -44,12 +44,15 @@ static void links(const char* ctl) {
   ok(!ibv_query_port(p.a.ctx, 1, &port) && port.state == IBV_PORT_DOWN, "the port is down");
   command(ctl, "link sim0 up");
   ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_PORT_ACTIVE, "PORT_ACTIVE");
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 2000) == 1 && !wc.status, "an idle queue pair has not noticed");
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 2000) == 1 &&
+    !wc.status, "an idle queue pair has not noticed");
   command(ctl, "link sim0 down");
   post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &b, 0, 0);
-  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_LOC_QP_OP_ERR, "a write on a port that is down (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 &&
+    wc.status == IBV_WC_LOC_QP_OP_ERR, "a write on a port that is down (status %d)", (int)wc.status);
   post(&p.a, IBV_WR_RDMA_WRITE, 3, 0, 8, &b, 0, 0);
-  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR, "what follows is flushed (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 &&
+    wc.status == IBV_WC_WR_FLUSH_ERR, "what follows is flushed (status %d)", (int)wc.status);
   command(ctl, "link sim0 up");
   unpair(&p);
 }
@@ -62,13 +65,16 @@ static void large_packets(const char* ctl) {
   struct ibv_port_attr port;
   begin("a path MTU above the port's");
   if (pair(&p, &(struct options){.path_mtu = IBV_MTU_4096, .timeout = 12, .retry = 1})) return;
-  if (ibv_query_port(p.a.ctx, 1, &port) || port.active_mtu == IBV_MTU_4096) { skip("the port carries any"); unpair(&p); return; }
+  if (ibv_query_port(p.a.ctx, 1, &port) || port.active_mtu == IBV_MTU_4096)
+    { skip("the port carries any"); unpair(&p); return; }
   self_address(&p.b, &b);
   command(ctl, "reorder sim0 on");
   pattern(p.a.mem, 4096, 23);
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 1024, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status && is_pattern(p.b.mem, 1024, 23), "a small packet passes (status %d)", (int)wc.status);
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 1024, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 &&
+    !wc.status && is_pattern(p.b.mem, 1024, 23), "a small packet passes (status %d)", (int)wc.status);
   post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 4096, &b, 8192, IBV_SEND_SIGNALED);
-  ok(poll_one(p.a.scq, &wc, 5000) == 1 && wc.wr_id == 2 && wc.status == IBV_WC_RETRY_EXC_ERR && !p.b.mem[8192], "a large one is lost (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 5000) == 1 && wc.wr_id == 2 && wc.status == IBV_WC_RETRY_EXC_ERR &&
+    !p.b.mem[8192], "a large one is lost (status %d)", (int)wc.status);
   command(ctl, "reorder sim0 off");
   unpair(&p);
 }
@@ -93,7 +99,8 @@ static void holes(const char* ctl) {
   command(ctl, "blackhole sim1 tx");
   post(&p.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &b, 8, IBV_SEND_SIGNALED);
   ok(quiet(p.a.scq, 50) && p.b.mem[8] == 1, "when only answers are lost the data is there and nobody says so");
-  ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_RETRY_EXC_ERR, "until the retries are over (status %d)", (int)wc.status);
+  ok(poll_one(p.a.scq, &wc, 2000) == 1 &&
+    wc.status == IBV_WC_RETRY_EXC_ERR, "until the retries are over (status %d)", (int)wc.status);
   command(ctl, "blackhole sim1 off");
   unpair(&p);
 }
@@ -134,7 +141,8 @@ static void injected(const char* ctl) {
   command(ctl, "error sim0 3 RETRY_EXC_ERR");
   for (uint64_t i = 0; i < 4; i++) post(&p.a, IBV_WR_RDMA_WRITE, i, 0, 1, &b, i, IBV_SEND_SIGNALED);
   static const enum ibv_wc_status want[] = {IBV_WC_SUCCESS, IBV_WC_SUCCESS, IBV_WC_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR};
-  for (int i = 0; i < 4; i++) ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == want[i], "request %d: status %d", i, (int)wc.status);
+  for (int i = 0; i < 4; i++)
+    ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == want[i], "request %d: status %d", i, (int)wc.status);
   ok(p.b.mem[1] == 1 && !p.b.mem[2], "the third was not placed");
   unpair(&p);
   begin("functions that fail");
@@ -147,7 +155,8 @@ static void injected(const char* ctl) {
   command(ctl, "fail modify_qp 1 EIO");
   struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
   ok(!open_side(&p.a, 0, &o) && !open_side(&p.b, 1, &o), "two ends");
-  ok(ibv_modify_qp(p.a.qp, &a, IBV_QP_STATE) == EIO && !ibv_modify_qp(p.a.qp, &a, IBV_QP_STATE), "the first modify_qp, and only that");
+  ok(ibv_modify_qp(p.a.qp, &a, IBV_QP_STATE) == EIO &&
+    !ibv_modify_qp(p.a.qp, &a, IBV_QP_STATE), "the first modify_qp, and only that");
   unpair(&p);
 }
 
@@ -164,7 +173,8 @@ static void reordered(const char* ctl) {
   post_receive(&p.b, 1, 0, 0);
   for (uint64_t i = 0; i < 32; i++) post(&p.a, IBV_WR_RDMA_WRITE, i, i * 4096, 4096, &b, i * 4096, 0);
   post(&p.a, IBV_WR_RDMA_WRITE_WITH_IMM, 32, 0, 0, &b, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(p.b.rcq, &wc, 2000) == 1 && !wc.status && is_pattern(p.b.mem, 32 * 4096, 6), "all is there at the immediate");
+  ok(poll_one(p.b.rcq, &wc, 2000) == 1 && !wc.status &&
+    is_pattern(p.b.mem, 32 * 4096, 6), "all is there at the immediate");
   ok(poll_one(p.a.scq, &wc, 2000) == 1 && wc.wr_id == 32, "completions keep their order");
   command(ctl, "reorder sim0 off");
   unpair(&p);
@@ -180,10 +190,12 @@ static void events(const char* ctl) {
   ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_DEVICE_FATAL, "DEVICE_FATAL");
   snprintf(line, sizeof line, "event sim0 QP_FATAL %u", p.a.qp->qp_num);
   command(ctl, line);
-  ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_QP_FATAL && e.element.qp == p.a.qp, "QP_FATAL names its queue pair");
+  ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_QP_FATAL &&
+    e.element.qp == p.a.qp, "QP_FATAL names its queue pair");
   command(ctl, "gid sim0 5 10.109.0.1/24");
   union ibv_gid g;
-  ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_GID_CHANGE && !ibv_query_gid(p.a.ctx, 1, 5, &g) && g.raw[13] == 109, "a GID comes");
+  ok(event(&p.a, &e, 2000) && e.event_type == IBV_EVENT_GID_CHANGE && !ibv_query_gid(p.a.ctx, 1, 5, &g) &&
+    g.raw[13] == 109, "a GID comes");
   command(ctl, "gid sim0 5 none");
   ok(event(&p.a, &e, 2000) && !ibv_query_gid(p.a.ctx, 1, 5, &g) && !g.raw[13], "and goes");
   unpair(&p);

@@ -1,5 +1,5 @@
-/* Several processes: a device works for a process that is stopped, and stops with one that is killed; what sysfs says of it
- * stays while others come. */
+/* Several processes: a device works for a process that is stopped, and stops with one that is killed; what sysfs
+ * says of it stays while others come. */
 #include "conform.h"
 
 #include <pthread.h>
@@ -51,7 +51,8 @@ static pid_t start(const char* self, const char* spec, struct side* s, struct ad
   }
   close(sv[1]);
   *fd = sv[0];
-  if (pid < 0 || open_side(s, 0, &o) || swap_addresses(s, *fd, peer) || connect_side(s, peer, &o) || read(*fd, &c, 1) != 1) {
+  if (pid < 0 || open_side(s, 0, &o) || swap_addresses(s, *fd, peer) || connect_side(s, peer, &o) ||
+      read(*fd, &c, 1) != 1) {
     ok(0, "two processes connect");
     return -1;
   }
@@ -99,7 +100,8 @@ static void test_sysfs(const char* self) {
   close_side(&s);
 }
 
-struct writer { struct side s; struct address peer; pthread_t thread; int fd, started; pid_t pid; uint32_t done; struct ibv_wc last; };
+struct writer { struct side s; struct address peer; pthread_t thread; int fd, started; pid_t pid; uint32_t done;
+  struct ibv_wc last; };
 
 /* Writes, at first with receives to complete, until it cannot. */
 static void* write_on(void* arg) {
@@ -107,7 +109,9 @@ static void* write_on(void* arg) {
   enum ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   uint64_t end = now_ms() + 10000;
   do {
-    if (post(&w->s, opcode, w->done, 0, SIZE, &w->peer, 0, IBV_SEND_SIGNALED) || poll_one(w->s.scq, &w->last, 10000) != 1) break;
+    if (post(&w->s, opcode, w->done, 0, SIZE, &w->peer, 0, IBV_SEND_SIGNALED) ||
+        poll_one(w->s.scq, &w->last, 10000) != 1)
+      break;
     if (__atomic_add_fetch(&w->done, 1, __ATOMIC_RELEASE) == 16) opcode = IBV_WR_RDMA_WRITE;
   } while (!w->last.status && now_ms() < end);
   return NULL;
@@ -126,7 +130,9 @@ static void test_kills(const char* self, const char* spec) {
       good &= w[i].started;
     }
     for (int i = 0; i < WRITERS; i++) {
-      for (uint64_t wait = now_ms() + 5000; w[i].started && __atomic_load_n(&w[i].done, __ATOMIC_ACQUIRE) < 3 && now_ms() < wait;) usleep(500);
+      for (uint64_t wait = now_ms() + 5000;
+          w[i].started && __atomic_load_n(&w[i].done, __ATOMIC_ACQUIRE) < 3 && now_ms() < wait;)
+        usleep(500);
       if (w[i].pid > 0) kill(w[i].pid, SIGKILL);
     }
     for (int i = 0; i < WRITERS; i++) {
@@ -164,7 +170,8 @@ void test_processes(const char* self, const char* spec) {
   begin("a region that is deregistered");
   ok(ask(fd, 'd') == 'd', "at the other end");
   post(&s, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer, 0, IBV_SEND_SIGNALED);
-  ok(poll_one(s.scq, &wc, 5000) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
+  ok(poll_one(s.scq, &wc, 5000) == 1 &&
+    wc.status == IBV_WC_REM_ACCESS_ERR, "REM_ACCESS_ERR (status %d)", (int)wc.status);
   close(fd);
   waitpid(pid, &status, 0);
   close_side(&s);

@@ -29,7 +29,8 @@ static void full(void) {
   int good = 1;
   for (int i = 0; i < n; i++) good &= poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status && wc.wr_id == (uint64_t)i;
   ok(good, "all complete in order once they can");
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 64, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status, "there is room again");
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 64, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 &&
+    !wc.status, "there is room again");
   unpair(&p);
 }
 
@@ -42,7 +43,8 @@ static void overrun(void) {
   for (uint64_t i = 0; i < 40; i++) post(&p.a, IBV_WR_RDMA_WRITE, i, 0, 8, &b, 0, IBV_SEND_SIGNALED);
   struct ibv_async_event e;
   int there = readable(p.a.ctx->async_fd, 2000);
-  ok(there && !ibv_get_async_event(p.a.ctx, &e) && e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == p.a.scq, "an asynchronous event CQ_ERR");
+  ok(there && !ibv_get_async_event(p.a.ctx, &e) && e.event_type == IBV_EVENT_CQ_ERR &&
+    e.element.cq == p.a.scq, "an asynchronous event CQ_ERR");
   for (; there; there = readable(p.a.ctx->async_fd, 50) && !ibv_get_async_event(p.a.ctx, &e)) ibv_ack_async_event(&e);
   unpair(&p);
 }
@@ -61,7 +63,8 @@ static void channel(void) {
   ok(poll_one(p.b.rcq, &wc, 5000) == 1 && !readable(p.b.chan->fd, 20), "unasked, no event");
   ok(!ibv_req_notify_cq(p.b.rcq, 0), "asked for the next");
   post(&p.a, IBV_WR_RDMA_WRITE_WITH_IMM, 2, 0, 8, &b, 64, 0);
-  ok(readable(p.b.chan->fd, 5000) && !ibv_get_cq_event(p.b.chan, &cq, &context) && cq == p.b.rcq && context == &p.b, "one event, naming queue and context");
+  ok(readable(p.b.chan->fd, 5000) && !ibv_get_cq_event(p.b.chan, &cq, &context) && cq == p.b.rcq &&
+    context == &p.b, "one event, naming queue and context");
   ibv_ack_cq_events(p.b.rcq, 1);
   ok(poll_one(p.b.rcq, &wc, 5000) == 1 && !readable(p.b.chan->fd, 20), "and no second");
   ibv_req_notify_cq(p.b.rcq, 1);
@@ -80,7 +83,8 @@ static void signals(void) {
   begin("sq_sig_all");
   if (pair(&p, &(struct options){.sig_all = 1})) return;
   self_address(&p.b, &b);
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, 0) && poll_one(p.a.scq, &wc, 5000) == 1 && wc.wr_id == 1, "completes without being signaled");
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &b, 0, 0) && poll_one(p.a.scq, &wc, 5000) == 1 &&
+    wc.wr_id == 1, "completes without being signaled");
   unpair(&p);
 }
 
@@ -89,7 +93,8 @@ static void* watch(void* arg) {
   struct side* s = arg;
   uintptr_t bad = 0;
   for (uint64_t i = 1; i <= ROUNDS; i++) {
-    uint64_t end = now_ms() + 5000, *last = (uint64_t*)(void*)(s->mem + LEN - 8), *back = (uint64_t*)(void*)(s->mem + LEN);
+    uint64_t end = now_ms() + 5000, *last = (uint64_t*)(void*)(s->mem + LEN - 8),
+      *back = (uint64_t*)(void*)(s->mem + LEN);
     while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != i && now_ms() < end) {}
     for (size_t k = 0; k < LEN - 8; k += 8) {
       uint64_t v;
@@ -115,7 +120,9 @@ static void last_word(void) {
     for (size_t k = 0; k < LEN; k += 8) memcpy(p.a.mem + k, &i, 8);
     post(&p.a, IBV_WR_RDMA_WRITE, i, 0, LEN, &b, 0, IBV_SEND_SIGNALED);
     poll_one(p.a.scq, &wc, 5000);
-    for (uint64_t end = now_ms() + 5000; __atomic_load_n((uint64_t*)(void*)(p.b.mem + LEN), __ATOMIC_ACQUIRE) != i && now_ms() < end;) {}
+    for (uint64_t end = now_ms() + 5000;
+        __atomic_load_n((uint64_t*)(void*)(p.b.mem + LEN), __ATOMIC_ACQUIRE) != i && now_ms() < end;)
+      {}
   }
   pthread_join(t, &bad);
   ok(!bad, "%d words were late", (int)(uintptr_t)bad);
@@ -138,7 +145,8 @@ static void lists(void) {
   pthread_t thread;
   begin("a list of devices");
   listing = 1;
-  if (open_side(&s, 0, &(struct options){0}) || pthread_create(&thread, NULL, list_on, NULL)) { ok(0, "a device opens"); return; }
+  if (open_side(&s, 0, &(struct options){0}) || pthread_create(&thread, NULL, list_on, NULL))
+    { ok(0, "a device opens"); return; }
   struct ibv_qp_init_attr a = {.send_cq = s.scq, .recv_cq = s.rcq, .qp_type = IBV_QPT_RC,
       .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
   int made = 0, failed = 0;

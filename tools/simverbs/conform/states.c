@@ -13,21 +13,27 @@ static void illegal(void) {
   struct options o = {.stay_init = 1};
   struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE}, *bad = NULL;
   const int init = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+    IBV_QP_MIN_RNR_TIMER;
   begin("illegal transitions");
   if (open_side(&s, 0, &o)) { ok(0, "a queue pair"); return; }
   self_address(&s, &self);
   ok(to(&s, (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS}, 0) != 0, "RESET to RTS");
   ok(to(&s, (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR}, 0) != 0, "RESET to RTR");
-  ok(to(&s, (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1}, IBV_QP_PORT) == EINVAL, "INIT without all that it needs");
-  ok(to(&s, (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 99}, init) == EINVAL, "INIT on a port that is not there");
+  ok(to(&s, (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1}, IBV_QP_PORT) == EINVAL,
+    "INIT without all that it needs");
+  ok(to(&s, (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 99}, init) == EINVAL,
+    "INIT on a port that is not there");
   ok(post_receive(&s, 1, 0, 8) != 0, "post_recv in RESET");
   ok(!connect_side(&s, &self, &o), "INIT");
   ok(!post_receive(&s, 1, 0, 8), "post_recv in INIT");
   ok(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "post_send in INIT");
   ok(bad == &wr, "post_send in INIT names the request");
-  struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = self.qpn, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = self.gid, .sgid_index = (uint8_t)s.gid_index, .hop_limit = 64}}};
+  struct ibv_qp_attr a =
+    {.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = self.qpn, .max_dest_rd_atomic = 1,
+    .min_rnr_timer = 12,
+      .ah_attr = {.is_global = 1, .port_num = 1,
+        .grh = {.dgid = self.gid, .sgid_index = (uint8_t)s.gid_index, .hop_limit = 64}}};
   ok(to(&s, a, rtr & ~IBV_QP_DEST_QPN) == EINVAL, "RTR without a destination");
   a.ah_attr.grh.sgid_index = 200;
   int rc = to(&s, a, rtr);
@@ -57,7 +63,9 @@ static void freed(void) {
     uint8_t* mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct ibv_mr* mr = ibv_reg_mr(s.pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE);
     int good = mr && !munmap(mem, LEN);
-    if (there) good &= mmap(mem, LEN, there == 1 ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem;
+    if (there)
+      good &= mmap(mem, LEN, there == 1 ? PROT_NONE
+        : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem;
     if (there == 2) pattern(mem, LEN, 7);
     good &= mr && !ibv_dereg_mr(mr);
     if (there == 2) good &= is_pattern(mem, LEN, 7);
@@ -78,15 +86,18 @@ static void flushing(void) {
   for (uint64_t i = 0; i < 3; i++) post_receive(&p.a, 30 + i, 0, 8);
   ok(!to(&p.a, (struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, 0), "RTS to ERR");
   int good = 1;
-  for (uint64_t i = 0; i < 3; i++) good &= poll_one(p.a.rcq, &wc, 2000) == 1 && wc.wr_id == 30 + i && wc.status == IBV_WC_WR_FLUSH_ERR;
+  for (uint64_t i = 0; i < 3; i++)
+    good &= poll_one(p.a.rcq, &wc, 2000) == 1 && wc.wr_id == 30 + i && wc.status == IBV_WC_WR_FLUSH_ERR;
   ok(good, "receives are flushed in order");
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 33, 0, 8, &b, 0, 0) && poll_one(p.a.scq, &wc, 2000) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 33, "so is what is sent");
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 33, 0, 8, &b, 0, 0) && poll_one(p.a.scq, &wc, 2000) == 1 &&
+    wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 33, "so is what is sent");
   begin("from ERR back to RTS");
   ok(!to(&p.a, (struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, 0), "ERR to RESET");
   ok(!to(&p.b, (struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, 0), "RTS to RESET");
   ok(!connect_side(&p.a, &b, &o) && !connect_side(&p.b, &a, &o), "both ends again to RTS");
   pattern(p.a.mem, 100, 9);
-  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 34, 0, 100, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 && !wc.status && is_pattern(p.b.mem, 100, 9), "and data moves");
+  ok(!post(&p.a, IBV_WR_RDMA_WRITE, 34, 0, 100, &b, 0, IBV_SEND_SIGNALED) && poll_one(p.a.scq, &wc, 5000) == 1 &&
+    !wc.status && is_pattern(p.b.mem, 100, 9), "and data moves");
   unpair(&p);
 }
 

@@ -1,7 +1,7 @@
 /* actors.h: comms in pairs, inside one process, for the stress drivers: what is common to every kind of lane.
  *
- * Actors are the two ends of a connection; two threads step them in turns, so that a comm often changes its thread, while a
- * third one holds gates, registers and deregisters. Every byte is checked. */
+ * Actors are the two ends of a connection; two threads step them in turns, so that a comm often changes its thread,
+ * while a third one holds gates, registers and deregisters. Every byte is checked. */
 #ifndef WEFT_STRESS_ACTORS_H
 #define WEFT_STRESS_ACTORS_H
 
@@ -59,7 +59,8 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 		return CODE_USAGE;
 	}
 	if (f->kind == WF_FAULT_AHEAD) return CODE_USAGE;
-	CHECK(k->expect_fault, "unexpected fault: kind %u %s %s seq %lu want %lu got %lu err %d", f->kind, f->call, f->where, f->seq, f->want, f->got, f->err);
+	CHECK(k->expect_fault, "unexpected fault: kind %u %s %s seq %lu want %lu got %lu err %d", f->kind, f->call,
+		f->where, f->seq, f->want, f->got, f->err);
 	struct wf_comm* other = cookie % 2 ? k->rx.c : k->tx.c;
 	if (k->told) wf_comm_fail(other, wf_get(other->gen), CODE_CLOSED);
 	return CODE_CLOSED;
@@ -84,13 +85,15 @@ static void plan(struct conn* k, uint64_t seq, struct group* g) {
 	if (seq == k->refuse_at) g->m[g->n - 1].size = g->m[g->n - 1].cap + 1;
 	for (uint32_t i = g->n; i > 1; i--) { /* shuffled, but equal tags keep their order: they are assigned in it */
 		uint32_t j = (uint32_t)(draw(&s) % i), a = g->order[i - 1];
-		g->order[i - 1] = g->order[j], g->order[j] = a;
+		g->order[i - 1] = g->order[j];
+		g->order[j] = a;
 	}
 	for (uint32_t i = 0; i < g->n; i++)
 		for (uint32_t j = i + 1; j < g->n; j++)
 			if (g->m[g->order[i]].tag == g->m[g->order[j]].tag && g->order[i] > g->order[j]) {
 				uint32_t a = g->order[i];
-				g->order[i] = g->order[j], g->order[j] = a;
+				g->order[i] = g->order[j];
+				g->order[j] = a;
 			}
 }
 
@@ -127,10 +130,15 @@ static void step_tx(struct actor* a) {
 		fill(p, m->size, content(k, a->issued, e));
 		void* r = (void*)1;
 		int rc = weft_isend(a->handle, p, m->size, m->tag, a->mr, NULL, &r);
-		if (rc) CHECK(k->expect_fault, "isend answers %d", rc), a->dead = rc;
-		else if (r) {
+		if (rc) {
+			CHECK(k->expect_fault, "isend answers %d", rc);
+			a->dead = rc;
+		} else if (r) {
 			a->req[a->issued % WINDOW][e] = r;
-			if (++a->entry == a->now.n) a->entry = 0, a->issued++;
+			if (++a->entry == a->now.n) {
+				a->entry = 0;
+				a->issued++;
+			}
 			return;
 		}
 	}
@@ -143,8 +151,13 @@ static void step_tx(struct actor* a) {
 		int done = 0, size = -1;
 		if (!*r) continue;
 		int rc = weft_test(*r, &done, &size);
-		if (a->ended == k->refuse_at && done) CHECK(rc == CODE_USAGE || (!rc && g.m[i].size <= AHEAD_MOST), "refused send ends with %d", rc); /* or it left ahead */
-		else if (rc) CHECK(k->expect_fault, "test answers %d", rc), a->dead = rc;
+		/* or it left ahead */
+		if (a->ended == k->refuse_at && done)
+			CHECK(rc == CODE_USAGE || (!rc && g.m[i].size <= AHEAD_MOST), "refused send ends with %d", rc);
+		else if (rc) {
+			CHECK(k->expect_fault, "test answers %d", rc);
+			a->dead = rc;
+		}
 		else CHECK(!done || (uint32_t)size == g.m[i].size, "%d bytes sent of %u", size, g.m[i].size);
 		if (done) *r = NULL;
 		else left = 1;
@@ -154,7 +167,8 @@ static void step_tx(struct actor* a) {
 
 static void verify_group(struct actor* a, struct group* g) {
 	struct conn* k = a->conn;
-	for (uint32_t i = 0; i < g->n && !k->untouched; i++) verify(place(a, a->ended, i), g->m[i].size, content(k, a->ended, i), 0xa5);
+	for (uint32_t i = 0; i < g->n && !k->untouched; i++)
+		verify(place(a, a->ended, i), g->m[i].size, content(k, a->ended, i), 0xa5);
 }
 
 /* One call of the receiving host. */
@@ -167,12 +181,17 @@ static void step_rx(struct actor* a) {
 		size_t sizes[WF_GROUP];
 		int tags[WF_GROUP];
 		for (uint32_t i = 0; i < g.n; i++) {
-			data[i] = place(a, a->issued, i), mrs[i] = a->mr, sizes[i] = g.m[i].cap, tags[i] = g.m[i].tag;
+			data[i] = place(a, a->issued, i);
+			mrs[i] = a->mr;
+			sizes[i] = g.m[i].cap;
+			tags[i] = g.m[i].tag;
 			if (!k->untouched) memset(data[i], 0xa5, g.m[i].cap + 32);
 		}
 		int rc = weft_irecv(a->handle, (int)g.n, data, sizes, tags, mrs, NULL, &r);
-		if (rc) CHECK(k->expect_fault, "irecv answers %d", rc), a->dead = rc;
-		else if (r) {
+		if (rc) {
+			CHECK(k->expect_fault, "irecv answers %d", rc);
+			a->dead = rc;
+		} else if (r) {
 			a->req[a->issued++ % WINDOW][0] = r;
 			return;
 		}
@@ -183,8 +202,13 @@ static void step_rx(struct actor* a) {
 	int rc = weft_test(*r, &done, got);
 	plan(k, a->ended, &g);
 	if (r == &a->flush) {
-		if (rc) CHECK(k->expect_fault, "test of a flush answers %d", rc), a->dead = rc;
-		else if (done) a->flush = NULL, verify_group(a, &g);
+		if (rc) {
+			CHECK(k->expect_fault, "test of a flush answers %d", rc);
+			a->dead = rc;
+		} else if (done) {
+			a->flush = NULL;
+			verify_group(a, &g);
+		}
 	} else if (rc) {
 		CHECK(k->expect_fault || (a->ended == k->refuse_at && rc == CODE_USAGE && done), "test answers %d", rc);
 		if (!done) a->dead = rc;
@@ -193,11 +217,14 @@ static void step_rx(struct actor* a) {
 		void *data[WF_GROUP], *mrs[WF_GROUP];
 		for (uint32_t i = 0; i < g.n; i++) {
 			CHECK((uint32_t)got[i] == g.m[i].size, "%d bytes arrived of %u", got[i], g.m[i].size);
-			data[i] = place(a, a->ended, i), mrs[i] = a->mr;
+			data[i] = place(a, a->ended, i);
+			mrs[i] = a->mr;
 		}
 		rc = weft_iflush(a->handle, (int)g.n, data, got, mrs, &a->flush);
-		if (rc) CHECK(k->expect_fault, "iflush answers %d", rc), a->dead = rc;
-		else if (!a->flush) verify_group(a, &g);
+		if (rc) {
+			CHECK(k->expect_fault, "iflush answers %d", rc);
+			a->dead = rc;
+		} else if (!a->flush) verify_group(a, &g);
 	}
 	if (done && !a->flush) a->ended++;
 }
@@ -233,7 +260,8 @@ static void* service(void* seed) {
 		struct wf_comm* c = draw(&s) % 2 ? k->tx.c : k->rx.c;
 		struct wf_mr* mr = wf_mr_at(next_mr);
 		void* h = register_memory(&s, sizeof s, next_mr);
-		for (int l = 0; l < WF_LANES; l++) wf_store(c->gauge[l].weight, (uint32_t)(draw(&s) % 65536)); /* shares are cut anew all the time */
+		/* shares are cut anew all the time */
+		for (int l = 0; l < WF_LANES; l++) wf_store(c->gauge[l].weight, (uint32_t)(draw(&s) % 65536));
 		for (int p = 0; p < WF_ORDER; p++) wf_store(c->order[p], (uint32_t)(draw(&s) % (2 * WF_LANES)));
 		wf_store(c->places, (uint32_t)(draw(&s) % WF_ORDER + 1));
 		hold(c);
@@ -252,7 +280,8 @@ static void threads(uint64_t seed, void* (*extra)(void*)) {
 	pthread_create(&t[0], NULL, host, (void*)(uintptr_t)(seed + 1));
 	pthread_create(&t[1], NULL, host, (void*)(uintptr_t)(seed + 2));
 	pthread_create(&t[2], NULL, extra, (void*)(uintptr_t)(seed + 3));
-	pthread_join(t[0], NULL), pthread_join(t[1], NULL);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
 	wf_store(stop, 1u);
 	pthread_join(t[2], NULL);
 }
@@ -271,7 +300,9 @@ static void connect_all(uint64_t seed, uint64_t groups, void (*lanes)(int i)) {
 	for (int i = 0; i < CONNS; i++) {
 		struct conn* k = &conns[i];
 		struct actor* ends[2] = {&k->tx, &k->rx};
-		k->seed = mix(seed + (uint64_t)i), k->groups = groups, k->refuse_at = UINT64_MAX;
+		k->seed = mix(seed + (uint64_t)i);
+		k->groups = groups;
+		k->refuse_at = UINT64_MAX;
 		for (int e = 0; e < 2; e++) {
 			pthread_mutex_init(&ends[e]->mu, NULL);
 			ends[e]->conn = k;
@@ -296,75 +327,16 @@ static void close_end(struct actor* a, void (*detach)(struct actor* a)) {
 	void* r = NULL;
 	int done;
 	CHECK(weft_isend(a->handle, NULL, 0, 0, NULL, NULL, &r) == 3 && !r, "isend on a closed comm");
-	CHECK(a->ended == a->issued || !a->req[a->ended % WINDOW][0] || weft_test(a->req[a->ended % WINDOW][0], &done, NULL) == 3, "test after close");
+	CHECK(a->ended == a->issued || !a->req[a->ended % WINDOW][0] ||
+		weft_test(a->req[a->ended % WINDOW][0], &done, NULL) == 3, "test after close");
 }
 
 /* Closes every connection; detach takes the lanes of a closed comm off. */
 static void close_all(void (*detach)(struct actor* a)) {
-	for (int i = 0; i < CONNS; i++) close_end(&conns[i].tx, detach), close_end(&conns[i].rx, detach);
-}
-
-/* Messages of every kind beside what a third thread does; one group of every third connection is refused. */
-static void run_traffic(uint64_t seed, uint64_t groups, void* (*extra)(void*)) {
-	for (int i = 0; i < CONNS; i += 3) conns[i].refuse_at = 20 + (uint64_t)i;
-	threads(seed, extra);
 	for (int i = 0; i < CONNS; i++) {
-		CHECK(conns[i].tx.ended == groups && conns[i].rx.ended == groups, "conn %d ended at %lu and %lu", i, conns[i].tx.ended, conns[i].rx.ended);
-		uint32_t large = conns[i].faults[WF_FAULT_TOO_LARGE], ahead = conns[i].faults[WF_FAULT_AHEAD]; /* that each end finds */
-		CHECK(conns[i].refuse_at == UINT64_MAX ? !large && !ahead : large + ahead / 2 == 1, "%u and %u refusals", large, ahead);
-		CHECK(!wf_get(conns[i].tx.c->outstanding) && !wf_get(conns[i].rx.c->outstanding), "slots leak");
+		close_end(&conns[i].tx, detach);
+		close_end(&conns[i].rx, detach);
 	}
 }
-
-/* Lanes die under traffic by what killer does: every actor ends with the code, none hangs. */
-static void run_death(uint64_t seed, void* (*killer)(void*)) {
-	for (int i = 0; i < CONNS; i++) conns[i].expect_fault = 1;
-	threads(seed, killer);
-	for (int i = 0; i < CONNS; i++) CHECK(conns[i].tx.dead == CODE_CLOSED && conns[i].rx.dead == CODE_CLOSED, "%d %d", conns[i].tx.dead, conns[i].rx.dead);
-}
-
-/* Memory is deregistered under traffic, as NCCL does before it closes: afterwards only this thread touches it. fence stops an
- * end's devices. */
-static void (*fence)(struct actor* a);
-static void* deregister(void* seed) {
-	uint64_t s = (uint64_t)(uintptr_t)seed;
-	for (int i = 0; i < CONNS; i++) {
-		usleep(draw(&s) % 3000);
-		struct actor* a = draw(&s) % 2 ? &conns[i].tx : &conns[i].rx;
-		wf_store(wf_mr_lookup((uint64_t)(uintptr_t)a->mr)->gen, 0u);
-		hold(a->c);
-		int used = wf_comm_uses(a->c, (uint64_t)(uintptr_t)a->mr);
-		wf_comm_fail(a->c, wf_get(a->c->gen), CODE_CLOSED);
-		wf_hold_end(a->c);
-		struct actor* peer = a == &conns[i].tx ? &conns[i].rx : &conns[i].tx;
-		if (fence) fence(a), fence(peer);
-		if (a == &conns[i].rx && used) for (uint32_t b = 0; b < 4096; b += 64) wf_put(*(uint64_t*)(a->mem + b), s); /* nobody writes it now */
-		wf_comm_fail(peer->c, wf_get(peer->c->gen), CODE_CLOSED);
-	}
-	return NULL;
-}
-static void run_dereg(uint64_t seed, void (*stop_devices)(struct actor* a)) {
-	fence = stop_devices;
-	for (int i = 0; i < CONNS; i++) conns[i].expect_fault = conns[i].untouched = 1;
-	threads(seed, deregister);
-}
-
-struct scenario { const char* name; void (*run)(uint64_t seed); };
-
-/* Every scenario once a round, every other round without membarrier. */
-static void run_all(int argc, char** argv, const struct scenario* all) {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	int rounds = argc > 2 ? atoi(argv[2]) : 1;
-	uint32_t fenced = wf_fenced;
-	for (int i = 0; i < rounds; i++, seed++) {
-		wf_store(wf_fenced, i % 2 ? 0 : fenced);
-		for (const struct scenario* s = all; s->run; s++) {
-			double t = now();
-			s->run(seed);
-			printf("ok %s seed %lu %s %.2f s\n", s->name, seed, wf_fenced ? "membarrier" : "exchange", now() - t);
-		}
-	}
-}
-
 
 #endif

@@ -1,6 +1,6 @@
-/* bench.c: the executor and the stream pump against a plain C non-blocking loop over loopback TCP: same two processes, same
- * pinning, same buffers, alternating rounds, medians.  bench [streams [seconds per figure]]; BENCH=lat, bw or idle in the environment
- * for one part, SLOTS=1 for one buffer a side. */
+/* bench.c: the executor and the stream pump against a plain C non-blocking loop over loopback TCP: same two
+ * processes, same pinning, same buffers, alternating rounds, medians.  bench [streams [seconds per figure]];
+ * BENCH=lat, bw or idle in the environment for one part, SLOTS=1 for one buffer a side. */
 #include "harness.h"
 
 #include <spawn.h>
@@ -16,7 +16,8 @@ static const size_t sizes[] = {8, 1024, 16 << 10, 64 << 10, 128 << 10, 1 << 20, 
 #define NSIZES (sizeof sizes / sizeof *sizes)
 
 static int fault(uint64_t cookie, const struct wf_fault* f) {
-	fprintf(stderr, "fault: comm %lu kind %u errno %d %s: %s seq %lu want %lu got %lu\n", cookie, f->kind, f->err, f->call ? f->call : "", f->where, f->seq, f->want, f->got);
+	fprintf(stderr, "fault: comm %lu kind %u errno %d %s: %s seq %lu want %lu got %lu\n", cookie, f->kind, f->err,
+		f->call ? f->call : "", f->where, f->seq, f->want, f->got);
 	return 6;
 }
 static const struct wf_upcalls upcalls = {.fault = fault};
@@ -34,14 +35,20 @@ static void sync_peer(void) {
 static void put_all(int fd, const char* p, size_t n) {
 	while (n) {
 		ssize_t k = send(fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (k > 0) p += k, n -= (size_t)k;
+		if (k > 0) {
+			p += k;
+			n -= (size_t)k;
+		}
 		else CHECK(k < 0 && errno == EAGAIN, "send");
 	}
 }
 static void get_all(int fd, char* p, size_t n) {
 	while (n) {
 		ssize_t k = recv(fd, p, n, MSG_DONTWAIT);
-		if (k > 0) p += k, n -= (size_t)k;
+		if (k > 0) {
+			p += k;
+			n -= (size_t)k;
+		}
 		else CHECK(k < 0 && errno == EAGAIN, "recv");
 	}
 }
@@ -125,12 +132,19 @@ static void pingpong(int ours, size_t size, int iters, double* p50, double* p99)
 	sync_peer();
 	for (int i = -200; i < iters; i++) {
 		double t = now();
-		if (!ours && role == 0) put_all(plain[0], tx, size), get_all(plain[0], rx, size);
-		if (!ours && role == 1) get_all(plain[0], rx, size), put_all(plain[0], tx, size);
+		if (!ours && role == 0) {
+			put_all(plain[0], tx, size);
+			get_all(plain[0], rx, size);
+		}
+		if (!ours && role == 1) {
+			get_all(plain[0], rx, size);
+			put_all(plain[0], tx, size);
+		}
 		if (ours && role == 0) {
 			q = isend(tx, size);
 			r = irecv(rx, size);
-			wait_for(r, size), wait_for(q, size);
+			wait_for(r, size);
+			wait_for(q, size);
 		}
 		if (ours && role == 1) {
 			wait_for(r, size);
@@ -141,30 +155,38 @@ static void pingpong(int ours, size_t size, int iters, double* p50, double* p99)
 		if (i >= 0) s[i] = (now() - t) / 2;
 	}
 	qsort(s, (size_t)iters, sizeof *s, cmp);
-	*p50 = s[iters / 2], *p99 = s[iters * 99 / 100];
+	*p50 = s[iters / 2];
+	*p99 = s[iters * 99 / 100];
 	free(s);
 }
 
-/* Nanoseconds of a test that finds nothing, of one that finds another request's poll done, and of a whole 0-cost isend miss. */
+/* Nanoseconds of a test that finds nothing, of one that finds another request's poll done, and of a whole 0-cost
+ * isend miss. */
 static void idle(void) {
 	enum { N = 200000 };
 	void *a, *b;
 	int done;
 	sync_peer();
 	if (role == 0) {
-		a = irecv(mem, 8), b = irecv(mem, 8);
+		a = irecv(mem, 8);
+		b = irecv(mem, 8);
 		double t = now();
 		for (int i = 0; i < N; i++) weft_test(a, &done, NULL);
 		double one = (now() - t) / N * 1e9;
 		t = now();
-		for (int i = 0; i < N; i++) weft_test(a, &done, NULL), weft_test(b, &done, NULL);
+		for (int i = 0; i < N; i++) {
+			weft_test(a, &done, NULL);
+			weft_test(b, &done, NULL);
+		}
 		double two = (now() - t) / N / 2 * 1e9;
 		printf("idle test %.0f ns; of two requests in turn %.0f ns each\n", one, two);
 		sync_peer();
-		wait_for(a, 8), wait_for(b, 8);
+		wait_for(a, 8);
+		wait_for(b, 8);
 	} else {
 		sync_peer();
-		wait_for(isend(mem, 8), 8), wait_for(isend(mem, 8), 8);
+		wait_for(isend(mem, 8), 8);
+		wait_for(isend(mem, 8), 8);
 	}
 }
 
@@ -174,10 +196,15 @@ static void run(double seconds) {
 		double a[2][ROUNDS], b[2][ROUNDS];
 		for (int r = 0; r < ROUNDS; r++)
 			for (int ours = 0; ours < 2; ours++) pingpong(ours, sizes[s], LAT_ITERS, &a[ours][r], &b[ours][r]);
-		for (int o = 0; o < 2; o++) qsort(a[o], ROUNDS, sizeof(double), cmp), qsort(b[o], ROUNDS, sizeof(double), cmp);
+		for (int o = 0; o < 2; o++) {
+			qsort(a[o], ROUNDS, sizeof(double), cmp);
+			qsort(b[o], ROUNDS, sizeof(double), cmp);
+		}
 		if (role == 0)
-			printf("ping-pong %8zu B  plain p50 %6.2f p99 %6.2f us   ours p50 %6.2f p99 %6.2f us   ratio %.2f %.2f\n", sizes[s], a[0][ROUNDS / 2] * 1e6, b[0][ROUNDS / 2] * 1e6,
-				a[1][ROUNDS / 2] * 1e6, b[1][ROUNDS / 2] * 1e6, a[1][ROUNDS / 2] / a[0][ROUNDS / 2], b[1][ROUNDS / 2] / b[0][ROUNDS / 2]);
+			printf("ping-pong %8zu B  plain p50 %6.2f p99 %6.2f us   ours p50 %6.2f p99 %6.2f us   ratio %.2f %.2f\n",
+				sizes[s], a[0][ROUNDS / 2] * 1e6, b[0][ROUNDS / 2] * 1e6,
+				a[1][ROUNDS / 2] * 1e6, b[1][ROUNDS / 2] * 1e6, a[1][ROUNDS / 2] / a[0][ROUNDS / 2],
+					b[1][ROUNDS / 2] / b[0][ROUNDS / 2]);
 	}
 	for (size_t s = 0; s < NSIZES && (!part || !strcmp(part, "bw")); s++) {
 		double v[2][ROUNDS], ratio[ROUNDS];
@@ -189,8 +216,10 @@ static void run(double seconds) {
 		for (int o = 0; o < 2; o++) qsort(v[o], ROUNDS, sizeof(double), cmp);
 		qsort(ratio, ROUNDS, sizeof(double), cmp);
 		if (role == 0)
-			printf("one way %9zu B  plain %6.2f GB/s  ours %6.2f GB/s  ratio of medians %.3f, median of ratios %.3f (%.2f us a message, %d messages)\n", sizes[s], (double)sizes[s] / v[0][ROUNDS / 2] * 1e-9,
-				(double)sizes[s] / v[1][ROUNDS / 2] * 1e-9, v[0][ROUNDS / 2] / v[1][ROUNDS / 2], ratio[ROUNDS / 2], v[1][ROUNDS / 2] * 1e6, count);
+			printf("one way %9zu B  plain %6.2f GB/s  ours %6.2f GB/s  ratio of medians %.3f, median of ratios %.3f "
+				"(%.2f us per message, %d messages)\n", sizes[s], (double)sizes[s] / v[0][ROUNDS / 2] * 1e-9,
+				(double)sizes[s] / v[1][ROUNDS / 2] * 1e-9, v[0][ROUNDS / 2] / v[1][ROUNDS / 2], ratio[ROUNDS / 2],
+				v[1][ROUNDS / 2] * 1e6, count);
 	}
 	if (!part || !strcmp(part, "idle")) idle();
 }
@@ -211,8 +240,12 @@ int main(int argc, char** argv) {
 		for (uint32_t i = 0; i < 3 + 2 * streams; i++) {
 			int p[2];
 			tcp_pair(p);
-			if (i == 0) fcntl(p[0], F_SETFL, 0), fcntl(p[1], F_SETFL, 0);
-			fds[i] = p[0], theirs[i] = p[1];
+			if (i == 0) {
+				fcntl(p[0], F_SETFL, 0);
+				fcntl(p[1], F_SETFL, 0);
+			}
+			fds[i] = p[0];
+			theirs[i] = p[1];
 			snprintf(text[i], sizeof text[i], "%d", p[1]);
 			args[3 + i] = text[i];
 			fcntl(p[0], F_SETFD, FD_CLOEXEC);
@@ -224,7 +257,9 @@ int main(int argc, char** argv) {
 	CPU_ZERO(&set);
 	CPU_SET(role, &set);
 	sched_setaffinity(0, sizeof set, &set);
-	ctl = fds[0], plain[0] = fds[1], plain[1] = fds[2];
+	ctl = fds[0];
+	plain[0] = fds[1];
+	plain[1] = fds[2];
 	mem = aligned_alloc(4096, mem_bytes);
 	memset(mem, role, mem_bytes);
 	mem_mr = register_memory(mem, mem_bytes, 0);

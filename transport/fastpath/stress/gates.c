@@ -1,5 +1,5 @@
-/* gates.c: what a call does when the gate it meets is another comm's by then, stays held, or was its thread's before that ended.
- * Every step is taken on purpose: no luck decides.  gates */
+/* gates.c: what a call does when the gate it meets is another comm's by then, stays held, or was its thread's before
+ * that ended. Every step is taken on purpose: no luck decides.  gates */
 #include "harness.h"
 
 #include <pthread.h>
@@ -77,7 +77,8 @@ static void reuse(void) {
 		CHECK(!c && rc == 3 && !request, "a call on a closed comm got into the gate of the next: code %d", rc);
 		CHECK(!wf_get(wf_self->in_call), "the gate was not left");
 		rc = 0;
-		CHECK(wf_begin("isend", WF_KIND_SEND, next, &request, &rc) == (next_code ? NULL : slab) && rc == next_code, "the next comm: code %d", rc);
+		CHECK(wf_begin("isend", WF_KIND_SEND, next, &request, &rc) == (next_code ? NULL : slab) &&
+			rc == next_code, "the next comm: code %d", rc);
 		wf_leave(wf_self);
 		closed(slab);
 	}
@@ -160,7 +161,9 @@ static int land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, voi
 	if (!lands) return 0;
 	struct wf_req* r = wf_take(c, &slot, WF_SLOTS);
 	CHECK(r, "no request");
-	wf_put(r->n, 1u), wf_put(r->left, 0u), wf_put(r->e[0].size, (uint32_t)size);
+	wf_put(r->n, 1u);
+	wf_put(r->left, 0u);
+	wf_put(r->e[0].size, (uint32_t)size);
 	wf_put(r->state, (uint32_t)WF_REQ_DONE);
 	*request = wf_request(c, r, slot);
 	return 0;
@@ -195,7 +198,8 @@ static void later(void) {
 		for (int i = 0; i < 3; i++) CHECK(tested(request, &done) == 0 && !done && !landed, "the gate was entered");
 		wf_hold_end(held);
 		done = 0;
-		CHECK(weft_test(request, &done, &size) == 0 && done == 1 && landed == 1 && size == 8, "a flush of a free gate: done %d, begun %u times, %d bytes", done, landed, size);
+		CHECK(weft_test(request, &done, &size) == 0 && done == 1 && landed == 1 &&
+			size == 8, "a flush of a free gate: done %d, begun %u times, %d bytes", done, landed, size);
 		CHECK(tested(request, &done) == 3 && !done, "a request that is done");
 	}
 	/* What cannot be flushed is said by its test, each time. */
@@ -209,7 +213,8 @@ static void later(void) {
 	void* all[WF_LATES];
 	lands = 0;
 	CHECK(wf_hold_try(held), "held");
-	for (int i = 1; i < WF_LATES; i++) CHECK(flush(h, &all[i]) == 0 && all[i] && (i < 2 || all[i] != all[i - 1]), "flush %d", i);
+	for (int i = 1; i < WF_LATES; i++)
+		CHECK(flush(h, &all[i]) == 0 && all[i] && (i < 2 || all[i] != all[i - 1]), "flush %d", i);
 	CHECK(flush(h, &stale) == 3 && !stale, "one more than there is room for");
 	wf_hold_end(held);
 	for (int i = 2; i < WF_LATES; i++) CHECK(tested(all[i], &done) == 0 && done == 1, "flush %d", i);
@@ -217,12 +222,16 @@ static void later(void) {
 	closed(held);
 	CHECK(tested(stale, &done) == 3 && !done, "a flush of a closed comm");
 	slab = held;
-	CHECK((held = opened_to_flush(&h)) == slab && tested(stale, &done) == 3 && !landed, "a flush of the slab's last comm");
-	CHECK(wf_hold_try(held) && flush(h, &request) == 0 && request != stale && tested(stale, &done) == 3, "a stale request is another's");
+	CHECK((held = opened_to_flush(&h)) == slab && tested(stale, &done) == 3 &&
+		!landed, "a flush of the slab's last comm");
+	CHECK(wf_hold_try(held) && flush(h, &request) == 0 && request != stale &&
+		tested(stale, &done) == 3, "a stale request is another's");
 	wf_hold_end(held);
 	CHECK(tested(request, &done) == 0 && done == 1, "the first of a new comm");
-	CHECK(tested((void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, 0, wf_get(held->index), WF_SLOTS + 5), &done) == 3, "a request that never was");
-	CHECK(tested((void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, 1, wf_get(held->index), WF_SLOTS + WF_LATES), &done) == 3, "a slot that never was");
+	CHECK(tested((void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, 0, wf_get(held->index), WF_SLOTS + 5), &done) == 3,
+		"a request that never was");
+	CHECK(tested((void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, 1, wf_get(held->index), WF_SLOTS + WF_LATES), &done) == 3,
+		"a slot that never was");
 
 	/* Where nothing is ever to be flushed there is nothing to come later. */
 	lander.land = NULL;
@@ -240,7 +249,8 @@ static void stuck(void) {
 	wf_store(skipped, wf_load(skipped) + 10);
 	CHECK(tested(request, &done) == 0 && !done && !faults[WF_FAULT_HELD], "too early");
 	wf_store(skipped, wf_load(skipped) + 2);
-	for (int i = 0; i < 2; i++) CHECK(tested(request, &done) == 6 && !done && faults[WF_FAULT_HELD] == 1, "a gate that stays held");
+	for (int i = 0; i < 2; i++)
+		CHECK(tested(request, &done) == 6 && !done && faults[WF_FAULT_HELD] == 1, "a gate that stays held");
 	CHECK(flush(h, &more) == 6 && !more, "a comm that has failed");
 	wf_hold_end(held);
 	CHECK(tested(request, &done) == 6 && flush(h, &more) == 6 && !landed, "a comm that has failed, its gate free");
@@ -267,7 +277,8 @@ static void owned(void) {
 	pthread_create(&other, NULL, stopped, NULL);
 	await(1);
 	naps = 0;
-	CHECK(flush(shared_handle, &request) == 0 && request && naps && naps <= 2, "a flush that met its owner: %u naps", naps);
+	CHECK(flush(shared_handle, &request) == 0 && request && naps &&
+		naps <= 2, "a flush that met its owner: %u naps", naps);
 	CHECK(tested(request, &done) == 0 && !done && faults[WF_FAULT_HELD] == 1, "too early");
 	wf_store(skipped, wf_load(skipped) + 12);
 	CHECK(tested(request, &done) == 6 && faults[WF_FAULT_HELD] == 2, "an owner that stays inside");

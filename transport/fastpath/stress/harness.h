@@ -24,7 +24,8 @@
 
 #define CHECK(cond, ...) ((cond) ? (void)0 : fail(__LINE__, #cond, __VA_ARGS__))
 
-__attribute__((format(printf, 3, 4), noreturn)) static inline void fail(int line, const char* cond, const char* format, ...) {
+__attribute__((format(printf, 3, 4), noreturn)) static inline void fail(int line, const char* cond, const char* format,
+	...) {
 	va_list args;
 	int err = errno;
 	fprintf(stderr, "line %d: %s: ", line, cond);
@@ -59,7 +60,8 @@ static inline void tcp_pair(int fds[2]) {
 	}
 }
 
-static inline struct wf_comm* comm_over(uint32_t kind, const int* fds, uint32_t n, const struct wf_upcalls* up, uint64_t cookie) {
+static inline struct wf_comm* comm_over(uint32_t kind, const int* fds, uint32_t n, const struct wf_upcalls* up,
+	uint64_t cookie) {
 	struct wf_comm* c = wf_comm_new(kind, 0, cookie, up);
 	CHECK(c, "no slab");
 	wf_stream_attach(c, 0, fds, n, WF_STASH);
@@ -83,9 +85,15 @@ static inline void* register_memory(void* p, size_t n, uint32_t index) {
 /* Holds the gate as the core does. */
 static inline void hold(struct wf_comm* c) {
 	double end = now() + 20;
-	while (!wf_hold_try(c)) CHECK(now() < end, "somebody keeps the gate"), sched_yield();
+	while (!wf_hold_try(c)) {
+		CHECK(now() < end, "somebody keeps the gate");
+		sched_yield();
+	}
 	wf_barrier();
-	while (!wf_hold_clear(c)) CHECK(now() < end, "a thread stays inside"), sched_yield();
+	while (!wf_hold_clear(c)) {
+		CHECK(now() < end, "a thread stays inside");
+		sched_yield();
+	}
 }
 
 /* As the core does: does a request that is not over use mr? The gate is held. */
@@ -103,7 +111,10 @@ static inline int wf_comm_uses(struct wf_comm* c, uint64_t mr) {
 }
 
 static inline uint64_t mix(uint64_t x) {
-	x ^= x >> 33, x *= 0xff51afd7ed558ccdull, x ^= x >> 33, x *= 0xc4ceb9fe1a85ec53ull;
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53ull;
 	return x ^ x >> 33;
 }
 

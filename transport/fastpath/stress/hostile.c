@@ -1,5 +1,5 @@
-/* hostile.c: peers that send what they must not, and hosts that hand in what they never got: nothing outside the receives is
- * written, nothing crashes, everything is answered.  hostile [seed [rounds]] */
+/* hostile.c: peers that send what they must not, and hosts that hand in what they never got: nothing outside the
+ * receives is written, nothing crashes, everything is answered.  hostile [seed [rounds]] */
 #include "harness.h"
 
 #include <sys/mman.h>
@@ -7,7 +7,9 @@
 
 /* Instead of libc's: no slab comes back empty, as on locked pages. */
 int madvise(void* at, size_t bytes, int advice) {
-	(void)at, (void)bytes, (void)advice;
+	(void)at;
+	(void)bytes;
+	(void)advice;
 	return 0;
 }
 
@@ -44,12 +46,19 @@ static void garbage(uint64_t seed) {
 			if (!at) size = (uint32_t)(draw(&s) % 513);
 			uint32_t len = draw(&s) % 2 || sender ? size - at : (uint32_t)(draw(&s) % (size - at + 1));
 			if (!len && size) len = size - at;
-			struct wf_frame f = {.kind = sender ? WF_FRAME_CTS : WF_FRAME_DATA, .entry = (uint8_t)entry, .flags = sender ? 2 : 0, .len = sender ? 0 : len,
+			struct wf_frame f = {.kind = sender ? WF_FRAME_CTS : WF_FRAME_DATA, .entry = (uint8_t)entry, .flags = sender
+				? 2 : 0, .len = sender ? 0 : len,
 				.size = size, .offset = sender ? entry + 1 : at, .seq = seq};
-			if (!sender && !at && len == size && draw(&s) % 3 == 0)
-				f.kind = WF_FRAME_AHEAD, f.entry = 255, f.offset = (entry + 1 + draw(&s) % 2 * 3) | (draw(&s) % (WF_STASH + 600 - size)) << 32;
+			if (!sender && !at && len == size && draw(&s) % 3 == 0) {
+				f.kind = WF_FRAME_AHEAD;
+				f.entry = 255;
+				f.offset = (entry + 1 + draw(&s) % 2 * 3) | (draw(&s) % (WF_STASH + 600 - size)) << 32;
+			}
 			at = sender || at + len == size ? 0 : at + len;
-			if (!at) seq += entry, entry = !entry;
+			if (!at) {
+				seq += entry;
+				entry = !entry;
+			}
 			if (draw(&s) % 10 == 0) ((unsigned char*)&f)[draw(&s) % 32] ^= (unsigned char)(1u << draw(&s) % 8);
 			unsigned char bytes[32 + 1024];
 			memcpy(bytes, &f, 32);
@@ -66,7 +75,8 @@ static void garbage(uint64_t seed) {
 		wf_comm_close(c);
 		wf_hold_end(c);
 		wf_comm_free(c);
-		close(p[0]), close(p[1]);
+		close(p[0]);
+		close(p[1]);
 		for (int i = 0; i < 8; i++) free(mem[i]);
 	}
 	CHECK(protocol_faults > 50, "only %u protocol faults", protocol_faults);
@@ -77,7 +87,8 @@ static void handles(uint64_t seed) {
 	uint64_t s = seed;
 	int done, p[2];
 	for (int i = 0; i < 2000; i++) {
-		void *junk = (void*)(uintptr_t)(i < 3 ? (uint64_t)i : draw(&s) >> draw(&s) % 60), *r = (void*)1, *d = NULL, *m = NULL;
+		void *junk = (void*)(uintptr_t)(i < 3 ? (uint64_t)i : draw(&s) >> draw(&s) % 60), *r = (void*)1, *d = NULL,
+			*m = NULL;
 		size_t size = 0;
 		int tag = 0;
 		CHECK(weft_isend(junk, NULL, 0, 0, NULL, NULL, &r) == 3 && !r, "isend");
@@ -91,16 +102,21 @@ static void handles(uint64_t seed) {
 	void *h = (void*)(uintptr_t)wf_comm_open(c), *r[300], *d = NULL, *m = NULL;
 	size_t size = 0;
 	int n = 0, tag = 0, negative[] = {0, -1};
-	CHECK(weft_iflush(h, 2, (void*[]){NULL, NULL}, negative, (void*[]){NULL, NULL}, r) == 3 && !r[0], "iflush of -1 bytes");
+	CHECK(weft_iflush(h, 2, (void*[]){NULL, NULL}, negative, (void*[]){NULL, NULL}, r) == 3 &&
+		!r[0], "iflush of -1 bytes");
 	for (r[0] = NULL; weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &r[n]) == 0 && r[n]; n++) r[n + 1] = (void*)1;
 	CHECK(n == WF_LINES, "%d receives of one", n);
-	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
+	hold(c);
+	wf_comm_close(c);
+	wf_hold_end(c);
+	wf_comm_free(c);
 	for (int i = 0; i < n; i++) CHECK(weft_test(r[i], &done, NULL) == 3, "request of a closed comm");
-	close(p[0]), close(p[1]);
+	close(p[0]);
+	close(p[1]);
 }
 
-/* A slab is another comm's: nothing of the one before, which had receives, is believed, or told to its peer. direct: it was of queue
- * pairs, and its peer wrote all of the ring; else the tags of refused groups are there. */
+/* A slab is another comm's: nothing of the one before, which had receives, is believed, or told to its peer. direct:
+ * it was of queue pairs, and its peer wrote all of the ring; else the tags of refused groups are there. */
 static void recycled_of(int direct, int receives) {
 	int p[2], done;
 	tcp_pair(p);
@@ -108,23 +124,32 @@ static void recycled_of(int direct, int receives) {
 	void *h = (void*)(uintptr_t)wf_comm_open(c), *old[WF_LINES], *r, *d = NULL, *m = NULL;
 	size_t size = 0;
 	int tag = 0;
-	for (int i = 0; i < receives; i++) CHECK(weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &old[i]) == 0 && old[i], "irecv");
+	for (int i = 0; i < receives; i++)
+		CHECK(weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &old[i]) == 0 && old[i], "irecv");
 	for (uint64_t i = 0; i < WF_LINES + WF_LINES_SPARE; i++) {
 		struct wf_cts_line line = {.size = 8, .rkey = {1, 1}, .n_i = 1 << 16, .seq = i + 1};
 		if (direct) c->ring[i] = c->out[i] = line;
 		else if (i < (uint64_t)receives) c->ring[(i + 1) % WF_LINES] = line;
 	}
 	if (direct) wf_put(c->lanes[0].streams, 0u);
-	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
+	hold(c);
+	wf_comm_close(c);
+	wf_hold_end(c);
+	wf_comm_free(c);
 	CHECK((c = comm_over(WF_KIND_SEND, p, 1, &upcalls, 1)) == before, "not the slab that was freed last");
 	h = (void*)(uintptr_t)wf_comm_open(c);
-	for (int i = 0; i < receives; i++) CHECK(weft_test(old[i], &done, NULL) == 3 && !done, "request %d of the comm before", i);
+	for (int i = 0; i < receives; i++)
+		CHECK(weft_test(old[i], &done, NULL) == 3 && !done, "request %d of the comm before", i);
 	unsigned char* mem = calloc(1, 70000);
 	void* mr = register_memory(mem, 70000, 0);
 	CHECK(weft_isend(h, mem, 70000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
 	for (char* at = (char*)c->ring; at < (char*)c->area; at++) CHECK(!*at, "byte %td of the ring", at - (char*)c->ring);
-	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
-	close(p[0]), close(p[1]);
+	hold(c);
+	wf_comm_close(c);
+	wf_hold_end(c);
+	wf_comm_free(c);
+	close(p[0]);
+	close(p[1]);
 	free(mem);
 }
 
@@ -132,7 +157,10 @@ static void recycled(uint64_t seed) {
 	(void)seed;
 	int receives[] = {1, 7, 8, 31, 32, 33, WF_LINES};
 	recycled_of(1, WF_LINES);
-	for (size_t i = 0; i < sizeof receives / sizeof *receives; i++) recycled_of(0, receives[i]), recycled_of(1, receives[i]);
+	for (size_t i = 0; i < sizeof receives / sizeof *receives; i++) {
+		recycled_of(0, receives[i]);
+		recycled_of(1, receives[i]);
+	}
 }
 
 /* A message waits for a tag that does not come: what it costs a group does not grow with those that have gone by. */
@@ -142,7 +170,8 @@ static void unwanted(uint64_t seed) {
 	tcp_pair(p);
 	struct wf_comm* c = comm_over(WF_KIND_RECV, p, 1, &upcalls, 1);
 	void *h = (void*)(uintptr_t)wf_comm_open(c), *mem = calloc(1, 8), *mr = register_memory(mem, 8, 0), *r;
-	struct { struct wf_frame head; uint64_t payload; } f = {{.kind = WF_FRAME_AHEAD, .entry = 255, .len = 8, .size = 8, .offset = 7, .seq = 1}, 42};
+	struct { struct wf_frame head; uint64_t payload; } f =
+		{{.kind = WF_FRAME_AHEAD, .entry = 255, .len = 8, .size = 8, .offset = 7, .seq = 1}, 42};
 	CHECK(send(p[1], &f, sizeof f, 0) == sizeof f, "send");
 	for (uint64_t seq = 1; seq < 3 * WF_LINES; seq++) {
 		size_t size = 8;
@@ -152,11 +181,18 @@ static void unwanted(uint64_t seed) {
 		CHECK(send(p[1], &f, sizeof f, 0) == sizeof f, "send");
 		while (!done) CHECK(weft_test(r, &done, NULL) == 0, "group %lu", seq);
 		CHECK(recv(p[1], &f.head, sizeof f.head, 0) == sizeof f.head, "CTS");
-		CHECK(!wf_get(c->aheads) || wf_get(c->ahead[0].seq) + 1 >= seq, "group %lu is asked again when group %lu comes", wf_get(c->ahead[0].seq), seq);
+		CHECK(!wf_get(c->aheads) ||
+			wf_get(c->ahead[0].seq) + 1 >= seq, "group %lu is asked again when group %lu comes",
+			wf_get(c->ahead[0].seq), seq);
 	}
-	CHECK(wf_get(c->aheads) == 1 && wf_get(c->ahead[0].state) == WF_AHEAD_WAITS && wf_get(c->ahead[0].seq) > 2 * WF_LINES, "it waits in state %u", wf_get(c->ahead[0].state));
-	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
-	close(p[0]), close(p[1]);
+	CHECK(wf_get(c->aheads) == 1 && wf_get(c->ahead[0].state) == WF_AHEAD_WAITS &&
+		wf_get(c->ahead[0].seq) > 2 * WF_LINES, "it waits in state %u", wf_get(c->ahead[0].state));
+	hold(c);
+	wf_comm_close(c);
+	wf_hold_end(c);
+	wf_comm_free(c);
+	close(p[0]);
+	close(p[1]);
 	free(mem);
 }
 
@@ -176,15 +212,21 @@ static void forked(uint64_t seed) {
 	pid_t child = fork();
 	if (!child) {
 		void* again = NULL;
-		_exit(weft_forked() == 2 && weft_test(r, &done, NULL) == 2 && weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &again) == 2 &&
-			weft_isend(h, NULL, 0, 0, NULL, NULL, &again) == 2 && weft_iflush(h, 1, &d, &tag, &m, &again) == 2 && fcntl(p[0], F_GETFD) < 0 ? 0 : 1);
+		_exit(weft_forked() == 2 && weft_test(r, &done, NULL) == 2 &&
+			weft_irecv(h, 1, &d, &size, &tag, &m, NULL, &again) == 2 &&
+			weft_isend(h, NULL, 0, 0, NULL, NULL, &again) == 2 && weft_iflush(h, 1, &d, &tag, &m, &again) == 2 &&
+				fcntl(p[0], F_GETFD) < 0 ? 0 : 1);
 	}
 	CHECK(waitpid(child, &status, 0) == child && status == 0, "child answers %d", status);
 	weft_starts(-1);
 	CHECK(weft_test(r, &done, NULL) == 0 && !done, "the parent goes on");
 	wf_untrack_fd(p[0]);
-	hold(c), wf_comm_close(c), wf_hold_end(c), wf_comm_free(c);
-	close(p[0]), close(p[1]);
+	hold(c);
+	wf_comm_close(c);
+	wf_hold_end(c);
+	wf_comm_free(c);
+	close(p[0]);
+	close(p[1]);
 }
 
 int main(int argc, char** argv) {
@@ -196,7 +238,8 @@ int main(int argc, char** argv) {
 		recycled(seed);
 		unwanted(seed);
 		forked(seed);
-		printf("ok garbage, handles, recycled, unwanted, forked, seed %lu, %u protocol faults\n", seed, protocol_faults);
+		printf("ok garbage, handles, recycled, unwanted, forked, seed %lu, %u protocol faults\n", seed,
+			protocol_faults);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* inorder.c: arrived bytes are written in the order of their addresses. The page in the middle of a buffer cannot be written at first:
- * where the copy meets it, all before it must be there, and nothing behind it.  inorder */
+/* inorder.c: arrived bytes are written in the order of their addresses. The page in the middle of a buffer cannot be
+ * written at first: where the copy meets it, all before it must be there, and nothing behind it.  inorder */
 #include "../inorder.h"
 
 #include <signal.h>
@@ -31,7 +31,9 @@ static void meet(int sig) {
 }
 
 static void copy(size_t at, size_t n) {
-	from = at, len = n, met = 0;
+	from = at;
+	len = n;
+	met = 0;
 	memset(buffer, 0, BUFFER);
 	if (mprotect(buffer + PAGE, PAGE, PROT_NONE)) die("mprotect");
 	wf_copy_inorder(buffer + at, source, n);

@@ -1,6 +1,6 @@
-/* stress.c: the executor and the stream pump under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer, over
- * loopback TCP.  stress [seed [rounds]] */
-#include "actors.h"
+/* stress.c: the executor and the stream pump under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer,
+ * over loopback TCP.  stress [seed [rounds]] */
+#include "scenarios.h"
 
 static void lanes(int i) {
 	struct conn* k = &conns[i];
@@ -9,8 +9,11 @@ static void lanes(int i) {
 	for (uint32_t f = 0; f < streams; f++) {
 		int p[2];
 		tcp_pair(p);
-		a[f] = p[0], b[f] = p[1];
-		if (i % 2) for (int e = 0, small = 65536; e < 2; e++) setsockopt(p[e], SOL_SOCKET, e ? SO_RCVBUF : SO_SNDBUF, &small, sizeof small);
+		a[f] = p[0];
+		b[f] = p[1];
+		if (i % 2)
+			for (int e = 0, small = 65536; e < 2; e++)
+				setsockopt(p[e], SOL_SOCKET, e ? SO_RCVBUF : SO_SNDBUF, &small, sizeof small);
 	}
 	k->tx.c = comm_over(WF_KIND_SEND, a, streams, &upcalls, (uint64_t)(2 * i + 1));
 	k->rx.c = comm_over(WF_KIND_RECV, b, streams, &upcalls, (uint64_t)(2 * i + 2));
@@ -51,6 +54,7 @@ static void dereg(uint64_t seed) {
 }
 
 int main(int argc, char** argv) {
-	run_all(argc, argv, (const struct scenario[]){{"traffic", traffic}, {"death", death}, {"dereg", dereg}, {NULL, NULL}});
+	run_all(argc, argv, (const struct scenario[]){{"traffic", traffic}, {"death", death}, {"dereg", dereg},
+		{NULL, NULL}});
 	return 0;
 }

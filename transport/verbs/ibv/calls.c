@@ -59,7 +59,8 @@ int weft_ibv_query_device(const struct weft_ibv* v, uintptr_t context, struct ib
 	return status(v->query_device(AS(ibv_context, context), attr));
 }
 
-/* The exported function knows only the oldest, shorter form of the struct; newer libraries fill the whole through the table. */
+/* The exported function knows only the oldest, shorter form of the struct; newer libraries fill the whole through
+ * the table. */
 int weft_ibv_query_port(const struct weft_ibv* v, uintptr_t context, uint8_t port, struct ibv_port_attr* attr) {
 	struct ibv_context* c = AS(ibv_context, context);
 	struct verbs_context* table = verbs_get_ctx(c);
@@ -127,7 +128,8 @@ int weft_ibv_reg_mr_iova2(const struct weft_ibv* v, uintptr_t pd, uintptr_t addr
 	return registered(v->reg_mr_iova2(AS(ibv_pd, pd), (void*)addr, length, addr, access), out);
 }
 
-int weft_ibv_reg_dmabuf_mr(const struct weft_ibv* v, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+int weft_ibv_reg_dmabuf_mr(const struct weft_ibv* v, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova,
+	int fd,
                            int access, struct weft_ibv_mr* out) {
 	if (!v->reg_dmabuf_mr) return ENOSYS;
 	errno = 0;
@@ -153,7 +155,8 @@ int weft_ibv_destroy_cq(const struct weft_ibv* v, uintptr_t cq) {
 	return status(v->destroy_cq(AS(ibv_cq, cq)));
 }
 
-int weft_ibv_create_qp(const struct weft_ibv* v, uintptr_t pd, uintptr_t send_cq, uintptr_t recv_cq, struct ibv_qp_cap* cap,
+int weft_ibv_create_qp(const struct weft_ibv* v, uintptr_t pd, uintptr_t send_cq, uintptr_t recv_cq,
+	struct ibv_qp_cap* cap,
                        uintptr_t* qp, uint32_t* number) {
 	struct ibv_qp_init_attr init = {
 	    .send_cq = AS(ibv_cq, send_cq), .recv_cq = AS(ibv_cq, recv_cq), .cap = *cap, .qp_type = IBV_QPT_RC};
@@ -196,7 +199,9 @@ int weft_ibv_set_ece(const struct weft_ibv* v, uintptr_t qp, struct ibv_ece* ece
 
 int weft_ibv_post_proof(uintptr_t qp, uint64_t from, uint32_t lkey, uint32_t bytes, uint64_t addr, uint32_t rkey) {
 	struct ibv_sge sge = {.addr = from, .length = bytes, .lkey = lkey};
-	struct ibv_send_wr wr = {.wr_id = WEFT_PROOF, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr =
+		{.wr_id = WEFT_PROOF, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED};
 	wr.wr.rdma.remote_addr = addr;
 	wr.wr.rdma.rkey = rkey;
 	struct ibv_send_wr* bad = NULL;

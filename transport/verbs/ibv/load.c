@@ -1,5 +1,6 @@
-/* load.c: finds libibverbs and its functions at run time, so that weft neither needs the library to be built nor to be
- * loaded. Symbols are asked for with their version, as a linked program would; a library without versions will do too. */
+/* load.c: finds libibverbs and its functions at run time, so that weft neither needs the library to be built nor to
+ * be loaded. Symbols are asked for with their version, as a linked program would; a library without versions will do
+ * too. */
 #define _GNU_SOURCE
 #include "load.h"
 

@@ -1,5 +1,5 @@
-/* load.h: the functions of libibverbs that weft calls, found at run time, and calls.c, which reaches them from Go with plain
- * integers for the library's objects. */
+/* load.h: the functions of libibverbs that weft calls, found at run time, and calls.c, which reaches them from Go
+ * with plain integers for the library's objects. */
 #ifndef WEFT_VERBS_LOAD_H
 #define WEFT_VERBS_LOAD_H
 
@@ -73,13 +73,15 @@ int weft_ibv_reg_mr(const struct weft_ibv* v, uintptr_t pd, uintptr_t addr, size
                     struct weft_ibv_mr* out);
 int weft_ibv_reg_mr_iova2(const struct weft_ibv* v, uintptr_t pd, uintptr_t addr, size_t length, unsigned access,
                           struct weft_ibv_mr* out);
-int weft_ibv_reg_dmabuf_mr(const struct weft_ibv* v, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+int weft_ibv_reg_dmabuf_mr(const struct weft_ibv* v, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova,
+	int fd,
                            int access, struct weft_ibv_mr* out);
 int weft_ibv_dereg_mr(const struct weft_ibv* v, uintptr_t mr);
 
 int weft_ibv_create_cq(const struct weft_ibv* v, uintptr_t context, int cqe, uintptr_t* cq, int* got);
 int weft_ibv_destroy_cq(const struct weft_ibv* v, uintptr_t cq);
-int weft_ibv_create_qp(const struct weft_ibv* v, uintptr_t pd, uintptr_t send_cq, uintptr_t recv_cq, struct ibv_qp_cap* cap,
+int weft_ibv_create_qp(const struct weft_ibv* v, uintptr_t pd, uintptr_t send_cq, uintptr_t recv_cq,
+	struct ibv_qp_cap* cap,
                        uintptr_t* qp, uint32_t* number);
 int weft_ibv_modify_qp(const struct weft_ibv* v, uintptr_t qp, struct ibv_qp_attr* attr, int mask);
 int weft_ibv_query_qp(const struct weft_ibv* v, uintptr_t qp, int mask, struct ibv_qp_attr* attr);

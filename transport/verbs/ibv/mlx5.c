@@ -24,7 +24,8 @@ struct mlx5dv_context {
 	uint64_t others[19];
 	uint32_t ooo_max_rc, ooo_others[4];
 };
-_Static_assert(sizeof(struct mlx5dv_context) == 200 && offsetof(struct mlx5dv_context, ooo_max_rc) == 176, "as rdma-core has it");
+_Static_assert(sizeof(struct mlx5dv_context) == 200 &&
+	offsetof(struct mlx5dv_context, ooo_max_rc) == 176, "as rdma-core has it");
 
 struct mlx5dv_qp_init_attr {
 	uint64_t comp_mask;
@@ -36,9 +37,11 @@ _Static_assert(sizeof(struct mlx5dv_qp_init_attr) == 40, "as rdma-core has it");
 struct weft_mlx5 {
 	bool (*is_supported)(struct ibv_device* device);
 	int (*path)(struct ibv_context* context, char* buf, size_t size);
-	struct ibv_mr* (*reg)(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access, int more);
+	struct ibv_mr* (*reg)(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access,
+		int more);
 	int (*query)(struct ibv_context* context, struct mlx5dv_context* out);
-	struct ibv_qp* (*create_qp)(struct ibv_context* context, struct ibv_qp_init_attr_ex* attr, struct mlx5dv_qp_init_attr* more);
+	struct ibv_qp* (*create_qp)(struct ibv_context* context, struct ibv_qp_init_attr_ex* attr,
+		struct mlx5dv_qp_init_attr* more);
 };
 
 struct weft_mlx5* weft_mlx5_load(uintptr_t ibv, const char* name, char* why, size_t size) {
@@ -48,7 +51,8 @@ struct weft_mlx5* weft_mlx5_load(uintptr_t ibv, const char* name, char* why, siz
 		snprintf(why, size, "%s", text ? text : name);
 		return NULL;
 	}
-	/* A process may have two libraries of the name libibverbs.so.1: the loader gives libmlx5 the one that came first. */
+	/* A process may have two libraries of the name libibverbs.so.1: the loader gives libmlx5 the one that came
+	 * first. */
 	void* p = weft_symbol(library, "ibv_get_device_list", "IBVERBS_1.1");
 	if (memcmp(&p, &((const struct weft_ibv*)ibv)->get_device_list, sizeof(p)) != 0) {
 		snprintf(why, size, "%s: it works with another libibverbs of this process", name);
@@ -87,7 +91,8 @@ int weft_mlx5_data_direct_path(const struct weft_mlx5* m, uintptr_t context, cha
 	return rc < 0 ? -rc : rc;
 }
 
-int weft_mlx5_reg_data_direct(const struct weft_mlx5* m, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+int weft_mlx5_reg_data_direct(const struct weft_mlx5* m, uintptr_t pd, uint64_t offset, size_t length, uint64_t iova,
+	int fd,
                               int access, struct weft_ibv_mr* out) {
 	if (!m->reg) return ENOSYS;
 	errno = 0;
@@ -108,7 +113,8 @@ int weft_mlx5_any_order(const struct weft_mlx5* m, uintptr_t context, uint32_t* 
 	return 0;
 }
 
-int weft_mlx5_create_qp(const struct weft_mlx5* m, uintptr_t context, uintptr_t pd, uintptr_t send_cq, uintptr_t recv_cq,
+int weft_mlx5_create_qp(const struct weft_mlx5* m, uintptr_t context, uintptr_t pd, uintptr_t send_cq,
+	uintptr_t recv_cq,
                         struct ibv_qp_cap* cap, uintptr_t* qp, uint32_t* number) {
 	struct ibv_qp_init_attr_ex init = {
 	    .send_cq = (struct ibv_cq*)send_cq, .recv_cq = (struct ibv_cq*)recv_cq, .cap = *cap, .qp_type = IBV_QPT_RC,
