@@ -48,13 +48,13 @@ int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, 
 	uint64_t next = wf_get(c->next_seq), first = wf_get(c->tail_seq);
 	if (wf_get(c->refused)) first = next > WF_LINES ? next - WF_LINES : 1;
 	for (seq = seq > first ? seq : first; seq < next; seq++) {
-		struct wf_cts_line* refused = &c->ring[seq % WF_LINES];
+		struct wf_refusal* refused = &c->refusals[seq % WF_LINES];
 		*slot = wf_get(c->group[seq % WF_LINES]);
 		if (*slot & WF_GROUP_DONE) {
 			if (wf_get(refused->seq) != seq) continue;
-			for (uint32_t i = 0, open = wf_get(refused->n_i); i < WF_GROUP; i++) {
-				if (!(open >> i & 1) || (int32_t)wf_get(refused->rkey[i]) != tag) continue;
-				wf_put(refused->n_i, open & ~(1u << i));
+			for (uint32_t i = 0, open = wf_get(refused->open); i < WF_GROUP; i++) {
+				if (!(open >> i & 1) || wf_get(refused->tag[i]) != tag) continue;
+				wf_put(refused->open, open & ~(1u << i));
 				return -1;
 			}
 			continue;
@@ -69,14 +69,14 @@ int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, 
 /* Ends a group of receives, whose messages that are still to come are nobody's. */
 void wf_refuse_receives(struct wf_comm* c, struct wf_req* r) {
 	uint64_t seq = wf_get(r->seq);
-	struct wf_cts_line* line = &c->ring[seq % WF_LINES];
+	struct wf_refusal* refused = &c->refusals[seq % WF_LINES];
 	uint32_t open = 0;
 	for (uint32_t i = 0; i < wf_get(r->n); i++) {
-		wf_put(line->rkey[i], (uint32_t)wf_get(r->e[i].tag));
+		wf_put(refused->tag[i], wf_get(r->e[i].tag));
 		open |= (uint32_t)(wf_get(r->e[i].size) == WF_NONE) << i;
 	}
-	wf_put(line->n_i, open);
-	wf_put(line->seq, seq);
+	wf_put(refused->open, open);
+	wf_put(refused->seq, seq);
 	wf_put(c->refused, 1u);
 	wf_end_group(c, r, WF_REQ_REFUSED);
 }
@@ -118,7 +118,7 @@ static void wf_ahead_give(struct wf_comm* c, struct wf_ahead_message* a) {
 	wf_put(r->e[entry].size, size);
 	wf_put(r->e[entry].got, size);
 	wf_put(r->left, wf_get(r->left) - 1);
-	wf_put(r->frames, wf_get(r->frames) + 1);
+	wf_put(r->parts, wf_get(r->parts) + 1);
 	wf_arrived(c, slot);
 }
 

@@ -2,9 +2,10 @@
  *
  *  1. irecv takes a request slot for its group and as many CTS lines as it has receives, and queues their CTS.
  *  2. The CTS reaches the sender's ring. isend matches the first unmatched line of its tag in the head group.
- *  3. When every line of the head group is matched, the group is posted: its sends stand in tx, in order, and the
- *     next group becomes the head.
- *  4. Lanes take from tx, piecewise, inside isend and test, and the receiver's lanes fill the buffers inside test.
+ *  3. When every line of the head group is matched, the group is posted: its sends stand in the queue, and the next
+ *     group becomes the head.
+ *  4. Lanes take from the queue, piecewise, inside isend and test, and the receiver's lanes fill the buffers inside
+ *     test.
  *  5. test reports a request once and frees its slot.
  *  6. Queued CTS leave with the fourth of a comm, after an isend's data, and whenever a call finds nothing to do.
  *     While messages come ahead of their CTS, nobody waits for it, and it waits for many more.
@@ -107,6 +108,7 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	uint64_t seq = wf_get(c->next_seq);
 	wf_put(r->n, (uint32_t)n);
 	wf_put(r->left, (uint32_t)n);
+	wf_put(r->came, 0u);
 	wf_put(r->seq, seq);
 	wf_put(r->line, line);
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
@@ -173,7 +175,7 @@ static inline int wf_over(struct wf_req* r) {
 	uint32_t state = wf_get(r->state);
 	return state >= WF_REQ_DONE &&
 		(state == WF_REQ_DONE || state == WF_REQ_TOLD ||
-		(state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->frames)));
+		(state == WF_REQ_REFUSED && !wf_get(r->left) && !wf_get(r->parts)));
 }
 
 int weft_test(void* request, int* done, int* sizes) {
@@ -260,10 +262,10 @@ void wf_lines_free(struct wf_comm* c) {
 /* The group's last byte may have arrived. */
 void wf_arrived(struct wf_comm* c, uint32_t slot) {
 	struct wf_req* r = &c->req[slot];
-	uint32_t frames = wf_get(r->frames) - 1, n = wf_get(r->n);
+	uint32_t parts = wf_get(r->parts) - 1, n = wf_get(r->n);
 	uint64_t bytes = wf_get(c->bytes) + wf_get(r->e[0].size);
-	wf_put(r->frames, frames);
-	if (frames || wf_get(r->left) || wf_get(r->state) != WF_REQ_POSTED) return;
+	wf_put(r->parts, parts);
+	if (parts || wf_get(r->left) || wf_get(r->state) != WF_REQ_POSTED) return;
 	for (uint32_t i = 1; i < n; i++) bytes += wf_get(r->e[i].size);
 	wf_put(c->bytes, bytes);
 	wf_put(c->messages, wf_get(c->messages) + n);
@@ -274,11 +276,10 @@ void wf_arrived(struct wf_comm* c, uint32_t slot) {
 int wf_comm_refuse(struct wf_comm* c, uint64_t seq, int32_t code) {
 	if (wf_get(c->kind) != WF_KIND_RECV || !seq || seq >= wf_get(c->cts_out) || seq + WF_LINES < wf_get(c->next_seq))
 		return 0;
-	/* elsewhere the ring is the peer's */
-	uint32_t slot = wf_get(c->group[seq % WF_LINES]), streams = wf_get(c->lanes[0].streams);
-	if (slot & WF_GROUP_DONE) return streams && wf_get(c->ring[seq % WF_LINES].seq) == seq ? 2 : 0;
+	uint32_t slot = wf_get(c->group[seq % WF_LINES]);
+	if (slot & WF_GROUP_DONE) return wf_get(c->refusals[seq % WF_LINES].seq) == seq ? 2 : 0;
 	wf_store(c->refuse_code, (uint32_t)code);
-	if (streams) wf_refuse_receives(c, &c->req[slot]);
+	if (!wf_direct(c)) wf_refuse_receives(c, &c->req[slot]);
 	else wf_end_group(c, &c->req[slot], WF_REQ_REFUSED);
 	return 1;
 }

@@ -50,8 +50,7 @@ static inline struct wf_req* wf_take(struct wf_comm* c, uint32_t* slot, uint32_t
 	wf_put(c->outstanding, wf_get(c->outstanding) + 1);
 	struct wf_req* r = &c->req[s];
 	wf_put(r->gen, gen);
-	wf_put(r->frames, 0u);
-	wf_put(r->cursor, 0u);
+	wf_put(r->parts, 0u);
 	wf_put(r->round, wf_get(c->round));
 	*slot = s;
 	return r;

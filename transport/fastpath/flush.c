@@ -6,13 +6,13 @@
 
 #include <errno.h>
 
-/* Posts the flushes in tx: a read on every device by which data may have come. 0; 1: a queue pair is not there yet;
- * -1: fault. */
+/* Posts the flushes in the queue: a read on every device by which data may have come. 0; 1: a queue pair is not
+ * there yet; -1: fault. */
 int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
-	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
-		uint32_t slot = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
+	while (wf_get(c->queue_head) != wf_get(c->queue_tail)) {
+		uint32_t slot = wf_get(c->queue[wf_get(c->queue_head) % WF_REQUESTS]);
 		struct wf_req* r = &c->req[slot];
-		for (uint32_t left; (left = wf_get(r->entry)); wf_put(r->entry, left & (left - 1))) {
+		for (uint32_t left; (left = wf_get(r->devices)); wf_put(r->devices, left & (left - 1))) {
 			uint32_t d = (uint32_t)__builtin_ctz(left);
 			if (!wf_get(v->flush[d])) return 1;
 			struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
@@ -30,7 +30,7 @@ int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 			wf_put(v->reads[d], wf_get(v->reads[d]) + 1);
 			wf_put(v->open[d], wf_get(v->open[d]) + 1);
 		}
-		wf_put(c->tx_head, wf_get(c->tx_head) + 1);
+		wf_put(c->queue_head, wf_get(c->queue_head) + 1);
 		wf_put(c->unsent, wf_get(c->unsent) - 1);
 	}
 	return 0;
@@ -40,9 +40,9 @@ int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, void** request) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)mhandle);
-	uint32_t slot, tail = wf_get(c->tx_tail);
+	uint32_t slot, tail = wf_get(c->queue_tail);
 	if (!wf_get(v->flushes) || (mr && wf_get(mr->kind) == WF_MEM_HOST && !wf_get(v->flush_always))) return 0;
-	struct wf_req* r = tail - wf_get(c->tx_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
+	struct wf_req* r = tail - wf_get(c->queue_head) < WF_REQUESTS ? wf_take(c, &slot, WF_SLOTS) : NULL;
 	if (!r)
 		return wf_raise(WF_FAULT_ARGUMENT, "too many requests and flushes that are not tested", 0, 0, 0,
 			wf_get(c->outstanding));
@@ -54,11 +54,11 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 	wf_put(r->n, 1u);
 	wf_put(r->left, 0u);
 	wf_put(r->seq, (uint64_t)0);
-	wf_put(r->entry, wf_get(v->flushes));
-	wf_put(r->frames, (uint32_t)__builtin_popcount(wf_get(v->flushes)));
+	wf_put(r->devices, wf_get(v->flushes));
+	wf_put(r->parts, (uint32_t)__builtin_popcount(wf_get(v->flushes)));
 	wf_put(r->state, (uint32_t)WF_REQ_POSTED);
-	wf_put(c->tx[tail % WF_REQUESTS], slot);
-	wf_put(c->tx_tail, tail + 1);
+	wf_put(c->queue[tail % WF_REQUESTS], slot);
+	wf_put(c->queue_tail, tail + 1);
 	wf_put(c->unsent, wf_get(c->unsent) + 1);
 	*request = wf_request(c, r, slot);
 	return wf_verbs_reads(c, v);

@@ -49,7 +49,7 @@ struct wf_qp {
 	uint64_t each;
 };
 
-/* One share of the group at the head of tx. written by: owner */
+/* One share of the group at the head of the queue. written by: owner */
 struct wf_part {
 	uint32_t entry, offset; /* what comes next of it */
 	uint32_t cut;           /* where it begins in a message, in 65536ths */
@@ -81,7 +81,7 @@ struct wf_verbs {
 	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
 	uint32_t reads[WF_DEVICES];  /* of those, reads */
 	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
-	/* the group at the head of tx; shares 0: not begun */
+	/* the group at the head of the queue; shares 0: not begun */
 	uint32_t shares, lane, n, plain;
 	uint32_t todo;  /* a bit per share that is not wholly posted */
 	uint32_t timed; /* 1: its lanes take the time */

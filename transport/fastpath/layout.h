@@ -139,8 +139,7 @@ struct wf_ahead_message {
 struct wf_entry {
 	uint64_t data; /* first byte, as the process reaches it */
 	uint64_t mr;   /* handle of its registration, 0 for an empty buffer */
-	/* bytes that the receive takes; of a send that leaves before its CTS: its place in the receiver's stash */
-	uint32_t cap;
+	uint32_t cap;  /* receives: bytes that it takes */
 	uint32_t size; /* bytes that the message has; WF_NONE: not known yet */
 	uint32_t got;  /* receives: bytes that accepted frames have announced */
 	int32_t tag;
@@ -151,18 +150,19 @@ struct wf_req {
 	uint32_t gen;       /* generation in its handle; 0: free */
 	uint32_t state;     /* enum wf_req_state */
 	uint32_t n;         /* entries */
-	/* tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over */
-	uint32_t left;
+	uint32_t left;      /* entries of which bytes are still to be handed over, or, tcp receives, to be announced */
 	uint64_t seq;       /* number of its group */
 	uint32_t line;      /* line counter of its group */
-	/* sends: index in its group, or WF_AHEAD; verbs receives: shares of the message; verbs flushes: devices to read
-	 * on, a bit each */
-	uint32_t entry;
-	uint32_t cursor;    /* tcp sends: bytes handed to streams; verbs receives: shares that came */
-	uint32_t frames;    /* tcp: frames begun and not finished; verbs: shares or reads that are not complete */
+	uint32_t entry;     /* sends: index in its group, as in the frame's header; WF_AHEAD: it leaves before its CTS */
+	uint32_t cursor;    /* tcp sends: bytes handed to streams */
+	/* begun and not complete: frames over tcp, shares of a message or reads of a flush over verbs */
+	uint32_t parts;
 	uint32_t round;     /* the comm's round in which it was last tested */
-	uint32_t next;      /* next free slot; verbs sends: next send of the group */
-	uint64_t reserved[2];
+	uint32_t next;      /* of the list that it is on: free slots, or the sends of a group */
+	uint32_t shares;    /* verbs receives: of the message, as its first one said */
+	uint32_t came;      /* verbs receives: shares that came, a bit each */
+	uint32_t devices;   /* verbs flushes: devices that are still to be read on, a bit each */
+	uint32_t place;     /* sends that leave before their CTS: where in the receiver's stash */
 	struct wf_entry e[WF_GROUP];
 	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, one per entry */
 	uint64_t begins[WF_GROUP];  /* tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h */
@@ -195,6 +195,20 @@ struct wf_lane {
 	uint32_t posted;    /* verbs: work requests posted, mod 2^32; written by: owner */
 	uint32_t completed; /* verbs: of those, known to be complete; written by: owner */
 	uint64_t pad1;
+};
+
+/* A turn in which a lane takes a message. written by: core, at any time */
+struct wf_turn {
+	uint32_t lane;
+	uint32_t timed; /* 1: the time of its message is taken */
+};
+
+/* A group of receives that was refused. written by: owner */
+struct wf_refusal {
+	uint64_t seq;
+	uint32_t open; /* receives that no message has met, a bit each */
+	int32_t tag[WF_GROUP];
+	uint32_t pad;
 };
 
 /* What a lane does with groups that several lanes share, and with messages of its own whose time is taken. */
@@ -238,13 +252,13 @@ struct wf_comm {
 	uint32_t slots;       /* slots ever used; those above were never touched */
 	uint32_t outstanding; /* requests that the host has not seen end */
 	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
-	uint32_t unsent;      /* posted sends that are not wholly handed over */
+	uint32_t unsent;      /* posted sends, or flushes, that are not wholly handed over */
 	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
 	uint32_t push;
 	/* sender: messages that left before their CTS; receiver: those of them that wait for a receive */
 	uint32_t aheads;
 	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
-	uint32_t turn;        /* tcp: the thread's count of large writes when one of the comm's left last */
+	uint32_t last_write;  /* tcp: the thread's count of large writes when one of the comm's left last */
 
 	/* line 3, send side. written by: owner */
 	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */
@@ -254,8 +268,8 @@ struct wf_comm {
 	uint32_t cts_line;    /* line counter of the next CTS to arrive (tcp) */
 	uint64_t cts_seq;     /* number of the next CTS group to arrive (tcp) */
 	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
-	uint32_t tx_head;     /* posted sends that are not wholly handed to streams: tx[tx_head..tx_tail) */
-	uint32_t tx_tail;
+	uint32_t queue_head;  /* requests that lanes have not wholly taken: queue[queue_head..queue_tail) */
+	uint32_t queue_tail;
 	uint32_t head_n;      /* its receives, as its first line said; 0: not seen yet */
 	uint32_t ahead_at;    /* where the free part of the peer's stash begins */
 	uint32_t ahead_room;  /* bytes of the stash; written by: core */
@@ -283,20 +297,18 @@ struct wf_comm {
 
 	struct wf_lane lanes[WF_LANES];
 	struct wf_gauge gauge[WF_LANES];
-	/* The lanes in turn, for messages that one lane carries: each as often as its weight says. A lane plus WF_LANES:
-	 * and the time is taken. written by: core, at any time */
-	uint32_t order[WF_ORDER];
-	uint32_t places;      /* of them, in use */
-	uint32_t pad6[31];
+	uint32_t places;      /* of the order, in use. written by: core, at any time */
+	uint32_t pad6[159];
 
 	/* second page on: what Free gives back to the system */
-	uint32_t tx[WF_REQUESTS];    /* send side: slots of posted sends, in order */
+	/* the lanes in turn, for messages that one lane carries: each as often as its weight says */
+	struct wf_turn order[WF_ORDER];
+	uint32_t queue[WF_REQUESTS]; /* slots of posted requests that lanes take in order: sends; receive side: flushes */
 	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
 	uint32_t pad7[8];
-	/* ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive side,
-	 * written by the peer: trust nothing), refused groups at seq mod 256, tags in rkey, a bit in n_i for each that
-	 * no message has met (tcp receive side). out: what is written into the peer's ring. sink: where flushes read to. */
+	/* ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send side, records
+	 * on the receive side: trust nothing. out: what is written into the peer's ring. sink: where flushes read to. */
 	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
 	struct wf_cts_line out[WF_LINES + WF_LINES_SPARE];
 	uint64_t sink[8];
@@ -304,7 +316,8 @@ struct wf_comm {
 	struct wf_late late[WF_LATES];
 	struct wf_req req[WF_SLOTS];
 	struct wf_ahead_message ahead[WF_AHEADS];
-	uint64_t pad8[256]; /* whole pages */
+	struct wf_refusal refusals[WF_LINES]; /* tcp receive side: the last refused groups, at seq mod 256 */
+	uint64_t pad8[128]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };
 
@@ -317,7 +330,7 @@ struct wf_thread {
 	uint64_t list_tail;
 	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
 	uint32_t idle;      /* polls of receives over TCP that found nothing */
-	uint32_t turns;     /* large writes over TCP */
+	uint32_t writes;    /* large ones over TCP, of all its comms */
 	uint64_t pad[4];
 };
 

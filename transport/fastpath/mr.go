@@ -153,7 +153,7 @@ func (c *Comm) uses(handle uint64) bool {
 		r := &c.view.req[i]
 		switch atomic.LoadUint32(&r.state) {
 		case wfReqRefused:
-			if atomic.LoadUint32(&r.left) == 0 && atomic.LoadUint32(&r.frames) == 0 {
+			if atomic.LoadUint32(&r.left) == 0 && atomic.LoadUint32(&r.parts) == 0 {
 				continue
 			}
 		case wfReqMatched, wfReqPosted:

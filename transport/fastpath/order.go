@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // turns are the lanes in the order in which they take messages that one of them carries: each as often as its weight
 // says, but at least once, and spread evenly. timed lanes have the time of their first message taken.
-func turns(weights []uint32, timed bool) []uint32 {
+func turns(weights []uint32, timed bool) []wfTurn {
 	sum, total := 0, 0
 	for _, w := range weights {
 		sum += int(w)
@@ -14,7 +14,7 @@ func turns(weights []uint32, timed bool) []uint32 {
 		times[i] = max(1, (int(w)*(wfOrder-wfLanes)+sum/2)/sum) // rounding up adds one a lane at most
 		total += times[i]
 	}
-	order, due, seen := make([]uint32, 0, wfOrder), make([]int, len(weights)), make([]bool, len(weights))
+	order, due, seen := make([]wfTurn, 0, wfOrder), make([]int, len(weights)), make([]bool, len(weights))
 	for range total {
 		for i := range due {
 			due[i] += times[i]
@@ -26,11 +26,11 @@ func turns(weights []uint32, timed bool) []uint32 {
 			}
 		}
 		due[next] -= total
-		place := uint32(next)
+		turn := wfTurn{lane: uint32(next)}
 		if timed && len(weights) > 1 && !seen[next] {
-			place += wfLanes
+			turn.timed = 1
 		}
-		seen[next], order = true, append(order, place)
+		seen[next], order = true, append(order, turn)
 	}
 	return order
 }
@@ -42,8 +42,9 @@ func (c *Comm) weigh(weights []uint32, timed bool) {
 		atomic.StoreUint32(&c.view.gauge[i].weight, w)
 	}
 	order := turns(weights, timed)
-	for i, place := range order {
-		atomic.StoreUint32(&c.view.order[i], place)
+	for i, turn := range order {
+		atomic.StoreUint32(&c.view.order[i].lane, turn.lane)
+		atomic.StoreUint32(&c.view.order[i].timed, turn.timed)
 	}
 	atomic.StoreUint32(&c.view.places, uint32(len(order)))
 }

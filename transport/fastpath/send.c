@@ -40,9 +40,9 @@ static void wf_refuse_group(struct wf_comm* c) {
 }
 
 static void wf_queue(struct wf_comm* c, uint32_t slot) {
-	uint32_t tail = wf_get(c->tx_tail);
-	wf_put(c->tx[tail % WF_REQUESTS], slot);
-	wf_put(c->tx_tail, tail + 1);
+	uint32_t tail = wf_get(c->queue_tail);
+	wf_put(c->queue[tail % WF_REQUESTS], slot);
+	wf_put(c->queue_tail, tail + 1);
 	wf_put(c->req[slot].left, 1u);
 	wf_put(c->unsent, wf_get(c->unsent) + 1);
 }
@@ -143,7 +143,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	uint32_t n = 1, slot, ahead = WF_NONE;
 	int i = wf_unlikely(wf_get(c->aheads)) && wf_line_aheads(c) < 0 ? -2 : wf_match(c, tag, &n);
 	if (i == -1 && !n && size < wf_get(c->lanes[0].ahead)) ahead = wf_ahead_place(c, (uint32_t)size);
-	if (i == -1 && ahead == WF_NONE && (!wf_direct(c) || wf_get(c->tx_head) != wf_get(c->tx_tail))) {
+	if (i == -1 && ahead == WF_NONE && (!wf_direct(c) || wf_get(c->queue_head) != wf_get(c->queue_tail))) {
 		if (wf_get(c->unsent)) wf_put(c->push, (uint32_t)WF_PUSH);
 		i = wf_lanes(c, 1) < 0 || wf_poll_cts(c) < 0 ? -2 : wf_match(c, tag, &n);
 	}
@@ -158,12 +158,13 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	wf_put(r->n, 1u);
 	wf_put(r->left, 0u);
 	wf_put(r->seq, wf_get(c->head_seq));
+	wf_put(r->cursor, 0u);
 	wf_put(r->entry, ahead != WF_NONE ? WF_AHEAD : (uint32_t)i);
 	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
 	*request = wf_request(c, r, slot);
 	if (ahead != WF_NONE) {
 		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
-		wf_put(r->e[0].cap, ahead);
+		wf_put(r->place, ahead);
 		wf_ahead_leave(c, ahead, (uint32_t)size, tag);
 		wf_queue(c, slot);
 	}

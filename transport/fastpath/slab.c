@@ -11,7 +11,7 @@
 typedef uint64_t __attribute__((may_alias)) wf_word;
 
 _Static_assert(sizeof(struct wf_comm) % WF_PAGE == 0, "slabs are whole pages");
-_Static_assert(offsetof(struct wf_comm, tx) == WF_PAGE, "the first page survives");
+_Static_assert(offsetof(struct wf_comm, order) == WF_PAGE, "the first page survives");
 _Static_assert((offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring)) % 8 == 0, "the ring is words");
 _Static_assert(offsetof(struct wf_comm, held) == 64 && offsetof(struct wf_comm, owner) == 128, "a line per writer");
 
@@ -53,16 +53,16 @@ static void wf_clear(void* from, void* to) {
 		if (wf_get(*(wf_word*)p)) wf_put(*(wf_word*)p, (uint64_t)0); /* pages that are empty stay so */
 }
 
-/* What a comm believes must not be of the slab's comm before: CTS lines and records, by their seq, the tags of
- * refused groups, and requests and late flushes, by their generation. Nor may the peer read on a line of out what
- * another was told. Nobody else empties it for sure: locked pages stay as they are, and so do all where a sandbox
- * answers madvise. Words that are not named are written before they are read. */
+/* What a comm believes must not be of the slab's comm before: CTS lines, records and refused groups, by their seq,
+ * and requests and late flushes, by their generation. Nor may the peer read on a line of out what another was told.
+ * Nobody else empties it for sure: locked pages stay as they are, and so do all where a sandbox answers madvise.
+ * Words that are not named are written before they are read. */
 static void wf_forget(struct wf_comm* c) {
 	/* the slab has had no comm: its pages are empty, and to read them would cost a fault each */
 	if (!wf_get(c->gen)) return;
 	uint64_t seq = wf_get(c->cts_seq) > wf_get(c->next_seq) ? wf_get(c->cts_seq) : wf_get(c->next_seq);
 	size_t lines = seq < WF_LINES / WF_GROUP ? seq * WF_GROUP : WF_LINES + WF_LINES_SPARE;
-	/* over TCP nobody else writes the ring: lines of the groups until seq, or tags of those refused */
+	/* over TCP nobody else writes the ring: lines of the groups until seq */
 	if (wf_get(c->lanes[0].streams)) {
 		wf_clear(c->ring, c->ring + lines);
 		wf_clear(c->out, c->out + lines);
@@ -70,6 +70,7 @@ static void wf_forget(struct wf_comm* c) {
 		wf_clear(c->ring, c->area);
 		wf_clear(c->late, c->req);
 	}
+	if (wf_get(c->refused)) wf_clear(c->refusals, c->refusals + WF_LINES);
 	for (uint32_t i = wf_get(c->slots); i--;) wf_clear(&c->req[i].gen, &c->req[i].n);
 }
 
@@ -91,7 +92,7 @@ struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, con
 	uint32_t req_gen = wf_get(c->req_gen);
 	wf_put(c->nlanes, 0u);
 	wf_put(c->cuts, 0u);
-	wf_clear(&c->owner, c->tx);
+	wf_clear(&c->owner, c->order);
 	wf_put(c->req_gen, req_gen);
 	wf_put(c->free_head, WF_NONE);
 	uint64_t* first[] = {&c->head_seq, &c->cts_seq, &c->next_seq, &c->tail_seq, &c->cts_out};

@@ -25,18 +25,18 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 	uint32_t slot = wf_get(c->group[seq % WF_LINES]);
 	if (slot & WF_GROUP_DONE) return 0;
 	struct wf_req* r = &c->req[slot];
-	uint32_t n = wf_get(r->n), came = wf_get(r->cursor);
+	uint32_t n = wf_get(r->n), came = wf_get(r->came);
 	if (wf_likely(n == 1 && !came && !(imm & 0xfff00) && bytes <= wf_get(r->e[0].cap))) { /* all of the only message */
 		wf_put(r->e[0].size, bytes);
-		wf_put(r->frames, 0u);
+		wf_put(r->parts, 0u);
 		wf_put(c->bytes, wf_get(c->bytes) + bytes);
 		wf_put(c->messages, wf_get(c->messages) + 1);
 		wf_end_group(c, r, WF_REQ_DONE);
 		return 0;
 	}
-	if (!came) wf_put(r->entry, shares);
-	if (share >= shares || shares != wf_get(r->entry))
-		return wf_verbs_wrong(lane, seq, "share of a message", wf_get(r->entry), shares << 8 | share);
+	if (!came) wf_put(r->shares, shares);
+	if (share >= shares || shares != wf_get(r->shares))
+		return wf_verbs_wrong(lane, seq, "share of a message", wf_get(r->shares), shares << 8 | share);
 	if (came >> share & 1) return 0;
 	if (kind == WF_IMM_RECORD && !share) {
 		struct wf_record* record = (struct wf_record*)(void*)&c->ring[wf_get(r->line) % WF_LINES];
@@ -55,10 +55,10 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 			return wf_verbs_wrong(lane, seq, "message larger than its receive", wf_get(r->e[0].cap), bytes);
 		wf_put(r->e[0].size, bytes);
 	}
-	wf_put(r->cursor, came |= 1u << share);
+	wf_put(r->came, came |= 1u << share);
 	if (came != (uint32_t)((1ull << shares) - 1)) return 0;
 	wf_put(r->left, 0u);
-	wf_put(r->frames, 1u);
+	wf_put(r->parts, 1u);
 	wf_arrived(c, slot);
 	return 0;
 }
@@ -91,7 +91,7 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	if (wf_unlikely(wf_get(v->qp[lane].sent) != wf_get(v->qp[lane].base)))
 		wf_sample(&c->gauge[lane], l, &v->qp[lane], (uint32_t)id);
 	if (kind != WF_WR_DATA && kind != WF_WR_READ) return;
-	wf_put(r->frames, left = wf_get(r->frames) - 1);
+	wf_put(r->parts, left = wf_get(r->parts) - 1);
 	if (left) return;
 	if (kind == WF_WR_READ) wf_put(r->state, (uint32_t)WF_REQ_DONE);
 	for (uint32_t next; kind == WF_WR_DATA && slot != WF_NONE; slot = next) {
@@ -175,7 +175,7 @@ static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
 	uint32_t d = 0, devices = wf_get(v->devices);
 	do if (wf_likely(wf_get(v->cq[d])) && (!send || wf_get(v->open[d])) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
 	while (wf_unlikely(++d < devices));
-	return wf_unlikely(wf_get(c->tx_head) != wf_get(c->tx_tail)) ? wf_verbs_send(c, l) : 0;
+	return wf_unlikely(wf_get(c->queue_head) != wf_get(c->queue_tail)) ? wf_verbs_send(c, l) : 0;
 }
 
 /* Writes the CTS lines of [cts_out, next_seq), a request a group. 0: all are posted, 1: some are left. */
@@ -235,7 +235,7 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan) {
 	/* later a flush may read it outside the gate (late.c) */
 	if (!first) wf_put(c->lanes[0].ops, (uint64_t)(uintptr_t)&wf_verbs_ops);
 	if (!first || wf_get(c->kind) == WF_KIND_RECV ||
-			(wf_get(c->tx_head) == wf_get(c->tx_tail) && wf_get(c->head_seq) >= v->next.from))
+			(wf_get(c->queue_head) == wf_get(c->queue_tail) && wf_get(c->head_seq) >= v->next.from))
 		wf_take_lanes(c, v);
 	return 0;
 }

@@ -1,5 +1,6 @@
-/* write.c: the sender's half of lanes that are queue pairs. tx holds posted groups. A group uses some lanes; each
- * writes its share of every message into the peer's buffers, and the last request of a share tells the receiver. */
+/* write.c: the sender's half of lanes that are queue pairs. The queue holds posted groups. A group uses some lanes;
+ * each writes its share of every message into the peer's buffers, and the last request of a share tells the
+ * receiver. */
 #include "post.h"
 
 #include <arpa/inet.h>
@@ -16,30 +17,30 @@ void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v) {
 	wf_put(v->next.lanes, 0u);
 }
 
-/* Begins the group at the head of tx: how many lanes, from which on, and what is cut where, which later weights do
- * not move. */
+/* Begins the group at the head of the queue: how many lanes, from which on, and what is cut where, which later
+ * weights do not move. */
 static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
 	if (wf_unlikely(wf_get(v->next.lanes)) && wf_get(c->req[first].seq) >= wf_get(v->next.from)) wf_take_lanes(c, v);
-	uint32_t n = 0, lanes = wf_get(c->nlanes), lane = wf_get(v->rotor), turn = wf_get(v->turn),
-		place = wf_load(c->order[turn]), sum = 0;
+	uint32_t n = 0, lanes = wf_get(c->nlanes), lane = wf_get(v->rotor), turn = wf_get(v->turn), sum = 0;
+	int timed = (int)wf_load(c->order[turn].timed);
 	uint64_t bytes = 0;
 	for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next), n++)
 		bytes += wf_get(c->req[slot].e[0].size);
 	uint32_t shares = bytes <= wf_get(v->stripe_min) ? 1 : wf_get(v->width), above = wf_get(v->ar_threshold);
 	if (shares > 1) wf_put(v->rotor, (lane + shares) % lanes);
 	else {
-		lane = place % WF_LANES % lanes;
+		lane = wf_load(c->order[turn].lane) % lanes;
 		wf_put(v->turn, turn + 1 < wf_load(c->places) ? turn + 1 : 0);
 	}
 	wf_put(v->shares, shares);
 	wf_put(v->lane, lane);
 	wf_put(v->n, n);
 	wf_put(v->timed, (uint32_t)(shares > 1 ||
-		(place >= WF_LANES && wf_get(v->qp[lane].sent) == wf_get(v->qp[lane].base))));
+		(timed && wf_get(v->qp[lane].sent) == wf_get(v->qp[lane].base))));
 	wf_put(v->plain, (uint32_t)(n == 1 && shares == 1 && bytes <= wf_get(v->qp[lane].most) &&
 		(!above || bytes <= above)));
 	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
-	wf_put(c->req[first].frames, shares);
+	wf_put(c->req[first].parts, shares);
 	for (uint32_t i = 0; i < shares; sum += wf_load(c->gauge[(lane + i++) % lanes].weight)) {
 		wf_put(v->part[i].entry, 0u);
 		wf_put(v->part[i].offset, 0u);
@@ -69,7 +70,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	uint64_t seq = wf_get(c->req[first].seq);
 	*wr = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE};
 	for (; entry < n; entry++, offset = 0) {
-		struct wf_req* r = &c->req[wf_get(c->tx[(wf_get(c->tx_head) + entry) % WF_REQUESTS])];
+		struct wf_req* r = &c->req[wf_get(c->queue[(wf_get(c->queue_head) + entry) % WF_REQUESTS])];
 		uint64_t size = wf_get(r->e[0].size), from = wf_cut(v, share, size) + offset, to = wf_cut(v, share + 1, size);
 		if (from >= to) continue;
 		uint32_t left = (uint32_t)(to - from), len = left < wf_get(q->most) ? left : wf_get(q->most);
@@ -97,7 +98,8 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 		wf_put(record->seq, seq);
 		wf_put(record->n, n);
 		for (uint32_t i = 0; i < n; i++)
-			wf_put(record->size[i], wf_get(c->req[wf_get(c->tx[(wf_get(c->tx_head) + i) % WF_REQUESTS])].e[0].size));
+			wf_put(record->size[i],
+				wf_get(c->req[wf_get(c->queue[(wf_get(c->queue_head) + i) % WF_REQUESTS])].e[0].size));
 	} else {
 		wr->sg_list = NULL;
 		wr->num_sge = 0;
@@ -107,7 +109,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	return 1;
 }
 
-/* Posts what its lane has room for of a share of the group at the head of tx. 1: all of it, 0: more follows, -1:
+/* Posts what its lane has room for of a share of the group at the head of the queue. 1: all of it, 0: more follows, -1:
  * fault. */
 static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint32_t share) {
 	struct ibv_send_wr wr[WF_BATCH];
@@ -137,8 +139,8 @@ static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint3
 
 /* Posts groups, as far as the queues have room. */
 static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct wf_verbs* v) {
-	while (wf_get(c->tx_head) != wf_get(c->tx_tail)) {
-		uint32_t first = wf_get(c->tx[wf_get(c->tx_head) % WF_REQUESTS]);
+	while (wf_get(c->queue_head) != wf_get(c->queue_tail)) {
+		uint32_t first = wf_get(c->queue[wf_get(c->queue_head) % WF_REQUESTS]);
 		if (!wf_get(v->shares)) wf_begin_group(c, v, first);
 		for (uint32_t todo = wf_get(v->todo); todo; todo &= todo - 1) {
 			int ends = wf_share(c, v, first, (uint32_t)__builtin_ctz(todo));
@@ -146,7 +148,7 @@ static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct w
 			if (ends) wf_put(v->todo, wf_get(v->todo) & ~(todo & -todo));
 		}
 		if (wf_get(v->todo)) return 0;
-		wf_put(c->tx_head, wf_get(c->tx_head) + wf_get(v->n));
+		wf_put(c->queue_head, wf_get(c->queue_head) + wf_get(v->n));
 		wf_put(v->shares, 0u);
 	}
 	return 0;
@@ -155,8 +157,9 @@ static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct w
 /* Most messages: alone in their group, and one request. 0: the next is none of those, or the queue is full; 1:
  * posted; -1: fault. */
 static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head) {
-	uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]), turn = wf_get(v->turn), lane = wf_load(c->order[turn]);
-	if (wf_unlikely(lane >= wf_get(c->nlanes))) return 0; /* its time is to be taken, or it is not there yet */
+	uint32_t slot = wf_get(c->queue[head % WF_REQUESTS]), turn = wf_get(v->turn);
+	uint32_t lane = wf_load(c->order[turn].lane);
+	if (wf_unlikely(lane >= wf_get(c->nlanes) || wf_load(c->order[turn].timed))) return 0;
 	struct wf_req* r = &c->req[slot];
 	struct wf_qp* q = &v->qp[lane];
 	struct wf_lane* l = &c->lanes[lane];
@@ -175,17 +178,17 @@ static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head
 	wr.send_flags = size <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST ? IBV_SEND_INLINE : 0;
 	wr.wr.rdma.remote_addr = wf_get(line->addr);
 	wr.wr.rdma.rkey = wf_get(line->rkey[wf_get(q->peer_device)]);
-	wf_put(r->frames, 1u);
+	wf_put(r->parts, 1u);
 	wf_put(v->turn, turn + 1 < wf_load(c->places) ? turn + 1 : 0);
-	wf_put(c->tx_head, head + 1);
+	wf_put(c->queue_head, head + 1);
 	wf_number(v, l, q, &wr, WF_WR_DATA, slot, 1);
 	return wf_post(l, q, &wr, 1) < 0 ? -1 : 1;
 }
 
-/* Posts from tx, as far as the queues have room. */
+/* Posts from the queue, as far as the queues have room. */
 static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
-	uint32_t head, tail = wf_get(c->tx_tail);
-	while ((head = wf_get(c->tx_head)) != tail) {
+	uint32_t head, tail = wf_get(c->queue_tail);
+	while ((head = wf_get(c->queue_head)) != tail) {
 		int one = wf_single(c, v, head);
 		if (wf_unlikely(one <= 0)) return one ? one : wf_verbs_groups(c, v);
 	}

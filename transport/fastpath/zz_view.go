@@ -138,8 +138,7 @@ type wfEntry struct {
 	_    structs.HostLayout
 	data uint64 // first byte, as the process reaches it
 	mr   uint64 // handle of its registration, 0 for an empty buffer
-	// bytes that the receive takes; of a send that leaves before its CTS: its place in the receiver's stash
-	cap  uint32
+	cap  uint32 // receives: bytes that it takes
 	size uint32 // bytes that the message has; WF_NONE: not known yet
 	got  uint32 // receives: bytes that accepted frames have announced
 	tag  int32
@@ -147,26 +146,27 @@ type wfEntry struct {
 
 // wfReq is struct wf_req: A request slot. written by: owner.
 type wfReq struct {
-	_     structs.HostLayout
-	gen   uint32 // generation in its handle; 0: free
-	state uint32 // enum wf_req_state
-	n     uint32 // entries
-	// tcp receives: entries whose last byte is not announced; sends: 1 while not wholly handed over
-	left uint32
-	seq  uint64 // number of its group
-	line uint32 // line counter of its group
-	// sends: index in its group, or WF_AHEAD; verbs receives: shares of the message; verbs flushes: devices
-	// to read on, a bit each
-	entry    uint32
-	cursor   uint32 // tcp sends: bytes handed to streams; verbs receives: shares that came
-	frames   uint32 // tcp: frames begun and not finished; verbs: shares or reads that are not complete
-	round    uint32 // the comm's round in which it was last tested
-	next     uint32 // next free slot; verbs sends: next send of the group
-	reserved [2]uint64
-	e        [8]wfEntry
-	phandle  [8]uint64 // profiler: the caller's, one per entry
-	begins   [8]uint64 // tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h
-	ends     [8]uint64
+	_      structs.HostLayout
+	gen    uint32 // generation in its handle; 0: free
+	state  uint32 // enum wf_req_state
+	n      uint32 // entries
+	left   uint32 // entries of which bytes are still to be handed over, or, tcp receives, to be announced
+	seq    uint64 // number of its group
+	line   uint32 // line counter of its group
+	entry  uint32 // sends: index in its group, as in the frame's header; WF_AHEAD: it leaves before its CTS
+	cursor uint32 // tcp sends: bytes handed to streams
+	// begun and not complete: frames over tcp, shares of a message or reads of a flush over verbs
+	parts   uint32
+	round   uint32 // the comm's round in which it was last tested
+	next    uint32 // of the list that it is on: free slots, or the sends of a group
+	shares  uint32 // verbs receives: of the message, as its first one said
+	came    uint32 // verbs receives: shares that came, a bit each
+	devices uint32 // verbs flushes: devices that are still to be read on, a bit each
+	place   uint32 // sends that leave before their CTS: where in the receiver's stash
+	e       [8]wfEntry
+	phandle [8]uint64 // profiler: the caller's, one per entry
+	begins  [8]uint64 // tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h
+	ends    [8]uint64
 }
 
 // wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
@@ -197,6 +197,22 @@ type wfLane struct {
 	posted    uint32 // verbs: work requests posted, mod 2^32; written by: owner
 	completed uint32 // verbs: of those, known to be complete; written by: owner
 	pad1      uint64
+}
+
+// wfTurn is struct wf_turn: A turn in which a lane takes a message. written by: core, at any time
+type wfTurn struct {
+	_     structs.HostLayout
+	lane  uint32
+	timed uint32 // 1: the time of its message is taken
+}
+
+// wfRefusal is struct wf_refusal: A group of receives that was refused. written by: owner
+type wfRefusal struct {
+	_    structs.HostLayout
+	seq  uint64
+	open uint32 // receives that no message has met, a bit each
+	tag  [8]int32
+	pad  uint32
 }
 
 // wfGauge is struct wf_gauge: What a lane does with groups that several lanes share, and with messages
@@ -239,13 +255,13 @@ type wfComm struct {
 	slots       uint32 // slots ever used; those above were never touched
 	outstanding uint32 // requests that the host has not seen end
 	round       uint32 // grows when a request is tested again: lanes are polled once a round
-	unsent      uint32 // posted sends that are not wholly handed over
+	unsent      uint32 // posted sends, or flushes, that are not wholly handed over
 	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
 	push uint32
 	// sender: messages that left before their CTS; receiver: those of them that wait for a receive
 	aheads      uint32
 	aheadFirst  uint32 // they are ahead[ahead_first % WF_AHEADS] and those that follow
-	turn        uint32 // tcp: the thread's count of large writes when one of the comm's left last
+	lastWrite   uint32 // tcp: the thread's count of large writes when one of the comm's left last
 	headSeq     uint64 // line 3, send side. written by: owner
 	headLine    uint32 // its line counter
 	headMask    uint32 // its entries that are matched
@@ -253,8 +269,8 @@ type wfComm struct {
 	ctsLine     uint32 // line counter of the next CTS to arrive (tcp)
 	ctsSeq      uint64 // number of the next CTS group to arrive (tcp)
 	ctsEntry    uint32 // entries of it that have arrived (tcp)
-	txHead      uint32 // posted sends that are not wholly handed to streams: tx[tx_head..tx_tail)
-	txTail      uint32
+	queueHead   uint32 // requests that lanes have not wholly taken: queue[queue_head..queue_tail)
+	queueTail   uint32
 	headN       uint32 // its receives, as its first line said; 0: not seen yet
 	aheadAt     uint32 // where the free part of the peer's stash begins
 	aheadRoom   uint32 // bytes of the stash; written by: core
@@ -278,28 +294,28 @@ type wfComm struct {
 	pad5     [6]uint64
 	lanes    [32]wfLane
 	gauge    [32]wfGauge
-	// The lanes in turn, for messages that one lane carries: each as often as its weight says. A lane plus
-	// WF_LANES: and the time is taken. written by: core, at any time
-	order  [128]uint32
-	places uint32 // of them, in use
-	pad6   [31]uint32
-	tx     [256]uint32 // second page on: what Free gives back to the system
-	group  [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
-	match  [8]uint32   // send side: slots matched in the head group
-	pad7   [8]uint32
-	// ring, out and sink are one range, registered on verbs. ring: CTS (send side), records (verbs receive
-	// side, written by the peer: trust nothing), refused groups at seq mod 256, tags in rkey, a bit in n_i
-	// for each that no message has met (tcp receive side). out: what is written into the peer's ring. sink:
+	places   uint32 // of the order, in use. written by: core, at any time
+	pad6     [159]uint32
+	// second page on: what Free gives back to the system the lanes in turn, for messages that one lane
+	// carries: each as often as its weight says
+	order [128]wfTurn
+	queue [256]uint32 // slots of posted requests that lanes take in order: sends; receive side: flushes
+	group [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
+	match [8]uint32   // send side: slots matched in the head group
+	pad7  [8]uint32
+	// ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send
+	// side, records on the receive side: trust nothing. out: what is written into the peer's ring. sink:
 	// where flushes read to.
-	ring  [263]wfCtsLine
-	out   [263]wfCtsLine
-	sink  [8]uint64
-	area  [1536]uint64 // provider memory of the lanes
-	late  [128]wfLate
-	req   [512]wfReq
-	ahead [256]wfAheadMessage
-	pad8  [256]uint64   // whole pages
-	stash [65536]uint64 // messages that came ahead; where in it, their sender says
+	ring     [263]wfCtsLine
+	out      [263]wfCtsLine
+	sink     [8]uint64
+	area     [1536]uint64 // provider memory of the lanes
+	late     [128]wfLate
+	req      [512]wfReq
+	ahead    [256]wfAheadMessage
+	refusals [256]wfRefusal // tcp receive side: the last refused groups, at seq mod 256
+	pad8     [128]uint64    // whole pages
+	stash    [65536]uint64  // messages that came ahead; where in it, their sender says
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
@@ -313,7 +329,7 @@ type wfThread struct {
 	listTail uint64
 	fault    wfFault // raised inside the gate, reported after leaving it; kind 0: none
 	idle     uint32  // polls of receives over TCP that found nothing
-	turns    uint32  // large writes over TCP
+	writes   uint32  // large ones over TCP, of all its comms
 	pad      [4]uint64
 }
 
@@ -377,10 +393,13 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.line)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.entry)-28]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.cursor)-32]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.frames)-36]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.parts)-36]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.round)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.next)-44]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.reserved)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.shares)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.came)-52]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.devices)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.place)-60]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.e)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.phandle)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.begins)-384]
@@ -406,12 +425,20 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.posted)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.completed)-52]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.pad1)-56]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfTurn{})-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfTurn{}.lane)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfTurn{}.timed)-4]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfRefusal{})-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfRefusal{}.seq)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfRefusal{}.open)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfRefusal{}.tag)-12]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfRefusal{}.pad)-44]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfGauge{})-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.bytes)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-851968]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-864256]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -441,7 +468,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.push)-176]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheads)-180]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadFirst)-184]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.turn)-188]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lastWrite)-188]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headSeq)-192]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headLine)-200]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headMask)-204]
@@ -449,8 +476,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsLine)-212]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsSeq)-216]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsEntry)-224]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txHead)-228]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.txTail)-232]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queueHead)-228]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queueTail)-232]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headN)-236]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadAt)-240]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadRoom)-244]
@@ -472,22 +499,23 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-3456]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3968]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3972]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.tx)-4096]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-5120]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-6144]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-6176]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-6208]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-23040]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-39872]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-39936]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-52224]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-57344]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-319488]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-325632]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-327680]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3456]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3460]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-4096]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queue)-5120]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-6144]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-7168]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-7200]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-7232]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-24064]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-40896]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-40960]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-53248]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-58368]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-320512]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-326656]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-338944]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-339968]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]
@@ -496,7 +524,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.listTail)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.fault)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.idle)-88]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.turns)-92]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.writes)-92]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-96]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.gen)-0]

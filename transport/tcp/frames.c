@@ -97,7 +97,7 @@ int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
 	if (f.len < size && got + f.len == size && !wf_covered(r, f.entry, size))
 		return wf_wrong(l, &f, "payloads that overlap", size, f.offset);
 	if (got + f.len == size) wf_put(r->left, wf_get(r->left) - 1);
-	wf_put(r->frames, wf_get(r->frames) + 1);
+	wf_put(r->parts, wf_get(r->parts) + 1);
 	wf_put(s->rx_slot, slot);
 	wf_put(s->rx_data, wf_get(e->data) + f.offset);
 	wf_put(s->rx_left, f.len);

@@ -1,8 +1,8 @@
 /* stream.c: the stream pump: moves frames between a comm's requests and non-blocking sockets, on the thread that
  * calls.
  *
- *  sender    tx holds posted sends. Each stream writes its partly written frame, then takes the next frames from
- *            tx; small frames are gathered into one write, a large one is written from where it lies.
+ *  sender    the queue holds posted sends. Each stream writes its partly written frame, then takes the next frames
+ *            from the queue; small ones are gathered into one write, a large one is written from where it lies.
  *  receiver  each stream reads the rest of its payload straight into the receive's buffer and what follows into a
  *            small staging buffer on the stack, so that the next header comes with the payload; staging is used up
  *            before return. A payload that the host reads while it comes goes through staging as a whole.
@@ -56,10 +56,10 @@ static int wf_not_now(int err) { return err == EAGAIN || err == EINTR || err == 
 
 /* ---- sender ---- */
 
-/* The frames that the stream would write next: its unfinished one, then from tx on. Takes nothing yet. */
+/* The frames that the stream would write next: its unfinished one, then from the queue on. Takes nothing yet. */
 static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_piece* p) {
 	uint32_t n = 0, bytes = 0, chunk = wf_get(l->chunk);
-	uint32_t head = wf_get(c->tx_head), tail = wf_get(c->tx_tail);
+	uint32_t head = wf_get(c->queue_head), tail = wf_get(c->queue_tail);
 	if (wf_get(s->tx_slot) != WF_NONE) {
 		p[0].slot = wf_get(s->tx_slot);
 		p[0].done = wf_get(s->tx_done);
@@ -69,7 +69,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		n = 1;
 	}
 	for (uint32_t cursor = WF_NONE; n < WF_GATHER && head != tail && bytes < WF_SMALL; n++) {
-		uint32_t slot = wf_get(c->tx[head % WF_REQUESTS]);
+		uint32_t slot = wf_get(c->queue[head % WF_REQUESTS]);
 		struct wf_req* r = &c->req[slot];
 		int ahead = wf_get(r->entry) == WF_AHEAD;
 		if (ahead && (s != wf_stream_at(l, 0) || wf_get(l->index))) break; /* in order, on one stream */
@@ -83,7 +83,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
 		if (ahead) {
 			p[n].head.frame.kind = WF_FRAME_AHEAD;
-			p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag) | (uint64_t)wf_get(r->e[0].cap) << 32;
+			p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag) | (uint64_t)wf_get(r->place) << 32;
 		}
 		bytes += len;
 		cursor = at + len;
@@ -99,7 +99,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
  * nothing there when it reads. How many they are is seen from how many large writes there were since the comm's own
  * last. */
 static uint32_t wf_share(struct wf_comm* c) {
-	uint32_t comms = wf_get(wf_self->turns) - wf_get(c->turn) + 1;
+	uint32_t comms = wf_get(wf_self->writes) - wf_get(c->last_write) + 1;
 	if (comms < 2) return WF_CALL_BYTES; /* 0: another thread counted before */
 	return WF_SHARE_SUM / comms > WF_SHARE ? WF_SHARE_SUM / comms : WF_SHARE;
 }
@@ -124,15 +124,15 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uin
 	return send((int)wf_get(s->fd), buf, used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* k bytes of the pieces were written: takes from tx what was begun, ends what is finished, keeps what is cut. */
+/* k bytes of the pieces were written: takes from the queue what was begun, ends what is finished, keeps what is cut. */
 static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t k) {
 	for (uint32_t i = 0; i < n && (k || p[i].done); i++) {
 		struct wf_req* r = &c->req[p[i].slot];
 		if (!p[i].done) {
 			uint32_t cursor = wf_get(r->cursor) + p[i].head.frame.len;
 			wf_put(r->cursor, cursor);
-			wf_put(r->frames, wf_get(r->frames) + 1);
-			if (cursor == p[i].head.frame.size) wf_put(c->tx_head, wf_get(c->tx_head) + 1);
+			wf_put(r->parts, wf_get(r->parts) + 1);
+			if (cursor == p[i].head.frame.size) wf_put(c->queue_head, wf_get(c->queue_head) + 1);
 		}
 		uint32_t left = WF_FRAME + p[i].head.frame.len - p[i].done;
 		if (k < left) {
@@ -144,14 +144,14 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 		}
 		k -= left;
 		if (p[i].done) wf_put(s->tx_slot, WF_NONE);
-		wf_put(r->frames, wf_get(r->frames) - 1);
-		if (!wf_get(r->frames) && wf_get(r->cursor) == p[i].head.frame.size) wf_sent(c, p[i].slot);
+		wf_put(r->parts, wf_get(r->parts) - 1);
+		if (!wf_get(r->parts) && wf_get(r->cursor) == p[i].head.frame.size) wf_sent(c, p[i].slot);
 	}
 }
 
 /* The nth queued send may wait for others: it is small, and nothing of it has left. */
 static int wf_may_wait(struct wf_comm* c, uint32_t nth) {
-	struct wf_req* r = &c->req[wf_get(c->tx[nth % WF_REQUESTS])];
+	struct wf_req* r = &c->req[wf_get(c->queue[nth % WF_REQUESTS])];
 	return !wf_get(r->cursor) && wf_get(r->e[0].size) <= WF_SMALL;
 }
 
@@ -159,7 +159,7 @@ static int wf_may_wait(struct wf_comm* c, uint32_t nth) {
  * anything else in vain. A send after a pause, in which the host looked for messages of others, leaves at once:
  * somebody waits for it. So do those of a host that never has two under way. */
 static int wf_waits(struct wf_comm* c) {
-	uint32_t head = wf_get(c->tx_head), tail = wf_get(c->tx_tail), n = tail - head, alone = wf_get(c->alone),
+	uint32_t head = wf_get(c->queue_head), tail = wf_get(c->queue_tail), n = tail - head, alone = wf_get(c->alone),
 		idle = wf_get(wf_self->idle);
 	int pushed = wf_get(c->push) >= WF_PUSH;
 	if (pushed && n == 1) wf_put(c->alone, WF_ALONE);
@@ -197,9 +197,9 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		if (ended || k > WF_CHUNK / 2) wf_put(l->rotor, rotor = rotor + 1 == streams ? 0 : rotor + 1);
 	}
 	if (moved >= WF_SHARE / 2 || (moved && begun)) { /* the rest of a large message, too */
-		uint32_t turns = wf_get(wf_self->turns) + 1;
-		wf_put(wf_self->turns, turns);
-		wf_put(c->turn, turns);
+		uint32_t writes = wf_get(wf_self->writes) + 1;
+		wf_put(wf_self->writes, writes);
+		wf_put(c->last_write, writes);
 	}
 	return 0;
 }

@@ -262,7 +262,10 @@ static void* service(void* seed) {
 		void* h = register_memory(&s, sizeof s, next_mr);
 		/* shares are cut anew all the time */
 		for (int l = 0; l < WF_LANES; l++) wf_store(c->gauge[l].weight, (uint32_t)(draw(&s) % 65536));
-		for (int p = 0; p < WF_ORDER; p++) wf_store(c->order[p], (uint32_t)(draw(&s) % (2 * WF_LANES)));
+		for (int p = 0; p < WF_ORDER; p++) {
+			wf_store(c->order[p].lane, (uint32_t)(draw(&s) % WF_LANES));
+			wf_store(c->order[p].timed, (uint32_t)(draw(&s) % 2));
+		}
 		wf_store(c->places, (uint32_t)(draw(&s) % WF_ORDER + 1));
 		hold(c);
 		CHECK(!wf_comm_uses(c, (uint64_t)(uintptr_t)h), "used?");

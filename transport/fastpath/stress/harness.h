@@ -102,7 +102,7 @@ static inline int wf_comm_uses(struct wf_comm* c, uint64_t mr) {
 	for (uint32_t s = 0; s < slots; s++) {
 		struct wf_req* r = &c->req[s];
 		uint32_t state = wf_get(r->state);
-		int begun = state == WF_REQ_REFUSED && (wf_get(r->left) || wf_get(r->frames));
+		int begun = state == WF_REQ_REFUSED && (wf_get(r->left) || wf_get(r->parts));
 		if (!begun && state != WF_REQ_MATCHED && state != WF_REQ_POSTED) continue;
 		for (uint32_t i = 0; i < wf_get(r->n); i++)
 			if (wf_get(r->e[i].mr) == mr) return 1;
