@@ -138,15 +138,15 @@ func (c *Comm) attached(m *session.Member) {
 }
 
 // Fail ends the comm on both sides.
-func (c *Comm) Fail(err error) { c.ends(err, true) }
+func (c *Comm) Fail(err error) { c.fail(err, true) }
 
 // lost ends the comm here: for causes that came from the peer, or when nothing
 // reaches it any more. It reports whether this was the first.
-func (c *Comm) lost(err error) bool { return c.ends(err, false) }
+func (c *Comm) lost(err error) bool { return c.fail(err, false) }
 
-// ends ends the comm for the host: every later isend, irecv and test answers
+// fail ends the comm for the host: every later isend, irecv and test answers
 // the code of the first cause.
-func (c *Comm) ends(err error, tell bool) bool {
+func (c *Comm) fail(err error, tell bool) bool {
 	c.mu.Lock()
 	first := c.failed == nil && !c.closed
 	if first {

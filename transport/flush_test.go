@@ -138,7 +138,7 @@ func TestSimFlushAfterThePeerClosed(t *testing.T) {
 	v.Loops.Lock() // the making of it takes long
 	x := begun(t, r, to)
 	s.Close()
-	time.Sleep(2 * watchEvery)
+	time.Sleep(2 * followEvery)
 	v.Loops.Unlock()
 	if code := until(t, "the flush ends", x); code != 0 {
 		t.Errorf("code %d: %q", code, b.log.Lines())

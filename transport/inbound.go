@@ -224,7 +224,7 @@ func (in *inbound) giveUp(last arrival, why error) {
 	conns, m, v := in.conns, in.member, in.verbs
 	in.mu.Unlock()
 	in.forget()
-	in.listener.end(in, last)
+	in.listener.deliver(in, last)
 	if v != nil {
 		v.Discard()
 	}
@@ -251,7 +251,7 @@ func (in *inbound) giveUp(last arrival, why error) {
 func (in *inbound) finish() {
 	l := in.listener
 	c, err := in.build()
-	if err == nil && !l.end(in, arrival{comm: c}) {
+	if err == nil && !l.deliver(in, arrival{comm: c}) {
 		c.Close() // the listen was closed meanwhile
 		return
 	}
@@ -262,7 +262,7 @@ func (in *inbound) finish() {
 	if report.CauseOf(err) == report.Host { // the peer did its part: the host must not wait for this one
 		lost.err = err
 	}
-	l.end(in, lost)
+	l.deliver(in, lost)
 	in.drop()
 	in.member.Session.Tell(&wire.Failed{Header: in.member.Header(), Reason: err.Error()})
 	in.member.Session.Leave(in.member)

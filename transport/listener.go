@@ -173,9 +173,9 @@ type arrival struct {
 	err  error
 }
 
-// end forgets a comm whose set-up has ended, and queues its end for accept
+// deliver forgets a comm whose set-up has ended, and queues what came of it for accept
 // unless that concerns nobody but the peer.
-func (l *Listener) end(in *inbound, a arrival) bool {
+func (l *Listener) deliver(in *inbound, a arrival) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.setup, in)

@@ -71,16 +71,16 @@ func sessionEnded(left []session.Comm, why *report.Error) {
 		}
 	}
 	if len(apart) > 0 {
-		go watch(apart, why)
+		go follow(apart, why)
 	}
 }
 
-// watchEvery paces watch; a stream that stands still for so long is not ending.
-const watchEvery = time.Second
+// followEvery paces follow; a stream that stands still for so long is not ending.
+const followEvery = time.Second
 
-// watch follows the comms of a session whose peer seems gone until each has
+// follow follows the comms of a session whose peer seems gone until each has
 // ended with its streams, or shows that its streams live on without it.
-func watch(left []*Comm, why *report.Error) {
+func follow(left []*Comm, why *report.Error) {
 	defer task.Rescue(left[0].ctx.opts.Log, "control connection", func(error) {
 		for _, c := range left {
 			c.lost(why)
@@ -92,7 +92,7 @@ func watch(left []*Comm, why *report.Error) {
 		bytes[c] = c.carrier.(carrier.Streaming).Streams().Bytes
 	}
 	for len(bytes) > 0 {
-		time.Sleep(watchEvery)
+		time.Sleep(followEvery)
 		for c, before := range bytes {
 			st := c.carrier.(carrier.Streaming).Streams()
 			switch {

@@ -174,8 +174,8 @@ func TestSimPoolOrdersOfClosing(t *testing.T) {
 	for name, close := range map[string]func(s, r *Comm){
 		"sender first":            func(s, r *Comm) { s.Close(); time.Sleep(10 * time.Millisecond); r.Close() },
 		"receiver first":          func(s, r *Comm) { r.Close(); time.Sleep(10 * time.Millisecond); s.Close() },
-		"long after the sender":   func(s, r *Comm) { s.Close(); time.Sleep(3 * watchEvery / 2); r.Close() },
-		"long after the receiver": func(s, r *Comm) { r.Close(); time.Sleep(3 * watchEvery / 2); s.Close() },
+		"long after the sender":   func(s, r *Comm) { s.Close(); time.Sleep(3 * followEvery / 2); r.Close() },
+		"long after the receiver": func(s, r *Comm) { r.Close(); time.Sleep(3 * followEvery / 2); s.Close() },
 		"at once":                 func(s, r *Comm) { go s.Close(); r.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {

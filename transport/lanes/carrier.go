@@ -35,17 +35,17 @@ type Carrier struct {
 	comm carrier.Comm  // once it is open
 	slab *verbs.Buffer // ring and what is written from, in the slab
 
-	ports   []*Port                       // local, distinct; protected by life once the comm is open, as the next
-	lanes   []*Lane                       // those that the executor has, in its order
-	routes  atomic.Pointer[[]*route.Pair] // theirs
-	peerEnd ends                          // its keys protected by life once the comm is open
-	Further further
-	Loops   loops
-	stripes route.Shares
-	always  bool           // host memory is flushed too
-	ECE     wire.ECE       // what both ends of lane 0 agreed on
-	sl, tc  uint8          // as this side sends
-	class   liveness.Class // as the sending side does
+	ports      []*Port                       // local, distinct; protected by life once the comm is open, as the next
+	lanes      []*Lane                       // those that the executor has, in its order
+	routes     atomic.Pointer[[]*route.Pair] // theirs
+	peerTarget target                        // its keys protected by life once the comm is open
+	Further    further
+	Loops      loops
+	stripes    route.Shares
+	always     bool           // host memory is flushed too
+	ECE        wire.ECE       // what both ends of lane 0 agreed on
+	sl, tc     uint8          // as this side sends
+	class      liveness.Class // as the sending side does
 
 	stop     sync.Once // fence
 	fenced   atomic.Bool

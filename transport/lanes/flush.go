@@ -121,7 +121,7 @@ func (v *Carrier) warmLoops(s *session.Session) {
 	if v.Kind != fastpath.Recv || v.shared.Knobs.Text(knob.Lazy) == "demand" || !v.Loops.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.Growth.Loops.Add(v.Log, func() {
+	s.Background.Loops.Add(v.Log, func() {
 		v.shared.quiet(s.Life)
 		if err := v.MakeLoops(); err != nil && !v.comm.Over() {
 			v.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", v.comm, err)

@@ -62,8 +62,8 @@ func (g *further) stop(v *Carrier, why error) {
 	}
 }
 
-// over ends it for good, before v is destroyed.
-func (g *further) over(v *Carrier) {
+// close ends it for good, before v is destroyed.
+func (g *further) close(v *Carrier) {
 	v.life.Lock()
 	v.dead = true
 	v.life.Unlock()
@@ -97,14 +97,14 @@ func (v *Carrier) Ripe() bool {
 
 // GrowLater is the connecting side's part, in the background.
 func (v *Carrier) GrowLater(s *session.Session) {
-	s.Growth.Led.Add(v.Log, func() {
+	s.Background.Led.Add(v.Log, func() {
 		m := v.comm.Member()
 		v.shared.quiet(s.Life)
 		g, err := v.grow(m)
 		if err != nil {
 			return // the comm is over
 		}
-		defer g.end()
+		defer g.release()
 		before := len(v.lanes)
 		err = v.offerFurther(g)
 		g.say(before, err)

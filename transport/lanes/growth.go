@@ -37,7 +37,7 @@ func (v *Carrier) grow(m *session.Member) (*growth, error) {
 	v.life.Lock()
 	over := v.dead || v.fenced.Load()
 	if !over {
-		v.Further.now, g.keys = g, v.peerEnd.keys
+		v.Further.now, g.keys = g, v.peerTarget.keys
 	}
 	v.life.Unlock()
 	if over {
@@ -50,8 +50,8 @@ func (v *Carrier) grow(m *session.Member) (*growth, error) {
 	return g, nil
 }
 
-// end drops what the comm did not get.
-func (g *growth) end() {
+// release drops what the comm did not get.
+func (g *growth) release() {
 	v := g.v
 	defer v.Further.busy.Unlock()
 	g.cancel(errOver)
@@ -78,7 +78,7 @@ func (g *growth) each(step func(p *route.Pair, lanes []*Lane) error) error {
 	defer leave()
 	for i := range g.v.Pairs {
 		p := &g.v.Pairs[i]
-		lanes := g.over(p)
+		lanes := g.lanesOf(p)
 		if len(lanes) == 0 {
 			continue
 		}
@@ -94,8 +94,8 @@ func (g *growth) each(step func(p *route.Pair, lanes []*Lane) error) error {
 	return g.some()
 }
 
-// over are the lanes of a pair.
-func (g *growth) over(p *route.Pair) (lanes []*Lane) {
+// lanesOf are the lanes of a pair.
+func (g *growth) lanesOf(p *route.Pair) (lanes []*Lane) {
 	for _, l := range g.lanes {
 		if l.pair == p {
 			lanes = append(lanes, l)
@@ -120,7 +120,7 @@ func (g *growth) lose(p *route.Pair, took time.Duration, why error) {
 	if !g.m.Session.Ports.Narrowed(p, why) { // else the next connection knows
 		g.m.Session.Ports.Failed(p, took, why)
 	}
-	g.drop(g.over(p))
+	g.drop(g.lanesOf(p))
 }
 
 // drop ends lanes, and ports that no other lane needs.
@@ -273,7 +273,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 		missing |= v.pairBit(l.pair)
 	}
 	for _, l := range waiting {
-		if all := g.over(l.pair); len(all) > 0 && all[0].Theirs.QPN != 0 {
+		if all := g.lanesOf(l.pair); len(all) > 0 && all[0].Theirs.QPN != 0 {
 			return fmt.Errorf("some further lanes between device %d and %d are missing: %w", l.pair.PeerIndex, l.pair.LocalIndex, wire.ErrMalformed)
 		}
 	}
@@ -283,7 +283,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 // keep leaves out what is not among pairs, as the peer answered.
 func (g *growth) keep(pairs uint32, why error) error {
 	for i := range g.v.Pairs {
-		if p := &g.v.Pairs[i]; pairs&g.v.pairBit(p) == 0 && len(g.over(p)) > 0 {
+		if p := &g.v.Pairs[i]; pairs&g.v.pairBit(p) == 0 && len(g.lanesOf(p)) > 0 {
 			g.lose(p, time.Since(g.asked), why)
 		}
 	}
@@ -334,7 +334,7 @@ func (g *growth) join(from uint64) (uint64, error) {
 	if len(g.ports) == 0 {
 		keyed = 1 // every group's CTS has all keys: groups are numbered from 1
 	}
-	v.ports, v.lanes, v.peerEnd.keys = ports, lanes, g.keys
+	v.ports, v.lanes, v.peerTarget.keys = ports, lanes, g.keys
 	g.ports, g.lanes = nil, nil
 	return keyed, nil
 }

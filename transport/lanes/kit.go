@@ -46,7 +46,7 @@ func (v *Carrier) park(m *session.Member) bool {
 	if !v.shared.Pool.Keeps() || m == nil || !m.ClosedWell() || v.fenced.Load() {
 		return false
 	}
-	v.Further.over(v) // no lane comes any more
+	v.Further.close(v) // no lane comes any more
 	claimed := false
 	v.stop.Do(func() { claimed = true }) // and nothing fences those that there are
 	if !claimed || !v.atRest() {

@@ -88,7 +88,7 @@ func (v *Carrier) Shut(m *session.Member, busy bool) {
 func (v *Carrier) destroy() {
 	v.end.Do(func() {
 		v.shared.Watch.Remove(v)
-		v.Further.over(v)
+		v.Further.close(v)
 		_ = v.dismantle(nil) // it is said
 	})
 }

@@ -17,7 +17,7 @@ func (v *Carrier) Offer(m *wire.Offer) error {
 	if err := describeLanes(v.lanes, false); err != nil {
 		return err
 	}
-	mine := v.ends()
+	mine := v.target()
 	v.class = liveness.Class{SL: m.SL, TC: m.TC}
 	m.Further, m.Shared, m.Keys, m.Lanes, m.Later = uint8(len(v.PairAt)-len(v.lanes)), mine.shared, mine.keys, endsOf(v.lanes), v.later()
 	return nil
@@ -29,7 +29,7 @@ func (v *Carrier) Answered(ctx context.Context, m *wire.Answer) error {
 	if err := v.runsAs(m.Lanes, m.Later); err != nil {
 		return err
 	}
-	if err := v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, v.class.SL, v.class.TC); err != nil {
+	if err := v.connect(ctx, target{m.Shared, m.Keys}, m.Lanes, v.class.SL, v.class.TC); err != nil {
 		return err
 	}
 	return v.prove(ctx)
@@ -39,7 +39,7 @@ func (v *Carrier) Answered(ctx context.Context, m *wire.Answer) error {
 // offer; tc is the traffic class in which this side sends.
 func (v *Carrier) Accept(ctx context.Context, m *wire.Offer, tc uint8) error {
 	v.class = liveness.Class{SL: m.SL, TC: m.TC}
-	if err := v.connect(ctx, ends{m.Shared, m.Keys}, m.Lanes, m.SL, tc); err != nil {
+	if err := v.connect(ctx, target{m.Shared, m.Keys}, m.Lanes, m.SL, tc); err != nil {
 		return err
 	}
 	if err := describeLanes(v.lanes, true); err != nil {
@@ -51,7 +51,7 @@ func (v *Carrier) Accept(ctx context.Context, m *wire.Offer, tc uint8) error {
 
 // Answer describes this side in the answer to an offer that it has accepted.
 func (v *Carrier) Answer(m *wire.Answer) {
-	mine := v.ends()
+	mine := v.target()
 	m.Shared, m.Keys, m.Lanes, m.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()
 }
 

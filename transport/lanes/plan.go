@@ -14,8 +14,8 @@ import (
 	"weft/transport/wire"
 )
 
-// ends is what one side of a comm has for the other to write into.
-type ends struct {
+// target is what one side of a comm has for the other to write into.
+type target struct {
 	shared uint64   // address of the range
 	keys   []uint32 // its keys, by slot
 }
@@ -31,8 +31,8 @@ func (e *PairError) Error() string { return e.Err.Error() }
 
 func (e *PairError) Unwrap() error { return e.Err }
 
-// ends describes this side.
-func (v *Carrier) ends() ends { return ends{uint64(v.slab.Addr), ringKeys(v.ports)} }
+// target describes this side.
+func (v *Carrier) target() target { return target{uint64(v.slab.Addr), ringKeys(v.ports)} }
 
 // ringKeys are the peer's keys on some ports, by slot.
 func ringKeys(ports []*Port) (keys []uint32) {
@@ -78,7 +78,7 @@ func endsOf(lanes []*Lane) (all []wire.QPEnd) {
 
 // connect gives the lanes to the executor, which fills their receive queues,
 // and connects them with the peer's. Those of an earlier comm are settled first.
-func (v *Carrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, sl, tc uint8) error {
+func (v *Carrier) connect(ctx context.Context, peer target, theirs []wire.QPEnd, sl, tc uint8) error {
 	if len(theirs) != len(v.lanes) || len(peer.keys) == 0 || peer.shared == 0 {
 		return report.Errorf(report.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
 			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.Device.Name).With(v.Peer).Try("both hosts must run the same weft")
@@ -92,7 +92,7 @@ func (v *Carrier) connect(ctx context.Context, peer ends, theirs []wire.QPEnd, s
 	if err := v.settle(ctx); err != nil {
 		return err
 	}
-	v.peerEnd, v.sl, v.tc, v.ECE = peer, sl, tc, theirs[0].ECE
+	v.peerTarget, v.sl, v.tc, v.ECE = peer, sl, tc, theirs[0].ECE
 	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
 		return v.notAttached(v.lanes, err)
 	}
@@ -129,7 +129,7 @@ func (v *Carrier) connectLane(ctx context.Context, l *Lane) error {
 // plan is how the executor uses lanes; keys are the peer's, by its slot.
 func (v *Carrier) plan(ports []*Port, lanes []*Lane, keys []uint32) *fastpath.VerbsPlan {
 	t := v.Tuning
-	p := &fastpath.VerbsPlan{Width: (t.Width*len(lanes) + len(v.PairAt) - 1) / len(v.PairAt), Measured: v.measures(), StripeMin: t.StripeMin, ARThreshold: t.AdaptiveAbove, Peer: v.peerEnd.shared, PeerKeys: keys, FlushAlways: v.always}
+	p := &fastpath.VerbsPlan{Width: (t.Width*len(lanes) + len(v.PairAt) - 1) / len(v.PairAt), Measured: v.measures(), StripeMin: t.StripeMin, ARThreshold: t.AdaptiveAbove, Peer: v.peerTarget.shared, PeerKeys: keys, FlushAlways: v.always}
 	for _, port := range ports {
 		for len(p.Keys) <= port.Slot {
 			p.Keys = append(p.Keys, fastpath.Keys{})

@@ -27,7 +27,7 @@ func (a *Shared) Serve(s *session.Session, b []byte) error {
 		if err != nil {
 			return err
 		}
-		if n := s.Growth.Followed.Add(a.Log, func() { a.acceptFurther(s, &m) }); n > furtherWaiting {
+		if n := s.Background.Followed.Add(a.Log, func() { a.acceptFurther(s, &m) }); n > furtherWaiting {
 			return fmt.Errorf("%d offers of further lanes at once: %w", n, wire.ErrMalformed)
 		}
 	case wire.KindJoin:
@@ -96,7 +96,7 @@ func (a *Shared) acceptFurther(s *session.Session, offer *wire.Further) {
 		refuse(err.Error())
 		return
 	}
-	defer g.end()
+	defer g.release()
 	last, err := v.acceptFurther(g, offer)
 	g.say(0, err)
 	if last != nil {

@@ -36,24 +36,24 @@ func (w *Watcher) Hear(p *verbs.Provider) (stop func()) {
 func (w *Watcher) Fatal(e verbs.Event) {
 	defer task.Rescue(w.cfg.Log, "asynchronous event", task.Nobody)
 	w.mu.Lock()
-	var lost []ended
+	var lost []failing
 	for v, x := range w.subjects {
 		switch {
 		case !v.Struck(&e):
 		case x.comm != nil:
 			v.Spoil() // also of a comm that is closed here and waits for its peer
-			lost = append(lost, ended{v, x.comm})
+			lost = append(lost, failing{v, x.comm})
 		default:
 			x.doomed = e.Err
 		}
 	}
 	for _, p := range w.probes {
 		if p.concerned(&e) {
-			p.over(e.Err)
+			p.giveUp(e.Err)
 		}
 	}
 	w.mu.Unlock()
-	end(lost, e.Err)
+	failAll(lost, e.Err)
 }
 
 // concerned reports whether it means the probe's queue pair.

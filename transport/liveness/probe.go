@@ -40,7 +40,7 @@ type probe struct {
 	works  bool
 	next   time.Time               // not asked before
 	end    *probeEnd               // nil: being made, or being ended
-	over   context.CancelCauseFunc // ends it, or the attempt to make it
+	giveUp context.CancelCauseFunc // ends it, or the attempt to make it
 }
 
 var (
@@ -61,7 +61,7 @@ const (
 func (w *Watcher) newProbe(k Key, pair *route.Pair) *probe {
 	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
 	p.ctx, p.cancel = context.WithCancelCause(k.Session.Life)
-	p.over = p.cancel // until a round has its own: what comes before that must not be lost
+	p.giveUp = p.cancel // until a round has its own: what comes before that must not be lost
 	w.probes[k] = p
 	return p
 }
@@ -165,7 +165,7 @@ func (p *probe) round(meet func(context.Context, *probeEnd) error) (worked bool,
 	ctx, over := context.WithCancelCause(p.ctx)
 	defer over(nil)
 	p.watch.mu.Lock()
-	p.over = over
+	p.giveUp = over
 	number := p.number
 	p.watch.mu.Unlock()
 	e, err := p.newEnd(number)
@@ -179,7 +179,7 @@ func (p *probe) round(meet func(context.Context, *probeEnd) error) (worked bool,
 		err = context.Cause(ctx)
 	}
 	p.stands(nil, false)
-	p.ended(number, err)
+	p.lost(number, err)
 	return worked, err
 }
 
@@ -233,8 +233,8 @@ func (p *probe) stands(e *probeEnd, works bool) {
 	p.end, p.works = e, works
 }
 
-// ended acts on what ended the queue pair, and tells the peer.
-func (p *probe) ended(number uint32, why error) {
+// lost acts on what ended the queue pair, and tells the peer.
+func (p *probe) lost(number uint32, why error) {
 	state := uint8(wire.ProbeGone)
 	var u *verbs.Unanswered
 	if errors.As(why, &u) {

@@ -113,10 +113,10 @@ func (w *Watcher) told(s *session.Session, m *wire.ProbeState) {
 	case m.State == wire.ProbeWorks:
 		p.works = p.end != nil
 	case m.State == wire.ProbeSilent:
-		p.over(&verbs.Unanswered{Err: report.Errorf(report.Network, "probe", "the peer asked: %s", m.Reason).
+		p.giveUp(&verbs.Unanswered{Err: report.Errorf(report.Network, "probe", "the peer asked: %s", m.Reason).
 			Try("look at the peer's log, and at the network between these ports")})
 	default:
-		p.over(fmt.Errorf("%w: %s", errEndedThere, m.Reason))
+		p.giveUp(fmt.Errorf("%w: %s", errEndedThere, m.Reason))
 	}
 }
 

@@ -282,7 +282,7 @@ func (w *Watcher) ask(k Key, p *probe, c carrier.Comm, now time.Time) {
 // silent ends the suspects of a pair of ports that u says does not answer.
 func (w *Watcher) silent(p *probe, u *verbs.Unanswered) {
 	w.mu.Lock()
-	var lost []ended
+	var lost []failing
 	for v, x := range w.subjects {
 		if x.session() != p.key.Session {
 			continue
@@ -290,7 +290,7 @@ func (w *Watcher) silent(p *probe, u *verbs.Unanswered) {
 		still, pairs := w.still(v, x, time.Now()), v.Routes()
 		for lane := range x.lanes {
 			if still>>lane&1 != 0 && keyOf(v, p.key.Session, pairOf(pairs, lane)) == p.key {
-				lost = append(lost, ended{v, x.comm})
+				lost = append(lost, failing{v, x.comm})
 				break
 			}
 		}
@@ -307,17 +307,17 @@ func (w *Watcher) silent(p *probe, u *verbs.Unanswered) {
 	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.late, what, u.Err.Err).
 		On(p.pair.Local.Name).With(p.key.Session.Name)
 	why.Remedy = u.Err.Remedy
-	end(lost, why)
+	failAll(lost, why)
 }
 
-// ended is a subject whose comm ends.
-type ended struct {
+// failing is a subject whose comm ends.
+type failing struct {
 	v    Subject
 	comm carrier.Comm
 }
 
-// end fails comms; what has arrived on them is reported done all the same.
-func end(lost []ended, why error) {
+// failAll fails comms; what has arrived on them is reported done all the same.
+func failAll(lost []failing, why error) {
 	for _, x := range lost {
 		x.v.Drain()
 		x.comm.Fail(why)

@@ -50,7 +50,7 @@ func (n *Network) Race(ctx context.Context, h *wire.Handle, ways []Path, o tcp.O
 	})
 	s.timer.Reset(attemptEvery)
 	w, err := n.Attempt(first, h, ways[0], wire.RoleComm, o, &s.connected)
-	switch running := s.end(); {
+	switch running := s.stop(); {
 	case !running && err == nil:
 		return w, nil
 	case !running:
@@ -99,8 +99,8 @@ func (s *headStart) yields() bool {
 	return false
 }
 
-// end stops the clock and reports whether the others run.
-func (s *headStart) end() bool {
+// stop stops the clock and reports whether the others run.
+func (s *headStart) stop() bool {
 	s.timer.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()

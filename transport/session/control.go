@@ -61,7 +61,7 @@ func (s *Session) Serve(b []byte) error {
 				c = mb.comm
 			}
 			mb.closed = true
-			mb.end()
+			mb.finish()
 		})
 		if c != nil {
 			c.PeerClosed()
@@ -129,7 +129,7 @@ func (s *Session) onFailed(f *wire.Failed) {
 		if m.failed == nil {
 			m.failed, m.aborted, c = err, f.Aborted, m.comm
 		}
-		m.end()
+		m.finish()
 	})
 	if c != nil {
 		c.PeerGaveUp(err, f.Aborted)
@@ -189,7 +189,7 @@ func (s *Session) End(why *report.Error) {
 	}
 	var left []Comm
 	for _, m := range s.members {
-		m.end()
+		m.finish()
 		if m.failed != nil { // the peer told its cause before it left
 			continue
 		}

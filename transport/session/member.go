@@ -21,8 +21,8 @@ type Member struct {
 	gone    bool
 }
 
-// end says that the peer needs nothing of the comm any more.
-func (m *Member) end() { m.once.Do(func() { close(m.Over) }) }
+// finish says that the peer needs nothing of the comm any more.
+func (m *Member) finish() { m.once.Do(func() { close(m.Over) }) }
 
 // Header begins a message about the comm.
 func (m *Member) Header() wire.Header { return wire.Header{Comm: m.ID} }

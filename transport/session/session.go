@@ -21,16 +21,16 @@ const outLimit = 1 << 20 // bytes waiting for a peer that does not read
 // Session is one control connection of a process pair, as one of the two sees
 // it. All comms that the connecting process has with the other share it.
 type Session struct {
-	Conn    *rendezvous.Conn
-	ID      uint64
-	Key     [wire.KeySize]byte // by which a later version reopens it
-	Peer    wire.Hello
-	Name    string          // of the peer, for messages
-	Devices []wire.Device   // the peer's inventory, for the side that chooses ports
-	Active  bool            // this process opened it
-	Ports   route.Known     // what is known of pairs of both processes' ports
-	Life    context.Context // ends with it
-	Growth  Growth
+	Conn       *rendezvous.Conn
+	ID         uint64
+	Key        [wire.KeySize]byte // by which a later version reopens it
+	Peer       wire.Hello
+	Name       string          // of the peer, for messages
+	Devices    []wire.Device   // the peer's inventory, for the side that chooses ports
+	Active     bool            // this process opened it
+	Ports      route.Known     // what is known of pairs of both processes' ports
+	Life       context.Context // ends with it
+	Background Background
 
 	all   *All
 	cut   context.CancelCauseFunc // ends Life
@@ -54,8 +54,8 @@ type Session struct {
 	}
 }
 
-// Growth is what the comms of a session get in the background, piece by piece.
-type Growth struct {
+// Background is what the comms of a session get in the background, piece by piece.
+type Background struct {
 	Led, Followed task.Errands // further lanes, on the connecting side and on the listening one
 	Loops         task.Errands // queue pairs for flushes
 }

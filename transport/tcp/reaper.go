@@ -61,7 +61,7 @@ func (r *Reaper) Add(fds []int, fp *fastpath.Comm) {
 			continue
 		}
 		unix.Shutdown(fd, unix.SHUT_WR)
-		if !r.start() || r.watch(fd) != nil {
+		if !r.start() || r.add(fd) != nil {
 			CloseFD(fd) // out of descriptors: better a reset than a leak
 			continue
 		}
@@ -102,13 +102,13 @@ func (r *Reaper) start() bool {
 	}
 	fastpath.TrackFD(r.poll)
 	fastpath.TrackFD(r.wake)
-	r.watch(r.wake)
+	r.add(r.wake)
 	r.running = true
 	go r.run()
 	return true
 }
 
-func (r *Reaper) watch(fd int) error {
+func (r *Reaper) add(fd int) error {
 	return unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
 }
 
@@ -159,7 +159,7 @@ func (r *Reaper) reap(events []unix.EpollEvent) {
 			continue
 		}
 		if d := r.streams[int(e.Fd)]; d != nil && r.drain(d.fd) {
-			r.end(d)
+			r.finish(d)
 		}
 	}
 	fastpath.SetReaping(len(r.streams) + r.others)
@@ -171,7 +171,7 @@ func (r *Reaper) giveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range r.streams {
-		r.end(d)
+		r.finish(d)
 	}
 	r.order = nil
 	fastpath.SetReaping(r.others)
@@ -189,15 +189,15 @@ func (r *Reaper) expire(now time.Time) time.Duration {
 		r.order[0] = nil
 		r.order = r.order[1:]
 		if d.fd >= 0 {
-			r.end(d)
+			r.finish(d)
 		}
 	}
 	fastpath.SetReaping(len(r.streams) + r.others)
 	return 0
 }
 
-// end closes d. Called with mu held.
-func (r *Reaper) end(d *draining) {
+// finish closes d. Called with mu held.
+func (r *Reaper) finish(d *draining) {
 	delete(r.streams, d.fd)
 	CloseFD(d.fd)
 	d.fd = -1

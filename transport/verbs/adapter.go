@@ -36,7 +36,7 @@ type adapter struct {
 
 	domains [2]domain // of the card; of its data-direct view
 	closing bool      // protected by both domains; the device goes once nothing is left on it
-	watch   *watcher
+	reader  *eventReader
 	events  subscribers
 	owners  owners
 	outage  *outage
@@ -124,10 +124,10 @@ func (a *adapter) queryPort(port uint8) (ibv.PortAttr, syscall.Errno) {
 	return a.p.lib.QueryPort(a.context, port)
 }
 
-// close ends the adapter's trials and watch, and closes the device once nothing is left on it.
+// close ends the adapter's trials and its reading of events, and closes the device once nothing is left on it.
 func (a *adapter) close() {
-	a.outage.close() // a trial may begin another watch
-	a.stopWatching()
+	a.outage.close() // a trial may begin to read anew
+	a.stopReading()
 	a.closeIdle(true)
 }
 

@@ -157,7 +157,7 @@ func (p *Provider) discover() error {
 	p.arrange()
 	p.announce(passed)
 	for _, a := range p.adapters { // from here on events change devices
-		if err := a.startWatching(); err != nil {
+		if err := a.startReading(); err != nil {
 			report.Say(p.log, err)
 		}
 	}

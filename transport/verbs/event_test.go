@@ -140,7 +140,7 @@ func TestPortEventsAreKept(t *testing.T) {
 
 // The watch ends with its provider, also amid events, and a library whose
 // events fail says so once and does not spin.
-func TestWatchEnds(t *testing.T) {
+func TestReadingEnds(t *testing.T) {
 	f := eventful(t, newFake(t, roce("a", "10.0.0.1", 1)))
 	p, log, err := f.start(t, fakeHost(t, eth(1, true, "10.0.0.1/24")), nil)
 	if err != nil {
@@ -165,7 +165,7 @@ func TestWatchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	receive(t, p.adapters[0].watch.done)
+	receive(t, p.adapters[0].reader.done)
 	p.Close()
 	if asked != 1 || rec.Count("WARN ibv_get_async_event on a", "EIO") != 1 {
 		t.Errorf("asked %d times, %q", asked, rec.Lines())
@@ -265,7 +265,7 @@ func TestCardThatIsBroughtAnewIsOpened(t *testing.T) {
 	again := func() int { return b.log.Count("INFO NET a works again") }
 	for end := time.Now().Add(time.Minute); again() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) { // it is up before it is said
 	}
-	if b.log.Count("INFO NET a is opened anew") != 1 || again() != 1 || b.log.Count("WARN watch events") != 0 {
+	if b.log.Count("INFO NET a is opened anew") != 1 || again() != 1 || b.log.Count("WARN read events") != 0 {
 		t.Errorf("%q", b.log.Lines())
 	}
 	f.send(t, ibv.AsyncEvent{Kind: ibv.EventPortErr, Port: 1})
@@ -355,7 +355,7 @@ func TestPanicsConcernTheCard(t *testing.T) {
 	told := make(chan Event, 1)
 	p.Devices()[0].Subscribe(func(e Event) { told <- e })
 	close(start)
-	if e := receive(t, told); e.Kind != ibv.EventDeviceFatal || e.Err == nil || rec.Count("WARN watch events on a", "a defect", "watcher.go") != 1 {
+	if e := receive(t, told); e.Kind != ibv.EventDeviceFatal || e.Err == nil || rec.Count("WARN read events on a", "a defect", "event_reader.go") != 1 {
 		t.Errorf("%+v, %q", e, rec.Lines())
 	}
 	p.Close()

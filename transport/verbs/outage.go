@@ -163,12 +163,12 @@ func (a *adapter) reopen() error {
 	if err != nil {
 		return err
 	}
-	a.stopWatching() // before any lock that a subscriber may want
+	a.stopReading() // before any lock that a subscriber may want
 	if err = a.change(&fresh); err == nil {
 		a.p.log.Info(report.Net, "%s is opened anew", a.name)
 	}
 	a.p.closeDevice(a.name, fresh) // the one that is not used, whichever that is
-	if err := a.startWatching(); err != nil {
+	if err := a.startReading(); err != nil {
 		report.Say(a.p.log, err)
 	}
 	return err

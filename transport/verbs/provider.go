@@ -113,7 +113,7 @@ func (p *Provider) load() error {
 // Devices are the usable ports in NCCL's order; at least one.
 func (p *Provider) Devices() []*Device { return p.devices }
 
-// Close ends the watchers and the trials of cards that failed, and closes each
+// Close ends the readers of events and the trials of cards that failed, and closes each
 // device as soon as nothing is left on it; nothing new can be made on one. The
 // library never calls it: it keeps devices for its process.
 func (p *Provider) Close() {

@@ -15,8 +15,8 @@ func (a *adapter) rescue(op string, then func(*report.Error)) {
 	}
 }
 
-// unwatched fails everything on the card, of which nobody hears any more.
-func (a *adapter) unwatched(err *report.Error) {
+// unheard fails everything on the card, of which nobody hears any more.
+func (a *adapter) unheard(err *report.Error) {
 	a.tell(Event{Kind: ibv.EventDeviceFatal, NIC: a.name, Err: err})
 }
 

@@ -11,9 +11,9 @@ import (
 	"weft/transport/fastpath"
 )
 
-// watcher waits for a card's events without a thread of its own: its copy of
+// eventReader waits for a card's events without a thread of its own: its copy of
 // the card's descriptor is in Go's poller.
-type watcher struct {
+type eventReader struct {
 	file *os.File
 	fd   int
 	done chan struct{}
@@ -21,15 +21,15 @@ type watcher struct {
 	stopped atomic.Bool // before the descriptor is closed, which ends the wait with an error that has no name
 }
 
-// startWatching begins to read events. A library without a descriptor for
+// startReading begins to read events. A library without a descriptor for
 // them has none.
-func (a *adapter) startWatching() error {
+func (a *adapter) startReading() error {
 	asyncFD := a.asyncFD
 	if asyncFD < 0 {
 		return nil
 	}
 	broken := func(what string, err error) error {
-		return report.Errorf(report.Host, "watch events", "%s descriptor %d: %w", what, asyncFD, err).On(a.name)
+		return report.Errorf(report.Host, "read events", "%s descriptor %d: %w", what, asyncFD, err).On(a.name)
 	}
 	fd, err := unix.FcntlInt(uintptr(asyncFD), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -39,15 +39,15 @@ func (a *adapter) startWatching() error {
 		unix.Close(fd)
 		return broken("track", err)
 	}
-	w := &watcher{fd: fd, done: make(chan struct{})}
+	r := &eventReader{fd: fd, done: make(chan struct{})}
 	if err = unix.SetNonblock(fd, true); err == nil { // both descriptors are one open file
-		w.file = os.NewFile(uintptr(fd), a.name+" events")
-		err = a.watchWith(w)
+		r.file = os.NewFile(uintptr(fd), a.name+" events")
+		err = a.readWith(r)
 	}
 	if err != nil {
 		fastpath.UntrackFD(fd)
-		if w.file != nil {
-			w.file.Close()
+		if r.file != nil {
+			r.file.Close()
 		} else {
 			unix.Close(fd)
 		}
@@ -56,25 +56,25 @@ func (a *adapter) startWatching() error {
 	return nil
 }
 
-func (a *adapter) watchWith(w *watcher) error {
-	conn, err := w.file.SyscallConn()
+func (a *adapter) readWith(r *eventReader) error {
+	conn, err := r.file.SyscallConn()
 	if err != nil {
 		return err
 	}
-	a.watch = w
+	a.reader = r
 	go func() {
-		defer close(w.done)
-		defer a.rescue("watch events", a.unwatched)
+		defer close(r.done)
+		defer a.rescue("read events", a.unheard)
 		err := conn.Read(func(uintptr) bool { return a.drain() })
-		if err != nil && !w.stopped.Load() {
-			a.p.log.Warn("%v", report.Errorf(report.Host, "watch events", "%w", err).On(a.name).
+		if err != nil && !r.stopped.Load() {
+			a.p.log.Warn("%v", report.Errorf(report.Host, "read events", "%w", err).On(a.name).
 				Try("events of this device are not seen any more; errors then show only when data fails"))
 		}
 	}()
 	return nil
 }
 
-// drain handles all events that are there; true ends the watch.
+// drain handles all events that are there; true ends the reading.
 func (a *adapter) drain() bool {
 	for {
 		raw, errno := a.p.lib.GetAsyncEvent(a.context)
@@ -91,16 +91,16 @@ func (a *adapter) drain() bool {
 	}
 }
 
-// stopWatching ends the watch and waits until no event is being handled. It
+// stopReading ends that and waits until no event is being handled. It
 // must not be called from a subscriber.
-func (a *adapter) stopWatching() {
-	w := a.watch
-	if w == nil {
+func (a *adapter) stopReading() {
+	r := a.reader
+	if r == nil {
 		return
 	}
-	a.watch = nil
-	fastpath.UntrackFD(w.fd)
-	w.stopped.Store(true)
-	w.file.Close()
-	<-w.done
+	a.reader = nil
+	fastpath.UntrackFD(r.fd)
+	r.stopped.Store(true)
+	r.file.Close()
+	<-r.done
 }

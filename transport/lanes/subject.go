@@ -12,7 +12,7 @@ import (
 
 // What the watcher asks and tells of a carrier: it is a liveness.Subject.
 
-// Routes are the pairs of ports of the executor's lanes run over, in its order.
+// Routes are the pairs of ports that the executor's lanes run over, in its order.
 func (v *Carrier) Routes() []*route.Pair { return *v.routes.Load() }
 
 // Class is how the sending side marks its packets.
