@@ -50,10 +50,10 @@ func (h *hop) narrow(t *testing.T, mtu int, ports ...string) {
 	}
 }
 
-// processes are the two hosts', not connected yet, with T = 5 s.
+// processes are the two hosts', not connected yet, with T = 5 s unless env says otherwise.
 func (h *hop) processes(t *testing.T, sends, receives string, env ...string) (sender, receiver *peerProcess) {
 	in := func(ns, role, addr string) *peerProcess {
-		return spawn(t, role, append(env, "WEFT_TIMEOUT=5", childAddr+"="+addr), "ip", "netns", "exec", ns)
+		return spawn(t, role, append([]string{"WEFT_TIMEOUT=5", childAddr + "=" + addr}, env...), "ip", "netns", "exec", ns)
 	}
 	receiver = in(h.b, receives, "10.213.78.2/24")
 	sender = in(h.a, sends, "10.213.78.1/24")
@@ -88,7 +88,7 @@ func TestPathIsNarrow(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHop(t)
 			h.narrow(t, test.mtu, test.ports...)
-			sender, receiver := h.processes(t, "sends on", "receives on", childStreams+"=3")
+			sender, receiver := h.processes(t, "sends on", "receives on", childStreams+"=3", "WEFT_TIMEOUT=20") // a step is tried in several sizes
 			sender.says(t, "moving")
 			if said := sender.warned(test.uses); said != 1 {
 				t.Errorf("%q is said %d times", test.uses, said)
