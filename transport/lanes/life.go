@@ -67,6 +67,7 @@ func (v *Carrier) Shut(m *session.Member, busy bool) {
 	v.shared.Lingers(1)
 	go func() {
 		defer task.Rescue(v.Log, "close", task.Nobody)
+		defer v.shared.Lingers(-1)
 		if m != nil && !v.fenced.Load() {
 			t := time.NewTimer(v.shared.Timeout)
 			select {
@@ -80,7 +81,6 @@ func (v *Carrier) Shut(m *session.Member, busy bool) {
 		if !parked {
 			v.destroy()
 		}
-		v.shared.Lingers(-1)
 	}()
 }
 
