@@ -12,7 +12,6 @@ import (
 	"weft/internal/report"
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
-	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -41,7 +40,7 @@ type inbound struct {
 	goMsg   wire.Go
 	went    bool            // go has come: the peer has its comm
 	member  *session.Member // set by attach
-	verbs   *lanes.Carrier  // set by a go that takes up an offer: there are no further streams
+	made    *made           // set by a go that takes up an offer: there are no further streams
 	over    bool            // finished or aborted
 }
 
@@ -82,7 +81,7 @@ func (c *Core) findInbound(n wire.Nonce) *inbound {
 // join takes in stream index.
 func (in *inbound) join(index int, c *rendezvous.Conn) error {
 	in.mu.Lock()
-	if in.over || in.verbs != nil || index >= len(in.conns) || in.conns[index] != nil {
+	if in.over || in.made != nil || index >= len(in.conns) || in.conns[index] != nil {
 		in.mu.Unlock()
 		return fmt.Errorf("stream %d of %d, given twice, or too late", index, len(in.conns))
 	}
@@ -166,20 +165,20 @@ func (in *inbound) late() {
 		Try("its process has ended or is stopped, or one of the two hosts is overloaded; see WEFT_TIMEOUT"))
 }
 
-// goes takes in the connecting side's go, and v unless it is nil.
-func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, v *lanes.Carrier) {
+// goes takes in the connecting side's go, and what is to carry the comm; nil: streams.
+func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, by *made) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
 		c.Close()
-		if v != nil {
-			v.Discard()
+		if by != nil {
+			by.drop()
 		}
 		return
 	}
-	in.goMsg, in.verbs, in.went = m, v, true
+	in.goMsg, in.made, in.went = m, by, true
 	in.within(in.core.timeout) // for the control connection, which others may use too
-	if v != nil {
+	if by != nil {
 		for _, k := range in.conns[1:] {
 			if k == nil {
 				in.missing--
@@ -221,12 +220,12 @@ func (in *inbound) giveUp(last arrival, why error) {
 		return
 	}
 	in.over = true
-	conns, m, v := in.conns, in.member, in.verbs
+	conns, m, by := in.conns, in.member, in.made
 	in.mu.Unlock()
 	in.forget()
 	in.listener.deliver(in, last)
-	if v != nil {
-		v.Discard()
+	if by != nil {
+		by.drop()
 	}
 	for _, c := range conns {
 		if c != nil {
@@ -284,13 +283,13 @@ func (in *inbound) build() (*Comm, error) {
 			Try("both hosts must run the same weft")
 	}
 	var via carrier.Carrier
-	if in.verbs != nil {
+	if in.made != nil {
 		for _, k := range in.conns {
 			if k != nil {
 				k.Close()
 			}
 		}
-		via = in.verbs
+		via = in.made.by
 	} else {
 		if err := in.options(); err != nil {
 			return nil, err
@@ -301,7 +300,7 @@ func (in *inbound) build() (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.verbs = nil // the comm's
+	in.made = nil // the comm's
 	c.attached(m)
 	if !own(l.ctx, l.ctx.owned.comms, c, struct{}{}) {
 		c.Close()
@@ -330,8 +329,8 @@ func (in *inbound) drop() {
 			k.Close()
 		}
 	}
-	if in.verbs != nil {
-		in.verbs.Discard()
-		in.verbs = nil
+	if in.made != nil {
+		in.made.drop()
+		in.made = nil
 	}
 }

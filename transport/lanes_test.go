@@ -304,13 +304,9 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _, err := k.offer(t.Context(), s.member.Session, w, peer, wants)
-	if err != nil || v == nil {
-		t.Fatal(v, err)
-	}
-	c := &ready{session: s.member.Session, won: w, by: v, last: wire.Go{Header: wire.Header{Flags: wire.FlagVerbs}}, drop: v.Discard}
-	if err := c.attach(a.nextComm.Add(1)); err != nil {
-		t.Fatal(err)
+	c, err := k.carried(t.Context(), &dialogue{session: s.member.Session, won: w, peer: rendezvous.EndName(peer, w.Conn), wants: wants})
+	if err != nil || c.last.Flags&wire.FlagVerbs == 0 {
+		t.Fatal(c, err)
 	}
 	if _, err := w.Conn.Write(c.last.Append(nil)); err != nil {
 		t.Fatal(err)

@@ -50,9 +50,12 @@ func (h *handshake) last(in *inbound) error {
 			} else if v == nil {
 				return fmt.Errorf("go takes up an offer that was not accepted: %w", wire.ErrMalformed)
 			}
-			given := v
+			var by *made
+			if v != nil {
+				by = &made{v, v.Discard}
+			}
 			v = nil
-			in.goes(m, h.conn, given)
+			in.goes(m, h.conn, by)
 			return nil
 		}
 		discard()

@@ -19,25 +19,30 @@ import (
 )
 
 // offer tries to have the comm carried by RDMA: over a few routes, each made,
-// connected and proven. Without a carrier and an error it goes over TCP, for the
-// reason answered. An error is one of the comm's first stream, or TCP is not wanted.
-func (k *connector) offer(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*lanes.Carrier, string, error) {
-	v, why, err := k.route(ctx, s, w, peer, wants)
-	if v != nil || err != nil {
-		return v, "", err
+// connected and proven. Without a carrier and an error it goes over TCP, and go
+// says why. An error is one of the comm's first stream, or TCP is not wanted.
+func (k *connector) offer(ctx context.Context, d *dialogue) (*made, error) {
+	v, why, err := k.route(ctx, d)
+	if err != nil {
+		return nil, err
 	}
-	name := rendezvous.EndName(peer, w.Conn)
-	if err := k.core.mayUseTCP("connect", k.dev, name, why); err != nil {
-		return nil, "", err
+	if v != nil {
+		d.last.Flags = wire.FlagVerbs
+		return &made{v, v.Discard}, nil
+	}
+	if err := k.core.mayUseTCP("connect", k.dev, d.peer, why); err != nil {
+		return nil, err
 	}
 	if k.dev.Verbs != nil {
-		tellTCP(k.ctx.opts.Log, k.dev, "->", name, why)
+		tellTCP(k.ctx.opts.Log, k.dev, "->", d.peer, why)
 	}
-	return nil, why, nil
+	d.last.NoRDMA = why
+	return nil, nil
 }
 
 // route tries the routes; without a carrier and an error it returns why none serves.
-func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants) (*lanes.Carrier, string, error) {
+func (k *connector) route(ctx context.Context, d *dialogue) (*lanes.Carrier, string, error) {
+	s, peer, wants := d.session, d.peer, d.wants
 	if why := k.core.whyNoPorts(k.dev); why != "" {
 		return nil, why, nil
 	}
@@ -65,21 +70,21 @@ func (k *connector) route(ctx context.Context, s *session.Session, w *rendezvous
 		s.Ports.Limit(pairs)
 		tries++
 		began := time.Now()
-		v, err := k.try(ctx, s, w, rendezvous.EndName(peer, w.Conn), pairs)
+		v, err := k.try(ctx, s, d.won, peer, pairs)
 		if err == nil {
 			if len(tried) > 0 {
-				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, rendezvous.EndName(peer, w.Conn), strings.Join(tried, "; "))
+				k.ctx.opts.Log.Info(report.Net, "%s -> %s: left out: %s", k.dev.Name, peer, strings.Join(tried, "; "))
 			}
-			k.tellOtherPorts(rendezvous.EndName(peer, w.Conn), pairs, s, wants.ports, tried)
-			s.Ports.SayNarrow(pairs, k.dev.Name, rendezvous.EndName(peer, w.Conn), k.ctx.opts.Log)
-			k.sayRails(rendezvous.EndName(peer, w.Conn), pairs, s.Devices)
+			k.tellOtherPorts(peer, pairs, s, wants.ports, tried)
+			s.Ports.SayNarrow(pairs, k.dev.Name, peer, k.ctx.opts.Log)
+			k.sayRails(peer, pairs, s.Devices)
 			return v, "", nil
 		}
 		if lost := (*streamError)(nil); errors.As(err, &lost) {
 			return nil, "", lost.error
 		}
 		if final := (*finalError)(nil); errors.As(err, &final) {
-			return nil, "", withPeer(final.error, rendezvous.EndName(peer, w.Conn))
+			return nil, "", withPeer(final.error, peer)
 		}
 		blame := &pairs[len(pairs)-1] // whatever the reason, a shorter route comes next
 		if e := (*lanes.PairError)(nil); errors.As(err, &e) {

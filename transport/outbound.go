@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -27,7 +26,7 @@ func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Optio
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.carried(ctx, s, w, peer, wants, o)
+	c, err := k.carried(ctx, &dialogue{session: s, won: w, peer: rendezvous.EndName(peer, w.Conn), wants: wants, options: o})
 	if err != nil {
 		s.Release()
 		return nil, err
@@ -35,28 +34,19 @@ func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Optio
 	return c, nil
 }
 
-// carried decides what carries the comm, and makes it.
-func (k *connector) carried(ctx context.Context, s *session.Session, w *rendezvous.Won, peer *wire.Hello, wants *wants, o tcp.Options) (*ready, error) {
-	r := &ready{session: s, won: w, peer: rendezvous.EndName(peer, w.Conn)}
-	v, noRDMA, err := k.offer(ctx, s, w, peer, wants)
-	if err != nil {
-		return nil, err
-	}
-	if v != nil {
-		r.by, r.drop, r.last.Flags = v, v.Discard, wire.FlagVerbs
-	} else {
-		conns, err := k.streams(ctx, w, wants.streams, o)
-		r.drop = func() {
-			for _, c := range conns {
-				c.Close()
-			}
-		}
-		if err != nil {
-			r.drop()
+// carried has the first of the ways that serves carry the comm.
+func (k *connector) carried(ctx context.Context, d *dialogue) (*ready, error) {
+	var m *made
+	for _, way := range ways {
+		var err error
+		if m, err = way(k, ctx, d); err != nil {
 			return nil, err
 		}
-		r.by, r.last.NoRDMA = k.ctx.overTCP(k.dev, fastpath.Send, r.peer, conns, wants.stash), noRDMA
+		if m != nil {
+			break
+		}
 	}
+	r := &ready{session: d.session, won: d.won, peer: d.peer, by: m.by, drop: m.drop, last: d.last}
 	if err := r.attach(k.core.nextComm.Add(1)); err != nil {
 		r.drop()
 		return nil, err
