@@ -1,9 +1,7 @@
 package verbs
 
 import (
-	"cmp"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -67,35 +65,6 @@ func mergePCI(path string, vfs bool) string {
 		return path[:n-4] + "00.0"
 	}
 	return path[:n-1] + "0"
-}
-
-// numberPorts gives each device NCCL's port number: the port of the card plus
-// the devices on the same card that come before it. The list is in its final order.
-func numberPorts(devices []*Device) {
-	before := map[string]int{}
-	for _, d := range devices {
-		d.Port = int(d.portNum)
-		if d.PCIPath != "" {
-			d.Port += before[d.PCIPath]
-			before[d.PCIPath]++
-		}
-	}
-}
-
-// orderByPCI sorts by PCI address, so that the ranks of a job agree on the
-// order; devices without an address come last, in the order they had.
-func orderByPCI(devices []*Device) {
-	slices.SortStableFunc(devices, func(a, b *Device) int {
-		switch {
-		case a.function == "" && b.function == "":
-			return 0
-		case a.function == "":
-			return 1
-		case b.function == "":
-			return -1
-		}
-		return cmp.Compare(pciNumber(a.function), pciNumber(b.function))
-	})
 }
 
 // pciNumber is domain:bus:device.function as one number.

@@ -8,21 +8,7 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
-
-	"weft/transport/verbs/ibv"
 )
-
-// RouteTo reports whether this machine has a route to a remote GID's address that
-// leaves by the network device behind the local one. Unknown is true: a device
-// that is not visible here, or a kernel that does not say, is no reason to leave
-// a path untried.
-func (d *Device) RouteTo(from, to GID) bool {
-	if from.Type != ibv.GIDRoCEv2 || from.NetDev == "" {
-		return true
-	}
-	found, err := d.provider.host.Route(from.NetDev, from.Addr.Unmap(), to.Addr.Unmap())
-	return found || err != nil
-}
 
 // fibMatch is RTM_F_FIB_MATCH: the answer is an entry of the routing table. Without
 // it the kernel takes any address for a neighbour once a device is named.
