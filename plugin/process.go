@@ -15,6 +15,7 @@ import (
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
+	"weft/transport/verbs/machine"
 )
 
 // process is the plugin's state. There is one per loaded library; it survives
@@ -71,7 +72,7 @@ func newProcess(h host) *process {
 		verbs: func(k *knob.Values, log report.Logger) (*verbs.Provider, error) {
 			return verbs.Open(verbs.Config{Knobs: k, Log: log})
 		},
-		cards:    verbs.ThisHost().Cards,
+		cards:    machine.This().Cards,
 		start:    openTransport,
 		contexts: contexts{old: map[int]*netCtx{}},
 	}

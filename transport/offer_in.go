@@ -11,7 +11,7 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/lanes"
 	"weft/transport/route"
-	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/wire"
 )
 
@@ -183,8 +183,8 @@ func (h *handshake) pair(e *wire.PortPair) (route.Pair, error) {
 		return route.Pair{}, fmt.Errorf("%s: %s", local.Name, why)
 	}
 	p := route.Pair{Local: local, LocalIndex: e.Peer, PeerIndex: e.Device, PeerGID: route.FromWire(e.GID)}
-	p.GID, _, p.Reach = verbs.PairGIDs(local.GIDs(), []verbs.GID{p.PeerGID})
-	if p.Reach == verbs.Unreachable {
+	p.GID, _, p.Reach = gid.Pair(local.GIDs(), []gid.GID{p.PeerGID})
+	if p.Reach == gid.Unreachable {
 		return route.Pair{}, fmt.Errorf("%s has no GID that reaches %v", local.Name, p.PeerGID)
 	}
 	return p, nil

@@ -10,6 +10,7 @@ import (
 	"weft/transport/rdma"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/wire"
 )
 
@@ -52,7 +53,7 @@ func interfaceOf(v *verbs.Device, interfaces []*tcp.Device) *tcp.Device {
 		}
 	}
 	for _, d := range interfaces { // another name for the same subnet, such as a bond or a VLAN
-		if slices.ContainsFunc(v.GIDs(), func(g verbs.GID) bool { return d.Reaches(g.Addr) }) {
+		if slices.ContainsFunc(v.GIDs(), func(g gid.GID) bool { return d.Reaches(g.Addr) }) {
 			return d
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"weft/transport/rdma"
 	"weft/transport/route"
 	"weft/transport/tcp"
-	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/wire"
 )
 
@@ -13,7 +13,7 @@ import (
 // that RDMA devices hide from it.
 func (l *List) Inventory(interfaces []*tcp.Device) wire.Inventory {
 	var inv wire.Inventory
-	add := func(d *rdma.Device, kind, link uint8, mtu int, gids []verbs.GID) {
+	add := func(d *rdma.Device, kind, link uint8, mtu int, gids []gid.GID) {
 		w := wire.Device{Index: uint16(len(inv.Devices)), Port: uint8(d.Port), Kind: kind, Link: link, MTU: uint32(mtu),
 			SpeedMbps: uint32(d.SpeedMbps), GUID: d.GUID, Rail: d.RailID, Plane: d.PlaneID, Name: d.Name}
 		for _, p := range d.Addrs {

@@ -17,6 +17,7 @@ import (
 	"weft/transport/rdma"
 	"weft/transport/route"
 	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
@@ -59,7 +60,7 @@ type Carrier struct {
 // Port is what a comm has on one local port.
 type Port struct {
 	Device *verbs.Device
-	gid    verbs.GID
+	gid    gid.GID
 	Slot   int // among those that carry the asked device's comms
 	pd     *verbs.PD
 	ring   *verbs.Region // of the slab

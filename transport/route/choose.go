@@ -4,22 +4,22 @@ import (
 	"cmp"
 	"slices"
 
-	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 )
 
 // Port is a port of either side, as far as the choice of a route needs it. Speeds are in Mb/s.
 type Port struct {
 	Index uint16
 	Speed int
-	GIDs  []verbs.GID // best first
-	Short bool        // it takes less than the memory that the asked device takes
+	GIDs  []gid.GID // best first
+	Short bool      // it takes less than the memory that the asked device takes
 }
 
 // Choice is two ports that may reach each other.
 type Choice struct {
 	Local, Peer  Port
-	GID, PeerGID verbs.GID
-	Reach        verbs.Reach
+	GID, PeerGID gid.GID
+	Reach        gid.Reach
 }
 
 // Key tells choices apart, as Pair's does.
@@ -42,15 +42,15 @@ func Choose(local, peer []Port, asked, peerAsked []uint16, bad map[[2]uint16]boo
 	for _, l := range local {
 		for _, p := range peer {
 			c := Choice{Local: l, Peer: p}
-			c.GID, c.PeerGID, c.Reach = verbs.PairGIDs(l.GIDs, p.GIDs)
+			c.GID, c.PeerGID, c.Reach = gid.Pair(l.GIDs, p.GIDs)
 			mine, theirs := slices.Contains(asked, l.Index), slices.Contains(peerAsked, p.Index)
 			switch {
 			case bad[c.Key()]:
-			case c.Reach == verbs.Direct && mine && theirs:
+			case c.Reach == gid.Direct && mine && theirs:
 				ours = append(ours, c)
-			case c.Reach == verbs.Direct:
+			case c.Reach == gid.Direct:
 				others = append(others, c)
-			case c.Reach == verbs.Routed && mine && theirs:
+			case c.Reach == gid.Routed && mine && theirs:
 				routed = append(routed, c)
 			}
 		}

@@ -8,23 +8,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 )
 
 // rocev2 is a GID of an address in CIDR notation.
-func rocev2(cidr string) verbs.GID {
+func rocev2(cidr string) gid.GID {
 	p := netip.MustParsePrefix(cidr)
-	return verbs.GID{Addr: netip.AddrFrom16(p.Addr().As16()), Type: ibv.GIDRoCEv2, Bits: p.Bits()}
+	return gid.GID{Addr: netip.AddrFrom16(p.Addr().As16()), Type: ibv.GIDRoCEv2, Bits: p.Bits()}
 }
 
-func infiniband(gid string) verbs.GID {
-	return verbs.GID{Addr: netip.MustParseAddr(gid), Type: ibv.GIDInfiniBand, Bits: 64}
+func infiniband(addr string) gid.GID {
+	return gid.GID{Addr: netip.MustParseAddr(addr), Type: ibv.GIDInfiniBand, Bits: 64}
 }
 
 // At most three trials, each without the pairs of those before.
 func TestChooseRoute(t *testing.T) {
-	at := func(index uint16, speed int, gids ...verbs.GID) Port {
+	at := func(index uint16, speed int, gids ...gid.GID) Port {
 		return Port{Index: index, Speed: speed, GIDs: gids}
 	}
 	const cabled = "no route" // this host's routing table leads to the peers of its own cables only

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
@@ -23,11 +24,11 @@ func LinkOf(v *verbs.Device) uint8 {
 }
 
 // ToWire is g as it travels.
-func ToWire(g verbs.GID) wire.PortGID {
+func ToWire(g gid.GID) wire.PortGID {
 	return wire.PortGID{Addr: g.Addr.As16(), Type: uint8(g.Type), Bits: uint8(g.Bits)}
 }
 
 // FromWire is a peer's GID as its path is judged.
-func FromWire(g wire.PortGID) verbs.GID {
-	return verbs.GID{Addr: netip.AddrFrom16(g.Addr), Type: ibv.GIDType(g.Type), Bits: int(g.Bits)}
+func FromWire(g wire.PortGID) gid.GID {
+	return gid.GID{Addr: netip.AddrFrom16(g.Addr), Type: ibv.GIDType(g.Type), Bits: int(g.Bits)}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weft/transport/verbs"
+	"weft/transport/verbs/gid"
 	"weft/transport/wire"
 )
 
@@ -11,10 +12,10 @@ import (
 // the two inventories.
 type Pair struct {
 	Local                 *verbs.Device
-	GID                   verbs.GID
+	GID                   gid.GID
 	LocalIndex, PeerIndex uint16
-	PeerGID               verbs.GID
-	Reach                 verbs.Reach
+	PeerGID               gid.GID
+	Reach                 gid.Reach
 	Speed, PeerSpeed      int // Mb/s, of the two ports; 0: not known
 	MTU                   int // what its path carries, in bytes, if less than both ports do; 0: nothing is known
 }
@@ -40,7 +41,7 @@ func (p *Pair) Answered(e *wire.PortPair) error {
 	if e.Device != p.PeerIndex || e.Peer != p.LocalIndex {
 		return fmt.Errorf("it runs from device %d to %d, not from %d to %d: %w", e.Device, e.Peer, p.PeerIndex, p.LocalIndex, wire.ErrMalformed)
 	}
-	if p.PeerGID = FromWire(e.GID); p.GID.Reaches(p.PeerGID) == verbs.Unreachable {
+	if p.PeerGID = FromWire(e.GID); p.GID.Reaches(p.PeerGID) == gid.Unreachable {
 		return fmt.Errorf("%v cannot be reached from %v", p.PeerGID, p.GID)
 	}
 	return nil

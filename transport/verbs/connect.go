@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 )
 
@@ -27,12 +28,12 @@ const (
 type End struct {
 	QPN, PSN uint32
 	LID      uint16
-	MTU      uint8 // enum ibv_mtu: the port's active one
-	GID      GID   // Addr, Type and Bits; Index and NetDev mean nothing to others
+	MTU      uint8   // enum ibv_mtu: the port's active one
+	GID      gid.GID // Addr, Type and Bits; Index and NetDev mean nothing to others
 }
 
 // Local is this end, for a connection that leaves from gid.
-func (q *QP) Local(gid GID) End {
+func (q *QP) Local(gid gid.GID) End {
 	q.life.Lock()
 	psn := q.life.psn
 	q.life.Unlock()
@@ -43,7 +44,7 @@ func (q *QP) Local(gid GID) End {
 
 // Path is how to reach the peer's end.
 type Path struct {
-	GID  GID // local: one of Device.GIDs
+	GID  gid.GID // local: one of Device.GIDs
 	Peer End
 	SL   uint8
 	TC   uint8    // the sender's holds for both ends
@@ -133,7 +134,7 @@ func (q *QP) toRTR(path *Path) (*ibv.QPAttr, *report.Error) {
 		return nil, bad("the peer's GID %v is no address of a port", peer.GID.Addr)
 	case d.InfiniBand != (peer.GID.Type == ibv.GIDInfiniBand):
 		return nil, bad("one end is InfiniBand, the other RoCE: %v and %v", path.GID, peer.GID)
-	case path.GID.Reaches(peer.GID) == Unreachable:
+	case path.GID.Reaches(peer.GID) == gid.Unreachable:
 		return nil, bad("GID %v cannot reach %v (%s)", path.GID, peer.GID.Addr.Unmap(), peer.GID.Type)
 	}
 	rtr := &ibv.QPAttr{
@@ -143,9 +144,9 @@ func (q *QP) toRTR(path *Path) (*ibv.QPAttr, *report.Error) {
 	ah := &rtr.Path
 	*ah = ibv.AddressHandle{SL: path.SL, Port: d.portNum, DLID: peer.LID}
 	if d.InfiniBand {
-		same := path.GID.ibSubnet() == peer.GID.ibSubnet()
+		same := path.GID.IBSubnet() == peer.GID.IBSubnet()
 		if !same {
-			ah.DLID = peer.GID.flid() // a Reach of Routed has one
+			ah.DLID = peer.GID.FLID() // a Reach of Routed has one
 		}
 		ah.Global = !same || port.Flags&ibv.GRHRequired != 0
 	} else {

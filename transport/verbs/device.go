@@ -12,6 +12,8 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/gid"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
@@ -42,7 +44,7 @@ type Device struct {
 // says does not replace what a later one said.
 type portState struct {
 	sync.Mutex
-	gids   []GID        // protected, as all below; usable, best first, never empty
+	gids   []gid.GID    // protected, as all below; usable, best first, never empty
 	port   ibv.PortAttr // asked with gids
 	down   string       // why the port cannot be used at the moment, "" while it can
 	number uint64       // of the last question or event
@@ -59,7 +61,7 @@ func (d *Device) asks() uint64 {
 }
 
 // GIDs are the usable GIDs, best first.
-func (d *Device) GIDs() []GID {
+func (d *Device) GIDs() []gid.GID {
 	d.now.Lock()
 	defer d.now.Unlock()
 	return slices.Clone(d.now.gids)
@@ -167,7 +169,7 @@ func (p *Provider) discover() error {
 const leftOut = "NCCL_IB_HCA leaves it out"
 
 // port describes one port, or says why it is not used.
-func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) (*Device, string) {
+func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []machine.Link) (*Device, string) {
 	attr, errno := p.lib.QueryPort(a.context, port)
 	if errno != 0 {
 		report.Say(p.log, fail("ibv_query_port", a.name, errno, "port %d", port))
@@ -200,7 +202,7 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 		InfiniBand: attr.LinkLayer == ibv.LinkInfiniBand, NIC: a.name, Firmware: a.attr.Firmware,
 		provider: p, adapter: a, portNum: port, gidWhy: why,
 	}
-	d.function, d.PCIPath = p.host.pciPaths(a.sysfs, p.knobs.Int(knob.IBMergeVFs) != 0)
+	d.function, d.PCIPath = p.host.PCIPaths(a.sysfs, p.knobs.Int(knob.IBMergeVFs) != 0)
 	d.now = &portState{gids: gids, port: attr}
 	if !d.InfiniBand {
 		d.addresses(gids, links)
@@ -209,14 +211,14 @@ func (p *Provider) port(a *adapter, port uint8, filter hcaFilter, links []Link) 
 }
 
 // addresses are what the port's GIDs stand for in IP's terms.
-func (d *Device) addresses(gids []GID, links []Link) {
+func (d *Device) addresses(gids []gid.GID, links []machine.Link) {
 	for _, l := range links {
 		if l.Name == gids[0].NetDev {
 			d.IfIndex = l.Index
 		}
 	}
 	for _, g := range gids {
-		if p := prefixOf(g); !slices.Contains(d.Addrs, p) {
+		if p := gid.PrefixOf(g); !slices.Contains(d.Addrs, p) {
 			d.Addrs = append(d.Addrs, p)
 		}
 	}
@@ -242,7 +244,7 @@ func (p *Provider) arrange() {
 		orderByPCI(p.devices)
 	}
 	numberPorts(p.devices)
-	p.gdr = p.host.detectGDR()
+	p.gdr = p.host.GDR()
 	for i, d := range p.devices {
 		d.Index = i
 		d.Pointers = d.pointers()

@@ -15,11 +15,12 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
 // cardAt gives the card a sysfs folder whose device link leads to a PCI function.
-func cardAt(t *testing.T, h *Host, c fakeCard, function string) fakeCard {
+func cardAt(t *testing.T, h *machine.Machine, c fakeCard, function string) fakeCard {
 	t.Helper()
 	c.sysfs = filepath.Join(h.Sysfs, "class", "infiniband", c.name)
 	real := filepath.Join(h.Sysfs, "devices", "pci0000:00", function)

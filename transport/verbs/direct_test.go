@@ -17,13 +17,14 @@ import (
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/rdma"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
 const directPath = "/devices/pci0000:85/0000:85:00.0"
 
 // directCard is a card of libmlx5's with a data-direct function; its table may be changed before it is opened.
-func directCard(t *testing.T) (*ibv.Calls, *Host, *fakeLib) {
+func directCard(t *testing.T) (*ibv.Calls, *machine.Machine, *fakeLib) {
 	h := fakeHost(t, eth(1, true, "10.0.0.1/24"))
 	f := newFake(t, cardAt(t, h, roce("mlx5_0", "10.0.0.1", 1), "0000:3b:00.0"))
 	if err := os.MkdirAll(filepath.Join(h.Sysfs, directPath), 0o777); err != nil {

@@ -13,12 +13,13 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
 // connection goes through the life of one connection and gives back all of it,
 // whatever fails on the way; it returns the first error.
-func connection(t *testing.T, lib *ibv.Calls, host *Host, fd int) (err error) {
+func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (err error) {
 	log := new(report.Recorder)
 	defer func() {
 		for _, l := range log.Lines() {

@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
@@ -343,12 +344,12 @@ func roce(name, addr string, ifIndex int) fakeCard {
 }
 
 // fakeHost is a machine with the links and an empty sysfs.
-func fakeHost(t testing.TB, links ...Link) *Host {
-	return &Host{Sysfs: t.TempDir(), Links: func() ([]Link, error) { return links, nil }}
+func fakeHost(t testing.TB, links ...machine.Link) *machine.Machine {
+	return &machine.Machine{Sysfs: t.TempDir(), Links: func() ([]machine.Link, error) { return links, nil }}
 }
 
-func eth(index int, up bool, addrs ...string) Link {
-	l := Link{Index: index, Name: fmt.Sprintf("eth%d", index), Up: up}
+func eth(index int, up bool, addrs ...string) machine.Link {
+	l := machine.Link{Index: index, Name: fmt.Sprintf("eth%d", index), Up: up}
 	for _, a := range addrs {
 		l.Addrs = append(l.Addrs, netip.MustParsePrefix(a))
 	}
@@ -368,7 +369,7 @@ func write(t testing.TB, text string, parts ...string) {
 }
 
 // start opens a provider over the fake.
-func (f *fakeLib) start(t testing.TB, host *Host, env map[string]string) (*Provider, *report.Recorder, error) {
+func (f *fakeLib) start(t testing.TB, host *machine.Machine, env map[string]string) (*Provider, *report.Recorder, error) {
 	log := new(report.Recorder)
 	p, err := Open(Config{Knobs: knob.Parse(env), Log: log, Host: host, lib: f.table()})
 	return p, log, err

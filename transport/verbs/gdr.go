@@ -1,64 +1,28 @@
 package verbs
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/machine"
 )
-
-// gdr is what this machine has for NICs to reach GPU memory.
-type gdr struct {
-	module string // the client of peer memory, which serves virtual addresses of GPU memory; "" if there is none
-	driver bool   // NVIDIA's driver is loaded
-	closed bool   // and is not of the open kernel modules, which alone make DMA-BUFs of GPU memory
-	amd    bool   // AMD's driver is loaded
-}
-
-// Where a kernel keeps the clients of peer memory depends on its age and on the module that serves them.
-var peerFolders = []string{"kernel/mm/memory_peers", "kernel/memory_peers", "memory_peers"}
-
-// peerClient is the first client of peer memory: a folder of any name (nv_mem of NVIDIA's, amdkfd of AMD's driver) which
-// has a version, as it does once it is registered.
-func (h *Host) peerClient() string {
-	for _, folder := range peerFolders {
-		entries, _ := os.ReadDir(filepath.Join(h.Sysfs, folder)) // no folder: no client
-		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), ".") && exists(h.Sysfs, folder, e.Name(), "version") {
-				return e.Name()
-			}
-		}
-	}
-	return ""
-}
-
-func (h *Host) detectGDR() (g gdr) {
-	if g.module = h.peerClient(); g.module == "" && exists(h.Sysfs, "module/nvidia_peermem/version") {
-		g.module = "nvidia_peermem"
-	}
-	text, err := read(h.Proc, "driver/nvidia/version")
-	g.driver = err == nil || exists(h.Sysfs, "module/nvidia")
-	g.closed = err == nil && !strings.Contains(text, "Open Kernel Module")
-	g.amd = exists(h.Sysfs, "module/amdgpu")
-	return g
-}
 
 // GPUMemory says whether the device reaches GPU memory, by which way, or why not.
 func (d *Device) GPUMemory() (kinds rdma.MemKind, why string) {
 	g, a := d.provider.gdr, d.adapter
 	var says []string
 	switch {
-	case g.module != "" && !a.software():
+	case g.Module != "" && !a.software():
 		kinds = rdma.MemCUDA
-		says = append(says, g.module+" is loaded")
-	case g.module != "":
-		says = append(says, g.module+" does not serve a device of software")
-	case g.driver:
+		says = append(says, g.Module+" is loaded")
+	case g.Module != "":
+		says = append(says, g.Module+" does not serve a device of software")
+	case g.Driver:
 		says = append(says, "nvidia_peermem is not loaded")
-	case g.amd:
+	case g.AMD:
 		says = append(says, "amdgpu is no client of peer memory")
 	default:
 		says = append(says, "no NVIDIA driver is loaded")
@@ -74,7 +38,7 @@ func (d *Device) GPUMemory() (kinds rdma.MemKind, why string) {
 		if d.direct {
 			says[len(says)-1] += " on the data-direct path " + filepath.Base(a.direct)
 		}
-		if g.closed {
+		if g.Closed {
 			says = append(says, "but the NVIDIA driver makes none: it is not of the open kernel modules")
 		}
 	case No:
@@ -94,7 +58,7 @@ func (d *Device) GPUMemory() (kinds rdma.MemKind, why string) {
 // software reports whether no hardware of its own is behind the card, as behind
 // Soft-RoCE: the processor moves its data, and that reaches no GPU's addresses.
 func (a *adapter) software() bool {
-	return exists(a.sysfs) && !exists(a.sysfs, "device")
+	return machine.Exists(a.sysfs) && !machine.Exists(a.sysfs, "device")
 }
 
 // pointers is every kind of memory that the device takes. DMA-BUF is found out

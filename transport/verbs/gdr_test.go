@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weft/transport/rdma"
+	"weft/transport/verbs/machine"
 )
 
 // What a device takes, and why not more, follows from the card, the library and
@@ -87,7 +88,7 @@ func TestPeerClients(t *testing.T) {
 		{"behind one that is not", []string{"kernel/mm/memory_peers/a/", "kernel/mm/memory_peers/amdkfd/version"}, "amdkfd"},
 		{"hidden", []string{"kernel/mm/memory_peers/.hidden/version"}, ""},
 	} {
-		h := &Host{Sysfs: t.TempDir(), Proc: t.TempDir()}
+		h := &machine.Machine{Sysfs: t.TempDir(), Proc: t.TempDir()}
 		for _, f := range c.files {
 			if strings.HasSuffix(f, "/") {
 				if err := os.MkdirAll(filepath.Join(h.Sysfs, f), 0o755); err != nil {
@@ -97,7 +98,7 @@ func TestPeerClients(t *testing.T) {
 			}
 			write(t, "1.0\n", h.Sysfs, f)
 		}
-		if got := h.detectGDR().module; got != c.want {
+		if got := h.GDR().Module; got != c.want {
 			t.Errorf("%s: client %q, want %q", c.name, got, c.want)
 		}
 	}

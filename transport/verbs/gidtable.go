@@ -8,13 +8,15 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/gid"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
 // readGIDs lists the usable entries of a port's table. An entry that cannot be
 // read, is empty, or whose network device is down or elsewhere is absent. The
 // error is for a table that cannot be read at all.
-func (p *Provider) readGIDs(a *adapter, port uint8, attr *ibv.PortAttr, links []Link) ([]GID, error) {
+func (p *Provider) readGIDs(a *adapter, port uint8, attr *ibv.PortAttr, links []machine.Link) ([]gid.GID, error) {
 	entries, errno := p.lib.QueryGIDTable(a.context, max(attr.GIDTableLen, 1)*max(int(a.attr.Ports), 1))
 	if errno != 0 {
 		entries = p.readGIDsOneByOne(a, port, attr, links)
@@ -22,12 +24,12 @@ func (p *Provider) readGIDs(a *adapter, port uint8, attr *ibv.PortAttr, links []
 			return nil, fail("ibv_query_gid_table", a.name, errno, "port %d, whose entries one by one are none", port)
 		}
 	}
-	var all []GID
+	var all []gid.GID
 	for _, e := range entries {
 		if e.Port != port || e.GID == ([16]byte{}) || e.Index > 255 {
 			continue // an address handle names the entry in 8 bits
 		}
-		g := GID{Addr: netip.AddrFrom16(e.GID), Index: e.Index, Type: e.Kind, Bits: 64}
+		g := gid.GID{Addr: netip.AddrFrom16(e.GID), Index: e.Index, Type: e.Kind, Bits: 64}
 		if attr.LinkLayer == ibv.LinkInfiniBand {
 			g.Type = ibv.GIDInfiniBand
 		} else if !p.placeGID(&g, e.IfIndex, links) {
@@ -39,17 +41,17 @@ func (p *Provider) readGIDs(a *adapter, port uint8, attr *ibv.PortAttr, links []
 }
 
 // chooseGID reads the table and orders it.
-func (p *Provider) chooseGID(a *adapter, port uint8, attr *ibv.PortAttr, links []Link) ([]GID, string, error) {
+func (p *Provider) chooseGID(a *adapter, port uint8, attr *ibv.PortAttr, links []machine.Link) ([]gid.GID, string, error) {
 	all, err := p.readGIDs(a, port, attr, links)
 	if err != nil {
 		return nil, "", err
 	}
-	return p.rules.choose(a.name, port, attr.LinkLayer, all)
+	return p.rules.Choose(a.name, port, attr.LinkLayer, all)
 }
 
 // placeGID finds the network device behind a RoCE GID and with it the subnet;
 // false: the device is down, or in another network namespace.
-func (p *Provider) placeGID(g *GID, ifIndex int, links []Link) bool {
+func (p *Provider) placeGID(g *gid.GID, ifIndex int, links []machine.Link) bool {
 	addr := g.Addr.Unmap()
 	if !(addr.IsGlobalUnicast() || addr.IsLinkLocalUnicast() || addr.IsLoopback()) {
 		return false
@@ -77,7 +79,7 @@ func (p *Provider) placeGID(g *GID, ifIndex int, links []Link) bool {
 
 // readGIDsOneByOne serves libraries older than ibv_query_gid_table, whose
 // entries sysfs completes.
-func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *ibv.PortAttr, links []Link) []ibv.GIDEntry {
+func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *ibv.PortAttr, links []machine.Link) []ibv.GIDEntry {
 	var entries []ibv.GIDEntry
 	attrs := fmt.Sprintf("%s/ports/%d/gid_attrs", a.sysfs, port)
 	for i := range attr.GIDTableLen {
@@ -87,7 +89,7 @@ func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *ibv.PortAttr, 
 		}
 		e := ibv.GIDEntry{Port: port, GID: gid, Index: i}
 		if attr.LinkLayer != ibv.LinkInfiniBand {
-			kind, err := read(attrs, "types", strconv.Itoa(i))
+			kind, err := machine.Read(attrs, "types", strconv.Itoa(i))
 			if err != nil {
 				continue // EINVAL: the entry belongs to another network namespace
 			}
@@ -95,7 +97,7 @@ func (p *Provider) readGIDsOneByOne(a *adapter, port uint8, attr *ibv.PortAttr, 
 			if strings.HasPrefix(kind, "RoCE v2") {
 				e.Kind = ibv.GIDRoCEv2
 			}
-			if name, err := read(attrs, "ndevs", strconv.Itoa(i)); err == nil {
+			if name, err := machine.Read(attrs, "ndevs", strconv.Itoa(i)); err == nil {
 				e.IfIndex = -1 // of no link, unless it is found
 				for _, l := range links {
 					if l.Name == name {

@@ -131,7 +131,7 @@ func seeFLID(t *testing.T, env map[string]string) string {
 		t.Fatal(err, log.Lines())
 	}
 	defer p.Close()
-	return fmt.Sprintf("FLID %d", p.Devices()[0].GIDs()[0].flid())
+	return fmt.Sprintf("FLID %d", p.Devices()[0].GIDs()[0].FLID())
 }
 
 func seeTwoAddresses(t *testing.T, env map[string]string) string {

@@ -5,6 +5,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
+	"weft/transport/verbs/gid"
 )
 
 // A comm takes further lanes while it is open, in the middle of a message too, and
@@ -26,7 +27,7 @@ func TestLaneGrows(t *testing.T) {
 			t.Error("a comm that is not open takes lanes")
 		}
 		for j, q := range s.qps {
-			l, r, _ := PairGIDs(q.Device().GIDs(), other.qps[j].Device().GIDs())
+			l, r, _ := gid.Pair(q.Device().GIDs(), other.qps[j].Device().GIDs())
 			if err := q.Connect(t.Context(), Path{GID: l, Peer: other.qps[j].Local(r)}); err != nil {
 				t.Fatal(err)
 			}

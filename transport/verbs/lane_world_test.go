@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 )
 
@@ -158,7 +159,7 @@ func laneJoin(t *testing.T, tx, rx *laneSide) {
 	for i := range tx.qps {
 		for j, s := range []*laneSide{tx, rx} {
 			q, peer := s.qps[i], []*laneSide{rx, tx}[j].qps[i]
-			l, r, _ := PairGIDs(q.Device().GIDs(), peer.Device().GIDs())
+			l, r, _ := gid.Pair(q.Device().GIDs(), peer.Device().GIDs())
 			if err := q.Connect(t.Context(), Path{GID: l, Peer: peer.Local(r)}); err != nil {
 				t.Fatal(err)
 			}

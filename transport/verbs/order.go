@@ -3,6 +3,8 @@ package verbs
 import (
 	"cmp"
 	"slices"
+
+	"weft/transport/verbs/machine"
 )
 
 // numberPorts gives each device NCCL's port number: the port of the card plus
@@ -30,6 +32,6 @@ func orderByPCI(devices []*Device) {
 		case b.function == "":
 			return -1
 		}
-		return cmp.Compare(pciNumber(a.function), pciNumber(b.function))
+		return cmp.Compare(machine.PCINumber(a.function), machine.PCINumber(b.function))
 	})
 }

@@ -8,6 +8,8 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/gid"
+	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
 )
 
@@ -19,7 +21,7 @@ var ErrNone = errors.New("no RDMA here")
 type Config struct {
 	Knobs *knob.Values
 	Log   report.Logger
-	Host  *Host // nil: this machine
+	Host  *machine.Machine // nil: this machine
 
 	lib *ibv.Calls // tests bring their own library
 }
@@ -30,12 +32,12 @@ type Provider struct {
 	library string // its name
 	knobs   *knob.Values
 	log     report.Logger
-	host    *Host
-	rules   gidRules
+	host    *machine.Machine
+	rules   gid.Rules
 
 	adapters []*adapter
 	devices  []*Device
-	gdr      gdr
+	gdr      machine.GDR
 
 	mlx5Tried bool        // loading libmlx5
 	spare     func() bool // gives up what nobody needs; nil: nothing
@@ -53,7 +55,7 @@ func Open(cfg Config) (*Provider, error) {
 		cfg.Log = report.Discard{}
 	}
 	if cfg.Host == nil {
-		cfg.Host = ThisHost()
+		cfg.Host = machine.This()
 	}
 	if cfg.Knobs.Int(knob.IBDisable) != 0 {
 		return nil, none("NCCL_IB_DISABLE=%d", cfg.Knobs.Int(knob.IBDisable))
@@ -65,7 +67,7 @@ func Open(cfg Config) (*Provider, error) {
 		}
 	}
 	var problems []string
-	p.rules, problems = rulesOf(p.knobs)
+	p.rules, problems = gid.RulesOf(p.knobs)
 	for _, line := range problems {
 		p.log.Warn("%s", line)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 )
 
@@ -23,6 +25,15 @@ type bench struct {
 	d   *Device
 	pd  *PD
 	cq  *CQ
+}
+
+// gidAt is an entry of a GID table whose subnet is as long as it usually is.
+func gidAt(index int, kind ibv.GIDType, addr string) gid.GID {
+	a, bits := netip.MustParseAddr(addr), 64
+	if a.Is4() {
+		bits = 24
+	}
+	return gid.GID{Addr: netip.AddrFrom16(a.As16()), Index: index, Type: kind, Bits: bits}
 }
 
 func newBench(t *testing.T, f *fakeLib, env map[string]string) *bench {
@@ -62,7 +73,7 @@ func (b *bench) end() {
 
 // far is a peer's end in the bench's subnet.
 func far(t *testing.T) End {
-	return End{QPN: 77, PSN: 0x123456, MTU: 3, GID: gids(t, "9 v2 10.0.0.9")[0]}
+	return End{QPN: 77, PSN: 0x123456, MTU: 3, GID: gidAt(9, ibv.GIDRoCEv2, "10.0.0.9")}
 }
 
 func TestQueuePairComesToRTS(t *testing.T) {
@@ -134,7 +145,7 @@ func TestInfiniBandPaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		peer := End{QPN: 1, LID: 9, MTU: 5, GID: gids(t, "0 ib "+c.remote)[0]}
+		peer := End{QPN: 1, LID: 9, MTU: 5, GID: gidAt(0, ibv.GIDInfiniBand, c.remote)}
 		if err := q.Connect(t.Context(), Path{GID: b.d.GIDs()[0], Peer: peer, TC: 32}); err != nil {
 			t.Fatal(err)
 		}
@@ -165,10 +176,10 @@ func TestHostileEndIsRefused(t *testing.T) {
 		{func(e *End) { e.QPN = 1 << 24 }, "more than 24 bits"},
 		{func(e *End) { e.QPN = 0 }, "QP 0x0"},
 		{func(e *End) { e.PSN = 1 << 24 }, "more than 24 bits"},
-		{func(e *End) { e.GID = GID{} }, "no address"},
-		{func(e *End) { e.GID = gids(t, "0 ib fe80::1")[0] }, "InfiniBand"},
-		{func(e *End) { e.GID = gids(t, "0 v2 fe80::1")[0] }, "cannot reach"},
-		{func(e *End) { e.GID = gids(t, "0 v1 10.0.0.1")[0] }, "cannot reach"},
+		{func(e *End) { e.GID = gid.GID{} }, "no address"},
+		{func(e *End) { e.GID = gidAt(0, ibv.GIDInfiniBand, "fe80::1") }, "InfiniBand"},
+		{func(e *End) { e.GID = gidAt(0, ibv.GIDRoCEv2, "fe80::1") }, "cannot reach"},
+		{func(e *End) { e.GID = gidAt(0, ibv.GIDRoCEv1, "10.0.0.1") }, "cannot reach"},
 	} {
 		peer := far(t)
 		c.change(&peer)

@@ -15,6 +15,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 )
 
@@ -40,7 +41,7 @@ func TestSimDevices(t *testing.T) {
 		t.Error(d)
 	}
 	b := p.Devices()[1]
-	if g := b.GIDs(); g[0].Type != ibv.GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Firmware == "" {
+	if g := b.GIDs(); g[0].Type != ibv.GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != gid.Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Firmware == "" {
 		t.Errorf("%v, %+v", g, b.Device)
 	}
 	if is, _ := b.adapter.ece.State(); is == No {
@@ -74,8 +75,8 @@ func pair(t *testing.T, p *Provider, then func(a, b *QP)) (err error) {
 		defer func() { keep(qps[i].Close()) }()
 	}
 	a, b := qps[0], qps[1]
-	l, r, reach := PairGIDs(a.Device().GIDs(), b.Device().GIDs())
-	if reach != Direct {
+	l, r, reach := gid.Pair(a.Device().GIDs(), b.Device().GIDs())
+	if reach != gid.Direct {
 		t.Errorf("reach %v: %v %v", reach, l, r)
 	}
 	offer, known, err := a.QueryECE()

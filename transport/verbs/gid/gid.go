@@ -1,4 +1,5 @@
-package verbs
+// Package gid knows the GIDs of ports: which of a table is to be used, and which reaches which.
+package gid
 
 import (
 	"encoding/binary"
@@ -34,11 +35,11 @@ func (g GID) String() string {
 	return s + ")"
 }
 
-// flid is the local identifier that routes to another InfiniBand subnet; 0: none.
-func (g GID) flid() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
+// FLID is the local identifier that routes to another InfiniBand subnet; 0: none.
+func (g GID) FLID() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
 
-// ibSubnet is what two InfiniBand ports of one subnet have in common.
-func (g GID) ibSubnet() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
+// IBSubnet is what two InfiniBand ports of one subnet have in common.
+func (g GID) IBSubnet() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
 
 // Reach says how a local GID gets to a remote one; more is better.
 type Reach uint8
@@ -62,9 +63,9 @@ func (g GID) Reaches(remote GID) Reach {
 	}
 	if g.Type == ibv.GIDInfiniBand {
 		switch {
-		case g.ibSubnet() == remote.ibSubnet():
+		case g.IBSubnet() == remote.IBSubnet():
 			return Direct
-		case remote.flid() != 0:
+		case remote.FLID() != 0:
 			return Routed
 		}
 		return Unreachable
@@ -85,9 +86,9 @@ func (g GID) Reaches(remote GID) Reach {
 	return Unreachable // RoCE v1 has no IP header to route by
 }
 
-// PairGIDs picks the pair with the best reach, among equals the one that both
+// Pair picks the pair with the best reach, among equals the one that both
 // sides prefer: lists are best first.
-func PairGIDs(local, remote []GID) (l, r GID, reach Reach) {
+func Pair(local, remote []GID) (l, r GID, reach Reach) {
 	for _, a := range local {
 		for _, b := range remote {
 			if got := a.Reaches(b); got > reach {
@@ -98,5 +99,5 @@ func PairGIDs(local, remote []GID) (l, r GID, reach Reach) {
 	return l, r, reach
 }
 
-// prefixOf is the GID as an address with its subnet.
-func prefixOf(g GID) netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.Bits) }
+// PrefixOf is the GID as an address with its subnet.
+func PrefixOf(g GID) netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.Bits) }

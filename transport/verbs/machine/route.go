@@ -1,4 +1,4 @@
-package verbs
+package machine
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package verbs
+package machine
 
 import (
 	"path/filepath"
@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// pciPaths finds the PCI function behind a device and the path that NCCL is
+// PCIPaths finds the PCI function behind a device and the path that NCCL is
 // told; both "" for one without hardware. Soft-RoCE has no device link; the
 // network device that it was made on, named in parent, may have one, and is no
 // virtual function of an RDMA card.
-func (h *Host) pciPaths(sysfs string, mergeVFs bool) (function, path string) {
+func (m *Machine) PCIPaths(sysfs string, mergeVFs bool) (function, path string) {
 	if function = pciFunction(filepath.Join(sysfs, "device")); function != "" {
 		return function, mergePCI(function, mergeVFs)
 	}
 	if parent := parentLink(sysfs); parent != "" {
-		function = pciFunction(filepath.Join(h.Sysfs, "class", "net", parent, "device"))
+		function = pciFunction(filepath.Join(m.Sysfs, "class", "net", parent, "device"))
 	}
 	return function, function
 }
@@ -36,7 +36,7 @@ func pciFunction(link string) string {
 
 // parentLink is the network device that a software device was made on.
 func parentLink(sysfs string) string {
-	name, err := read(sysfs, "parent")
+	name, err := Read(sysfs, "parent")
 	if err != nil || strings.ContainsAny(name, "/\x00") {
 		return ""
 	}
@@ -67,8 +67,8 @@ func mergePCI(path string, vfs bool) string {
 	return path[:n-1] + "0"
 }
 
-// pciNumber is domain:bus:device.function as one number.
-func pciNumber(path string) uint64 {
+// PCINumber is domain:bus:device.function as one number.
+func PCINumber(path string) uint64 {
 	digits := strings.NewReplacer(":", "", ".", "").Replace(filepath.Base(path))
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil {

@@ -1,4 +1,4 @@
-package verbs
+package gid
 
 import (
 	"fmt"
@@ -67,11 +67,11 @@ func TestGIDChoice(t *testing.T) {
 		{"IB ignores the index", "0 ib fe80::1, 1 ib fe80:0:0:5::1", map[string]string{"NCCL_IB_GID_INDEX": "1"}, ibv.LinkInfiniBand, 0, ""},
 		{"IB with FLID elsewhere", "0 ib fe80::1, 2 ib fe80:0:7:5::1", map[string]string{"NCCL_IB_ROUTABLE_FLID_GID_INDEX": "2"}, ibv.LinkInfiniBand, 2, "FLID"},
 	} {
-		rules, problems := rulesOf(knob.Parse(c.env))
+		rules, problems := RulesOf(knob.Parse(c.env))
 		if len(problems) > 0 {
 			t.Errorf("%s: %q", c.name, problems)
 		}
-		got, why, err := rules.choose("mlx5_0", 1, c.link, gids(t, c.table))
+		got, why, err := rules.Choose("mlx5_0", 1, c.link, gids(t, c.table))
 		if err != nil {
 			why = err.Error()
 		}
@@ -90,7 +90,7 @@ func TestGIDKnobsThatCannotBeUsed(t *testing.T) {
 		{"NCCL_IB_GID_INDEX", "256", "neither an index"},
 		{"NCCL_IB_GID_INDEX", "=3", "neither an index"},
 	} {
-		rules, problems := rulesOf(knob.Parse(map[string]string{c.name: c.value}))
+		rules, problems := RulesOf(knob.Parse(map[string]string{c.name: c.value}))
 		if len(problems) != 1 || !strings.Contains(problems[0], c.part) || rules.within.IsValid() || rules.all != -1 {
 			t.Errorf("%s=%s: %q, %+v", c.name, c.value, problems, rules)
 		}
@@ -125,9 +125,9 @@ func TestGIDChoiceAgreesWithNCCL(t *testing.T) {
 			table = append(table, gids(t, fmt.Sprintf("%d v%d %s", i+2, 1+r.IntN(2), [...]string{"10.0.0.1", "10.0.7.1", "2001:db8::1", "fe80::2"}[r.IntN(4)]))...)
 		}
 		ipv6, version := r.IntN(2) == 1, ibv.GIDType(1+r.IntN(2))
-		rules := gidRules{all: -1, ipv6: ipv6, version: version}
+		rules := Rules{all: -1, ipv6: ipv6, version: version}
 		theirs := table[ncclChoice(table, ipv6, version)]
-		ours, _, err := rules.choose("x", 1, ibv.LinkEthernet, table)
+		ours, _, err := rules.Choose("x", 1, ibv.LinkEthernet, table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,11 +171,11 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s to %s: %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
-	l, r, reach := PairGIDs(gids(t, "3 v2 10.0.0.1, 5 v2 10.1.0.1"), gids(t, "1 v2 10.9.0.1, 2 v2 10.1.0.9"))
+	l, r, reach := Pair(gids(t, "3 v2 10.0.0.1, 5 v2 10.1.0.1"), gids(t, "1 v2 10.9.0.1, 2 v2 10.1.0.9"))
 	if l.Index != 5 || r.Index != 2 || reach != Direct {
 		t.Errorf("pair %v %v %v", l, r, reach)
 	}
-	if _, _, reach := PairGIDs(nil, gids(t, "1 v2 10.9.0.1")); reach != Unreachable {
+	if _, _, reach := Pair(nil, gids(t, "1 v2 10.9.0.1")); reach != Unreachable {
 		t.Error(reach)
 	}
 }

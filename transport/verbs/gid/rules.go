@@ -1,4 +1,4 @@
-package verbs
+package gid
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"weft/transport/verbs/ibv"
 )
 
-// gidRules are the knobs that choose a GID.
-type gidRules struct {
+// Rules are the knobs that choose a GID.
+type Rules struct {
 	forced  map[string]int // by "name" and "name:port"
 	all     int            // index for the devices that are not in forced; -1: choose
 	text    string         // NCCL_IB_GID_INDEX as it was set
@@ -23,9 +23,9 @@ type gidRules struct {
 	version ibv.GIDType
 }
 
-// rulesOf reads the knobs; the lines say what of them cannot be used.
-func rulesOf(k *knob.Values) (r gidRules, problems []string) {
-	r = gidRules{
+// RulesOf reads the knobs; the lines say what of them cannot be used.
+func RulesOf(k *knob.Values) (r Rules, problems []string) {
+	r = Rules{
 		all: -1, text: k.Text(knob.IBGIDIndex), flid: int(k.Int(knob.IBRoutableFLID)), ipv6: k.Text(knob.IBAddrFamily) == "AF_INET6",
 		version: ibv.GIDType(k.Int(knob.IBRoceVersion)),
 	}
@@ -70,7 +70,7 @@ func parseGIDIndex(text string) (forced map[string]int, all int, problems []stri
 }
 
 // index is the forced entry of a port, or -1.
-func (r gidRules) index(dev string, port uint8) int {
+func (r Rules) index(dev string, port uint8) int {
 	if i, ok := r.forced[fmt.Sprintf("%s:%d", dev, port)]; ok {
 		return i
 	}
@@ -80,10 +80,10 @@ func (r gidRules) index(dev string, port uint8) int {
 	return r.all
 }
 
-// choose orders a port's usable GIDs, best first, and says in a few words why
+// Choose orders a port's usable GIDs, best first, and says in a few words why
 // the first one is. NCCL's own search finds the same entry where it finds a
 // good one; where it would stay at entry 0 without a word, this goes on.
-func (r gidRules) choose(dev string, port uint8, link uint8, gids []GID) ([]GID, string, error) {
+func (r Rules) Choose(dev string, port uint8, link uint8, gids []GID) ([]GID, string, error) {
 	none := func(format string, a ...any) *report.Error {
 		return report.Errorf(report.Host, "choose a GID", format, a...).On(fmt.Sprintf("%s:%d", dev, port))
 	}
@@ -108,10 +108,10 @@ func (r gidRules) choose(dev string, port uint8, link uint8, gids []GID) ([]GID,
 	return ordered, r.reason(ordered[0], len(gids)), nil
 }
 
-func (r gidRules) chooseIB(gids []GID) ([]GID, string, error) {
+func (r Rules) chooseIB(gids []GID) ([]GID, string, error) {
 	for _, g := range gids {
-		if g.Index == r.flid && g.flid() != 0 {
-			return []GID{g}, fmt.Sprintf("it has a FLID (%d), which routes between subnets", g.flid()), nil
+		if g.Index == r.flid && g.FLID() != 0 {
+			return []GID{g}, fmt.Sprintf("it has a FLID (%d), which routes between subnets", g.FLID()), nil
 		}
 	}
 	return gids[:1], "the first entry, as no entry that routes between subnets is set up", nil
@@ -124,7 +124,7 @@ const (
 	notRoutable
 )
 
-func (r gidRules) demerits(g GID) int {
+func (r Rules) demerits(g GID) int {
 	addr, sum := g.Addr.Unmap(), 0
 	if g.Type != r.version {
 		sum |= otherVersion
@@ -141,7 +141,7 @@ func (r gidRules) demerits(g GID) int {
 	return sum
 }
 
-func (r gidRules) reason(g GID, of int) string {
+func (r Rules) reason(g GID, of int) string {
 	family := "IPv4"
 	if r.ipv6 {
 		family = "IPv6"

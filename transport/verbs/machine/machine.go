@@ -1,4 +1,6 @@
-package verbs
+// Package machine is what the RDMA side looks at of this machine besides libibverbs: sysfs, network devices, routes, PCI.
+// Tests describe other machines with it.
+package machine
 
 import (
 	"net"
@@ -18,23 +20,23 @@ type Link struct {
 	Addrs []netip.Prefix
 }
 
-// Host is what discovery looks at besides the library. Tests describe other
+// Machine is what discovery looks at besides the library. Tests describe other
 // machines with it.
-type Host struct {
+type Machine struct {
 	Sysfs string // "/sys"
 	Proc  string // "/proc"
 	Links func() ([]Link, error)
 	Route func(dev string, from, to netip.Addr) (bool, error) // whether one leaves by the network device
 }
 
-// ThisHost asks the kernel.
-func ThisHost() *Host {
-	return &Host{Sysfs: "/sys", Proc: "/proc", Links: kernelLinks, Route: kernelRoute}
+// This asks the kernel.
+func This() *Machine {
+	return &Machine{Sysfs: "/sys", Proc: "/proc", Links: kernelLinks, Route: kernelRoute}
 }
 
 // Cards are the RDMA devices that the kernel has, whether they can be used or not.
-func (h *Host) Cards() (names []string) {
-	entries, _ := os.ReadDir(filepath.Join(h.Sysfs, "class", "infiniband")) // no folder: no RDMA in this kernel
+func (m *Machine) Cards() (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(m.Sysfs, "class", "infiniband")) // no folder: no RDMA in this kernel
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -64,13 +66,14 @@ func kernelLinks() ([]Link, error) {
 	return links, nil
 }
 
-// read returns the text of a sysfs file without the end of its line.
-func read(parts ...string) (string, error) {
+// Read returns the text of a sysfs file without the end of its line.
+func Read(parts ...string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(parts...))
 	return strings.TrimSpace(string(text)), err
 }
 
-func exists(parts ...string) bool {
+// Exists reports whether there is a file or folder.
+func Exists(parts ...string) bool {
 	_, err := os.Stat(filepath.Join(parts...))
 	return err == nil
 }
