@@ -164,8 +164,8 @@ static void device(int i) {
   d->guid = 0x0200c0fffe000000u + (uint64_t)i * 256;
   for (int k = 0; k < d->ports; k++, p++) {
     uint64_t id = htobe64(d->guid + (uint64_t)k + 1);
-    p->gids[0] = (struct gid){.raw.raw = {0xfe, 0x80}, .used = 1, .prefix = 64, .type = d->ib ? IBV_GID_TYPE_IB
-      : IBV_GID_TYPE_ROCE_V2};
+    p->gids[0] = (struct gid){.raw.raw = {0xfe, 0x80}, .used = 1, .prefix = 64,
+      .type = d->ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2};
     memcpy(p->gids[0].raw.raw + 8, &id, 8);
     if (!p->rate) p->rate = common.rate;
     if (!p->delay) p->delay = common.delay;

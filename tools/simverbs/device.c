@@ -89,10 +89,10 @@ static int query_port(struct ibv_context* ctx, uint8_t n, struct ibv_port_attr* 
   struct ibv_port_attr a = {
       .state = get(p->down) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = (enum ibv_mtu)mtu,
       .gid_tbl_len = MAX_GID, .port_cap_flags = IBV_PORT_CM_SUP, .max_msg_sz = 1u << 30,
-        .pkey_tbl_len = (uint16_t)c->npkey, .max_vl_num = 1,
+      .pkey_tbl_len = (uint16_t)c->npkey, .max_vl_num = 1,
       .active_width = speeds[k].width, .active_speed = speeds[k].speed, .active_speed_ex = speeds[k].ex,
-      .phys_state = get(p->down) ? 3 : 5, .link_layer = c->ib ? IBV_LINK_LAYER_INFINIBAND
-        : IBV_LINK_LAYER_ETHERNET, .subnet_timeout = 18};
+      .phys_state = get(p->down) ? 3 : 5, .subnet_timeout = 18,
+      .link_layer = c->ib ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET};
   if (c->ib) {
     a.lid = (uint16_t)(d->index * MAX_PORT + n);
     a.sm_lid = 1;

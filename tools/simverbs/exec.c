@@ -127,9 +127,9 @@ static int scatter(struct vqp* q, struct shqp* p, struct op* o, uint32_t off, ui
 
 static void received(struct vqp* q, struct shqp* p, const struct op* o) {
   int write = o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM, imm = write || o->opcode == IBV_WR_SEND_WITH_IMM;
-  struct cqe e = {.wr_id = q->taken.wr_id, .byte_len = o->len, .imm = imm ? o->imm
-    : 0, .qpn = q->s->dest, .src = q->s->qpn,
-                  .opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, .flags = imm ? IBV_WC_WITH_IMM : 0};
+  struct cqe e = {.wr_id = q->taken.wr_id, .byte_len = o->len, .imm = imm ? o->imm : 0,
+    .qpn = q->s->dest, .src = q->s->qpn,
+    .opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, .flags = imm ? IBV_WC_WITH_IMM : 0};
   sv_cq_push(p->rcq, &e, o->flags & IBV_SEND_SOLICITED);
   q->has_taken = 0;
 }
@@ -208,9 +208,8 @@ static int deliver(struct vqp* q, struct op* o, struct shqp* p, uint64_t now) {
     if (rc == IBV_WC_LOC_PROT_ERR || rc == IBV_WC_LOC_LEN_ERR) return fail(o, rc);
     if (rc < 0 || (rc && gone(q, p))) return sv_silent(q, o, now);
     if (rc == IBV_WC_REM_OP_ERR) return refuse(q, o, p, rc, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL);
-    if (rc)
-      return refuse(q, o, p, rc, IBV_WC_WR_FLUSH_ERR, rc == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
-        : IBV_EVENT_QP_REQ_ERR);
+    int event = rc == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR;
+    if (rc) return refuse(q, o, p, rc, IBV_WC_WR_FLUSH_ERR, event);
     o->done += n;
     if (o->done == o->len || atom) break;
   }

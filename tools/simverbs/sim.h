@@ -258,8 +258,9 @@ enum sv_function {
   FN_COUNT
 };
 int sv_fail_slow(enum sv_function f);
-static inline int sv_fail(enum sv_function f) { return likely(!__atomic_load_n(&sv_armed, __ATOMIC_RELAXED)) ? 0
-  : sv_fail_slow(f); }
+static inline int sv_fail(enum sv_function f) {
+  return likely(!__atomic_load_n(&sv_armed, __ATOMIC_RELAXED)) ? 0 : sv_fail_slow(f);
+}
 #define MAY_FAIL(f) do { int e_ = sv_fail(FN_##f); if (e_) return e_; } while (0)
 #define MAY_FAIL_WITH(f, value) do { int e_ = sv_fail(FN_##f); if (e_) { errno = e_; return value; } } while (0)
 void sv_control_start(void);

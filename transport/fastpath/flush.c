@@ -19,11 +19,10 @@ int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
 			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
 			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(v->lkey[d])};
-			struct ibv_send_wr *bad,
-				wr = {.wr_id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30,
-				.sg_list = &sge, .num_sge = 1,
+			uint64_t id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30;
+			struct ibv_send_wr *bad, wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1,
 				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
-					.wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
+				.wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
 			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
 			int rc = qp->context->ops.post_send(qp, &wr, &bad);
 			if (rc) return wf_post_failed(WF_LANES + d, "ibv_post_send of a flush", rc);

@@ -15,8 +15,8 @@ static int wf_wrong(struct wf_lane* l, const struct wf_frame* f, const char* whe
 /* What is the same in every frame of the lane, and of its kind. 0, or -1 after a fault. */
 static int wf_stray(struct wf_lane* l, const struct wf_frame* f) {
 	uint64_t flags = f->kind == WF_FRAME_CTS ? 0 : f->flags, high = f->kind == WF_FRAME_CTS ? f->offset >> 32 : 0;
-	uint64_t want = wf_get(l->index) | (uint64_t)wf_get(l->epoch) << 16,
-		got = f->lane | (uint64_t)f->hop << 8 | (uint64_t)f->epoch << 16 | flags << 32;
+	uint64_t want = wf_get(l->index) | (uint64_t)wf_get(l->epoch) << 16;
+	uint64_t got = f->lane | (uint64_t)f->hop << 8 | (uint64_t)f->epoch << 16 | flags << 32;
 	if (high) return wf_wrong(l, f, "tag of a frame", (uint32_t)f->offset, f->offset);
 	return got == want ? 0 : wf_wrong(l, f, "lane, hop, epoch and flags of a frame", want, got);
 }
@@ -30,8 +30,8 @@ void wf_landed(struct wf_comm* c, uint32_t slot) {
 /* An AHEAD header arrived. 1: it has become the DATA header of its receive; 0: the payload goes to the stash; -1:
  * fault. */
 static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_frame* f) {
-	struct wf_ahead_message m =
-		{.seq = f->seq, .size = f->size, .tag = (int32_t)(uint32_t)f->offset, .place = (uint32_t)(f->offset >> 32)};
+	struct wf_ahead_message m = {.seq = f->seq, .size = f->size,
+		.tag = (int32_t)(uint32_t)f->offset, .place = (uint32_t)(f->offset >> 32)};
 	uint32_t slot = 0, entry = 0;
 	uint64_t out = wf_get(c->cts_out);
 	if (s != wf_stream_at(l, 0) || wf_get(l->index) || f->entry != WF_AHEAD)

@@ -79,8 +79,8 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		p[n].done = 0;
 		p[n].data = wf_get(r->e[0].data) + at;
 		p[n].head.frame = (struct wf_frame){.kind = WF_FRAME_DATA, .entry = (uint8_t)wf_get(r->entry),
-			.lane = (uint8_t)wf_get(l->index),
-			.epoch = (uint16_t)wf_get(l->epoch), .len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
+			.lane = (uint8_t)wf_get(l->index), .epoch = (uint16_t)wf_get(l->epoch),
+			.len = len, .size = size, .offset = at, .seq = wf_get(r->seq)};
 		if (ahead) {
 			p[n].head.frame.kind = WF_FRAME_AHEAD;
 			p[n].head.frame.offset = (uint32_t)wf_get(r->e[0].tag) | (uint64_t)wf_get(r->place) << 32;

@@ -86,7 +86,8 @@ struct word {
 };
 
 static bool there(const struct word* v) {
-  const uint64_t have = v->wide ? __atomic_load_n((uint64_t*)v->at, __ATOMIC_ACQUIRE)
+  const uint64_t have = v->wide
+    ? __atomic_load_n((uint64_t*)v->at, __ATOMIC_ACQUIRE)
     : __atomic_load_n((uint32_t*)v->at, __ATOMIC_ACQUIRE);
   if (v->equal) return have == v->value;
   return v->wide ? (int64_t)(have - v->value) >= 0 : (int32_t)((uint32_t)have - (uint32_t)v->value) >= 0;

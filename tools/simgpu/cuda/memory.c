@@ -144,8 +144,8 @@ cudaError_t cudaHostGetDevicePointer(void** d, void* h, unsigned flags) { *d = h
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
   struct span s;
   if (!memory_find(p, &s)) *a = (cudaPointerAttributes){cudaMemoryTypeUnregistered, -1, NULL, (void*)p};
-  else *a = (cudaPointerAttributes){s.on_device ? cudaMemoryTypeDevice
-    : cudaMemoryTypeHost, s.device, (void*)p, s.on_device ? NULL : (void*)p};
+  else if (s.on_device) *a = (cudaPointerAttributes){cudaMemoryTypeDevice, s.device, (void*)p, NULL};
+  else *a = (cudaPointerAttributes){cudaMemoryTypeHost, s.device, (void*)p, (void*)p};
   return cudaSuccess;
 }
 

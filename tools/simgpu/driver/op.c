@@ -29,8 +29,9 @@ static enum kind kind(const struct op* o) {
 static bool in_parts(enum kind k) { return k == ALLGATHER || k == REDUCESCATTER || k == ALLTOALL || k == ALLTOALLV; }
 
 /* How much of a part rank a sends to rank b, and b to a. */
-static size_t share(enum kind k, size_t part, int a, int b) { return k == ALLTOALLV
-  ? part * (size_t)(1 + (a + b) % 4) / 4 : part; }
+static size_t share(enum kind k, size_t part, int a, int b) {
+  return k == ALLTOALLV ? part * (size_t)(1 + (a + b) % 4) / 4 : part;
+}
 
 size_t op_fit(const struct op* o, size_t n) { return in_parts(kind(o)) ? n / (size_t)ranks * (size_t)ranks : n; }
 

@@ -35,8 +35,8 @@ static size_t one_size(struct bench b, const char* name, size_t bytes) {
   const size_t n = op_fit(&o, bytes / type_size()), batches = option_size("batches", "5");
   double took[MOST];
   if (!n || !batches || batches > MOST) fail("%s of %zu bytes cannot be timed in %zu batches", name, bytes, batches);
-  const size_t most = option_size("most", "128M") / bytes + 1, asked = option_size("iters", "200"), iters = asked < most
-    ? asked : most;
+  const size_t most = option_size("most", "128M") / bytes + 1, asked = option_size("iters", "200");
+  const size_t iters = asked < most ? asked : most;
   batch(&b, &o, n, iters); /* which connects */
   for (size_t i = 0; i < batches; i++) took[i] = batch(&b, &o, n, iters);
   qsort(took, batches, sizeof *took, ascending);

@@ -148,11 +148,12 @@ int connect_side(struct side* s, const struct address* peer, const struct option
     .qp_access_flags = (unsigned)(o->access ? o->access & all : all)};
   int rc = ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (rc || o->stay_init) return rc;
-  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = o->path_mtu ? (enum ibv_mtu)o->path_mtu
-    : peer->mtu < (int)s->mtu ? (enum ibv_mtu)peer->mtu : s->mtu,
-      .dest_qp_num = peer->qpn, .rq_psn = 7, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1, .port_num = (uint8_t)s->port,
-        .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)s->gid_index, .hop_limit = 64}}};
+  enum ibv_mtu mtu = peer->mtu < (int)s->mtu ? (enum ibv_mtu)peer->mtu : s->mtu;
+  if (o->path_mtu) mtu = (enum ibv_mtu)o->path_mtu;
+  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = mtu,
+    .dest_qp_num = peer->qpn, .rq_psn = 7, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
+    .ah_attr = {.is_global = 1, .port_num = (uint8_t)s->port,
+      .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)s->gid_index, .hop_limit = 64}}};
   rc = ibv_modify_qp(s->qp, &a,
     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
     IBV_QP_MIN_RNR_TIMER);

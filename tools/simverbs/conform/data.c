@@ -143,9 +143,8 @@ static void order(struct pair* p, const struct address* b) {
   int good = 1;
   for (uint64_t i = 0; i < 32; i++) good &= !post_receive(&p->b, i, 0, 0);
   for (uint64_t i = 0; i < 32; i++) {
-    struct ibv_send_wr wr =
-      {.wr_id = i, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .send_flags = i % 8 == 7 ? IBV_SEND_SIGNALED
-      : 0, .imm_data = htonl((uint32_t)i)}, *bad;
+    struct ibv_send_wr *bad, wr = {.wr_id = i, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+      .send_flags = i % 8 == 7 ? IBV_SEND_SIGNALED : 0, .imm_data = htonl((uint32_t)i)};
     wr.wr.rdma.remote_addr = b->mem;
     wr.wr.rdma.rkey = b->rkey;
     good &= !ibv_post_send(p->a.qp, &wr, &bad);

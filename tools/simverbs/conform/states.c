@@ -63,9 +63,8 @@ static void freed(void) {
     uint8_t* mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct ibv_mr* mr = ibv_reg_mr(s.pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE);
     int good = mr && !munmap(mem, LEN);
-    if (there)
-      good &= mmap(mem, LEN, there == 1 ? PROT_NONE
-        : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem;
+    int protection = there == 1 ? PROT_NONE : PROT_READ | PROT_WRITE;
+    if (there) good &= mmap(mem, LEN, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem;
     if (there == 2) pattern(mem, LEN, 7);
     good &= mr && !ibv_dereg_mr(mr);
     if (there == 2) good &= is_pattern(mem, LEN, 7);

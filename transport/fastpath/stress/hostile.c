@@ -46,8 +46,8 @@ static void garbage(uint64_t seed) {
 			if (!at) size = (uint32_t)(draw(&s) % 513);
 			uint32_t len = draw(&s) % 2 || sender ? size - at : (uint32_t)(draw(&s) % (size - at + 1));
 			if (!len && size) len = size - at;
-			struct wf_frame f = {.kind = sender ? WF_FRAME_CTS : WF_FRAME_DATA, .entry = (uint8_t)entry, .flags = sender
-				? 2 : 0, .len = sender ? 0 : len,
+			struct wf_frame f = {.kind = sender ? WF_FRAME_CTS : WF_FRAME_DATA, .entry = (uint8_t)entry,
+				.flags = sender ? 2 : 0, .len = sender ? 0 : len,
 				.size = size, .offset = sender ? entry + 1 : at, .seq = seq};
 			if (!sender && !at && len == size && draw(&s) % 3 == 0) {
 				f.kind = WF_FRAME_AHEAD;

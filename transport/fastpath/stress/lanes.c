@@ -108,8 +108,8 @@ static void make_end(struct end* x, struct actor* a, int e, const struct config*
 		uint32_t d = l % PAIRS;
 		x->qp[l] = make_qp(&ports[e][d], x->cq[d], c->depth, e ? 256 : 1, c->inline_size);
 		p->qp[l] = (struct wf_qp){.qp = (uint64_t)(uintptr_t)x->qp[l], .device = d, .peer_device = d,
-			.depth = c->depth, .inline_size = c->inline_size, .most = c->most ? c->most : WF_SIZE_MAX, .due = e ? 256
-				: 0};
+			.depth = c->depth, .inline_size = c->inline_size, .most = c->most ? c->most : WF_SIZE_MAX,
+			.due = e ? 256 : 0};
 	}
 }
 

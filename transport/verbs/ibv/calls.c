@@ -199,9 +199,8 @@ int weft_ibv_set_ece(const struct weft_ibv* v, uintptr_t qp, struct ibv_ece* ece
 
 int weft_ibv_post_proof(uintptr_t qp, uint64_t from, uint32_t lkey, uint32_t bytes, uint64_t addr, uint32_t rkey) {
 	struct ibv_sge sge = {.addr = from, .length = bytes, .lkey = lkey};
-	struct ibv_send_wr wr =
-		{.wr_id = WEFT_PROOF, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.wr_id = WEFT_PROOF, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 	wr.wr.rdma.remote_addr = addr;
 	wr.wr.rdma.rkey = rkey;
 	struct ibv_send_wr* bad = NULL;
