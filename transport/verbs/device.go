@@ -13,8 +13,8 @@ import (
 	"weft/internal/report"
 	"weft/transport/rdma"
 	"weft/transport/verbs/gid"
-	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/machine"
 )
 
 // Device is one port that carries RDMA. What the tables report stands in

@@ -17,8 +17,8 @@ import (
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/rdma"
-	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/machine"
 )
 
 const directPath = "/devices/pci0000:85/0000:85:00.0"

@@ -11,8 +11,8 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
-	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/machine"
 )
 
 // fakeLib is a libibverbs of Go values. It refuses what the real one must not

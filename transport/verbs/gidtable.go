@@ -9,8 +9,8 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/verbs/gid"
-	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/machine"
 )
 
 // readGIDs lists the usable entries of a port's table. An entry that cannot be

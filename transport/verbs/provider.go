@@ -9,8 +9,8 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/verbs/gid"
-	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/machine"
 )
 
 // ErrNone is wrapped by errors of Open that are no fault: there is no library,

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"weft/transport/verbs/gid"
-	"weft/transport/verbs/machine"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/machine"
 )
 
 // What the kernel does not say is no reason to leave a path untried.
