@@ -15,85 +15,54 @@ import (
 	"weft/transport/wire"
 )
 
-// last serves a comm's first stream from lanes to go: offers in between are
-// answered, each in place of the one before. The carrier of an offer that go
-// takes up is in's from then on.
-func (h *handshake) last(in *inbound) error {
-	var v *lanes.Carrier
-	discard := func() {
+// offered replies to an offer; where this side refuses it there is no carrier.
+func (h *handshake) offered(in *inbound, frame []byte) (*made, error) {
+	m, err := wire.ParseOffer(frame)
+	if err != nil {
+		return nil, err
+	}
+	in.patience()
+	h.conn.SetDeadline(time.Now().Add(h.core.timeout))
+	v, err := h.accepts(in, &m)
+	var answer wire.Answer
+	if err == nil {
+		v.Answer(&answer)
+	} else if answer, err = h.refuses(in, &m, err); err != nil {
+		_, _ = h.conn.Write(answer.Append(nil))
+		in.fail(withPeer(err, in.peer))
+		return nil, err
+	}
+	if _, err := h.conn.Write(answer.Append(nil)); err != nil {
 		if v != nil {
 			v.Discard()
-			v = nil
 		}
+		return nil, fmt.Errorf("answering an offer: %w", err)
 	}
-	defer func() { discard() }()
-	for offers := 0; ; offers++ {
-		frame, err := readFrame(h.conn)
-		if err != nil {
-			return &streamError{fmt.Errorf("waiting for go: %w", err)}
-		}
-		if wire.KindOf(frame) != wire.KindOffer {
-			m, err := wire.ParseGo(frame)
-			if err != nil {
-				return err
-			}
-			if m.Flags&wire.FlagVerbs == 0 {
-				discard()
-				why := "the connecting side says: " + m.NoRDMA
-				if err := h.core.mayUseTCP("accept", h.listener.dev, in.peer, why); err != nil {
-					in.fail(err)
-					return err
-				}
-				if h.listener.dev.Verbs != nil {
-					tellTCP(h.listener.ctx.opts.Log, h.listener.dev, "<-", in.peer, why)
-				}
-			} else if v == nil {
-				return fmt.Errorf("go takes up an offer that was not accepted: %w", wire.ErrMalformed)
-			}
-			var by *made
-			if v != nil {
-				by = &made{v, v.Discard}
-			}
-			v = nil
-			in.goes(m, h.conn, by)
-			return nil
-		}
-		discard()
-		m, err := wire.ParseOffer(frame)
-		if err != nil {
-			return err
-		}
-		if offers == offersMade {
-			return fmt.Errorf("more than %d offers: %w", offersMade, wire.ErrMalformed)
-		}
-		in.patience()
-		h.conn.SetDeadline(time.Now().Add(h.core.timeout))
-		var answer wire.Answer
-		if v, err = h.accepts(in, &m); err != nil {
-			answer.Reason = err.Error()
-			if final := (*finalError)(nil); errors.As(err, &final) {
-				answer.Flags = wire.FlagFinal
-				_, _ = h.conn.Write(answer.Append(nil))
-				in.fail(withPeer(final.error, in.peer))
-				return final
-			}
-			if e := (*lanes.PairError)(nil); errors.As(err, &e) {
-				answer.Pair = numberOf(&m, e.Pair)
-			}
-			what := "RDMA"
-			if m.Flags&wire.FlagReuse != 0 {
-				answer.Flags, what = wire.FlagReuse, "an earlier connection's queue pairs"
-			}
-			if h.says() {
-				h.listener.ctx.opts.Log.Info(report.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, err)
-			}
-		} else {
-			v.Answer(&answer)
-		}
-		if _, err := h.conn.Write(answer.Append(nil)); err != nil {
-			return fmt.Errorf("answering an offer: %w", err)
-		}
+	if v == nil {
+		return nil, nil
 	}
+	return &made{by: v, drop: v.Discard, apart: true}, nil
+}
+
+// refuses is the answer to an offer that why keeps from being taken; an error: the
+// connection must not be made in another way either.
+func (h *handshake) refuses(in *inbound, m *wire.Offer, why error) (wire.Answer, error) {
+	answer := wire.Answer{Reason: why.Error()}
+	if final := (*finalError)(nil); errors.As(why, &final) {
+		answer.Flags = wire.FlagFinal
+		return answer, final
+	}
+	if e := (*lanes.PairError)(nil); errors.As(why, &e) {
+		answer.Pair = numberOf(m, e.Pair)
+	}
+	what := "RDMA"
+	if m.Flags&wire.FlagReuse != 0 {
+		answer.Flags, what = wire.FlagReuse, "an earlier connection's queue pairs"
+	}
+	if h.says() {
+		h.listener.ctx.opts.Log.Info(report.Net, "%s <- %s: %s refused: %v", h.listener.dev.Name, in.peer, what, why)
+	}
+	return answer, nil
 }
 
 // accepts makes and connects this side's lanes of an offer, and describes them.
@@ -126,13 +95,13 @@ func (h *handshake) accepts(in *inbound, m *wire.Offer) (*lanes.Carrier, error) 
 
 // numberOf is how the answer to an offer names a pair of ports.
 func numberOf(m *wire.Offer, p *route.Pair) uint8 {
-	pairs, _, _ := offered(m)
+	pairs, _, _ := portPairs(m)
 	return uint8(max(0, slices.IndexFunc(pairs, func(o wire.PortPair) bool { return o.Device == p.PeerIndex && o.Peer == p.LocalIndex })))
 }
 
-// offered lists the pairs of ports of an offer, those of its lanes first, and which
+// portPairs lists the pairs of ports of an offer, those of its lanes first, and which
 // of them each lane of the comm is to run over.
-func offered(m *wire.Offer) (pairs []wire.PortPair, at []int, err error) {
+func portPairs(m *wire.Offer) (pairs []wire.PortPair, at []int, err error) {
 	find := func(device, peer uint16) int {
 		return slices.IndexFunc(pairs, func(p wire.PortPair) bool { return p.Device == device && p.Peer == peer })
 	}
@@ -162,7 +131,7 @@ func offered(m *wire.Offer) (pairs []wire.PortPair, at []int, err error) {
 
 // pairs judges the ports that an offer's lanes run between.
 func (h *handshake) pairs(m *wire.Offer) (pairs []route.Pair, at []int, err error) {
-	all, at, err := offered(m)
+	all, at, err := portPairs(m)
 	for i := range all {
 		p, err := h.pair(&all[i])
 		if err != nil {

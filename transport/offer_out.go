@@ -28,7 +28,7 @@ func (k *connector) offer(ctx context.Context, d *dialogue) (*made, error) {
 	}
 	if v != nil {
 		d.last.Flags = wire.FlagVerbs
-		return &made{v, v.Discard}, nil
+		return &made{by: v, drop: v.Discard, apart: true}, nil
 	}
 	if err := k.core.mayUseTCP("connect", k.dev, d.peer, why); err != nil {
 		return nil, err

@@ -39,14 +39,14 @@ func (k *connector) carried(ctx context.Context, d *dialogue) (*ready, error) {
 	var m *made
 	for _, way := range ways {
 		var err error
-		if m, err = way(k, ctx, d); err != nil {
+		if m, err = way.connect(k, ctx, d); err != nil {
 			return nil, err
 		}
 		if m != nil {
 			break
 		}
 	}
-	r := &ready{session: d.session, won: d.won, peer: d.peer, by: m.by, drop: m.drop, last: d.last}
+	r := &ready{session: d.session, won: d.won, peer: d.peer, made: m, last: d.last}
 	if err := r.attach(k.core.nextComm.Add(1)); err != nil {
 		r.drop()
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
@@ -18,9 +17,8 @@ type ready struct {
 	member  *session.Member
 	won     *rendezvous.Won
 	peer    string
-	by      carrier.Carrier
-	last    wire.Go
-	drop    func() // ends what by was made of
+	*made
+	last wire.Go
 }
 
 // attach binds the comm to its session, on both sides.
@@ -58,7 +56,7 @@ func (k *connector) launch(r *ready) (*Comm, error) {
 		return nil, k.classify(err, r.won)
 	}
 	c.attached(r.member)
-	if r.last.Flags&wire.FlagVerbs != 0 {
+	if r.apart {
 		r.won.Conn.Close()
 	}
 	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
