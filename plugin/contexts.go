@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"weft/internal/report"
 )
@@ -14,6 +15,7 @@ type netCtx struct {
 	voice        *voice
 	log          report.Logger
 	net          netContext
+	netEvents    atomic.Uintptr // the host's callback for them, or 0
 	oddClass     sync.Once
 }
 

@@ -33,13 +33,14 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 	c.voice = p.voices.add(a.LogFunction, table)
 	c.log = logger{p.voices, c.voice}
 	c.trafficClass = c.class(a.Config)
+	c.netEvents.Store(a.ProfFunction)
 	e, err := p.open(c.log, table)
 	if err != nil {
 		err = p.fail("init", c, err)
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(transport.ContextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log, Hints: func() rdma.Attr { return p.hints(c) }})
+	c.net = e.Context(transport.ContextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log, Hints: func() rdma.Attr { return p.hints(c) }, NetEvents: c.netEvents.Load})
 	value := p.contexts.add(c)
 	if err := p.host.KeepHints(value); err != nil {
 		err = p.fail("init", c, err)
@@ -61,10 +62,14 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 	if c != nil {
 		if !p.voices.alive(c.voice) {
 			p.voices.replace(c.voice, a.LogFunction)
+			c.netEvents.Store(a.ProfFunction)
+		} else if c.netEvents.Load() != a.ProfFunction {
+			c.silence()
 		}
 		return nil
 	}
 	c = &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
+	c.netEvents.Store(a.ProfFunction)
 	c.voice = p.voices.add(a.LogFunction, table)
 	c.log = logger{p.voices, c.voice}
 	e, err := p.open(c.log, table)
@@ -73,12 +78,21 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(transport.ContextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log})
+	c.net = e.Context(transport.ContextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log, NetEvents: c.netEvents.Load})
 	if !p.contexts.addOld(c) { // another thread's init of this table was faster
 		p.voices.drop(c.voice)
 		return c.net.Close()
 	}
 	return nil
+}
+
+// silence ends the net events of connections to come: two copies of NCCL in the
+// process have one context, and what the one hands over with a request its own
+// callback alone can read.
+func (c *netCtx) silence() {
+	if c.netEvents.Swap(0) != 0 {
+		c.log.Info(report.Init, "no net events from now on: two copies of NCCL use table v%d in this process, and whose a connection is cannot be known", c.table)
+	}
 }
 
 // fail says the error at once, while the log function of the host that must

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,5 +134,44 @@ func TestInitSaysWhatItFound(t *testing.T) {
 		if !strings.HasPrefix(s.text, "NET/weft : ") || s.function == "" || s.line == 0 {
 			t.Errorf("line %v", s)
 		}
+	}
+}
+
+// TestNetEventsAreTheContexts has communicators bring callbacks of their own, and copies of NCCL share a table.
+func TestNetEventsAreTheContexts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		table int
+		inits [][2]uintptr // log function, callback
+		gone  bool         // the first one's module, before the second init
+		want  []uintptr    // of each context
+	}{
+		{"two communicators", 12, [][2]uintptr{{nccl, 0x10}, {nccl, 0x20}}, false, []uintptr{0x10, 0x20}},
+		{"none", 12, [][2]uintptr{{nccl, 0}}, false, []uintptr{0}},
+		{"again", 10, [][2]uintptr{{nccl, 0x10}, {nccl, 0x10}}, false, []uintptr{0x10}},
+		{"a second copy", 10, [][2]uintptr{{nccl, 0x10}, {other, 0x20}}, false, []uintptr{0}},
+		{"a third that is the first", 10, [][2]uintptr{{nccl, 0x10}, {other, 0x20}, {nccl, 0x10}}, false, []uintptr{0}},
+		{"a copy in its place", 10, [][2]uintptr{{nccl, 0x10}, {other, 0x20}}, true, []uintptr{0x20}},
+		{"before callbacks", 9, [][2]uintptr{{nccl, 0}, {other, 0}}, false, []uintptr{0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, nil)
+			for i, in := range c.inits {
+				if i == 1 && c.gone {
+					delete(b.host.modules, nccl)
+				}
+				var ctx uintptr
+				if err := b.Init(&abi.NetInitArgs{Abi: int32(c.table), Ctx: &ctx, LogFunction: in[0], ProfFunction: in[1]}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []uintptr
+			for _, x := range b.engine.contexts {
+				got = append(got, x.options.NetEvents())
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("callbacks %#x, want %#x", got, c.want)
+			}
+		})
 	}
 }

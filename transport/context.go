@@ -2,13 +2,16 @@ package transport
 
 import (
 	"sync"
+	"time"
 
+	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/rendezvous"
 	"weft/transport/streams"
+	"weft/transport/task"
 )
 
 // ContextOptions describe one context of the host: a table version before v11,
@@ -20,6 +23,7 @@ type ContextOptions struct {
 	TrafficClass int32 // -1: none given
 	Log          report.Logger
 	Hints        func() rdma.Attr // what the host has said last about the work to come; nil: nothing
+	NetEvents    func() uintptr   // the host's callback for net events, ncclProfilerCallback_t, or 0; nil: none
 }
 
 // Context owns what the host made under it and sweeps what the host forgot.
@@ -43,6 +47,9 @@ func (c *Core) NewContext(o ContextOptions) *Context {
 	if o.Hints == nil {
 		o.Hints = func() rdma.Attr { return rdma.Attr{} }
 	}
+	if o.NetEvents == nil || c.cfg.Knobs.Int(knob.NetEvents) == 0 {
+		o.NetEvents = func() uintptr { return 0 }
+	}
 	x := &Context{core: c, opts: o}
 	x.owned.listeners = map[*Listener]struct{}{}
 	x.owned.connectors = map[uint64]*connector{}
@@ -51,7 +58,27 @@ func (c *Core) NewContext(o ContextOptions) *Context {
 	c.contexts.all[x] = struct{}{}
 	x.owned.closed = c.contexts.closed
 	c.contexts.Unlock()
+	x.hears()
 	return x
+}
+
+// profilerAgain is how long a comm leaves the host's profiler alone that wants none of its events.
+const profilerAgain = time.Second
+
+// hears has the context's comms ask again, until it is closed.
+func (x *Context) hears() {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	if x.owned.closed || x.opts.NetEvents() == 0 {
+		return
+	}
+	for c := range x.owned.comms {
+		c.fp.Hear()
+	}
+	time.AfterFunc(profilerAgain, func() {
+		defer task.Rescue(x.opts.Log, "net events", func(error) {})
+		x.hears()
+	})
 }
 
 // Table is the version of the table that the host uses.
@@ -63,7 +90,7 @@ func (x *Context) Log() report.Logger { return x.opts.Log }
 // overTCP is the carrier of a finished handshake's connections; stash is what the
 // listening side said of it, for the connecting side.
 func (x *Context) overTCP(dev *device.Device, kind fastpath.Kind, peer string, conns []*rendezvous.Conn, stash uint32) *streams.Carrier {
-	return x.core.streams.Carrier(streams.Options{Log: x.opts.Log, Kind: kind, Device: &dev.Device, Peer: peer, Cookie: comms.Reserve(), Conns: conns, Stash: stash})
+	return x.core.streams.Carrier(streams.Options{Log: x.opts.Log, Kind: kind, Device: &dev.Device, Peer: peer, Cookie: comms.Reserve(), NetEvents: x.opts.NetEvents(), Conns: conns, Stash: stash})
 }
 
 // Close is finalize: it ends connects that nobody polls any more, listens and

@@ -53,6 +53,7 @@ var effects = []struct {
 	{"WEFT_CONNECT_TIMEOUT", "1", beside("NCCL_SOCKET_RETRY_CNT=0", seeSilence), "until the peer ends it", "not longer"},
 	{"WEFT_PORT_RANGE", "20100-20199", seePort, "outside", "in 20100-20199"},
 	{"WEFT_REQUIRE", "rdma", seeRequired, "TCP", "an error"},
+	{"WEFT_NET_EVENTS", "0", seeNetEvents, "the context's", "none"},
 }
 
 func TestKnobsHaveTheirEffect(t *testing.T) {
@@ -113,6 +114,14 @@ func seeStreams(t *testing.T, env map[string]string) string {
 		t.Errorf("%d streams and %d", n, len(fdsOf(r)))
 	}
 	return fmt.Sprintf("%d stream%s", n, report.Plural(n))
+}
+
+func seeNetEvents(t *testing.T, env map[string]string) string {
+	a := start(t, env)
+	if a.NewContext(ContextOptions{Table: 12, NetEvents: func() uintptr { return 1 }}).opts.NetEvents() == 1 {
+		return "the context's"
+	}
+	return "none"
 }
 
 // seeRounds counts how often a listen that is gone is tried.

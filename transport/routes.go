@@ -45,7 +45,7 @@ func (c *Core) route(dev *device.Device, devices []wire.Device, peerAsked []uint
 
 // lanes is what is known of a comm whose lane i is to run over pairs[at[i]].
 func (x *Context) lanes(dev *device.Device, kind fastpath.Kind, peer string, pairs []route.Pair, at []int) lanes.Options {
-	return lanes.Options{Log: x.opts.Log, Cuts: x.opts.Cuts, Device: dev, Kind: kind, Peer: peer, Cookie: comms.Reserve(),
+	return lanes.Options{Log: x.opts.Log, Cuts: x.opts.Cuts, NetEvents: x.opts.NetEvents(), Device: dev, Kind: kind, Peer: peer, Cookie: comms.Reserve(),
 		Pairs: pairs, PairAt: at, Tuning: x.tune(kind, pairs, len(at))}
 }
 

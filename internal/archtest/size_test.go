@@ -13,10 +13,10 @@ var budgets = []struct {
 	statements int
 	match      func(file string) bool
 }{
-	{"the executor, transport/fastpath/*.c and *.h", 950, func(f string) bool {
+	{"the executor, transport/fastpath/*.c and *.h", 1000, func(f string) bool {
 		return path.Dir(f) == "transport/fastpath" && !ofQueuePairs(f)
 	}},
-	{"the lanes of queue pairs, transport/fastpath/verbs.c, write.c, flush.c, lane.h and post.h", 470, ofQueuePairs},
+	{"the lanes of queue pairs, transport/fastpath/verbs.c, write.c, flush.c, lane.h and post.h", 500, ofQueuePairs},
 	{"the guest, guest/*.c and *.h", 300, func(f string) bool { return path.Dir(f) == "guest" }},
 	{"the stream pump, transport/tcp/*.c and *.h", 420, func(f string) bool { return path.Dir(f) == "transport/tcp" }},
 	{"libibverbs, transport/verbs/ibv/*.c and *.h", 230, func(f string) bool { return path.Dir(f) == "transport/verbs/ibv" }},

@@ -24,6 +24,8 @@ var ownRows = map[ID]Spec{
 		Doc: "`LOW-HIGH`: ports that the process may listen on, for firewalls. One port per address and process is used. Unset: the kernel chooses."},
 	Require: {Name: "WEFT_REQUIRE", Type: Choice, Choices: []string{"rdma"},
 		Doc: "`rdma`: no connection goes over TCP. A listen, connect or accept that RDMA cannot carry is an error that says why, on both sides. Unset: it goes over TCP, and the first one of an RDMA device is a warning."},
+	NetEvents: {Name: "WEFT_NET_EVENTS", Type: Switch, Default: 1,
+		Doc: "Whether requests become net events (`ncclProfileNetPlugin`) of the profiler that NCCL 2.26 and later have loaded: one for each queue pair that carries a part of a send and one for each receive, or one for each message over TCP, in the descriptors of NCCL's own networks. A profiler that does not ask for them is not called. `0`: none."},
 	LogLevels: {Name: "WEFT_LOG_LEVELS", Type: Choice, Choices: []string{"nccl", "ncclx", "rccl"},
 		Doc: "How the host numbers the levels of its log: `nccl`, as NCCL does and RCCL did up to ROCm 7.1, or `ncclx` and `rccl`, which have ERROR before WARN, so that NCCL's number for INFO is a warning there. Unset: known by what the module of NCCL's log function exports, `ncclCommGetUniqueHash` of NCCLX, `ncclAllToAllv` and `ncclCommDump` of RCCL from 2.28.3 on; for RCCL 2.27.7 by the name of its file (`librccl.so.1.0.70200` is of ROCm 7.2); else `nccl`. To be set where NCCLX is linked into a program that does not export it, and where RCCL 2.27.7 of ROCm 7.2 has a shorter name, as beside PyTorch."},
 }

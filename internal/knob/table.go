@@ -89,6 +89,7 @@ const (
 	PortRange
 	Require
 	LogLevels
+	NetEvents
 
 	count
 )

@@ -39,6 +39,7 @@ type Comm struct {
 	kind   Kind
 	device uint32
 	cookie uint64
+	events uintptr    // the host's callback for net events
 	gate   sync.Mutex // protects: the right to hold the slab's gate; goroutines order themselves here
 }
 
@@ -71,6 +72,15 @@ func Lookup(handle uintptr) (*Comm, error) {
 
 // Cookie is the core's name for the comm.
 func (c *Comm) Cookie() uint64 { return c.cookie }
+
+// Hear asks the host's profiler anew whether it wants net events, of a comm that has left it alone.
+func (c *Comm) Hear() {
+	registry.mu.RLock() // it is not freed meanwhile
+	defer registry.mu.RUnlock()
+	if registry.comms[c.index] == c && atomic.LoadUint64(&c.view.events) == 0 {
+		atomic.StoreUint64(&c.view.events, uint64(c.events))
+	}
+}
 
 // Fail ends the comm: every later call on it returns code, but requests that are done are still reported done. The first
 // code stays. It reports whether this call was the first.

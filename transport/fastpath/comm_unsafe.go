@@ -21,6 +21,7 @@ type Options struct {
 	Device  uint32
 	Cookie  uint64         // the core's name for the comm, given back in upcalls
 	Cuts    bool           // a send larger than its receive is cut to it, not refused
+	Events  uintptr        // the host's callback for net events, ncclProfilerCallback_t; 0: none
 	Upcalls unsafe.Pointer // *C.struct_wf_upcalls, a const table; nil: that of SetDefaultUpcalls
 }
 
@@ -44,7 +45,8 @@ func New(o Options) (*Comm, error) {
 	if o.Cuts {
 		atomic.StoreUint32(&view.cuts, 1)
 	}
-	comm := &Comm{c: c, view: view, gen: view.gen, index: view.index, kind: o.Kind, device: o.Device, cookie: o.Cookie}
+	atomic.StoreUint64(&view.events, uint64(o.Events))
+	comm := &Comm{c: c, view: view, gen: view.gen, index: view.index, kind: o.Kind, device: o.Device, cookie: o.Cookie, events: o.Events}
 	registry.add(comm)
 	return comm, nil
 }

@@ -103,7 +103,6 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 		wf_put(r->e[i].cap, (uint32_t)room);
 		wf_put(r->e[i].size, WF_NONE);
 		wf_put(r->e[i].got, 0u);
-		wf_put(r->phandle[i], phandles ? (uint64_t)(uintptr_t)phandles[i] : 0);
 	}
 	uint64_t seq = wf_get(c->next_seq);
 	wf_put(r->n, (uint32_t)n);
@@ -117,6 +116,7 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	wf_put(c->next_line, line + (uint32_t)n);
 	wf_put(c->incomplete, wf_get(c->incomplete) + 1);
 	*request = wf_request(c, r, slot);
+	if (wf_unlikely(wf_get(c->events))) wf_events_start(c, slot, phandles);
 	rc = wf_direct(c) ? wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]) : wf_ahead_posted(t, c, r);
 	if (wf_get(c->cts_out) != seq + 1) wf_list(t, c);
 	if (wf_unlikely(rc < 0)) {
@@ -199,6 +199,7 @@ int weft_test(void* request, int* done, int* sizes) {
 	int rc = 0, code = 0, over = wf_over(r);
 	if (!over) {
 		if (wf_unlikely(code = (int)(uint32_t)wf_load(c->error))) {
+			if (wf_get(c->events)) wf_events_stop(c, slot);
 			wf_leave(t);
 			return code;
 		}
@@ -220,6 +221,7 @@ int weft_test(void* request, int* done, int* sizes) {
 		}
 	}
 	if (wf_unlikely(rc < 0)) {
+		if (!over && wf_get(c->events) && !wf_refuses(t->fault.kind)) wf_events_stop(c, slot);
 		rc = wf_leave_fault(t, c, "test");
 		return over ? code : rc; /* what was done before the fault is still done */
 	}
@@ -243,6 +245,7 @@ uint32_t wf_reclaim(struct wf_comm* c) {
 /* Ends a group of receives and frees lines in order. */
 void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state) {
 	wf_put(r->state, state);
+	if (wf_unlikely(wf_get(c->events))) wf_events_stop(c, (uint32_t)(r - c->req));
 	wf_put(r->left, 0u);
 	wf_put(c->incomplete, wf_get(c->incomplete) - 1);
 	wf_put(c->group[wf_get(r->seq) % WF_LINES], WF_GROUP_DONE | wf_get(r->n));

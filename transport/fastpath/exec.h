@@ -25,6 +25,9 @@ WF_HIDDEN WF_COLD int wf_ended(int code, const char* call, uint32_t kind, void* 
 	void** request);
 WF_HIDDEN WF_COLD uint32_t wf_reclaim(struct wf_comm* c);
 WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
+/* event.c */
+WF_HIDDEN WF_COLD void wf_events_start(struct wf_comm* c, uint32_t slot, void** phandles);
+WF_HIDDEN WF_COLD void wf_events_stop(struct wf_comm* c, uint32_t slot);
 
 static inline const struct wf_lane_ops* wf_ops(struct wf_lane* l) {
 	return (const struct wf_lane_ops*)(uintptr_t)wf_get(l->ops);

@@ -20,6 +20,8 @@ struct wf_upcalls {
 
 struct wf_comm;
 struct wf_lane;
+struct wf_req;
+union wf_event;
 
 /* What a lane can do. A const table of the provider's package. Each call runs inside the gate, is bounded, never
  * blocks, and answers a negative number after wf_raise. */
@@ -30,6 +32,11 @@ struct wf_lane_ops {
 	int (*flush)(struct wf_comm* comm, struct wf_lane* lane);
 	/* iflush; > 0: it waits for queue pairs; NULL: nothing to do, ever */
 	int (*land)(struct wf_comm* comm, void* data, uint64_t size, void* mhandle, void** request);
+	/* what a profiler hears of an entry, as NCCL's own network of that kind says it: fills *event and returns its
+	 * id; 0: nothing, or the lanes say it themselves. Lane 0's serves all */
+	int64_t (*describe)(struct wf_comm* comm, struct wf_req* request, uint32_t entry, union wf_event* event);
+	/* a profiler may hear of messages from now on, or of none; NULL: all the same. Lane 0's serves all */
+	void (*hears)(struct wf_comm* comm, int on);
 };
 
 /* ---- what a host calls, through the versioned tables. The shims have seen to it that no pointer is NULL, but for

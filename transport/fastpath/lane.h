@@ -18,9 +18,9 @@ uint32_t wf_verbs_due(struct wf_comm* comm, uint32_t lane);
 /* gate held: takes in what the CQs have; 1: a flush failed */
 int wf_verbs_drain(struct wf_comm* comm, struct wf_fault* read);
 
-/* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA ends a share,
- * PART does not. */
-enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5 };
+/* The kind in a wr_id: kind 4 | lane (READ: WF_LANES + device) 6 | epoch 8 | slot 16 | number 30. DATA and
+ * HEARD end a share, of which a profiler hears with HEARD; PART does not. */
+enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4, WF_WR_PART = 5, WF_WR_HEARD = 6 };
 
 /* The kind in an immediate: seq mod 4096 12 | shares - 1 5 | share 5 | kind 2 | 0 8. */
 enum wf_imm_kind { WF_IMM_DATA = 0, WF_IMM_RECORD = 1 };
@@ -82,7 +82,7 @@ struct wf_verbs {
 	uint32_t reads[WF_DEVICES];  /* of those, reads */
 	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
 	/* the group at the head of the queue; shares 0: not begun */
-	uint32_t shares, lane, n, plain;
+	uint32_t shares, lane, n, plain, heard;
 	uint32_t todo;  /* a bit per share that is not wholly posted */
 	uint32_t timed; /* 1: its lanes take the time */
 	struct wf_part part[WF_LANES];

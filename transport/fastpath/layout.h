@@ -40,6 +40,7 @@
 #define WF_AHEAD 0xffu /* entry of a send that left before its receive was known */
 #define WF_AHEADS 256      /* of those, the most whose receives the sender does not know yet */
 #define WF_STASH (512u << 10) /* bytes in which a receiver keeps them */
+#define WF_UNHEARD 16u     /* events in a row that no profiler wants, before it is left alone for a while */
 #define WF_MEM_HOST 1u /* pointer kind of host memory, in every table */
 #define WF_GROUP_DONE 0x80000000u /* in wf_comm.group: complete, the low bits are its number of receives */
 
@@ -164,9 +165,18 @@ struct wf_req {
 	uint32_t devices;   /* verbs flushes: devices that are still to be read on, a bit each */
 	uint32_t place;     /* sends that leave before their CTS: where in the receiver's stash */
 	struct wf_entry e[WF_GROUP];
-	uint64_t phandle[WF_GROUP]; /* profiler: the caller's, one per entry */
+	uint64_t pad[WF_GROUP];     /* 512 bytes */
 	uint64_t begins[WF_GROUP];  /* tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h */
 	uint64_t ends[WF_GROUP];
+};
+
+/* What the host's profiler hears of a request, where it hears anything. written by: owner */
+struct wf_req_events {
+	uint64_t phandle[WF_GROUP]; /* the host's, one per entry */
+	uint64_t event[WF_GROUP];   /* what the profiler named its events, 0: none. Verbs sends: by lane, else by entry */
+	uint32_t shares_left[WF_GROUP]; /* verbs, first send of a group: of each event, shares that are not complete */
+	uint32_t gen;    /* the request's: else the handles are those of an earlier one */
+	uint32_t pad[7];
 };
 
 /* A flush that met a held gate. Who takes one (any) writes it and stores gen last; then only its test does, inside
@@ -233,7 +243,10 @@ struct wf_comm {
 	uint32_t nlanes;
 	uint32_t cuts;     /* 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead */
 	uint32_t pad9;
-	uint64_t pad0[2];
+	/* the host's callback for net events, ncclProfilerCallback_t; 0: none. The owner takes it away while no profiler
+	 * wants any, the core gives it back */
+	uint64_t events;
+	uint64_t pad0;
 
 	/* line 1, orders from other threads. written by: any */
 	uint32_t held;        /* 1: somebody holds the gate */
@@ -288,7 +301,9 @@ struct wf_comm {
 	uint32_t lazy;
 	uint32_t unsaid;      /* bytes that came ahead since CTS left */
 	uint32_t refused;     /* 1: a group was refused, and messages that belong to it may still come */
-	uint32_t pad4[3];
+	uint32_t heard;       /* both sides: 1: the lanes know that a profiler may hear of messages */
+	uint32_t unheard;     /* events in a row that no profiler wanted */
+	uint32_t open_events; /* that it has */
 
 	/* line 5, counters for logs. written by: owner */
 	uint64_t messages;    /* messages whose last byte was handed over or arrived */
@@ -317,6 +332,7 @@ struct wf_comm {
 	struct wf_req req[WF_SLOTS];
 	struct wf_ahead_message ahead[WF_AHEADS];
 	struct wf_refusal refusals[WF_LINES]; /* tcp receive side: the last refused groups, at seq mod 256 */
+	struct wf_req_events req_events[WF_SLOTS]; /* by request slot; written only where wf_comm.events is set */
 	uint64_t pad8[128]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };

@@ -12,6 +12,7 @@ _Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits th
 _Static_assert(WF_BATCH >= WF_GROUP, "a batch");
 
 WF_HIDDEN void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v);
+WF_HIDDEN void wf_verbs_hears(struct wf_comm* c, int on);
 WF_HIDDEN int wf_verbs_send(struct wf_comm* c, struct wf_lane* l);
 WF_HIDDEN int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v);
 WF_HIDDEN int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, void** request);
@@ -28,6 +29,13 @@ static WF_COLD int wf_lane_fault(uint32_t kind, uint32_t lane, const char* where
 
 static WF_COLD int wf_post_failed(uint32_t lane, const char* where, int err) {
 	return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0);
+}
+
+/* Of a group's first send: so many more shares of the lanes that have an event together. What is left. */
+static inline uint32_t wf_lane_event(struct wf_comm* c, uint32_t first, uint32_t lane, uint32_t more) {
+	uint32_t *word = &c->req_events[first].shares_left[lane % WF_GROUP], left = wf_get(*word) + more;
+	wf_put(*word, left);
+	return left;
 }
 
 static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) {

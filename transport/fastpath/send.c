@@ -31,11 +31,16 @@ static inline __attribute__((always_inline)) int wf_match(struct wf_comm* c, int
 	return -1;
 }
 
+static WF_COLD void wf_refuse_send(struct wf_comm* c, uint32_t slot) {
+	wf_put(c->req[slot].state, (uint32_t)WF_REQ_REFUSED);
+	if (wf_get(c->events)) wf_events_stop(c, slot);
+}
+
 /* Ends the group's matched sends; those still to come end at once. */
 static void wf_refuse_group(struct wf_comm* c) {
 	for (uint32_t i = 0; i < WF_GROUP; i++)
 		if (wf_get(c->head_mask) >> i & 1 && wf_get(c->match[i]) != WF_NONE)
-			wf_put(c->req[wf_get(c->match[i])].state, (uint32_t)WF_REQ_REFUSED);
+			wf_refuse_send(c, wf_get(c->match[i]));
 	wf_put(c->head_refused, 1u);
 }
 
@@ -83,7 +88,8 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 		wf_queue(c, slot);
 		return wf_next_group(c, 1);
 	}
-	wf_put(r->state, (uint32_t)(wf_get(c->head_refused) ? WF_REQ_REFUSED : WF_REQ_MATCHED));
+	wf_put(r->state, (uint32_t)WF_REQ_MATCHED);
+	if (wf_unlikely(wf_get(c->head_refused))) wf_refuse_send(c, slot);
 	wf_put(c->match[i], slot);
 	wf_put(c->head_mask, mask);
 	if (wf_unlikely(size > room && !wf_get(c->head_refused))) {
@@ -131,6 +137,11 @@ static int wf_line_aheads(struct wf_comm* c) {
 /* Takes CTS in. */
 int wf_poll_cts(struct wf_comm* c) { return wf_lanes(c, 0) < 0 || wf_line_aheads(c) < 0 ? -1 : 0; }
 
+/* The address of an argument would keep it in memory for every message. */
+static WF_COLD void wf_send_heard(struct wf_comm* c, uint32_t slot, void* phandle) {
+	wf_events_start(c, slot, &phandle);
+}
+
 static WF_COLD int wf_send_ended(int code, void* comm, size_t size, void** request) {
 	return wf_ended(code, "isend", WF_KIND_SEND, comm, 1, &size, request);
 }
@@ -160,8 +171,8 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	wf_put(r->seq, wf_get(c->head_seq));
 	wf_put(r->cursor, 0u);
 	wf_put(r->entry, ahead != WF_NONE ? WF_AHEAD : (uint32_t)i);
-	wf_put(r->phandle[0], (uint64_t)(uintptr_t)phandle);
 	*request = wf_request(c, r, slot);
+	if (wf_unlikely(wf_get(c->events))) wf_send_heard(c, slot, phandle);
 	if (ahead != WF_NONE) {
 		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 		wf_put(r->place, ahead);

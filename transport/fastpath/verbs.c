@@ -3,6 +3,7 @@
  *
  * Lane 0's ops drive all lanes. Every word of the ring and every immediate is the peer's: it is checked before it is
  * used. */
+#include "event.h"
 #include "post.h"
 
 #include <arpa/inet.h>
@@ -77,6 +78,13 @@ static void wf_sample(struct wf_gauge* g, struct wf_lane* l, struct wf_qp* q, ui
 	wf_put(q->goal, wf_get(q->sent));
 }
 
+/* A share of a group is complete: so are its messages, for the profiler, once those of the same event are. */
+static WF_COLD void wf_write_ends(struct wf_comm* c, uint32_t slot, uint32_t lane) {
+	if (wf_lane_event(c, slot, lane, (uint32_t)-1)) return;
+	for (; slot != WF_NONE; slot = wf_get(c->req[slot].next))
+		wf_event_stop(c, slot, lane % WF_GROUP, 0, NULL);
+}
+
 /* A signaled request of ours is complete, and all before it on its lane. */
 static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	uint32_t kind = (uint32_t)(id >> 60), slot = (uint32_t)(id >> 30) % WF_SLOTS,
@@ -90,7 +98,11 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	else wf_put(l->completed, completed + (((uint32_t)id + 1 - completed) & 0x3fffffff));
 	if (wf_unlikely(wf_get(v->qp[lane].sent) != wf_get(v->qp[lane].base)))
 		wf_sample(&c->gauge[lane], l, &v->qp[lane], (uint32_t)id);
-	if (kind != WF_WR_DATA && kind != WF_WR_READ) return;
+	if (kind != WF_WR_DATA && kind != WF_WR_READ) {
+		if (kind != WF_WR_HEARD) return;
+		wf_write_ends(c, slot, lane);
+		kind = WF_WR_DATA;
+	}
 	wf_put(r->parts, left = wf_get(r->parts) - 1);
 	if (left) return;
 	if (kind == WF_WR_READ) wf_put(r->state, (uint32_t)WF_REQ_DONE);
@@ -205,8 +217,20 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	return seq < next;
 }
 
+/* Of a receive: which queue pairs bring it, nobody knows before. Sends' lanes speak for themselves. */
+static int64_t wf_verbs_describe(struct wf_comm* c, struct wf_req* r, uint32_t entry, union wf_event* event) {
+	struct wf_qp* q = &wf_verbs_of(c)->qp[0];
+	uint32_t size = wf_get(r->e[entry].size);
+	if (wf_get(c->kind) == WF_KIND_SEND) return 0;
+	event->ib = (ncclProfilerNetIbDescr_v1_t){.type = ncclProfileQp, .qp = {.device = (int)wf_get(q->device),
+		.wr_id = (uint64_t)WF_WR_RECV << 60 | wf_get(q->id), .opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+		.qpNum = (int)wf_ibv(wf_get(q->qp))->qp_num, .length = size == WF_NONE ? wf_get(r->e[entry].cap) : size}};
+	return NCCL_PROFILER_NET_TYPE_IB | NCCL_PROFILER_NET_IB_VER;
+}
+
 static const struct wf_lane_ops wf_verbs_ops = {
 	.send = wf_verbs_send, .progress = wf_verbs_progress, .flush = wf_verbs_flush, .land = wf_verbs_land,
+	.describe = wf_verbs_describe, .hears = wf_verbs_hears,
 };
 
 /* The first lanes, or more of them. A sender's further ones wait for their first group, and no message is posted the

@@ -1,6 +1,7 @@
 /* write.c: the sender's half of lanes that are queue pairs. The queue holds posted groups. A group uses some lanes;
  * each writes its share of every message into the peer's buffers, and the last request of a share tells the
  * receiver. */
+#include "event.h"
 #include "post.h"
 
 #include <arpa/inet.h>
@@ -9,12 +10,25 @@
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
 
+/* A message that is one request has no place for events: what is heard of goes the long way. */
+void wf_verbs_hears(struct wf_comm* c, int on) {
+	struct wf_verbs* v = wf_verbs_of(c);
+	wf_put(v->single, on || wf_get(v->next.lanes) ? 0u : wf_get(v->next.single));
+}
+
 /* The lanes that were attached last carry groups from now on. */
 void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v) {
 	wf_put(v->width, wf_get(v->next.width));
-	wf_put(v->single, wf_get(v->next.single));
 	wf_store(c->nlanes, wf_get(v->next.lanes));
 	wf_put(v->next.lanes, 0u);
+	wf_verbs_hears(c, (int)wf_get(c->heard));
+}
+
+/* How many shares each event of the group at the head waits for. */
+static WF_COLD void wf_group_heard(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
+	for (uint32_t i = 0; i < WF_GROUP; i++) wf_put(c->req_events[first].shares_left[i], 0u);
+	for (uint32_t i = 0; i < wf_get(v->shares); i++)
+		wf_lane_event(c, first, (wf_get(v->lane) + i) % wf_get(c->nlanes), 1);
 }
 
 /* Begins the group at the head of the queue: how many lanes, from which on, and what is cut where, which later
@@ -41,6 +55,8 @@ static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first
 		(!above || bytes <= above)));
 	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
 	wf_put(c->req[first].parts, shares);
+	wf_put(v->heard, (uint32_t)(wf_get(c->events) != 0));
+	if (wf_unlikely(wf_get(v->heard))) wf_group_heard(c, v, first);
 	for (uint32_t i = 0; i < shares; sum += wf_load(c->gauge[(lane + i++) % lanes].weight)) {
 		wf_put(v->part[i].entry, 0u);
 		wf_put(v->part[i].offset, 0u);
@@ -109,6 +125,28 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	return 1;
 }
 
+/* The first request of what a lane writes of a message. */
+static WF_COLD void wf_write_starts(struct wf_comm* c, struct wf_qp* q, uint32_t lane, uint32_t slot, uint64_t bytes,
+	struct ibv_send_wr* wr) {
+	uint32_t event = lane % WF_GROUP;
+	int64_t id = NCCL_PROFILER_NET_TYPE_IB | NCCL_PROFILER_NET_IB_VER;
+	union wf_event what = {.ib = {.type = ncclProfileQp, .qp = {.device = (int)wf_get(q->device), .wr_id = wr->wr_id,
+		.opcode = (int)wr->opcode, .qpNum = (int)wf_ibv(wf_get(q->qp))->qp_num, .length = bytes}}};
+	wf_event_start(c, slot, event, 0, id, &what);
+}
+
+/* The same of every message of the group at the head, with all that lanes of the same event carry of it. */
+static WF_COLD void wf_share_starts(struct wf_comm* c, struct wf_verbs* v, uint32_t lane, uint32_t first,
+	struct ibv_send_wr* wr) {
+	for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next)) {
+		uint64_t size = wf_get(c->req[slot].e[0].size), bytes = 0;
+		for (uint32_t i = 0; i < wf_get(v->shares); i++)
+			if ((wf_get(v->lane) + i) % wf_get(c->nlanes) % WF_GROUP == lane % WF_GROUP)
+				bytes += wf_cut(v, i + 1, size) - wf_cut(v, i, size);
+		if (bytes || !size) wf_write_starts(c, &v->qp[lane], lane, slot, bytes, wr);
+	}
+}
+
 /* Posts what its lane has room for of a share of the group at the head of the queue. 1: all of it, 0: more follows, -1:
  * fault. */
 static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint32_t share) {
@@ -118,13 +156,16 @@ static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint3
 	struct wf_lane* l = &c->lanes[lane];
 	struct wf_qp* q = &v->qp[lane];
 	uint32_t ahead = wf_get(l->posted) - wf_get(l->completed);
+	uint32_t end = wf_get(v->heard) ? WF_WR_HEARD : WF_WR_DATA;
+	int begins = end == WF_WR_HEARD && !wf_get(v->part[share].entry) && !wf_get(v->part[share].offset);
 	int ends = 0, idle = wf_get(v->timed) && wf_get(q->sent) == wf_get(q->base);
 	if (idle) wf_put(q->since, wf_clock());
 	while (!ends && (room = wf_room(l, q))) {
 		for (n = 0; n < room && n < WF_BATCH && !ends; n++) {
 			if ((ends = wf_fill(c, v, q, first, share, &wr[n], &sge[n])) < 0) return -1;
-			wf_number(v, l, q, &wr[n], ends ? WF_WR_DATA : WF_WR_PART, first, ends || n + 1 == room ||
-				n + 1 == WF_BATCH);
+			wf_number(v, l, q, &wr[n], ends ? end : WF_WR_PART, first, ends || n + 1 == room || n + 1 == WF_BATCH);
+			if (wf_unlikely(begins)) wf_share_starts(c, v, lane, first, &wr[n]);
+			begins = 0;
 		}
 		if (wf_post(l, q, wr, n) < 0) return -1;
 		if (!idle) continue;

@@ -101,12 +101,25 @@ _Static_assert(offsetof(struct wf_req, place) == 60, "offset of struct wf_req.pl
 _Static_assert(sizeof(((struct wf_req*)0)->place) == 4, "size of struct wf_req.place");
 _Static_assert(offsetof(struct wf_req, e) == 64, "offset of struct wf_req.e");
 _Static_assert(sizeof(((struct wf_req*)0)->e) == 256, "size of struct wf_req.e");
-_Static_assert(offsetof(struct wf_req, phandle) == 320, "offset of struct wf_req.phandle");
-_Static_assert(sizeof(((struct wf_req*)0)->phandle) == 64, "size of struct wf_req.phandle");
+_Static_assert(offsetof(struct wf_req, pad) == 320, "offset of struct wf_req.pad");
+_Static_assert(sizeof(((struct wf_req*)0)->pad) == 64, "size of struct wf_req.pad");
 _Static_assert(offsetof(struct wf_req, begins) == 384, "offset of struct wf_req.begins");
 _Static_assert(sizeof(((struct wf_req*)0)->begins) == 64, "size of struct wf_req.begins");
 _Static_assert(offsetof(struct wf_req, ends) == 448, "offset of struct wf_req.ends");
 _Static_assert(sizeof(((struct wf_req*)0)->ends) == 64, "size of struct wf_req.ends");
+
+_Static_assert(sizeof(struct wf_req_events) == 192, "size of struct wf_req_events");
+_Static_assert(_Alignof(struct wf_req_events) == 8, "alignment of struct wf_req_events");
+_Static_assert(offsetof(struct wf_req_events, phandle) == 0, "offset of struct wf_req_events.phandle");
+_Static_assert(sizeof(((struct wf_req_events*)0)->phandle) == 64, "size of struct wf_req_events.phandle");
+_Static_assert(offsetof(struct wf_req_events, event) == 64, "offset of struct wf_req_events.event");
+_Static_assert(sizeof(((struct wf_req_events*)0)->event) == 64, "size of struct wf_req_events.event");
+_Static_assert(offsetof(struct wf_req_events, shares_left) == 128, "offset of struct wf_req_events.shares_left");
+_Static_assert(sizeof(((struct wf_req_events*)0)->shares_left) == 32, "size of struct wf_req_events.shares_left");
+_Static_assert(offsetof(struct wf_req_events, gen) == 160, "offset of struct wf_req_events.gen");
+_Static_assert(sizeof(((struct wf_req_events*)0)->gen) == 4, "size of struct wf_req_events.gen");
+_Static_assert(offsetof(struct wf_req_events, pad) == 164, "offset of struct wf_req_events.pad");
+_Static_assert(sizeof(((struct wf_req_events*)0)->pad) == 28, "size of struct wf_req_events.pad");
 
 _Static_assert(sizeof(struct wf_late) == 40, "size of struct wf_late");
 _Static_assert(_Alignof(struct wf_late) == 8, "alignment of struct wf_late");
@@ -181,7 +194,7 @@ _Static_assert(sizeof(((struct wf_gauge*)0)->weight) == 4, "size of struct wf_ga
 _Static_assert(offsetof(struct wf_gauge, pad) == 20, "offset of struct wf_gauge.pad");
 _Static_assert(sizeof(((struct wf_gauge*)0)->pad) == 12, "size of struct wf_gauge.pad");
 
-_Static_assert(sizeof(struct wf_comm) == 864256, "size of struct wf_comm");
+_Static_assert(sizeof(struct wf_comm) == 962560, "size of struct wf_comm");
 _Static_assert(_Alignof(struct wf_comm) == 8, "alignment of struct wf_comm");
 _Static_assert(offsetof(struct wf_comm, gen) == 0, "offset of struct wf_comm.gen");
 _Static_assert(sizeof(((struct wf_comm*)0)->gen) == 4, "size of struct wf_comm.gen");
@@ -203,8 +216,10 @@ _Static_assert(offsetof(struct wf_comm, cuts) == 40, "offset of struct wf_comm.c
 _Static_assert(sizeof(((struct wf_comm*)0)->cuts) == 4, "size of struct wf_comm.cuts");
 _Static_assert(offsetof(struct wf_comm, pad9) == 44, "offset of struct wf_comm.pad9");
 _Static_assert(sizeof(((struct wf_comm*)0)->pad9) == 4, "size of struct wf_comm.pad9");
-_Static_assert(offsetof(struct wf_comm, pad0) == 48, "offset of struct wf_comm.pad0");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad0) == 16, "size of struct wf_comm.pad0");
+_Static_assert(offsetof(struct wf_comm, events) == 48, "offset of struct wf_comm.events");
+_Static_assert(sizeof(((struct wf_comm*)0)->events) == 8, "size of struct wf_comm.events");
+_Static_assert(offsetof(struct wf_comm, pad0) == 56, "offset of struct wf_comm.pad0");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad0) == 8, "size of struct wf_comm.pad0");
 _Static_assert(offsetof(struct wf_comm, held) == 64, "offset of struct wf_comm.held");
 _Static_assert(sizeof(((struct wf_comm*)0)->held) == 4, "size of struct wf_comm.held");
 _Static_assert(offsetof(struct wf_comm, refuse_code) == 68, "offset of struct wf_comm.refuse_code");
@@ -291,8 +306,12 @@ _Static_assert(offsetof(struct wf_comm, unsaid) == 300, "offset of struct wf_com
 _Static_assert(sizeof(((struct wf_comm*)0)->unsaid) == 4, "size of struct wf_comm.unsaid");
 _Static_assert(offsetof(struct wf_comm, refused) == 304, "offset of struct wf_comm.refused");
 _Static_assert(sizeof(((struct wf_comm*)0)->refused) == 4, "size of struct wf_comm.refused");
-_Static_assert(offsetof(struct wf_comm, pad4) == 308, "offset of struct wf_comm.pad4");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad4) == 12, "size of struct wf_comm.pad4");
+_Static_assert(offsetof(struct wf_comm, heard) == 308, "offset of struct wf_comm.heard");
+_Static_assert(sizeof(((struct wf_comm*)0)->heard) == 4, "size of struct wf_comm.heard");
+_Static_assert(offsetof(struct wf_comm, unheard) == 312, "offset of struct wf_comm.unheard");
+_Static_assert(sizeof(((struct wf_comm*)0)->unheard) == 4, "size of struct wf_comm.unheard");
+_Static_assert(offsetof(struct wf_comm, open_events) == 316, "offset of struct wf_comm.open_events");
+_Static_assert(sizeof(((struct wf_comm*)0)->open_events) == 4, "size of struct wf_comm.open_events");
 _Static_assert(offsetof(struct wf_comm, messages) == 320, "offset of struct wf_comm.messages");
 _Static_assert(sizeof(((struct wf_comm*)0)->messages) == 8, "size of struct wf_comm.messages");
 _Static_assert(offsetof(struct wf_comm, bytes) == 328, "offset of struct wf_comm.bytes");
@@ -333,9 +352,11 @@ _Static_assert(offsetof(struct wf_comm, ahead) == 320512, "offset of struct wf_c
 _Static_assert(sizeof(((struct wf_comm*)0)->ahead) == 6144, "size of struct wf_comm.ahead");
 _Static_assert(offsetof(struct wf_comm, refusals) == 326656, "offset of struct wf_comm.refusals");
 _Static_assert(sizeof(((struct wf_comm*)0)->refusals) == 12288, "size of struct wf_comm.refusals");
-_Static_assert(offsetof(struct wf_comm, pad8) == 338944, "offset of struct wf_comm.pad8");
+_Static_assert(offsetof(struct wf_comm, req_events) == 338944, "offset of struct wf_comm.req_events");
+_Static_assert(sizeof(((struct wf_comm*)0)->req_events) == 98304, "size of struct wf_comm.req_events");
+_Static_assert(offsetof(struct wf_comm, pad8) == 437248, "offset of struct wf_comm.pad8");
 _Static_assert(sizeof(((struct wf_comm*)0)->pad8) == 1024, "size of struct wf_comm.pad8");
-_Static_assert(offsetof(struct wf_comm, stash) == 339968, "offset of struct wf_comm.stash");
+_Static_assert(offsetof(struct wf_comm, stash) == 438272, "offset of struct wf_comm.stash");
 _Static_assert(sizeof(((struct wf_comm*)0)->stash) == 524288, "size of struct wf_comm.stash");
 
 _Static_assert(sizeof(struct wf_thread) == 128, "size of struct wf_thread");
@@ -406,6 +427,7 @@ _Static_assert(WF_SIZE_MAX == 2147483647u, "value of WF_SIZE_MAX");
 _Static_assert(WF_AHEAD == 255u, "value of WF_AHEAD");
 _Static_assert(WF_AHEADS == 256, "value of WF_AHEADS");
 _Static_assert(WF_STASH == 524288u, "value of WF_STASH");
+_Static_assert(WF_UNHEARD == 16u, "value of WF_UNHEARD");
 _Static_assert(WF_MEM_HOST == 1u, "value of WF_MEM_HOST");
 _Static_assert(WF_GROUP_DONE == 2147483648u, "value of WF_GROUP_DONE");
 _Static_assert(WF_KIND_SHIFT == 60, "value of WF_KIND_SHIFT");

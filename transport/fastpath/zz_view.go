@@ -29,6 +29,7 @@ const (
 	wfAhead       = 0xff       // entry of a send that left before its receive was known
 	wfAheads      = 256        // of those, the most whose receives the sender does not know yet
 	wfStash       = 524288     // bytes in which a receiver keeps them
+	wfUnheard     = 16         // events in a row that no profiler wants, before it is left alone for a while
 	wfMemHost     = 1          // pointer kind of host memory, in every table
 	wfGroupDone   = 0x80000000 // in wf_comm.group: complete, the low bits are its number of receives
 	// Opaque handles: kind 4 | generation 24 | slab 20 | slot 16, most significant first. Kinds start at 1,
@@ -164,9 +165,20 @@ type wfReq struct {
 	devices uint32 // verbs flushes: devices that are still to be read on, a bit each
 	place   uint32 // sends that leave before their CTS: where in the receiver's stash
 	e       [8]wfEntry
-	phandle [8]uint64 // profiler: the caller's, one per entry
+	pad     [8]uint64 // 512 bytes
 	begins  [8]uint64 // tcp receives, by entry: where frames of a message began and ended, see tcp/frame.h
 	ends    [8]uint64
+}
+
+// wfReqEvents is struct wf_req_events: What the host's profiler hears of a request, where it hears
+// anything. written by: owner
+type wfReqEvents struct {
+	_          structs.HostLayout
+	phandle    [8]uint64 // the host's, one per entry
+	event      [8]uint64 // what the profiler named its events, 0: none. Verbs sends: by lane, else by entry
+	sharesLeft [8]uint32 // verbs, first send of a group: of each event, shares that are not complete
+	gen        uint32    // the request's: else the handles are those of an earlier one
+	pad        [7]uint32
 }
 
 // wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
@@ -229,18 +241,21 @@ type wfGauge struct {
 
 // wfComm is struct wf_comm: A comm: head of the slab.
 type wfComm struct {
-	_           structs.HostLayout
-	gen         uint32 // line 0, identity. written by: core
-	state       uint32 // enum wf_comm_state
-	kind        uint32 // WF_KIND_SEND or WF_KIND_RECV
-	device      uint32
-	cookie      uint64 // the core's name for the comm
-	upcalls     uint64 // const struct wf_upcalls*
-	index       uint32 // number of the slab
-	nlanes      uint32
-	cuts        uint32 // 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead
-	pad9        uint32
-	pad0        [2]uint64
+	_       structs.HostLayout
+	gen     uint32 // line 0, identity. written by: core
+	state   uint32 // enum wf_comm_state
+	kind    uint32 // WF_KIND_SEND or WF_KIND_RECV
+	device  uint32
+	cookie  uint64 // the core's name for the comm
+	upcalls uint64 // const struct wf_upcalls*
+	index   uint32 // number of the slab
+	nlanes  uint32
+	cuts    uint32 // 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead
+	pad9    uint32
+	// the host's callback for net events, ncclProfilerCallback_t; 0: none. The owner takes it away while no
+	// profiler wants any, the core gives it back
+	events      uint64
+	pad0        uint64
 	held        uint32 // line 1, orders from other threads. written by: any
 	refuseCode  uint32 // what requests of a refused group end with
 	error       uint64 // generation << 32 | code; code 0: healthy
@@ -285,17 +300,19 @@ type wfComm struct {
 	ctsNext     uint32 // tcp: line counter of the group at cts_out
 	// calls that find nothing to do until output that waits for company leaves: CTS, or a sender's small
 	// messages
-	lazy     uint32
-	unsaid   uint32 // bytes that came ahead since CTS left
-	refused  uint32 // 1: a group was refused, and messages that belong to it may still come
-	pad4     [3]uint32
-	messages uint64 // line 5, counters for logs. written by: owner
-	bytes    uint64
-	pad5     [6]uint64
-	lanes    [32]wfLane
-	gauge    [32]wfGauge
-	places   uint32 // of the order, in use. written by: core, at any time
-	pad6     [159]uint32
+	lazy       uint32
+	unsaid     uint32 // bytes that came ahead since CTS left
+	refused    uint32 // 1: a group was refused, and messages that belong to it may still come
+	heard      uint32 // both sides: 1: the lanes know that a profiler may hear of messages
+	unheard    uint32 // events in a row that no profiler wanted
+	openEvents uint32 // that it has
+	messages   uint64 // line 5, counters for logs. written by: owner
+	bytes      uint64
+	pad5       [6]uint64
+	lanes      [32]wfLane
+	gauge      [32]wfGauge
+	places     uint32 // of the order, in use. written by: core, at any time
+	pad6       [159]uint32
 	// second page on: what Free gives back to the system the lanes in turn, for messages that one lane
 	// carries: each as often as its weight says
 	order [128]wfTurn
@@ -306,16 +323,17 @@ type wfComm struct {
 	// ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send
 	// side, records on the receive side: trust nothing. out: what is written into the peer's ring. sink:
 	// where flushes read to.
-	ring     [263]wfCtsLine
-	out      [263]wfCtsLine
-	sink     [8]uint64
-	area     [1536]uint64 // provider memory of the lanes
-	late     [128]wfLate
-	req      [512]wfReq
-	ahead    [256]wfAheadMessage
-	refusals [256]wfRefusal // tcp receive side: the last refused groups, at seq mod 256
-	pad8     [128]uint64    // whole pages
-	stash    [65536]uint64  // messages that came ahead; where in it, their sender says
+	ring      [263]wfCtsLine
+	out       [263]wfCtsLine
+	sink      [8]uint64
+	area      [1536]uint64 // provider memory of the lanes
+	late      [128]wfLate
+	req       [512]wfReq
+	ahead     [256]wfAheadMessage
+	refusals  [256]wfRefusal   // tcp receive side: the last refused groups, at seq mod 256
+	reqEvents [512]wfReqEvents // by request slot; written only where wf_comm.events is set
+	pad8      [128]uint64      // whole pages
+	stash     [65536]uint64    // messages that came ahead; where in it, their sender says
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the
@@ -401,9 +419,15 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.devices)-56]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.place)-60]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.e)-64]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.phandle)-320]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.pad)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.begins)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReq{}.ends)-448]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfReqEvents{})-192]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.phandle)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.event)-64]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.sharesLeft)-128]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.gen)-160]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.pad)-164]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLate{})-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.size)-4]
@@ -438,7 +462,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-864256]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-962560]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -449,7 +473,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nlanes)-36]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cuts)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad9)-44]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad0)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.events)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad0)-56]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.held)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-68]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-72]
@@ -493,7 +518,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lazy)-296]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.unsaid)-300]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refused)-304]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad4)-308]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.heard)-308]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.unheard)-312]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.openEvents)-316]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]
@@ -514,8 +541,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-58368]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-320512]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-326656]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-338944]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-339968]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqEvents)-338944]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-437248]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-438272]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]

@@ -92,15 +92,16 @@ func Spread(pairs, lanes int) (at []int) {
 
 // Options are what is known of a comm that queue pairs are to carry.
 type Options struct {
-	Log    report.Logger  // of the comm's context
-	Cuts   bool           // the host counts on RDMA to cut a send to its receive
-	Device *device.Device // as the host asked
-	Kind   fastpath.Kind
-	Peer   string
-	Cookie uint64       // the executor's name for the comm
-	Pairs  []route.Pair // distinct
-	PairAt []int        // by lane, of all that the comm is to have: index in pairs
-	Tuning route.Tuning
+	Log       report.Logger  // of the comm's context
+	Cuts      bool           // the host counts on RDMA to cut a send to its receive
+	NetEvents uintptr        // the host's callback for them, or 0
+	Device    *device.Device // as the host asked
+	Kind      fastpath.Kind
+	Peer      string
+	Cookie    uint64       // the executor's name for the comm
+	Pairs     []route.Pair // distinct
+	PairAt    []int        // by lane, of all that the comm is to have: index in pairs
+	Tuning    route.Tuning
 }
 
 // Carrier makes one side of a comm: slab, registered ring, completion queues and the
@@ -154,7 +155,7 @@ func (v *Carrier) make(first int, again *Kit) (err error) {
 			return err
 		}
 	}
-	v.fp, err = fastpath.New(fastpath.Options{Kind: v.Kind, Device: uint32(v.Device.Index), Cookie: v.Cookie, Cuts: v.Cuts})
+	v.fp, err = fastpath.New(fastpath.Options{Kind: v.Kind, Device: uint32(v.Device.Index), Cookie: v.Cookie, Cuts: v.Cuts, Events: v.NetEvents})
 	if err != nil {
 		return err
 	}

@@ -33,13 +33,14 @@ type Shared struct {
 
 // Options are what is known of a comm that streams are to carry.
 type Options struct {
-	Log    report.Logger // of the comm's context
-	Kind   fastpath.Kind
-	Device *rdma.Device // as the host asked
-	Peer   string
-	Cookie uint64             // the executor's name for the comm
-	Conns  []*rendezvous.Conn // of a finished handshake
-	Stash  uint32             // bytes that the peer keeps of messages ahead, as it said to a sender
+	Log       report.Logger // of the comm's context
+	Kind      fastpath.Kind
+	Device    *rdma.Device // as the host asked
+	Peer      string
+	Cookie    uint64             // the executor's name for the comm
+	Conns     []*rendezvous.Conn // of a finished handshake
+	Stash     uint32             // bytes that the peer keeps of messages ahead, as it said to a sender
+	NetEvents uintptr            // the host's callback for them, or 0
 }
 
 // Carrier moves bytes through streams that the executor pumps.
@@ -66,7 +67,7 @@ func (t *Carrier) ID() uint64 { return t.opts.Cookie }
 // Slab makes one and attaches the streams.
 func (t *Carrier) Slab() (*fastpath.Comm, error) {
 	var err error
-	t.fp, err = fastpath.New(fastpath.Options{Kind: t.opts.Kind, Device: uint32(t.opts.Device.Index), Cookie: t.opts.Cookie})
+	t.fp, err = fastpath.New(fastpath.Options{Kind: t.opts.Kind, Device: uint32(t.opts.Device.Index), Cookie: t.opts.Cookie, Events: t.opts.NetEvents})
 	if err != nil {
 		return nil, fmt.Errorf("no memory for a connection: %w", err)
 	}

@@ -1,7 +1,7 @@
 package tcp
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../headers
 #include "stream.h"
 */
 import "C"

@@ -13,6 +13,7 @@
  *
  * A write or read that the kernel cuts short ends the visit: asking again would only earn EAGAIN. */
 #define _GNU_SOURCE
+#include "../fastpath/event.h"
 #include "../fastpath/inorder.h"
 #include "frame.h"
 
@@ -145,7 +146,9 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 		k -= left;
 		if (p[i].done) wf_put(s->tx_slot, WF_NONE);
 		wf_put(r->parts, wf_get(r->parts) - 1);
-		if (!wf_get(r->parts) && wf_get(r->cursor) == p[i].head.frame.size) wf_sent(c, p[i].slot);
+		if (wf_get(r->parts) || wf_get(r->cursor) != p[i].head.frame.size) continue;
+		if (wf_unlikely(wf_get(c->events))) wf_events_stop(c, p[i].slot);
+		wf_sent(c, p[i].slot);
 	}
 }
 
@@ -331,10 +334,21 @@ static int wf_stream_progress(struct wf_comm* c, struct wf_lane* l) {
 
 /* ---- attach, detach ---- */
 
+/* The stream is the one whose turn it is; a large message may use several. */
+static int64_t wf_stream_describe(struct wf_comm* c, struct wf_req* r, uint32_t entry, union wf_event* event) {
+	struct wf_lane* l = &c->lanes[0];
+	uint32_t size = wf_get(r->e[entry].size);
+	event->sock = (ncclProfilerNetSockDescr_v1_t){.type = ncclProfileSocket, .sock = {
+		.fd = (int)wf_get(wf_stream_at(l, wf_get(l->rotor))->fd), .op = wf_get(c->kind) == WF_KIND_RECV,
+		.length = size == WF_NONE ? wf_get(r->e[entry].cap) : size}};
+	return NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER;
+}
+
 static const struct wf_lane_ops wf_stream_ops = {
 	.send = wf_stream_send,
 	.progress = wf_stream_progress,
 	.flush = wf_stream_flush,
+	.describe = wf_stream_describe,
 };
 
 void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t n, uint32_t stash) {
