@@ -19,7 +19,8 @@ func simulated(t *testing.T, devices ...simverbs.Device) (env []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := simverbs.World{Name: fmt.Sprintf("%s-%d", t.Name(), os.Getpid()), Devices: devices}
+	name := strings.NewReplacer("/", "-", ",", "").Replace(t.Name())
+	w := simverbs.World{Name: fmt.Sprintf("%s-%d", name, os.Getpid()), Devices: devices}
 	env, err = w.Env(dist, "")
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ const (
 // NetRules is the contract of a net table, in the order in which it is checked: gates first.
 func NetRules() []*Rule {
 	var gates, others []*Rule
-	for _, part := range [][]*Rule{loadRules, propRules, connRules, dataRules, groupRules, recvRules, oversizeRules, memRules, closeRules, failRules, contextRules, vdeviceRules} {
+	for _, part := range [][]*Rule{loadRules, propRules, connRules, dataRules, groupRules, recvRules, oversizeRules, memRules, closeRules, failRules, contextRules, eventRules, vdeviceRules} {
 		for _, r := range part {
 			if r.Gate {
 				gates = append(gates, r)

@@ -81,35 +81,4 @@ var contextRules = []*Rule{
 			}
 			e.join(p, p, 0).move(1000, 1)
 		}},
-	{ID: "prof.pairs", From: 10, Says: "the profiler's callback gets a handle that NCCL passed, never NULL, and an end for each start; at most 8 starts a request",
-		Basis: basisProxy, Check: func(e *Env) { e.profiled() }},
-}
-
-// profiled moves messages with and without profiler handles and looks at the callbacks.
-func (e *Env) profiled() {
-	p := e.open("process")
-	p.init("prof", 1)
-	l := e.join(p, p, 0)
-	passed := p.buf(64)
-	for i := range 4 {
-		a, b := p.buf(300000), p.buf(300000)
-		r, s := l.recvOp(1, b), l.sendOp(a, 300000, 1)
-		if i%2 == 1 {
-			s.extra = []any{"ph", passed.addr}
-			r.parts[0].PH = passed.addr
-		}
-		e.run(r, s)
-	}
-	c, err := p.h.Call("main", "net.profiled", nil)
-	e.must(err, "counts of the profiler's callback")
-	starts := c.Int("start")
-	if n := c.Int("null"); n > 0 {
-		e.failf("%d events with a NULL handle; NCCL would follow it", n)
-	}
-	if n := c.Int("stop"); n != starts {
-		e.failf("%d starts but %d stops although all requests are done", starts, n)
-	}
-	if starts > 4*8 {
-		e.failf("%d events for 4 requests with a handle", starts)
-	}
 }

@@ -71,8 +71,8 @@ func TestCollNet(t *testing.T) {
 
 const collNetChain = 3 // NCCL_ALGO_COLLNET_CHAIN
 
-// TestProfiler keeps the lives of the events that NCCL reports for an all-reduce and an all-to-all: what encloses them, and
-// the numbers of the states that are recorded.
+// TestProfiler keeps the lives of the events that NCCL reports for an all-reduce and an all-to-all, over TCP and RDMA: what
+// encloses them, and the numbers of the states that are recorded. Those of weft are told by NCCL from 2.26 on.
 func TestProfiler(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
 		if !r.Since(2, 23) {
@@ -86,11 +86,13 @@ func TestProfiler(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := filepath.Join(t.TempDir(), "profiler.log")
-		run := start(t, Job{Release: r, Network: tcp(t, r), Ranks: 3, Env: []string{
-			"NCCL_PROFILER_PLUGIN=" + plugin, "PROFILER_LOG=" + log, "NCCL_ALGO=Ring", "NCCL_PROTO=Simple",
-		}}, "sizes", "ops=allreduce,alltoall", "min=1M", "max=1M", "rounds=2")
-		if err := run.Wait(); err != nil {
-			t.Fatal(err)
+		for _, network := range []Network{tcp(t, r), rdma(t, 1)} {
+			run := start(t, Job{Release: r, Network: network, Ranks: 3, Env: []string{
+				"NCCL_PROFILER_PLUGIN=" + plugin, "PROFILER_LOG=" + log, "NCCL_ALGO=Ring", "NCCL_PROTO=Simple",
+			}}, "sizes", "ops=allreduce,alltoall", "min=1M", "max=1M", "rounds=2")
+			if err := run.Wait(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		recorded(t, r, "profiler", log)
 	})

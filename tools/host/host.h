@@ -52,7 +52,7 @@ struct command {
   const char* name;
   void (*run)(struct req*);
 };
-extern const struct command load_commands[], mem_commands[], proc_commands[],
+extern const struct command load_commands[], event_commands[], mem_commands[], proc_commands[],
     ring_commands[], bench_commands[], conn_commands[], exchange_commands[], fuzz_commands[];
 
 /* Threads, and the flight page that outlives the process. */
@@ -98,10 +98,6 @@ void host_logger(ncclDebugLogLevel level, unsigned long flags, const char* file,
                  const char* fmt, ...);
 ncclResult_t host_profiler(void** eHandle, int type, void* pHandle, int64_t pluginId,
                            void* extData);
-struct prof_counts {
-  uint64_t start, stop, update, null_handle;
-};
-extern struct prof_counts prof_counts;
 
 /* Slots of all families. */
 #define SLOTS(X)                                                                              \

@@ -235,12 +235,5 @@ bool slot_command(struct req* q) {
   return true;
 }
 
-static void c_profiled(struct req* q) {
-  out_num(q, "start", (int64_t)prof_counts.start);
-  out_num(q, "stop", (int64_t)prof_counts.stop);
-  out_num(q, "update", (int64_t)prof_counts.update);
-  out_num(q, "null", (int64_t)prof_counts.null_handle);
-}
-
 const struct command load_commands[] = {{"load", c_load}, {"unload", c_unload}, {"sym", c_sym},
-                                        {"bind", c_bind}, {"net.profiled", c_profiled}, {NULL, NULL}};
+                                        {"bind", c_bind}, {NULL, NULL}};

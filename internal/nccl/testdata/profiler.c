@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler_net.h"
 #include "profiler_v1.h"
 #include "profiler_v2.h"
 #include "profiler_v3.h"
@@ -24,16 +25,19 @@ struct event {
   char life[256];
 };
 
-static const char* kind(uint64_t type) {
+/* id: of the network, for its events. */
+static const char* kind(uint64_t type, int64_t id) {
+  if (type == ncclProfileNetPlugin && id == (NCCL_PROFILER_NET_TYPE_IB | NCCL_PROFILER_NET_IB_VER)) return "queue pair";
+  if (type == ncclProfileNetPlugin && id == (NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER)) return "socket";
   for (int i = 0; i < KINDS; i++)
     if (type == 1u << i) return kinds[i];
   return "unknown";
 }
 
-static ncclResult_t start(void** handle, uint64_t type, void* parent) {
+static ncclResult_t start(void** handle, uint64_t type, void* parent, int64_t id) {
   struct event* e = calloc(1, sizeof *e);
   if (!e) return ncclSystemError;
-  *e = (struct event){.kind = kind(type), .parent = parent ? ((struct event*)parent)->kind : "none"};
+  *e = (struct event){.kind = kind(type, id), .parent = parent ? ((struct event*)parent)->kind : "none"};
   *handle = e;
   return ncclSuccess;
 }
@@ -70,16 +74,17 @@ static ncclResult_t begin(void** context, int* mask) {
   return ncclSuccess;
 }
 
-#define PROFILER(v, ...)                                                                                                       \
+#define PROFILER(v, net, ...)                                                                                                       \
   static ncclResult_t init_v##v(__VA_ARGS__) { return begin(context, mask); }                                                  \
-  static ncclResult_t start_v##v(void* c, void** h, ncclProfilerEventDescr_v##v##_t* d) { (void)c; return start(h, d->type, d->parentObj); } \
+  static ncclResult_t start_v##v(void* c, void** h, ncclProfilerEventDescr_v##v##_t* d) { (void)c; return start(h, d->type, d->parentObj, net); } \
   static ncclResult_t record_v##v(void* h, ncclProfilerEventState_v##v##_t s, ncclProfilerEventStateArgs_v##v##_t* a) { (void)a; return record(h, (int)s); } \
   __attribute__((visibility("default"))) const ncclProfiler_v##v##_t ncclProfiler_v##v = {"recorder", init_v##v, start_v##v, stop, record_v##v, finalize};
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-PROFILER(1, void** context, int* mask)
-PROFILER(2, void** context, int* mask)
-PROFILER(3, void** context, int* mask)
-PROFILER(4, void** context, int* mask, const char* name, uint64_t hash, int nodes, int ranks, int rank, ncclDebugLogger_t log)
-PROFILER(5, void** context, uint64_t id, int* mask, const char* name, int nodes, int ranks, int rank, ncclDebugLogger_t log)
-PROFILER(6, void** context, uint64_t id, int* mask, const char* name, int nodes, int ranks, int rank, ncclDebugLogger_t log)
+PROFILER(1, 0, void** context, int* mask)
+PROFILER(2, 0, void** context, int* mask)
+#define ID d->type == ncclProfileNetPlugin ? d->netPlugin.id : 0
+PROFILER(3, ID, void** context, int* mask)
+PROFILER(4, ID, void** context, int* mask, const char* name, uint64_t hash, int nodes, int ranks, int rank, ncclDebugLogger_t log)
+PROFILER(5, ID, void** context, uint64_t id, int* mask, const char* name, int nodes, int ranks, int rank, ncclDebugLogger_t log)
+PROFILER(6, ID, void** context, uint64_t id, int* mask, const char* name, int nodes, int ranks, int rank, ncclDebugLogger_t log)
