@@ -88,6 +88,8 @@ func (h *fakeHost) CString(s string) *byte {
 	return &b[0]
 }
 
+func (h *fakeHost) StepEvents(callback uintptr) uintptr { return callback }
+
 func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
 
 func (h *fakeHost) KeepHints(ctx uintptr) error {

@@ -15,7 +15,8 @@ type host interface {
 	SignalStacks() []int        // gives them to handlers that lack them; the signals of those
 	KeepHints(ctx uintptr) error
 	DropHints(ctx uintptr)
-	Hints(ctx uintptr) abi.NetAttr // what was said last through setNetAttr
+	Hints(ctx uintptr) abi.NetAttr       // what was said last through setNetAttr
+	StepEvents(callback uintptr) uintptr // the callback of table v10, made safe; 0: none
 }
 
 // module is a loaded object: where it lies and which file it is.

@@ -81,6 +81,10 @@ func (cHost) CString(s string) *byte { return (*byte)(unsafe.Pointer(C.CString(s
 // Thread is the host's own: an exported call runs on it.
 func (cHost) Thread() int { return unix.Gettid() }
 
+func (cHost) StepEvents(callback uintptr) uintptr {
+	return uintptr(C.weft_host_step_events(C.uintptr_t(callback)))
+}
+
 func (cHost) Files() (soft, hard uint64) { return guest.Files() }
 
 func (cHost) SignalStacks() []int { return guest.SignalStacks() }

@@ -78,7 +78,7 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(transport.ContextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log, NetEvents: c.netEvents.Load})
+	c.net = e.Context(transport.ContextOptions{Table: table, TrafficClass: c.trafficClass, Log: c.log, NetEvents: func() uintptr { return p.host.StepEvents(c.netEvents.Load()) }})
 	if !p.contexts.addOld(c) { // another thread's init of this table was faster
 		p.voices.drop(c.voice)
 		return c.net.Close()

@@ -32,7 +32,9 @@ func TestNetEvents(t *testing.T) {
 		return simverbs.Device{Name: fmt.Sprintf("sim%d", n), PCI: fmt.Sprintf("0000:8%d:00.0", n), GIDs: []string{fmt.Sprintf("10.10%d.0.1/24", n)}}
 	}
 	split := []string{"NCCL_IB_SPLIT_DATA_ON_QPS=1", "WEFT_LAZY=off"}
-	lanes := func(n int) []string { return append([]string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", n)}, split...) }
+	lanes := func(n int) []string {
+		return append([]string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", n)}, split...)
+	}
 	const socket, pair = "socket", "queue pair"
 	for _, c := range []struct {
 		name        string
@@ -64,6 +66,7 @@ func TestNetEvents(t *testing.T) {
 					p.init("prof", 1)
 					l := e.join(p, p, 0)
 					a, b, ph := p.buf(c.size), p.buf(c.size), p.buf(64)
+					ph.fillByte(1)
 					for range 3 { // a slot is used again
 						r, s := l.recvOp(1, b), l.sendOp(a, c.size, 1)
 						e.run(r, s)
@@ -166,6 +169,7 @@ func TestNetEventsThatNobodyWants(t *testing.T) {
 			}
 			l := e.join(p, p, 0)
 			a, b, ph := p.buf(1000), p.buf(1000), p.buf(64)
+			ph.fillByte(1)
 			move := func(n int) {
 				for range n {
 					r, s := l.recvOp(1, b), l.sendOp(a, 1000, 1)
@@ -187,6 +191,25 @@ func TestNetEventsThatNobodyWants(t *testing.T) {
 			move(20)
 			if c := count(nil); c.Int("start") != c.Int("stop") || c.Int("start") < 42 || c.Int("null") != 0 {
 				e.failf("%s: %d starts, %d stops, %d without a parent", name, c.Int("start"), c.Int("stop"), c.Int("null"))
+			}
+		})
+	}
+}
+
+// TestNetEventsOfEmptyHandles has what NCCL 2.27 hands over where its profiler wants no net events: a struct without the pointer
+// that its callback follows. 2.28 and later, which are told by their table, always have it there.
+func TestNetEventsOfEmptyHandles(t *testing.T) {
+	for version := 10; version <= host.FamilyNet.Newest(); version++ {
+		checks(t, version, nil, func(e *Env) {
+			p := e.open("process")
+			p.init("prof", 1)
+			l := e.join(p, p, 0)
+			a, b, ph := p.buf(1000), p.buf(1000), p.buf(64)
+			r, s := l.recvOp(1, b), l.sendOp(a, 1000, 1)
+			s.extra, r.parts[0].PH = []any{"ph", ph.addr}, ph.at(32).addr
+			e.run(r, s)
+			if n := len(p.netEvents(ph.addr)) + len(p.netEvents(ph.at(32).addr)); n != 0 == (version == 10) {
+				e.failf("v%d: %d events", version, n)
 			}
 		})
 	}

@@ -73,6 +73,7 @@ func (e *Env) described() {
 	p.init("prof", 1)
 	l := e.join(p, p, 0)
 	handles := p.buf(4096)
+	handles.fillByte(1) // NCCL's have a pointer in the second word, or the profiler wants none
 	next := int64(0)
 	handle := func() host.Ptr {
 		next += 64
@@ -115,6 +116,7 @@ func (e *Env) profiled() {
 	p.init("prof", 1)
 	l := e.join(p, p, 0)
 	passed := p.buf(64)
+	passed.fillByte(1)
 	for i := range 4 {
 		a, b := p.buf(300000), p.buf(300000)
 		r, s := l.recvOp(1, b), l.sendOp(a, 300000, 1)

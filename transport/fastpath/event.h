@@ -3,7 +3,8 @@
  * wf_comm.events.
  *
  * NCCL 2.26 takes an event's parent from the step that it is about to begin, so an event that isend or irecv starts
- * has the right one, and one that starts later may not; and it takes whatever is no start for a stop. */
+ * has the right one, and one that starts later may not; and it takes whatever is no start for a stop. Of table v10 the
+ * callback comes through plugin/host.c, because of 2.27. */
 #ifndef WEFT_EVENT_H
 #define WEFT_EVENT_H
 
