@@ -251,7 +251,7 @@ func (v *Carrier) met(f *fastpath.Fault) (q *verbs.QP, dev string) {
 // workName says what a wr_id stands for: its upper four bits are the kind.
 func workName(wrID uint64) string {
 	switch wrID >> 60 {
-	case 1, 5:
+	case 1, 5, 6:
 		return "a data write"
 	case 2:
 		return "a CTS"
