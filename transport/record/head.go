@@ -1,0 +1,60 @@
+package record
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport/record/format"
+)
+
+// head writes the file's first page.
+func (f *file) head(chunks uint32, drawn [format.IDLen]byte, host, build string) {
+	put32 := func(at int, v uint32) { binary.LittleEndian.PutUint32(f.mem[at:], v) }
+	put64 := func(at int, v uint64) { binary.LittleEndian.PutUint64(f.mem[at:], v) }
+	copy(f.mem, format.Magic)
+	put32(format.OffVersion, format.Version)
+	put32(format.OffChunks, chunks)
+	put32(format.OffCellsAt, format.CellsAt)
+	put32(format.OffChunksAt, format.ChunksAt)
+	put64(format.OffPID, uint64(os.Getpid()))
+	mono, real := clocks()
+	put64(format.OffMono, mono)
+	put64(format.OffReal, real)
+	copy(f.mem[format.OffProcess:], drawn[:])
+	copy(f.mem[format.OffBoot:], boot())
+	copy(f.mem[format.OffHost:format.OffHost+format.TextLen-1], host)
+	copy(f.mem[format.OffBuild:format.OffBuild+format.TextLen-1], build)
+}
+
+// clocks reads both at one moment: of some tries the one that took least.
+func clocks() (mono, real uint64) {
+	least := ^uint64(0)
+	for range 8 {
+		var a, r, b unix.Timespec
+		if unix.ClockGettime(unix.CLOCK_MONOTONIC, &a) != nil || unix.ClockGettime(unix.CLOCK_REALTIME, &r) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &b) != nil {
+			return 0, uint64(time.Now().UnixNano())
+		}
+		if took := uint64(b.Nano() - a.Nano()); took < least {
+			least, mono, real = took, uint64(a.Nano())+took/2, uint64(r.Nano())
+		}
+	}
+	return mono, real
+}
+
+// boot is drawn by the kernel when the machine starts; nil: it does not tell.
+func boot() []byte {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return nil
+	}
+	id, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(string(text)), "-", ""))
+	if err != nil || len(id) != format.IDLen {
+		return nil
+	}
+	return id
+}
