@@ -91,7 +91,7 @@ static ncclResult_t net_v3_getProperties(int dev, ncclNetProperties_v3_t* props)
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 92 "gen/rules/net.rules"
+#line 95 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 97 "zz_net_v3.c"
   lower_ncclNetProperties_v3(props, &props_cur);

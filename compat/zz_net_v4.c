@@ -91,7 +91,7 @@ static ncclResult_t net_v4_getProperties(int dev, ncclNetProperties_v4_t* props)
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 92 "gen/rules/net.rules"
+#line 95 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 97 "zz_net_v4.c"
   lower_ncclNetProperties_v4(props, &props_cur);

@@ -116,6 +116,9 @@ static ncclResult_t net_v6_connect(int dev, void* handle, void** sendComm) {
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
+#line 91 "gen/rules/net.rules"
+  if (weft_connect_waits(handle, sendComm)) return ncclSuccess;
+#line 122 "zz_net_v6.c"
   return (ncclResult_t)weft_net_connect(6, dev, handle, (uintptr_t*)sendComm, NULL, NULL);
 }
 
@@ -123,6 +126,9 @@ static ncclResult_t net_v6_accept(void* listenComm, void** recvComm) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
+#line 92 "gen/rules/net.rules"
+  if (weft_accept_waits((uintptr_t)listenComm, recvComm)) return ncclSuccess;
+#line 132 "zz_net_v6.c"
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, NULL);
 }
 
@@ -161,7 +167,7 @@ static ncclResult_t net_v6_irecv(void* recvComm, int n, void** data, int* sizes,
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
 #line 89 "gen/rules/net.rules"
   *request = NULL;
-#line 165 "zz_net_v6.c"
+#line 171 "zz_net_v6.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);
   size_t sizes_cur[8];
   for (int i = 0; i < n; i++) {

@@ -79,6 +79,11 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// A host polls many connects and accepts, each of them often: polls that hear nothing new must not enter Go.
+func TestPollsStayInC(t *testing.T) {
+	ok(t, compile(t, "polls", "polls.c", "-rdynamic"), library(t))
+}
+
 // The library in a process that has too little of something: it lives, and is told of what.
 func TestLimits(t *testing.T) {
 	lib := library(t)

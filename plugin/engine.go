@@ -4,6 +4,7 @@ import (
 	"weft/internal/report"
 	"weft/internal/version"
 	"weft/transport"
+	"weft/transport/comms"
 	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
@@ -33,7 +34,7 @@ type listener interface {
 	Close() error
 }
 
-// comm is *transport.Comm.
+// comm is *comms.Comm.
 type comm interface {
 	owner
 	Handle() uintptr
@@ -83,14 +84,14 @@ func (c core) Listener(handle uintptr) (listener, error) {
 func (c core) Comm(handle uintptr, s side) (comm, error) {
 	switch s {
 	case sendSide:
-		return connected(transport.CommOf(handle, fastpath.Send))
+		return connected(comms.Of(handle, fastpath.Send))
 	case recvSide:
-		return connected(transport.CommOf(handle, fastpath.Recv))
+		return connected(comms.Of(handle, fastpath.Recv))
 	}
-	if c, err := transport.CommOf(handle, fastpath.Send); err == nil {
+	if c, err := comms.Of(handle, fastpath.Send); err == nil {
 		return c, nil
 	}
-	return connected(transport.CommOf(handle, fastpath.Recv))
+	return connected(comms.Of(handle, fastpath.Recv))
 }
 
 type coreContext struct{ *transport.Context }
@@ -114,7 +115,7 @@ func listening(l *transport.Listener, err error) (listener, error) {
 	return coreListener{l}, nil
 }
 
-func connected(c *transport.Comm, err error) (comm, error) {
+func connected(c *comms.Comm, err error) (comm, error) {
 	if c == nil || err != nil {
 		return nil, err
 	}

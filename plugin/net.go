@@ -27,7 +27,7 @@ func (p *process) Listen(a *abi.NetListenArgs) error {
 	if err != nil {
 		return err
 	}
-	p.giveSignalStacks(c.log)
+	p.giveSignalStacksNowAndThen(c.log)
 	l, err := c.net.Listen(int(a.Dev), handleBytes(a.Handle, c.table))
 	if err != nil {
 		return c.fail(err)
@@ -45,7 +45,7 @@ func (p *process) Connect(a *abi.NetConnectArgs) error {
 	if err != nil {
 		return err
 	}
-	p.giveSignalStacks(c.log)
+	p.giveSignalStacksNowAndThen(c.log)
 	class := c.trafficClass
 	if a.Config != nil { // v10 configures each connection
 		class = c.class(a.Config)

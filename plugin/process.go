@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"weft/abi"
 	"weft/collnet"
@@ -33,7 +35,10 @@ type process struct {
 
 	contexts contexts
 
-	signalsTold sync.Map // signals whose handlers lacked SA_ONSTACK
+	signals struct {
+		told   sync.Map     // those whose handlers lacked SA_ONSTACK
+		looked atomic.Int64 // when handlers were looked at last: Unix milliseconds
+	}
 
 	opening sync.Mutex
 	state   struct {
@@ -166,7 +171,7 @@ func (p *process) rdma(knobs *knob.Values, log report.Logger) (*verbs.Provider, 
 		expected = "though this machine has " + strings.Join(cards, ", ")
 	}
 	switch {
-	case !verbs.IsNone(err):
+	case !errors.Is(err, verbs.ErrNone):
 		report.Say(log, err)
 		log.Info(report.Init, "verbs is not used after that; every device is served by TCP")
 	case expected != "":

@@ -122,7 +122,7 @@ func TestSimOutOfOrderOfEveryMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range []*lanes.Carrier{s.carrier.(*lanes.Carrier), r.carrier.(*lanes.Carrier)} {
+		for _, v := range []*lanes.Carrier{s.Carrier().(*lanes.Carrier), r.Carrier().(*lanes.Carrier)} {
 			if len(v.Pairs) != 2 || !v.Tuning.AnyOrder {
 				t.Errorf("%d pairs, %+v", len(v.Pairs), v.Tuning)
 			}

@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,9 +16,11 @@ import (
 	"weft/transport/wire"
 )
 
-// spied is a carrier that looks when its comm is fenced: just before the host can see the code, and once more behind it.
+// spied is a carrier of streams that looks when its comm is fenced: just before the host can see the code, and once more
+// behind it.
 type spied struct {
 	carrier.Carrier
+	carrier.Streaming
 	look func()
 }
 
@@ -25,25 +29,43 @@ func (s spied) Spoil() {}
 func (s spied) Drain() {}
 func (s spied) Left()  {}
 
-// The host may end its process at the first code it gets: by then the peer's message is counted among what exit waits for.
+// spying is the plain way with such carriers on the connecting side.
+type spying struct {
+	carrier.Plain
+	look func()
+}
+
+func (w spying) Connect(ctx context.Context, c *carrier.Call) (*carrier.Made, error) {
+	m, err := w.Plain.Connect(ctx, c)
+	if err == nil {
+		m.By = spied{m.By, m.By.(carrier.Streaming), w.look}
+	}
+	return m, err
+}
+
+// The host may end its process at the first code it gets: by then the peer is told, for it hears of the end while the
+// fence, before which there is no code, takes its time.
 func TestPeerIsToldBeforeTheHost(t *testing.T) {
 	a, b := start(t, nil), start(t, nil)
-	s, r := pair(t, a, b)
-	defer s.Close()
-	before := s.member.Session.Messages()
+	var r *Comm
 	var fences atomic.Int32
-	s.carrier = spied{s.carrier, func() {
+	a.ways = []carrier.Way{spying{a.plain, func() {
 		defer fences.Add(1)
-		if s.member.Session.Messages() == before {
-			t.Error("the peer is told after the host")
+		for end := time.Now().Add(testLimit); !r.Over(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Error("the peer is told after the host")
+				return
+			}
 		}
-	}}
+	}}}
+	s, peer := pair(t, a, b)
+	r = peer
+	defer s.Close()
 	s.Fail(report.Errorf(report.Host, "test", "a cause"))
 	if fences.Load() == 0 {
 		t.Error("the host could see the code before the fence")
 	}
 	eventually(t, "both fences", func() bool { return fences.Load() == 2 })
-	eventually(t, "the peer's end", r.Over)
 	if b.log.Count("WARN", "gave the connection up: a cause") != 1 {
 		t.Errorf("%q", b.log.Lines())
 	}
@@ -53,15 +75,14 @@ func TestPeerIsToldBeforeTheHost(t *testing.T) {
 // A peer that says why and leaves at once: its cause counts, not the end of its connection.
 func TestCauseComesBeforeTheEnd(t *testing.T) {
 	_, b, s, r := simPair(t, nil)
-	if err := r.fp.Hold(); err != nil { // so that neither can be acted on before the other is there
+	if err := fast(r).Hold(); err != nil { // so that neither can be acted on before the other is there
 		t.Fatal(err)
 	}
-	m := r.member
-	if err := m.Session.Serve((&wire.Failed{Header: m.Header(), Reason: "simA: a cause"}).Append(nil)); err != nil {
-		t.Fatal(err)
-	}
+	m := r.Member()
+	s.Member().Session.Tell(&wire.Failed{Header: m.Header(), Reason: "simA: a cause"})
+	heardOver(t, m)
 	m.Session.End(m.Session.Broken("reading", io.EOF))
-	r.fp.Release()
+	fast(r).Release()
 	eventually(t, "the end", r.Over)
 	if b.log.Count("WARN", "gave the connection up: simA: a cause") != 1 || b.log.Count("WARN", "EOF") != 0 {
 		t.Errorf("%q", b.log.Lines())
@@ -81,7 +102,7 @@ func TestStreamsEndByAClose(t *testing.T) {
 		out.step()
 		sends = append(sends, out)
 		defer func() {
-			if s.failure() == nil {
+			if !s.Over() {
 				t.Error("it goes on")
 			}
 		}()

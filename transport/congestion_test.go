@@ -37,7 +37,7 @@ func seeCongestion(t *testing.T, env map[string]string) string {
 				}
 			}
 		}
-		if name, want := tcp.ReadFacts(c.member.Session.Conn.FD).Congestion, systemsCongestion(t); name != want {
+		if name, want := tcp.ReadFacts(c.Member().Session.Conn.FD).Congestion, systemsCongestion(t); name != want {
 			t.Errorf("the control connection has %s, the system's is %s", name, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"weft/transport/comms"
 	"weft/transport/fastpath"
 	"weft/transport/streams"
 	"weft/transport/tcp"
@@ -43,10 +44,10 @@ func TestConnectAccept(t *testing.T) {
 			if len(fdsOf(send)) != tc.streams || len(fdsOf(recv)) != tc.streams {
 				t.Errorf("%d and %d streams, the listener has %d", len(fdsOf(send)), len(fdsOf(recv)), tc.streams)
 			}
-			if c, err := CommOf(send.Handle(), fastpath.Send); c != send || err != nil {
+			if c, err := comms.Of(send.Handle(), fastpath.Send); c != send || err != nil {
 				t.Errorf("%v %v", c, err)
 			}
-			if _, err := CommOf(send.Handle(), fastpath.Recv); err == nil {
+			if _, err := comms.Of(send.Handle(), fastpath.Recv); err == nil {
 				t.Error("a send comm passed for a receive comm")
 			}
 			for p, pair := range map[*process]string{a: "lo -> lo of ", b: "lo <- lo of "} {
@@ -59,7 +60,7 @@ func TestConnectAccept(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if _, err := CommOf(send.Handle(), fastpath.Send); err == nil {
+			if _, err := comms.Of(send.Handle(), fastpath.Send); err == nil {
 				t.Error("a closed comm is still found")
 			}
 		})
@@ -100,7 +101,7 @@ func TestTOS(t *testing.T) {
 		send, recv := pair(t, a, b)
 		fds := append(fdsOf(send), fdsOf(recv)...)
 		for _, c := range []*Comm{send, recv} {
-			fds = append(fds, c.member.Session.Conn.FD)
+			fds = append(fds, c.Member().Session.Conn.FD)
 		}
 		for i, fd := range fds {
 			if tos := tcp.ReadFacts(fd).TOS; tos != 96 {
@@ -112,7 +113,7 @@ func TestTOS(t *testing.T) {
 
 // fdsOf are the sockets of a comm's streams.
 func fdsOf(c *Comm) (all []int) {
-	c.carrier.(*streams.Carrier).Each(func(_, fd int) { all = append(all, fd) })
+	c.Carrier().(*streams.Carrier).Each(func(_, fd int) { all = append(all, fd) })
 	return all
 }
 

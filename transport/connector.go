@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/comms"
 	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
@@ -23,15 +22,12 @@ import (
 // connector is a connect that the host polls. The host's handle holds nothing
 // of it but a number.
 type connector struct {
-	ctx          *Context
-	core         *Core
-	dev          *device.Device
-	handle       wire.Handle
-	state        uint64
-	trafficClass int32
-	cancel       context.CancelCauseFunc
-	polled       atomic.Bool // since the reaper looked last
-	reap         *time.Timer
+	dial
+	state  uint64
+	wait   fastpath.Wait // of the host's polls
+	cancel context.CancelCauseFunc
+	polled atomic.Bool // in Go, since the reaper looked last
+	reap   *time.Timer
 
 	mu   sync.Mutex
 	done bool   // protected by mu, as all below
@@ -43,7 +39,7 @@ var errAbandoned = errors.New("the connect was abandoned")
 
 // Connect begins or polls the connect to the listen behind handle: nil, nil
 // while it is under way. It writes nothing but the handle's connector state.
-func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, error) {
+func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*comms.Comm, error) {
 	if k := x.connectorOf(handle); k != nil {
 		return k.poll(handle)
 	}
@@ -52,25 +48,28 @@ func (x *Context) Connect(dev int, trafficClass int32, handle []byte) (*Comm, er
 		return nil, report.Errorf(report.Usage, "connect", "%w", err).
 			Try("the listening rank runs another plugin or another version of weft; install the same on both hosts")
 	}
-	d, err := x.core.devices.Get("connect", dev)
+	d, err := x.devices.Get("connect", dev)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.core.net.Outside(&h); err != nil {
+	if err := x.net.Outside(&h); err != nil {
 		return nil, err
 	}
 	if trafficClass < 0 {
 		trafficClass = x.opts.TrafficClass
 	}
-	k := &connector{ctx: x, core: x.core, dev: d, handle: h, trafficClass: trafficClass}
-	k.state = uint64(x.core.connSalt)<<32 | uint64(x.core.nextState.Add(1))
+	k := &connector{dial: dial{ctx: x, dev: d, handle: h, trafficClass: trafficClass}}
+	k.state = uint64(x.connSalt)<<32 | uint64(x.nextState.Add(1))
+	k.wait = fastpath.ConnectWait(k.state, h.ListenID)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.cancel = cancel
-	limit := x.core.cfg.Knobs.Seconds(knob.ConnectTimeout)
+	limit := x.cfg.Knobs.Seconds(knob.ConnectTimeout)
 	k.mu.Lock()
 	k.reap = time.AfterFunc(limit, func() { k.timeUp(limit) })
 	k.mu.Unlock()
-	if !own(x, x.owned.connectors, k.state, k) {
+	k.wait.Begin()
+	if !own(x, x.owned.connectors, k.state, asking(k)) {
+		k.wait.End()
 		k.reap.Stop()
 		return nil, errFinalized("connect")
 	}
@@ -88,7 +87,7 @@ func (x *Context) connectorOf(handle []byte) *connector {
 	}
 	x.owned.Lock()
 	defer x.owned.Unlock()
-	k := x.owned.connectors[state]
+	k, _ := x.owned.connectors[state].(*connector)
 	if k == nil || k.handle.ListenID != id {
 		return nil
 	}
@@ -99,7 +98,7 @@ func (x *Context) connectorOf(handle []byte) *connector {
 // accept has the comm only then: NCCL may begin several connects of which it wants
 // the first that is done, and polls the others no more (up to 2.26, with PXN). Their
 // accepts must not be done before.
-func (k *connector) poll(handle []byte) (*Comm, error) {
+func (k *connector) poll(handle []byte) (*comms.Comm, error) {
 	k.polled.Store(true)
 	k.mu.Lock()
 	done, comm, err := k.done, k.comm, k.err
@@ -113,11 +112,12 @@ func (k *connector) poll(handle []byte) (*Comm, error) {
 	if comm == nil {
 		return nil, err
 	}
-	return k.launch(comm)
+	return comm.launch(&k.dial)
 }
 
 func (k *connector) forget() {
 	disown(k.ctx, k.ctx.owned.connectors, k.state)
+	k.wait.End()
 	k.mu.Lock()
 	k.reap.Stop()
 	k.mu.Unlock()
@@ -135,8 +135,11 @@ func (k *connector) finish(c *ready, err error) {
 	if over && c != nil {
 		c.discard("the connect was given up")
 	}
+	k.wait.End()
 	fastpath.ProgressWake()
 }
+
+func (k *connector) on() *device.Device { return k.dev }
 
 // abandon ends a connect that the host gave up.
 func (k *connector) abandon() {
@@ -157,7 +160,8 @@ func (k *connector) timeUp(limit time.Duration) {
 	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	k.mu.Lock()
 	done := k.done
-	idle := !k.polled.Swap(false)
+	asked := k.wait.Asked()
+	idle := !k.polled.Swap(false) && !asked
 	if !idle {
 		k.reap.Reset(limit)
 	}
@@ -173,10 +177,10 @@ func (k *connector) timeUp(limit time.Duration) {
 // run connects, trying again as NCCL_SOCKET_RETRY_CNT says.
 func (k *connector) run(ctx context.Context) {
 	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
-	o := tcp.DataOptions(k.core.cfg.Knobs, k.trafficClass)
+	o := tcp.DataOptions(k.ctx.cfg.Knobs, k.trafficClass)
 	ways := rendezvous.Ways(k.dev.Interfaces(), &k.handle)
-	retries := int(k.core.cfg.Knobs.Int(knob.SocketRetryCnt))
-	sleep := time.Duration(k.core.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
+	retries := int(k.ctx.cfg.Knobs.Int(knob.SocketRetryCnt))
+	sleep := time.Duration(k.ctx.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
 	var slow error // of an earlier try: it says more than that the time is over
 	end := func(c *ready, err error) {
 		if err != nil && slow != nil && ctx.Err() != nil {
@@ -185,16 +189,16 @@ func (k *connector) run(ctx context.Context) {
 		k.finish(c, err)
 	}
 	for n := 1; ; n++ {
-		leave, err := k.core.outgoing.Enter(ctx)
+		leave, err := k.ctx.outgoing.Enter(ctx)
 		if err != nil {
 			end(nil, k.lost(err, n))
 			return
 		}
-		w, err := k.core.net.Race(ctx, &k.handle, ways, o)
+		w, err := k.ctx.net.Race(ctx, &k.handle, ways, o)
 		if err == nil {
-			c, err := k.complete(ctx, w, o)
+			c, err := k.complete(ctx, w)
 			leave()
-			if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) && k.core.net.Narrow.Smaller(lost) {
+			if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) && k.ctx.net.Narrow.Smaller(lost) {
 				ways, n = []rendezvous.Path{w.Path}, n-1
 				continue
 			}
@@ -225,69 +229,4 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// lost says why no address answered as the listener.
-func (k *connector) lost(err error, rounds int) error {
-	if task.Exhausted(err) {
-		return task.NoFiles("connect", err).On(k.dev.Name)
-	}
-	e := report.Errorf(report.Network, "connect", "%w (%d rounds)", err, rounds).On(k.dev.Name).With(k.peer(nil))
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return e.Try("the peer's process has ended, or a firewall rejects its ports: see WEFT_PORT_RANGE")
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", k.dev.Name)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		e.Cause = report.Host
-		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", k.dev.Name)
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return e.Try("the peer closed this listen already, or something else has its port")
-	}
-	return e.Try("packets to the peer are lost: a firewall drops them, or the address belongs to another network; see NCCL_SOCKET_IFNAME and WEFT_PORT_RANGE")
-}
-
-// peer names the other side as well as is known.
-func (k *connector) peer(w *rendezvous.Won) string {
-	if w != nil {
-		return w.Conn.Remote().String()
-	}
-	return k.handle.Addrs[0].AddrPort().String()
-}
-
-// complete takes the winner from frame 3 to a comm that is ready.
-func (k *connector) complete(ctx context.Context, w *rendezvous.Won, o tcp.Options) (*ready, error) {
-	w.Conn.SetDeadline(time.Now().Add(k.core.timeout))
-	uncut := rendezvous.CutOnCancel(ctx, w.Conn)
-	c, err := k.outbound(ctx, w, o)
-	uncut()
-	if err != nil {
-		w.Conn.Close()
-		return nil, k.classify(err, w)
-	}
-	return c, nil
-}
-
-// classify keeps an error that knows its cause and gives others the peer's.
-func (k *connector) classify(err error, w *rendezvous.Won) error {
-	var e *report.Error
-	if errors.As(err, &e) {
-		if e.Dev == "" {
-			e.Dev = k.dev.Name
-		}
-		return err
-	}
-	if task.Exhausted(err) {
-		return task.NoFiles("connect", err).On(k.dev.Name)
-	}
-	if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) {
-		return report.Errorf(report.Network, "connect", "%w", err).On(k.dev.Name).With(k.peer(w)).
-			Try("give every port and tunnel between the hosts the same MTU as their interfaces")
-	}
-	cause := report.Network
-	if rendezvous.PeerGone(err) || errors.Is(err, wire.ErrMalformed) {
-		cause = report.Peer
-	}
-	return report.Errorf(cause, "connect", "the handshake failed: %w", err).On(k.dev.Name).With(k.peer(w)).
-		Try("look at the peer's log")
 }

@@ -6,11 +6,11 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/carrier"
+	"weft/transport/comms"
 	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
-	"weft/transport/rendezvous"
-	"weft/transport/streams"
 	"weft/transport/task"
 )
 
@@ -28,37 +28,41 @@ type ContextOptions struct {
 
 // Context owns what the host made under it and sweeps what the host forgot.
 type Context struct {
-	core  *Core
+	*env
 	opts  ContextOptions
+	comms comms.Host // what its comms have of it
+	gone  func()     // the host has closed it
 	owned struct {
 		sync.Mutex
-		listeners  map[*Listener]struct{} // protected, as all below
-		connectors map[uint64]*connector
-		comms      map[*Comm]struct{}
+		listeners  map[asking]struct{} // protected, as all below
+		connectors map[uint64]asking   // by the state in the handle
+		comms      map[*comms.Comm]struct{}
 		closed     bool
 	}
 }
 
-// NewContext makes a context.
-func (c *Core) NewContext(o ContextOptions) *Context {
+// asking is a listen or a connect of the host.
+type asking interface {
+	on() *device.Device
+	abandon()
+}
+
+func newContext(e *env, o ContextOptions) *Context {
 	if o.Log == nil {
-		o.Log = c.cfg.Log
+		o.Log = e.cfg.Log
 	}
 	if o.Hints == nil {
 		o.Hints = func() rdma.Attr { return rdma.Attr{} }
 	}
-	if o.NetEvents == nil || c.cfg.Knobs.Int(knob.NetEvents) == 0 {
+	if o.NetEvents == nil || e.cfg.Knobs.Int(knob.NetEvents) == 0 {
 		o.NetEvents = func() uintptr { return 0 }
 	}
-	x := &Context{core: c, opts: o}
-	x.owned.listeners = map[*Listener]struct{}{}
-	x.owned.connectors = map[uint64]*connector{}
-	x.owned.comms = map[*Comm]struct{}{}
-	c.contexts.Lock()
-	c.contexts.all[x] = struct{}{}
-	x.owned.closed = c.contexts.closed
-	c.contexts.Unlock()
-	x.hears()
+	x := &Context{env: e, opts: o}
+	x.comms = comms.Host{Log: o.Log, CommID: o.CommID, Table: o.Table, Code: e.cfg.Code, Noise: e.noise, Owner: x,
+		Gone: func(c *comms.Comm) { disown(x, x.owned.comms, c) }}
+	x.owned.listeners = map[asking]struct{}{}
+	x.owned.connectors = map[uint64]asking{}
+	x.owned.comms = map[*comms.Comm]struct{}{}
 	return x
 }
 
@@ -73,7 +77,7 @@ func (x *Context) hears() {
 		return
 	}
 	for c := range x.owned.comms {
-		c.fp.Hear()
+		c.Hear()
 	}
 	time.AfterFunc(profilerAgain, func() {
 		defer task.Rescue(x.opts.Log, "net events", func(error) {})
@@ -87,46 +91,54 @@ func (x *Context) Table() int { return x.opts.Table }
 // Log speaks to the host that made the context.
 func (x *Context) Log() report.Logger { return x.opts.Log }
 
-// overTCP is the carrier of a finished handshake's connections; stash is what the
-// listening side said of it, for the connecting side.
-func (x *Context) overTCP(dev *device.Device, kind fastpath.Kind, peer string, conns []*rendezvous.Conn, stash uint32) *streams.Carrier {
-	return x.core.streams.Carrier(streams.Options{Log: x.opts.Log, Kind: kind, Device: &dev.Device, Peer: peer, Cookie: comms.Reserve(), NetEvents: x.opts.NetEvents(), Conns: conns, Stash: stash})
+// comm is what a carrier is told of the comm that it is made for.
+func (x *Context) comm(dev *device.Device, kind fastpath.Kind, peer string, trafficClass int32) carrier.For {
+	return carrier.For{Log: x.opts.Log, Cuts: x.opts.Cuts, Hints: x.opts.Hints, NetEvents: x.opts.NetEvents(),
+		Device: dev, Kind: kind, Peer: peer, TrafficClass: trafficClass, Reserve: comms.Reserve}
+}
+
+// asks reports whether a listen or a connect is on d.
+func (x *Context) asks(d *device.Device) bool {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	for l := range x.owned.listeners {
+		if l.on() == d {
+			return true
+		}
+	}
+	for _, k := range x.owned.connectors {
+		if k.on() == d {
+			return true
+		}
+	}
+	return false
 }
 
 // Close is finalize: it ends connects that nobody polls any more, listens and
 // comms that the host never closed (NCCL forgets them when it aborts).
 func (x *Context) Close() error {
-	x.core.contexts.Lock()
-	delete(x.core.contexts.all, x)
-	x.core.contexts.Unlock()
-	if x.core.finalized() {
-		x.core.pool.Empty()
-	}
-
+	x.gone()
 	x.owned.Lock()
 	x.owned.closed = true
-	var connectors []*connector
-	var ls []*Listener
-	var cs []*Comm
-	for _, c := range x.owned.connectors {
-		connectors = append(connectors, c)
+	var all []asking
+	var cs []*comms.Comm
+	for _, k := range x.owned.connectors {
+		all = append(all, k)
 	}
 	for l := range x.owned.listeners {
-		ls = append(ls, l)
+		all = append(all, l)
 	}
 	for c := range x.owned.comms {
 		cs = append(cs, c)
 	}
+	listens, connects := len(x.owned.listeners), len(x.owned.connectors)
 	x.owned.Unlock()
 
-	if n := len(connectors) + len(ls) + len(cs); n > 0 {
-		x.opts.Log.Info(report.Net, "finalize: closing %d listens, %d connects and %d comms that were left open", len(ls), len(connectors), len(cs))
+	if len(all)+len(cs) > 0 {
+		x.opts.Log.Info(report.Net, "finalize: closing %d listens, %d connects and %d comms that were left open", listens, connects, len(cs))
 	}
-	for _, c := range connectors {
-		c.abandon()
-	}
-	for _, l := range ls {
-		l.Close()
+	for _, a := range all {
+		a.abandon()
 	}
 	for _, c := range cs {
 		c.Close()

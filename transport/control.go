@@ -16,14 +16,14 @@ import (
 
 // openSession opens the control connection to the process behind a handle,
 // along the path that its comm's handshake won.
-func (c *Core) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path, dev *device.Device, trafficClass int32) (*session.Session, error) {
+func (e *env) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path, dev *device.Device, trafficClass int32) (*session.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, rendezvous.HandshakeLimit)
 	defer cancel()
-	w, err := c.net.Attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(c.cfg.Knobs, trafficClass), nil)
+	w, err := e.net.Attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(e.cfg.Knobs, trafficClass), nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the control connection: %w", err)
 	}
-	s, err := c.opened(w, dev)
+	s, err := e.opened(w, dev)
 	if err != nil {
 		w.Conn.Close()
 		return nil, fmt.Errorf("opening the control connection: %w", err)
@@ -32,9 +32,9 @@ func (c *Core) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Pat
 }
 
 // opened is the connecting side of handshake.control.
-func (c *Core) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, error) {
-	w.Conn.SetDeadline(time.Now().Add(c.timeout))
-	mine := c.hello(dev)
+func (e *env) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, error) {
+	w.Conn.SetDeadline(time.Now().Add(e.timeout))
+	mine := e.hello(dev)
 	if err := w.Confirm(mine.Append(nil)); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (c *Core) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, 
 		return nil, err
 	}
 	w.Conn.SetDeadline(time.Time{})
-	s := c.sessions.New(w.Conn, peer, devices, true)
+	s := e.sessions.New(w.Conn, peer, devices, true)
 	s.ID, s.Key = grant.Session, grant.Key
 	s.Start(rd)
 	return s, nil
@@ -68,7 +68,7 @@ func (c *Core) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, 
 // control serves a control connection: hellos, then what this process has and the
 // session. This goroutine goes on as the session's reader.
 func (h *handshake) control() error {
-	if err := h.conn.Apply(tcp.ControlOptions(h.core.cfg.Knobs, -1)); err != nil {
+	if err := h.conn.Apply(tcp.ControlOptions(h.cfg.Knobs, -1)); err != nil {
 		return err
 	}
 	if err := h.readHello(nil, nil); err != nil {
@@ -77,35 +77,23 @@ func (h *handshake) control() error {
 	if n := h.reader.Buffered(); n != 0 {
 		return fmt.Errorf("%d bytes before the session was granted", n)
 	}
-	s := h.core.sessions.New(h.conn, &h.hello, nil, false)
+	s := h.sessions.New(h.conn, &h.hello, nil, false)
 	s.ID = wire.Random64() | 1
-	mine := h.core.hello(h.listener.dev)
+	mine := h.env.hello(h.listener.dev)
 	answer := mine.Append(nil)
-	if err := h.core.sessions.Claim(s); err != nil {
+	if err := h.sessions.Claim(s); err != nil {
 		m := wire.Reject{Reason: err.Error()}
 		h.conn.Write(m.Append(answer))
 		return err
 	}
-	inv := h.core.devices.Inventory(h.core.cfg.Interfaces)
+	inv := h.devices.Inventory(h.cfg.Interfaces)
 	grant := wire.Session{Header: wire.Header{Session: s.ID}, Key: s.DrawKey()}
 	if _, err := h.conn.Write(grant.Append(inv.Append(answer))); err != nil {
 		s.End(s.Broken("sending session", err))
 		return nil
 	}
 	h.conn.SetDeadline(time.Time{})
-	s.Vacant(h.core.timeout)
+	s.Vacant(h.timeout)
 	s.Start(wire.NewReader(h.conn))
 	return nil
-}
-
-// settingUp reports whether a comm of the process is on its way.
-func (c *Core) settingUp(process *wire.ProcessID) bool {
-	c.inbound.Lock()
-	defer c.inbound.Unlock()
-	for _, in := range c.inbound.byNonce {
-		if in.hello.Process == *process {
-			return true
-		}
-	}
-	return false
 }

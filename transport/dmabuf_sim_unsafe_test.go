@@ -186,8 +186,8 @@ func TestSimDMABufOnLaterPorts(t *testing.T) {
 	}
 	s.Close()
 	r.Close()
-	if d := both.Devices()[0]; len(d.Ports.Registered()) != 0 {
-		t.Errorf("%d registrations are left", len(d.Ports.Registered()))
+	if d := both.Devices()[0]; d.Ports.Busy() || both.registered(d) != 0 {
+		t.Errorf("%d registrations are left", both.registered(d))
 	}
 	noQPLeft(t, both, near)
 	noQPLeft(t, both, far)
@@ -268,7 +268,7 @@ func TestSimHostMemoryOnly(t *testing.T) {
 func TestSimPortsThatTakeLess(t *testing.T) {
 	a, b := startSim(t, "=simA,simG,simM", map[string]string{"NCCL_IB_DATA_DIRECT": "0"}), startSim(t, "=simM", nil)
 	s, r := pair(t, a, b)
-	if got := s.carrier.(*lanes.Carrier).Pairs[0].Local.Name; got != "simM" {
+	if got := s.Carrier().(*lanes.Carrier).Pairs[0].Local.Name; got != "simM" {
 		t.Errorf("over %s: %q", got, a.log.Lines())
 	}
 	s.Close()
@@ -308,17 +308,15 @@ func TestSimDataDirectDevice(t *testing.T) {
 	}
 	a.dev = 2
 	s, r := pair(t, b, a)
-	v, is := r.carrier.(*lanes.Carrier)
-	if !is || v.Ports()[0].Device.Name != "simM_dma" {
+	v, is := r.Carrier().(*lanes.Carrier)
+	if !is || v.Queues().Ports[0].Device.Name != "simM_dma" {
 		t.Fatalf("%q", a.log.Lines())
 	}
 	dst := export(t, 1<<16, false)
 	to := dst.lend(t, r, 4096, 50_000, addrOf(dst.data)+4096, 4096, rdma.MemCUDA)
 	unix.Close(dst.fd)
-	for _, m := range a.Devices()[2].Ports.Registered() {
-		if how := m.How(0); !strings.HasPrefix(how, "data-direct DMA-BUF") {
-			t.Error(how)
-		}
+	if a.log.Count("registered on the card's own") != 0 {
+		t.Errorf("not by its data-direct function: %q", a.log.Lines())
 	}
 	src := buffer(t, 50_000)
 	copy(src, "by the short way")

@@ -1,6 +1,5 @@
-// Package transport is the control plane: it listens, connects and accepts,
-// registers memory, closes, and turns faults into errors; bytes of messages
-// never pass through it.
+// Package transport is the core: it has the host's contexts, listens, connects and
+// accepts, and hands out comms; bytes of messages never pass through it.
 //
 // A connection comes about like this:
 //
@@ -10,8 +9,9 @@
 //     listener is silent until that proves the token. The first valid frame 2 wins.
 //  3. Frame 3 and the hellos tell both sides who speaks. The pair's control
 //     connection is opened if it does not stand yet.
-//  4. The connecting side opens the streams that the listening side asked for,
-//     attaches the comm on the control connection and says go.
-//  5. Both sides hand the sockets to the C executor. All of this runs in
+//  4. The best way that serves makes a carrier on both sides, of queue pairs or of
+//     the streams that the listening side asked for. The connecting side attaches
+//     the comm on the control connection and says go.
+//  5. Both sides hand the carrier to the C executor. All of this runs in
 //     goroutines; the host's calls only ask whether it is done.
 package transport

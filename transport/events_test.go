@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"weft/internal/report"
+	"weft/transport/comms"
 	"weft/transport/fastpath"
 	"weft/transport/lanes"
 	"weft/transport/route"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 	"weft/transport/verbs/ibv"
 )
 
@@ -17,25 +18,25 @@ import (
 func TestFatalEvents(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		event  func(t *testing.T, s *Comm)
+		event  func(t *testing.T, a *process, s *Comm)
 		cause  string
 		spares bool // another comm of the device
 	}{
-		{"of the card", func(t *testing.T, _ *Comm) { command(t, "event simA DEVICE_FATAL") }, "device fatal error", false},
-		{"of a queue pair", func(t *testing.T, s *Comm) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", s.carrier.(*lanes.Carrier).Lanes()[0].QP.Number))
+		{"of the card", func(t *testing.T, _ *process, _ *Comm) { command(t, "event simA DEVICE_FATAL") }, "device fatal error", false},
+		{"of a queue pair", func(t *testing.T, _ *process, s *Comm) {
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", queues(s).Lanes[0].QP.Number))
 		}, "QP fatal error", true},
-		{"of a completion queue", func(t *testing.T, s *Comm) {
-			e := verbs.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: s.carrier.(*lanes.Carrier).Ports()[0].CQ}
+		{"of a completion queue", func(t *testing.T, a *process, s *Comm) {
+			e := event.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: queues(s).Ports[0].CQ}
 			e.Err = report.Errorf(report.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
-			s.ctx.core.watch.Fatal(e)
+			a.watch.Fatal(e)
 		}, "CQ error", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b, s, r := simPair(t, nil)
 			s2, r2 := pair(t, a, b)
 			in := awaiting(t, r, 4096)
-			c.event(t, s)
+			c.event(t, a, s)
 			drive(t, "the receive", in)
 			if in.code != codePeer || b.log.Count("WARN", "gave the connection up", c.cause) == 0 {
 				t.Errorf("code %d: %q", in.code, b.log.Lines())
@@ -88,7 +89,7 @@ func TestFatalCardCarriesNothingNew(t *testing.T) {
 				defer r.Close()
 				defer s.Close()
 				move(t, s, r, 1000)
-				if v, ok := s.carrier.(*lanes.Carrier); ok {
+				if v, ok := s.Carrier().(*lanes.Carrier); ok {
 					return v.Routes()[0].Local.Name
 				}
 				return "TCP"
@@ -116,7 +117,7 @@ func TestFatalMemberIsLeftOut(t *testing.T) {
 		defer r.Close()
 		defer s.Close()
 		move(t, s, r, 1<<20)
-		for _, p := range s.carrier.(*lanes.Carrier).Pairs {
+		for _, p := range s.Carrier().(*lanes.Carrier).Pairs {
 			names = append(names, p.Local.Name)
 		}
 		return names
@@ -140,7 +141,7 @@ func TestPortThatIsDownIsLeftOut(t *testing.T) {
 		eventually(t, "the event", func() bool { return (a.Devices()[0].Verbs.Down() == "") == (c.state == "up") })
 		s, r := pair(t, a, b)
 		move(t, s, r, 1000)
-		if got := s.carrier.(*lanes.Carrier).Routes()[0].Local.Name; got != c.carries {
+		if got := s.Carrier().(*lanes.Carrier).Routes()[0].Local.Name; got != c.carries {
 			t.Errorf("link %s: over %s", c.state, got)
 		}
 		noneLeft(t, s, r)
@@ -163,13 +164,14 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	dev := a.devices.Found()[0]
 	gid := dev.Verbs.GIDs()[0]
-	v, err := a.lanes.Carrier(a.ctx.lanes(dev, fastpath.Send, "nobody", []route.Pair{{Local: dev.Verbs, GID: gid, PeerGID: gid}}, []int{0}), 1, nil)
+	v, err := a.lanes.Carrier(lanes.Options{For: a.ctx.comm(dev, fastpath.Send, "nobody", -1), Pairs: []route.Pair{{Local: dev.Verbs, GID: gid, PeerGID: gid}},
+		PairAt: []int{0}, Tuning: route.Tuning{Width: 1}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.Lanes()[0].QP.Number))
+	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.Queues().Lanes[0].QP.Number))
 	eventually(t, "the event", func() bool { return a.watch.Doomed(v) != nil })
-	if c, err := newComm(a.ctx, dev, fastpath.Send, "nobody", "", v); c != nil || report.CauseOf(err) != report.Host {
+	if c, err := comms.New(&a.ctx.comms, dev, fastpath.Send, "nobody", "", v); c != nil || report.CauseOf(err) != report.Host {
 		t.Errorf("%v, %v", c, err)
 	}
 	v.Discard()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/internal/report"
+	"weft/transport/offers"
 	"weft/transport/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 func tcpOnly(t testing.TB, why string, env map[string]string) *process {
 	t.Helper()
 	p := start(t, env)
-	p.cfg.NoVerbs = why
+	p.ways[0].(*offers.Way).NoVerbs = why
 	return p
 }
 

@@ -7,14 +7,35 @@ import (
 	"time"
 
 	"weft/internal/hostcalls"
-	"weft/transport/lanes"
+	"weft/internal/report"
 )
 
 // loopsOf counts the queue pairs for flushes that the executor has.
-func loopsOf(c *Comm) int {
-	ready, _ := c.carrier.(*lanes.Carrier).Flushing()
-	return ready
+func loopsOf(c *Comm) (n int) {
+	for _, p := range queues(c).Ports {
+		if p.Looped {
+			n++
+		}
+	}
+	return n
 }
+
+// slowFlush has a queue pair that cannot be connected at first tried again, 5 s later.
+func slowFlush(env map[string]string) map[string]string {
+	return with(with(with(env, "NCCL_IB_MQP_RETRY_CNT", "1"), "NCCL_IB_MQP_RETRY_SLEEP_MSEC", "5000"), "WEFT_TIMEOUT", "40")
+}
+
+// begunSlowly begins the first flush of r, whose queue pair is not there for a while.
+func begunSlowly(t *testing.T, b *process, r *Comm, buf hostcalls.Buf) *transfer {
+	t.Helper()
+	command(t, "fail modify_qp 2 ETIMEDOUT") // the first brings it to INIT
+	x := begun(t, r, buf)
+	eventually(t, "its queue pair is not there", func() bool { return b.log.Count("INFO", "try 2 of 2 follows in 5s") == 1 })
+	return x
+}
+
+// lookEvery paces what follows a comm that its peer has closed.
+const lookEvery = time.Second
 
 // lazyFlush has the watch look so seldom that nothing but what a call asks for is made.
 var lazyFlush = map[string]string{"WEFT_FLUSH": "always", "WEFT_LAZY": "demand", "WEFT_TIMEOUT": "3600"}
@@ -70,7 +91,7 @@ func TestSimFlushMeetsAHeldGate(t *testing.T) {
 	_, _, s, r := simPair(t, with(lazyFlush, "WEFT_LAZY", "off"))
 	to := register(t, r, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
-	if err := r.fp.Hold(); err != nil {
+	if err := fast(r).Hold(); err != nil {
 		t.Fatal(err)
 	}
 	var all []*transfer
@@ -82,7 +103,7 @@ func TestSimFlushMeetsAHeldGate(t *testing.T) {
 			t.Errorf("done %v, code %d, while the gate is held", done, code)
 		}
 	}
-	r.fp.Release()
+	fast(r).Release()
 	drive(t, "flushes", all...)
 	for _, x := range all {
 		if x.code != 0 {
@@ -97,14 +118,26 @@ func TestSimFlushMeetsAHeldGate(t *testing.T) {
 func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 	for _, step := range []string{"fail create_qp 1 EIO", "fail modify_qp 1 EIO", "fail modify_qp 2 EIO", "fail modify_qp 3 EIO"} {
 		t.Run(step, func(t *testing.T) {
-			a, b, s, r := probedPair(t, lazyFlush)
-			v := r.carrier.(*lanes.Carrier)
-			command(t, step)
-			if err := v.MakeLoops(); err == nil || loopsOf(r) != 0 {
-				t.Errorf("%v", err)
+			env := map[string]string{"WEFT_FLUSH": "always"}
+			a, b := startSim(t, "=simA", env), startSim(t, "=simB", env)
+			keeper, other := pair(t, a, b)
+			complete(t, keeper, other)
+			probed(t, a, b)
+			fails := func(times int) (s, r *Comm, to hostcalls.Buf) { // in the background
+				wait := make(chan struct{})
+				other.Member().Session.Background.Loops.Add(report.Discard{}, func() { <-wait })
+				s, r = pair(t, a, b)
+				command(t, step)
+				close(wait)
+				eventually(t, "it cannot be made", func() bool { return b.log.Count("INFO", "has none yet, the first flush tries again") == times })
+				if loopsOf(r) != 0 {
+					t.Error("it is there")
+				}
+				to = register(t, r, buffer(t, 4096), 4096)
+				drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
+				return s, r, to
 			}
-			to := register(t, r, buffer(t, 4096), 4096)
-			drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
+			s, r, to := fails(1)
 			command(t, step)
 			if code := until(t, "the flush ends", begun(t, r, to)); code != codeHost {
 				t.Errorf("code %d", code)
@@ -113,33 +146,28 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 				t.Errorf("%q", b.log.Lines())
 			}
 			eventually(t, "the peer hears of it", func() bool { return a.log.Count("WARN", "the peer gave the connection up") == 1 })
-			noneLeft(t, s, r)
+			s.Close()
+			r.Close()
+			over(t, s, r)
 
-			s, r = pair(t, a, b)
-			probed(t, a, b)
-			command(t, step)
-			r.carrier.(*lanes.Carrier).MakeLoops()
-			to = register(t, r, buffer(t, 4096), 4096)
-			drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
+			s, r, to = fails(2)
 			if code := until(t, "the flush ends", begun(t, r, to)); code != 0 {
 				t.Errorf("code %d at the second attempt", code)
 			}
-			noneLeft(t, s, r)
+			noneLeft(t, s, r, keeper, other)
 		})
 	}
 }
 
 // A flush that waits for its queue pair is no sign of a peer that has left something undone.
 func TestSimFlushAfterThePeerClosed(t *testing.T) {
-	_, b, s, r := simPair(t, lazyFlush)
+	a, b, s, r := simPair(t, slowFlush(lazyFlush))
+	probed(t, a, b)
 	to := register(t, r, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
-	v := r.carrier.(*lanes.Carrier)
-	v.Loops.Lock() // the making of it takes long
-	x := begun(t, r, to)
+	x := begunSlowly(t, b, r, to)
 	s.Close()
-	time.Sleep(2 * followEvery)
-	v.Loops.Unlock()
+	time.Sleep(2 * lookEvery)
 	if code := until(t, "the flush ends", x); code != 0 {
 		t.Errorf("code %d: %q", code, b.log.Lines())
 	}
@@ -152,7 +180,7 @@ func TestSimFlushFailsAfterThePeerClosed(t *testing.T) {
 	to := register(t, r, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
 	eventually(t, "a queue pair for flushes", func() bool { return loopsOf(r) == 1 })
-	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", r.carrier.(*lanes.Carrier).Ports()[0].Flush.Number))
+	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", queues(r).Ports[0].Flush.Number))
 	x := begun(t, r, to)
 	s.Close()
 	eventually(t, "the flush's end", func() bool { return b.log.Count("WARN", "a flush read ended LOC_PROT_ERR") == 1 })
@@ -169,7 +197,7 @@ func TestSimFlushOfAnEnd(t *testing.T) {
 		func(s, r *Comm) { s.Close(); r.Close() },
 		func(s, r *Comm) { r.Close(); s.Close() },
 		func(s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
-		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Member().Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {
 		s, r := pair(t, a, b)

@@ -13,7 +13,6 @@ import (
 	"weft/internal/hostcalls"
 	"weft/transport/lanes"
 	"weft/transport/rdma"
-	"weft/transport/route"
 	"weft/transport/wire"
 )
 
@@ -83,7 +82,7 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 		t.Run(fmt.Sprintf("DMA-BUF %v", dma), func(t *testing.T) {
 			a, b := fusedThree(t, ports3)
 			s, r := pair(t, a, b)
-			growByHand(s)
+			grow := halted(t, s)
 			w := &window{t: t, s: s, r: r, src: buffer(t, 16*windowSlot), dst: buffer(t, 16*windowSlot)}
 			if dma {
 				src, dst := export(t, 16*windowSlot, false), export(t, 16*windowSlot, false)
@@ -99,11 +98,10 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 				w.send()
 			}
 			w.post(8)
-			growNow(s)
+			grow()
 			eventually(t, "the receiver has the lanes", func() bool { return len(posted(r)) == 3 })
 			eventually(t, "the sender knows of them", func() bool {
-				v := s.carrier.(*lanes.Carrier)
-				return len(v.Lanes()) == 3
+				return len(queues(s).Lanes) == 3
 			})
 			for range 16 { // announced before
 				if n := len(posted(s)); n != 1 {
@@ -138,16 +136,15 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 // A flush that waits for its queue pair while ports join reads where its data can
 // have come by, and later ones everywhere.
 func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
-	a, b := fusedThree(t, ports3)
+	a, b := fusedThree(t, slowFlush(ports3))
 	s, r := pair(t, a, b)
-	growByHand(s)
+	probed(t, a, b)
+	grow := halted(t, s)
 	to := register(t, r, buffer(t, 4096), 4096)
 	from := register(t, s, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, from))
-	v := r.carrier.(*lanes.Carrier)
-	v.Loops.Lock()
-	x := begun(t, r, to)
-	growNow(s)
+	x := begunSlowly(t, b, r, to)
+	grow()
 	grown(t, s, r, 3)
 	y := begun(t, r, to)
 	for range 100 {
@@ -157,7 +154,6 @@ func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
 	if x.done || y.done {
 		t.Error("a flush is done by a port that cannot flush")
 	}
-	v.Loops.Unlock()
 	drive(t, "flushes", x, y)
 	if x.code != 0 || y.code != 0 || loopsOf(r) != 3 {
 		t.Errorf("codes %d and %d, by %d ports", x.code, y.code, loopsOf(r))
@@ -170,7 +166,7 @@ func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
 func TestSimPortsThatCannotJoin(t *testing.T) {
 	a, b := fusedThree(t, with(ports3, "NCCL_IB_QPS_PER_CONNECTION", "2"))
 	keeper, other := pair(t, a, b)
-	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	probed(t, a, b)
 	for _, f := range []struct {
 		function string
 		most     int // calls on both sides; more do not fail
@@ -181,10 +177,11 @@ func TestSimPortsThatCannotJoin(t *testing.T) {
 		for n := 1; n <= f.most; n += 1 + n/4 {
 			s, r := pair(t, a, b)
 			mem := register(t, s, buffer(t, 1<<20), 1<<20)
+			grow := wanting(t, s, r)
 			before := a.log.Count("INFO", "goes on with") + a.log.Count("INFO", "has 6 lanes now")
 			left := a.log.Count("INFO", "goes on with")
 			command(t, fmt.Sprintf("fail %s %d EIO", f.function, n))
-			growNow(s)
+			grow()
 			eventually(t, "it is said", func() bool {
 				return a.log.Count("INFO", "goes on with")+a.log.Count("INFO", "has 6 lanes now") == before+1
 			})
@@ -201,6 +198,9 @@ func TestSimPortsThatCannotJoin(t *testing.T) {
 			}
 			s.Close()
 			r.Close()
+			over(t, s, r)
+			a.pool.Empty() // the next comm is to grow too
+			b.pool.Empty()
 			rested(a.Core)
 		}
 		t.Logf("%s: %d times without some", f.function, failed)
@@ -213,8 +213,9 @@ func TestSimPortsThatCannotJoin(t *testing.T) {
 func TestSimPortsThatAreSilent(t *testing.T) {
 	a, b := fusedThree(t, ports3)
 	s, r := pair(t, a, b)
+	grow := wanting(t, s, r)
 	command(t, "blackhole simD both")
-	growNow(s)
+	grow()
 	grown(t, s, r, 2)
 	eventually(t, "it is said", func() bool {
 		return a.log.Count("INFO", "goes on with 2 of 3 lanes: simC to the peer's device 1") == 1 && b.log.Count("INFO", "goes on with 2 of 3 lanes") == 1
@@ -222,7 +223,8 @@ func TestSimPortsThatAreSilent(t *testing.T) {
 	for _, size := range []int{10, 5000, 1 << 20} {
 		move(t, s, r, size)
 	}
-	if v := s.carrier.(*lanes.Carrier); len(v.Ports()) != 2 || slices.ContainsFunc(v.Ports(), func(p *lanes.Port) bool { return p.Device == v.Pairs[1].Local }) {
+	silent, ports := s.Carrier().(*lanes.Carrier).Pairs[1].Local, queues(s).Ports
+	if len(ports) != 2 || slices.ContainsFunc(ports, func(p *lanes.Port) bool { return p.Device == silent }) {
 		t.Error("the silent port is part of the comm")
 	}
 	next, nextIn := pair(t, a, b)
@@ -241,7 +243,7 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 		func(s, r *Comm) { r.Close(); s.Close() },
 		func(s, r *Comm) { s.Fail(errAbandoned); s.Close(); r.Close() },
 		func(s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
-		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Member().Session.Conn.Close(); s.Close(); r.Close() },
 		func(s, r *Comm) {
 			command(t, "event simX DEVICE_FATAL")
 			s.Close()
@@ -254,8 +256,8 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 			t.Fatalf("%q", a.log.Lines())
 		}
 		register(t, s, buffer(t, 1<<16), 1<<16)
-		growNow(s)
-		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
+		move(t, s, r, 5000)
+		time.Sleep(time.Duration(rand.IntN(80_000)) * time.Microsecond) // the watch looks every 50 ms
 		ends[i%len(ends)](s, r)
 	}
 	noneLeft(t)
@@ -266,7 +268,7 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 func fusedIdle(t *testing.T, all ...*process) {
 	t.Helper()
 	for _, p := range all {
-		if d := p.Devices()[3]; d.Ports.Busy() || len(d.Ports.Registered()) > 0 {
+		if d := p.Devices()[3]; d.Ports.Busy() || p.registered(d) > 0 {
 			t.Errorf("%s is in use", d.Name)
 		}
 	}
@@ -276,16 +278,17 @@ func fusedIdle(t *testing.T, all ...*process) {
 func TestSimPortsJoinAFailingCard(t *testing.T) {
 	a, b := fusedThree(t, ports3)
 	s, r := pair(t, a, b)
+	grow := wanting(t, s, r)
 	before := objects(t).QPs
 	command(t, "slow create_qp 300000")
 	defer command(t, "slow create_qp 0")
-	growNow(s)
+	grow()
 	eventually(t, "the first of its queue pairs", func() bool { return objects(t).QPs > before })
 	command(t, "event simX DEVICE_FATAL")
 	eventually(t, "it is left out", func() bool { return a.log.Count("INFO", "goes on with 1 of 3 lanes") == 1 })
 	command(t, "slow create_qp 0")
-	if s.failure() != nil || len(posted(s)) != 1 {
-		t.Errorf("%v, %d lanes", s.failure(), len(posted(s)))
+	if s.Over() || len(posted(s)) != 1 {
+		t.Errorf("over %v, %d lanes", s.Over(), len(posted(s)))
 	}
 	move(t, s, r, 1<<20)
 	noneLeft(t, s, r)
@@ -304,14 +307,9 @@ func TestSimPortsRefused(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			a, b := fusedThree(t, ports3)
+			o := between(t, a, b)
 			s, r := pair(t, a, b)
-			o, _ := offerings(t, s, r)
-			o.keys = append(o.keys, 7, 8)
-			var lanes []wire.QPEnd
-			for i := range 2 {
-				p := &o.v.Pairs[1+i]
-				lanes = append(lanes, wire.QPEnd{Device: p.LocalIndex, Peer: p.PeerIndex, Slot: uint8(1 + i), QPN: 99, MTU: 3, GID: route.ToWire(p.GID)})
-			}
+			lanes := o.honest(s, r)
 			if spoil != nil {
 				lanes = spoil(o, lanes)
 			}
@@ -333,12 +331,13 @@ func TestSimPortsOfOneSide(t *testing.T) {
 					}
 				}
 				s, r := pair(t, a, b)
+				grow := wanting(t, s, r)
 				want := 2
 				if silent {
 					command(t, "blackhole "+c.silent+" both")
 					want = 1
 				}
-				growNow(s)
+				grow()
 				eventually(t, "it is said", func() bool {
 					return a.log.Count("INFO", "has 2 lanes now")+a.log.Count("INFO", "goes on with 1 of 2 lanes") == 1
 				})
@@ -349,7 +348,7 @@ func TestSimPortsOfOneSide(t *testing.T) {
 				if n := len(posted(s)); n != want {
 					t.Errorf("%d lanes: %q", n, a.log.Lines())
 				}
-				if why := s.member.Session.Ports.Failure(&s.carrier.(*lanes.Carrier).Pairs[1]); (why != nil) != silent {
+				if why := s.Member().Session.Ports.Failure(&s.Carrier().(*lanes.Carrier).Pairs[1]); (why != nil) != silent {
 					t.Errorf("the next connect leaves it alone: %v", why)
 				}
 				noneLeft(t, s, r)

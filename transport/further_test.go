@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/lanes"
 	"weft/transport/session"
 	"weft/transport/wire"
@@ -45,7 +47,7 @@ func TestSimFurtherLanes(t *testing.T) {
 	for mode, first := range map[string]int{"background": 1, "demand": 1, "off": 4} {
 		t.Run(mode, func(t *testing.T) {
 			a, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", mode))
-			v := s.carrier.(*lanes.Carrier)
+			v := s.Carrier().(*lanes.Carrier)
 			said := "4 lanes (QPs"
 			if first == 1 {
 				said = "1 lane and 3 later (QPs"
@@ -55,8 +57,10 @@ func TestSimFurtherLanes(t *testing.T) {
 			}
 			if mode == "demand" {
 				move(t, s, r, 4096)
-				if v.Ripe() || len(posted(s)) != 1 {
-					t.Error("no more than WEFT_STRIPE_MIN has passed")
+				for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) { // time to be wrong in
+					if len(posted(s)) != 1 {
+						t.Fatal("no more than WEFT_STRIPE_MIN has passed")
+					}
 				}
 				move(t, s, r, 1)
 			}
@@ -92,21 +96,30 @@ func TestSimFurtherLanesUnderLoad(t *testing.T) {
 	noneLeft(t, s, r)
 }
 
-// growNow adds the further lanes of a comm that would have them on demand.
-func growNow(s *Comm) {
-	growByHand(s)
-	s.carrier.(*lanes.Carrier).GrowLater(s.member.Session)
+// halted keeps a session's comms, of which s is one, from growing until release.
+func halted(t *testing.T, s *Comm) (release func()) {
+	t.Helper()
+	wait := make(chan struct{})
+	s.Member().Session.Background.Led.Add(report.Discard{}, func() { <-wait })
+	release = sync.OnceFunc(func() { close(wait) })
+	t.Cleanup(release)
+	return release
 }
 
-// growByHand keeps the watch from having further lanes made.
-func growByHand(s *Comm) { s.carrier.(*lanes.Carrier).Further.Begin() }
+// wanting has a comm want further lanes, which it has on demand, and keeps it from them until grow.
+func wanting(t *testing.T, s, r *Comm) (grow func()) {
+	t.Helper()
+	grow = halted(t, s)
+	move(t, s, r, 5000)
+	return grow
+}
 
 // Whatever fails on the way, the comm goes on with the lanes that it has.
 func TestSimFurtherLanesThatCannotBe(t *testing.T) {
 	// Calls are numbered: the probe is there before, and no queue pair for flushes comes between.
 	a, b := startSim(t, "=simA", with(lanes4, "WEFT_LAZY", "demand")), startSim(t, "=simB", map[string]string{"WEFT_FLUSH": "never"})
 	keeper, other := pair(t, a, b)
-	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	probed(t, a, b)
 	// Calls of either side in turn: three lanes here, three there, where they are connected.
 	for _, f := range []struct {
 		function string
@@ -117,9 +130,10 @@ func TestSimFurtherLanesThatCannotBe(t *testing.T) {
 		for _, n := range f.nth {
 			t.Run(fmt.Sprintf("%s %d", f.function, n), func(t *testing.T) {
 				s, r := pair(t, a, b)
+				grow := wanting(t, s, r)
 				said := a.log.Count("INFO", "goes on with 1 of 4 lanes")
 				command(t, fmt.Sprintf("fail %s %d EIO", f.function, n))
-				growNow(s)
+				grow()
 				eventually(t, "it is said", func() bool {
 					if len(posted(s)) == 4 {
 						t.Fatalf("something else took the failure: %q %q", a.log.Lines(), b.log.Lines())
@@ -148,53 +162,88 @@ func TestSimFurtherLanesOfAnEnd(t *testing.T) {
 		func(s, r *Comm) { r.Close(); s.Close() },
 		func(s, r *Comm) { s.Fail(errAbandoned); s.Close(); r.Close() },
 		func(s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
-		func(s, r *Comm) { s.member.Session.Conn.Close(); s.Close(); r.Close() },
+		func(s, r *Comm) { s.Member().Session.Conn.Close(); s.Close(); r.Close() },
 	}
 	for i := range 40 {
 		s, r := pair(t, a, b)
-		growNow(s)
-		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		move(t, s, r, 5000)
+		time.Sleep(time.Duration(rand.IntN(80_000)) * time.Microsecond) // the watch looks every 50 ms
 		ends[i%len(ends)](s, r)
 	}
 	noQPLeft(t, a, b)
 }
 
-// offering plays the connecting side of further lanes.
+// offering stands between two processes in what they say of further lanes: neither hears the other, and what the
+// connecting side has offered is spoiled.
 type offering struct {
-	t    *testing.T
-	v    *lanes.Carrier
-	m    *session.Member
-	keys []uint32
+	t      *testing.T
+	a, b   *process
+	r      *Comm
+	keys   []uint32
+	offers chan *wire.Further
+	answer chan *wire.FurtherAnswer
+	joined chan *wire.Joined
 }
 
-func offerings(t *testing.T, s, r *Comm) (o *offering, end wire.QPEnd) {
-	o = &offering{t, s.carrier.(*lanes.Carrier), s.member, s.carrier.(*lanes.Carrier).RingKeys()}
-	o.v.Further.Begin()
-	return o, r.carrier.(*lanes.Carrier).Lanes()[0].Theirs
+// between is that for two processes that have said nothing yet.
+func between(t *testing.T, a, b *process) *offering {
+	o := &offering{t: t, a: a, b: b, offers: make(chan *wire.Further, 1), answer: make(chan *wire.FurtherAnswer, 1), joined: make(chan *wire.Joined, 1)}
+	overhear(b, wire.KindFurther, wire.ParseFurther, o.offers)
+	overhear(a, wire.KindFurtherAnswer, wire.ParseFurtherAnswer, o.answer)
+	overhear(a, wire.KindJoined, wire.ParseJoined, o.joined)
+	return o
 }
 
-// heard is the peer's next message.
+// overhear has messages of a kind go elsewhere than to p.
+func overhear[M any](p *process, kind wire.Kind, parse func([]byte) (M, error), to chan *M) {
+	p.serve[kind] = func(_ *session.Session, frame []byte) error {
+		m, err := parse(frame)
+		if err == nil {
+			to <- &m
+		}
+		return err
+	}
+}
+
+// honest is what the connecting side offers once a comm wants more lanes.
+func (o *offering) honest(s, r *Comm) []wire.QPEnd {
+	o.t.Helper()
+	move(o.t, s, r, 5000)
+	m := heard(o.t, o.offers)
+	o.r, o.keys = r, m.Keys
+	return m.Lanes
+}
+
+// heard is the next message.
 func heard[M any](t *testing.T, from chan *M) *M {
 	t.Helper()
 	select {
 	case m := <-from:
 		return m
 	case <-time.After(testLimit):
-		t.Fatal("no answer")
+		t.Fatal("no message")
 		return nil
+	}
+}
+
+// says has the listening side hear a message.
+func (o *offering) says(m session.Frame) {
+	o.t.Helper()
+	if err := o.b.lanes.Serve(o.r.Member().Session, m.Append(nil)); err != nil {
+		o.t.Error(err)
 	}
 }
 
 func (o *offering) offer(lanes []wire.QPEnd) *wire.FurtherAnswer {
 	o.t.Helper()
-	o.m.Session.Tell(&wire.Further{Header: o.m.Header(), Keys: o.keys, Lanes: lanes})
-	return heard(o.t, o.v.Further.Answers)
+	o.says(&wire.Further{Header: o.r.Member().Header(), Keys: o.keys, Lanes: lanes})
+	return heard(o.t, o.answer)
 }
 
 func (o *offering) join(pairs uint32) *wire.Joined {
 	o.t.Helper()
-	o.m.Session.Tell(&wire.Join{Header: o.m.Header(), Pairs: pairs})
-	return heard(o.t, o.v.Further.Joined)
+	o.says(&wire.Join{Header: o.r.Member().Header(), Pairs: pairs})
+	return heard(o.t, o.joined)
 }
 
 // judged offers lanes, which are to be taken, if they are good, or refused as a
@@ -240,9 +289,11 @@ func TestSimFurtherLanesRefused(t *testing.T) {
 		"nothing wrong":    nil,
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, _, s, r := simPair(t, with(lanes4, "WEFT_LAZY", "demand"))
-			o, end := offerings(t, s, r)
-			lanes := []wire.QPEnd{end, end, end}
+			env := with(lanes4, "WEFT_LAZY", "demand")
+			a, b := startSim(t, "=simA", env), startSim(t, "=simB", env)
+			o := between(t, a, b)
+			s, r := pair(t, a, b)
+			lanes := o.honest(s, r)
 			if spoil != nil {
 				lanes = spoil(o, lanes)
 			}

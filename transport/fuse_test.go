@@ -32,7 +32,7 @@ func (p *process) fusedWith(t testing.TB, members ...int) *device.Device {
 func TestFuse(t *testing.T) {
 	p := startSim(t, "=simA,simC", nil)
 	d := p.fusedWith(t, 0, 1)
-	if d.Index != 2 || d.Name != "simA+simC" || d.SpeedMbps != 200_000 || len(p.Devices()) != 3 || d.MaxComms != simQPs || d.Link() != "RoCE" {
+	if d.Index != 2 || d.Name != "simA+simC" || d.SpeedMbps != 200_000 || len(p.Devices()) != 3 || d.MaxComms != simQPs || d.Verbs == nil || d.Verbs.InfiniBand {
 		t.Errorf("%+v", d.Device)
 	}
 	if again := p.fusedWith(t, 0, 1); again.Index != 3 || again.Name != "simA+simC'" {
@@ -113,11 +113,11 @@ func TestSimFused(t *testing.T) {
 				for range simQPs / 4 {
 					s, r := pair(t, a, b)
 					var got []string
-					if v, is := s.carrier.(*lanes.Carrier); is {
+					if v, is := s.Carrier().(*lanes.Carrier); is {
 						for i := range v.Pairs {
 							got = append(got, v.Pairs[i].Local.Name+"-"+string(rune('0'+v.Pairs[i].PeerIndex)))
 						}
-						if len(v.PairAt) != 2*len(v.Pairs) || len(r.carrier.(*lanes.Carrier).Pairs) != len(v.Pairs) {
+						if len(v.PairAt) != 2*len(v.Pairs) || len(r.Carrier().(*lanes.Carrier).Pairs) != len(v.Pairs) {
 							t.Errorf("%d lanes over %d pairs", len(v.PairAt), len(v.Pairs))
 						}
 						grown(t, s, r, len(v.PairAt))
@@ -143,8 +143,8 @@ func TestSimFused(t *testing.T) {
 					s.Close()
 					r.Close()
 				}
-				for _, d := range []*device.Device{mine, theirs} {
-					if d.Ports.Busy() || len(d.Ports.Registered()) > 0 {
+				for p, d := range map[*process]*device.Device{a: mine, b: theirs} {
+					if d.Ports.Busy() || p.registered(d) > 0 {
 						t.Errorf("%s is in use", d.Name)
 					}
 				}
@@ -167,7 +167,7 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 			eventually(t, "it is said", func() bool { return a.log.Count("INFO", "simC to ", "device 1", says) == 1 })
 			next, nextIn := pair(t, a, b)
 			command(t, "blackhole simD off")
-			if v, is := next.carrier.(*lanes.Carrier); !is || len(v.Pairs) != 1 || v.Pairs[0].Local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {
+			if v, is := next.Carrier().(*lanes.Carrier); !is || len(v.Pairs) != 1 || v.Pairs[0].Local.Name != "simA" || a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {
 				t.Errorf("%+v: %q", v, a.log.Lines())
 			}
 			for _, size := range []int{100, 1 << 20} {

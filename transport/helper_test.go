@@ -8,8 +8,11 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/comms"
 	"weft/transport/device"
+	"weft/transport/fastpath"
 	"weft/transport/rdma"
+	"weft/transport/session"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -34,6 +37,18 @@ func lo(streams int) *tcp.Device { return netDevice(0, "lo", streams, "127.0.0.1
 
 // testCode is distinct per cause.
 func testCode(err error, _ int) int32 { return 100 + int32(report.CauseOf(err)) }
+
+// Comm is what the tests are about.
+type Comm = comms.Comm
+
+// fast is the executor's view of a comm that is open.
+func fast(c *Comm) *fastpath.Comm {
+	fp, err := fastpath.Lookup(c.Handle())
+	if err != nil {
+		panic(err)
+	}
+	return fp
+}
 
 type process struct {
 	*Core
@@ -70,6 +85,22 @@ func (p *process) listen(t testing.TB, size int) (*Listener, []byte) {
 		t.Fatal(err)
 	}
 	return l, h
+}
+
+// registered is how much memory p's context still has on a device without comms.
+func (p *process) registered(d *device.Device) int {
+	d.Ports.Open(p.ctx)
+	return len(d.Ports.Close(p.ctx))
+}
+
+// heardOver waits until a process has heard that the peer needs nothing of a comm any more.
+func heardOver(t testing.TB, m *session.Member) {
+	t.Helper()
+	select {
+	case <-m.Over:
+	case <-time.After(testLimit):
+		t.Fatal("the peer does not say that it is over")
+	}
 }
 
 // eventually polls until ok.

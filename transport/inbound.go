@@ -11,11 +11,11 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/carrier"
+	"weft/transport/comms"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -23,13 +23,13 @@ import (
 // go has come, every stream has joined and the session carries it, in any
 // order; whoever brings the last part finishes it.
 type inbound struct {
-	core     *Core
+	ctx      *Context
 	listener *Listener
 	f1       wire.Frame1
 	f2       wire.Frame2 // its nonce names the comm: nobody else can choose it
 	hello    wire.Hello  // the connecting process
 	peer     string
-	from     netip.Addr // of the connecting process
+	addr     netip.Addr // of the connecting process
 	deadline *time.Timer
 
 	mu      sync.Mutex
@@ -40,16 +40,16 @@ type inbound struct {
 	goMsg   wire.Go
 	went    bool            // go has come: the peer has its comm
 	member  *session.Member // set by attach
-	made    *made           // set by a go that takes up an offer: there are no further streams
+	made    *carrier.Made   // set by a go that takes up an offer: there are no further streams
 	over    bool            // finished or aborted
 }
 
-func newInbound(h *handshake, streams int) *inbound {
-	in := &inbound{core: h.core, listener: h.listener, f1: h.f1, f2: h.f2, conns: make([]*rendezvous.Conn, streams)}
-	in.missing = streams - 1 + 2 // streams after the first, attach, go
-	in.conns[0], in.from = h.conn, h.conn.Remote().Addr()
+func newInbound(l *Listener, first *rendezvous.Conn, f1 wire.Frame1, f2 wire.Frame2) *inbound {
+	in := &inbound{ctx: l.ctx, listener: l, f1: f1, f2: f2, conns: make([]*rendezvous.Conn, l.dev.Streams())}
+	in.missing = len(in.conns) - 1 + 2 // streams after the first, attach, go
+	in.conns[0], in.addr = first, first.Remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
-		defer task.Rescue(in.core.cfg.Log, "accept", task.Nobody)
+		defer task.Rescue(in.ctx.cfg.Log, "accept", task.Nobody)
 		in.late()
 	})
 	in.deadline.Stop()
@@ -59,11 +59,11 @@ func newInbound(h *handshake, streams int) *inbound {
 // register makes in known to streams and attach.
 func (in *inbound) register() bool {
 	in.peer = rendezvous.EndName(&in.hello, in.conns[0])
-	in.core.inbound.Lock()
-	in.core.inbound.byNonce[in.f2.Nonce] = in
-	in.core.inbound.Unlock()
+	in.ctx.inbound.Lock()
+	in.ctx.inbound.byNonce[in.f2.Nonce] = in
+	in.ctx.inbound.Unlock()
 	in.mu.Lock()
-	in.within(in.core.timeout)
+	in.within(in.ctx.timeout)
 	in.mu.Unlock()
 	if !in.listener.begin(in) {
 		in.forget()
@@ -72,11 +72,7 @@ func (in *inbound) register() bool {
 	return true
 }
 
-func (c *Core) findInbound(n wire.Nonce) *inbound {
-	c.inbound.Lock()
-	defer c.inbound.Unlock()
-	return c.inbound.byNonce[n]
-}
+func (in *inbound) from() wire.ProcessID { return in.hello.Process }
 
 // join takes in stream index.
 func (in *inbound) join(index int, c *rendezvous.Conn) error {
@@ -91,15 +87,6 @@ func (in *inbound) join(index int, c *rendezvous.Conn) error {
 	}
 	in.part()
 	return nil
-}
-
-// attach gives a new member to the comm that is being set up for it.
-func (c *Core) attach(m *session.Member, a *wire.Attach) error {
-	in := c.findInbound(a.Nonce)
-	if in == nil {
-		return errors.New("the listen knows no such comm: it was given up or closed")
-	}
-	return in.attach(m, a)
 }
 
 // attach binds in to the session that will carry it.
@@ -123,7 +110,7 @@ func (in *inbound) attach(m *session.Member, a *wire.Attach) error {
 // lingers has a comm that is attached wait for go for as long as the connecting
 // side keeps it: its host may be slow to ask. in.mu is held.
 func (in *inbound) lingers() {
-	limit := 2*in.core.cfg.Knobs.Seconds(knob.ConnectTimeout) + in.core.timeout
+	limit := 2*in.ctx.cfg.Knobs.Seconds(knob.ConnectTimeout) + in.ctx.timeout
 	in.within(limit)
 	for _, c := range in.conns {
 		if c != nil {
@@ -138,7 +125,7 @@ func (in *inbound) patience() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.over && in.member == nil {
-		in.within(in.core.timeout)
+		in.within(in.ctx.timeout)
 	}
 }
 
@@ -166,18 +153,18 @@ func (in *inbound) late() {
 }
 
 // goes takes in the connecting side's go, and what is to carry the comm; nil: streams.
-func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, by *made) {
+func (in *inbound) goes(m wire.Go, c *rendezvous.Conn, by *carrier.Made) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
 		c.Close()
 		if by != nil {
-			by.drop()
+			by.Drop()
 		}
 		return
 	}
 	in.goMsg, in.made, in.went = m, by, true
-	in.within(in.core.timeout) // for the control connection, which others may use too
+	in.within(in.ctx.timeout) // for the control connection, which others may use too
 	if by != nil {
 		for _, k := range in.conns[1:] {
 			if k == nil {
@@ -201,19 +188,19 @@ func (in *inbound) part() {
 }
 
 func (in *inbound) forget() {
-	in.core.inbound.Lock()
-	delete(in.core.inbound.byNonce, in.f2.Nonce)
-	in.core.inbound.Unlock()
+	in.ctx.inbound.Lock()
+	delete(in.ctx.inbound.byNonce, in.f2.Nonce)
+	in.ctx.inbound.Unlock()
 	in.deadline.Stop()
 }
 
 // abort gives up and closes every stream; why is logged unless nil.
-func (in *inbound) abort(why error) { in.giveUp(arrival{}, why) }
+func (in *inbound) abort(why error) { in.giveUp(outcome{}, why) }
 
 // fail gives up and lets accept say why: the host must not wait for this one.
-func (in *inbound) fail(why error) { in.giveUp(arrival{err: why}, nil) }
+func (in *inbound) fail(why error) { in.giveUp(outcome{err: why}, nil) }
 
-func (in *inbound) giveUp(last arrival, why error) {
+func (in *inbound) giveUp(last outcome, why error) {
 	in.mu.Lock()
 	if in.over {
 		in.mu.Unlock()
@@ -225,7 +212,7 @@ func (in *inbound) giveUp(last arrival, why error) {
 	in.forget()
 	in.listener.deliver(in, last)
 	if by != nil {
-		by.drop()
+		by.Drop()
 	}
 	for _, c := range conns {
 		if c != nil {
@@ -241,7 +228,7 @@ func (in *inbound) giveUp(last arrival, why error) {
 		m.Session.Leave(m)
 	}
 	if why != nil && in.says() {
-		in.listener.ctx.opts.Log.Info(report.Net, "%v",
+		in.ctx.opts.Log.Info(report.Net, "%v",
 			report.Errorf(report.Peer, "accept", "%w", why).On(in.listener.dev.Name).With(in.peer))
 	}
 }
@@ -250,14 +237,14 @@ func (in *inbound) giveUp(last arrival, why error) {
 func (in *inbound) finish() {
 	l := in.listener
 	c, err := in.build()
-	if err == nil && !l.deliver(in, arrival{comm: c}) {
+	if err == nil && !l.deliver(in, outcome{comm: c}) {
 		c.Close() // the listen was closed meanwhile
 		return
 	}
 	if err == nil {
 		return
 	}
-	lost := arrival{}
+	lost := outcome{}
 	if report.CauseOf(err) == report.Host { // the peer did its part: the host must not wait for this one
 		lost.err = err
 	}
@@ -272,16 +259,17 @@ func (in *inbound) finish() {
 
 // says reports whether the comm's connecting side may cause one more line in the log.
 func (in *inbound) says() bool {
-	return in.core.noise.Allows(in.from, in.listener.ctx.opts.Log)
+	return in.ctx.noise.Allows(in.addr, in.ctx.opts.Log)
 }
 
-func (in *inbound) build() (*Comm, error) {
+func (in *inbound) build() (*comms.Comm, error) {
 	m, l := in.member, in.listener
 	if in.goMsg.Session != m.Session.ID || in.goMsg.Comm != m.ID {
 		return nil, report.Errorf(report.Peer, "accept", "go names session %#x comm %d, attach named %#x and %d",
 			in.goMsg.Session, in.goMsg.Comm, m.Session.ID, m.ID).On(l.dev.Name).With(in.peer).
 			Try("both hosts must run the same weft")
 	}
+	f := in.comm()
 	var via carrier.Carrier
 	if in.made != nil {
 		for _, k := range in.conns {
@@ -289,19 +277,19 @@ func (in *inbound) build() (*Comm, error) {
 				k.Close()
 			}
 		}
-		via = in.made.by
+		via = in.made.By
 	} else {
-		if err := in.options(); err != nil {
+		var err error
+		if via, err = l.ctx.plain.Accept(&f, in.conns); err != nil {
 			return nil, err
 		}
-		via = l.ctx.overTCP(l.dev, fastpath.Recv, in.peer, in.conns, 0)
 	}
-	c, err := newComm(l.ctx, l.dev, fastpath.Recv, in.peer, "", via)
+	c, err := comms.New(&l.ctx.comms, l.dev, fastpath.Recv, in.peer, "", via)
 	if err != nil {
 		return nil, err
 	}
 	in.made = nil // the comm's
-	c.attached(m)
+	c.Attached(m)
 	if !own(l.ctx, l.ctx.owned.comms, c, struct{}{}) {
 		c.Close()
 		return nil, errFinalized("accept")
@@ -309,17 +297,9 @@ func (in *inbound) build() (*Comm, error) {
 	return c, nil
 }
 
-// options sets on all streams what a listening socket cannot give them.
-func (in *inbound) options() error {
-	o := tcp.DataOptions(in.core.cfg.Knobs, in.listener.ctx.opts.TrafficClass)
-	o.NoDelay, o.RcvBuf, o.SndBuf = false, -1, -1 // inherited from the listening socket
-	for _, k := range in.conns {
-		if err := k.Apply(o); err != nil {
-			return report.Errorf(report.Host, "accept", "%w", err).On(in.listener.dev.Name).With(in.peer).
-				Try("a seccomp or container profile may forbid that option; see NCCL_SOCKET_TOS_CONFIG")
-		}
-	}
-	return nil
+// comm is what its carrier is told of it.
+func (in *inbound) comm() carrier.For {
+	return in.ctx.comm(in.listener.dev, fastpath.Recv, in.peer, in.ctx.opts.TrafficClass)
 }
 
 // drop ends what a comm that could not be built was to run on.
@@ -330,7 +310,7 @@ func (in *inbound) drop() {
 		}
 	}
 	if in.made != nil {
-		in.made.drop()
+		in.made.Drop()
 		in.made = nil
 	}
 }

@@ -157,7 +157,7 @@ func seeBuffer(option, want int) func(*testing.T, map[string]string) string {
 // seeTOS reads both ends of a stream, and of the control connection.
 func seeTOS(t *testing.T, env map[string]string) string {
 	s, r := overLoopback(t, env)
-	return fmt.Sprint(tosOf(fdsOf(s)[0]), tosOf(fdsOf(r)[0]), tosOf(s.member.Session.Conn.FD), tosOf(r.member.Session.Conn.FD))
+	return fmt.Sprint(tosOf(fdsOf(s)[0]), tosOf(fdsOf(r)[0]), tosOf(s.Member().Session.Conn.FD), tosOf(r.Member().Session.Conn.FD))
 }
 
 func tosOf(fd int) int { return tcp.ReadFacts(fd).TOS }
@@ -166,8 +166,8 @@ func seeLanes(t *testing.T, env map[string]string) string {
 	_, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	n := len(s.carrier.(*lanes.Carrier).PairAt)
-	if other := len(r.carrier.(*lanes.Carrier).PairAt); other != n {
+	n := len(s.Carrier().(*lanes.Carrier).PairAt)
+	if other := len(r.Carrier().(*lanes.Carrier).PairAt); other != n {
 		t.Errorf("%d lanes and %d", n, other)
 	}
 	return fmt.Sprintf("%d lane%s", n, report.Plural(n))
@@ -178,11 +178,11 @@ func seeFirstLanes(t *testing.T, env map[string]string) string {
 	a, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	n := len(s.carrier.(*lanes.Carrier).PairAt)
+	n := len(s.Carrier().(*lanes.Carrier).PairAt)
 	if a.log.Count("INFO", fmt.Sprintf("1 lane and %d later (QPs", n-1)) == 1 {
 		return fmt.Sprintf("1 of %d lanes", n)
 	}
-	return fmt.Sprintf("%d of %d lanes", len(s.carrier.(*lanes.Carrier).Lanes()), n)
+	return fmt.Sprintf("%d of %d lanes", len(queues(s).Lanes), n)
 }
 
 // seePool tells which queue pairs a connection has when the one before is closed.
@@ -207,9 +207,9 @@ func seeSplit(t *testing.T, env map[string]string) string {
 	_, _, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	before, used := s.fp.LaneStates(nil), 0
+	before, used := fast(s).LaneStates(nil), 0
 	move(t, s, r, 150_000)
-	for i, l := range s.fp.LaneStates(nil) {
+	for i, l := range fast(s).LaneStates(nil) {
 		if l.Posted != before[i].Posted {
 			used++
 		}
@@ -302,7 +302,7 @@ func seeFlush(kind rdma.MemKind) func(*testing.T, map[string]string) string {
 // seeUserTimeout reads how long the kernel lets the control connection be silent.
 func seeUserTimeout(t *testing.T, env map[string]string) string {
 	s, _ := overLoopback(t, env)
-	ms, err := unix.GetsockoptInt(s.member.Session.Conn.FD, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+	ms, err := unix.GetsockoptInt(s.Member().Session.Conn.FD, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestSimConnectionLine(t *testing.T) {
 	a, b, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	x, y := s.carrier.(*lanes.Carrier), r.carrier.(*lanes.Carrier)
+	x, y := s.Carrier().(*lanes.Carrier), r.Carrier().(*lanes.Carrier)
 	for _, c := range []struct {
 		p          *process
 		way        string
@@ -24,7 +24,7 @@ func TestSimConnectionLine(t *testing.T) {
 	}{
 		{a, "INFO NET simA -> ", x, y, "10.9.1.1 and 10.9.1.2"}, {b, "INFO NET simB <- ", y, x, "10.9.1.2 and 10.9.1.1"},
 	} {
-		first, eighth := fmt.Sprintf("(QPs %d-%d ", c.here.Lanes()[0].QP.Number, c.peer.Lanes()[0].QP.Number), fmt.Sprintf("%d-%d and 2 more)", c.here.Lanes()[7].QP.Number, c.peer.Lanes()[7].QP.Number)
+		first, eighth := fmt.Sprintf("(QPs %d-%d ", c.here.Queues().Lanes[0].QP.Number, c.peer.Queues().Lanes[0].QP.Number), fmt.Sprintf("%d-%d and 2 more)", c.here.Queues().Lanes[7].QP.Number, c.peer.Queues().Lanes[7].QP.Number)
 		if c.p.log.Count(c.way, " over sim", "GIDs "+c.gids+", MTU 4096", "10 lanes", first, eighth, "SL 2, TC 96", "inline ", "ECE 0x4 of vendor 0x15b3") != 1 {
 			t.Errorf("%q", c.p.log.Lines())
 		}
@@ -52,7 +52,7 @@ func TestSimCompletionIsDecoded(t *testing.T) {
 			if until(t, "the send ends", out) == 0 || until(t, "the receive ends", in) == 0 {
 				t.Errorf("codes %d and %d", out.code, in.code)
 			}
-			number := fmt.Sprintf("QP %d in state ERR, port 1 active", s.carrier.(*lanes.Carrier).Lanes()[0].QP.Number)
+			number := fmt.Sprintf("QP %d in state ERR, port 1 active", queues(s).Lanes[0].QP.Number)
 			if a.log.Count("WARN completion on simA with simB of ", "a data write ended "+status, "vendor code 0x", number, "likely, in this order: "+cause) != 1 ||
 				a.log.Count("WARN") != 1 || b.log.Count("WARN", "simA: a data write ended "+name) != 1 {
 				t.Errorf("%q %q", a.log.Lines(), b.log.Lines())

@@ -9,10 +9,11 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/carrier"
+	"weft/transport/fastpath"
 	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
-	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
@@ -27,13 +28,16 @@ func simPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
 	return a, b, s, r
 }
 
+// queues are those of a comm over RDMA.
+func queues(c *Comm) lanes.Queues { return c.Carrier().(*lanes.Carrier).Queues() }
+
 // noQPLeft makes comms until leaked queue pairs would show.
 func noQPLeft(t *testing.T, a, b *process) {
 	t.Helper()
-	for _, p := range []*process{a, b} { // what others leave would hide it
-		p.pool.Close()
-	}
 	for range simQPs {
+		for _, p := range []*process{a, b} { // what others leave would hide it
+			p.pool.Empty()
+		}
 		s, r := pair(t, a, b)
 		if !overVerbs(s) || !overVerbs(r) {
 			t.Fatalf("something is left: %q %q", a.log.Lines(), b.log.Lines())
@@ -71,12 +75,9 @@ func TestSimClosedCommWhosePeerFails(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v := s.carrier.(*lanes.Carrier)
-	if len(v.QueuePairs()) != 1 {
-		t.Error("it waits for nothing")
-	}
+	eventually(t, "it waits", func() bool { return objects(t).QPs == 2 })
 	r.Fail(report.Errorf(report.Host, "test", "for a reason of its own"))
-	eventually(t, "no queue pair", func() bool { return len(v.QueuePairs()) == 0 })
+	eventually(t, "no queue pair but the peer's", func() bool { return objects(t).QPs == 1 })
 	noneLeft(t, r)
 }
 
@@ -206,7 +207,7 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 			to := register(t, r, buffer(t, 4096), 4096)
 			in, out := recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096))
 			drive(t, "data", in, out)
-			number := r.carrier.(*lanes.Carrier).Ports()[0].Flush.Number
+			number := queues(r).Ports[0].Flush.Number
 			if strings.Contains(c.command, "%d") {
 				c.command = fmt.Sprintf(c.command, number)
 			}
@@ -232,12 +233,14 @@ func TestSimPeerClosesOnce(t *testing.T) {
 		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by weft/transport/lanes.(*Carrier).Left")
 	}
 	before := waiting()
-	closed := wire.Closed{Header: r.member.Header()}
+	closed := wire.Closed{Header: r.Member().Header()}
+	last := r.Member().Session.Join(1 << 40)
 	for range 5 {
-		if err := r.member.Session.Serve(closed.Append(nil)); err != nil {
-			t.Fatal(err)
-		}
+		s.Member().Session.Tell(&closed)
 	}
+	s.Member().Session.Tell(&wire.Failed{Header: last.Header(), Reason: "all was said before"})
+	heardOver(t, last)
+	r.Member().Session.Leave(last)
 	if n := waiting() - before; n > 1 {
 		t.Errorf("%d goroutines", n)
 	}
@@ -249,13 +252,12 @@ func TestSimPeerClosesOnce(t *testing.T) {
 // built here, from what came by another connection.
 func TestSimPeerClosesBeforeTheCommIsBuilt(t *testing.T) {
 	_, b, s, r := simPair(t, nil)
-	m := r.member
+	m := r.Member()
 	m.Carry(nil)
 	closed := wire.Closed{Header: m.Header()}
-	if err := m.Session.Serve(closed.Append(nil)); err != nil {
-		t.Fatal(err)
-	}
-	r.attached(m)
+	s.Member().Session.Tell(&closed)
+	heardOver(t, m)
+	r.Attached(m)
 	in := recv(r, register(t, r, buffer(t, 4096), 4096))
 	in.step()
 	if code := until(t, "the receive ends", in); code != testCode(&report.Error{Cause: report.Peer}, 0) || b.log.Count("WARN", "the peer closed") != 1 {
@@ -272,13 +274,12 @@ func TestSimGivingUpIsTold(t *testing.T) {
 	l, _ := b.listen(t, wire.HandleMax)
 	defer l.Close()
 	const id = 1 << 40
-	mine := s.member.Session.Join(id)
-	in := &inbound{core: b.Core, listener: l, member: r.member.Session.Join(id), deadline: time.AfterFunc(time.Hour, func() {})}
+	mine := s.Member().Session.Join(id)
+	in := &inbound{ctx: b.ctx, listener: l, member: r.Member().Session.Join(id), deadline: time.AfterFunc(time.Hour, func() {})}
 	in.abort(nil)
-	for end := time.Now().Add(10 * time.Second); mine.Failed() == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody told")
-		}
+	heardOver(t, mine)
+	if mine.ClosedWell() {
+		t.Error("told that it was closed in good order")
 	}
 	s.Close()
 	r.Close()
@@ -294,17 +295,17 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &connector{ctx: a.ctx, core: a.Core, dev: s.dev, handle: parsed, trafficClass: -1}
-	w, err := a.net.Race(t.Context(), &k.handle, rendezvous.Ways(k.dev.Interfaces(), &k.handle), tcp.DataOptions(a.cfg.Knobs, -1))
+	d := &dial{ctx: a.ctx, dev: a.Devices()[a.dev], handle: parsed, trafficClass: -1}
+	w, err := a.net.Race(t.Context(), &d.handle, rendezvous.Ways(d.dev.Interfaces(), &d.handle), tcp.DataOptions(a.cfg.Knobs, -1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Conn.Close()
-	peer, wants, err := k.agree(w)
+	peer, wants, err := d.agree(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := k.carried(t.Context(), &dialogue{session: s.member.Session, won: w, peer: rendezvous.EndName(peer, w.Conn), wants: wants})
+	c, err := d.carried(t.Context(), &carrier.Call{For: a.ctx.comm(d.dev, fastpath.Send, rendezvous.EndName(peer, w.Conn), -1), Session: s.Member().Session, Handle: &d.handle, Won: w, Wants: *wants})
 	if err != nil || c.last.Flags&wire.FlagVerbs == 0 {
 		t.Fatal(c, err)
 	}
@@ -323,36 +324,12 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	noneLeft(t, s, r, late)
 }
 
-// Who finds a comm failed finds it among the fences too, whoever failed it first.
-func TestSimFailedCommIsFenced(t *testing.T) {
-	_, _, s, r := simPair(t, nil)
-	real, slow := s.carrier.(*lanes.Carrier), make(chan struct{})
-	s.carrier = spied{real, func() { <-slow; real.Fence() }}
-	s.mu.Lock()
-	s.because(report.Errorf(report.Host, "test", "a cause"), true)
-	s.mu.Unlock()
-	fences.mu.Lock()
-	known := fences.all[s]
-	fences.mu.Unlock()
-	close(slow)
-	if known == 0 {
-		t.Error("a deregMr does not wait for it")
-	}
-	s.fp.Fail(testCode(&report.Error{Cause: report.Host}, 0))
-	fences.wait()
-	s.carrier = real
-	if state := real.Lanes()[0].QP.State(); state != ibv.StateErr {
-		t.Errorf("a queue pair is in state %v", state)
-	}
-	noneLeft(t, s, r)
-}
-
 func TestSimSessionEndFailsTheComm(t *testing.T) {
 	_, b, s, r := simPair(t, nil)
 	dst := buffer(t, 4096)
 	in := recv(r, register(t, r, dst, 4096))
 	in.step()
-	s.member.Session.Conn.Close()
+	s.Member().Session.Conn.Close()
 	if code := until(t, "the receive ends", in); code == 0 {
 		t.Errorf("%q", b.log.Lines())
 	}

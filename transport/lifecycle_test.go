@@ -3,12 +3,15 @@ package transport
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"sync"
 	"testing"
 
 	"weft/internal/report"
+	"weft/transport/comms"
 	"weft/transport/fastpath"
 	"weft/transport/wire"
 )
@@ -175,8 +178,10 @@ func TestAbandoned(t *testing.T) {
 	check := nothingLeft(t)
 	t.Run("swept at finalize", func(t *testing.T) {
 		a, b := start(t, nil), start(t, nil)
+		var listens netip.AddrPort
 		for range 5 {
 			_, h := b.listen(t, wire.HandleMax)
+			listens = parsed(t, h).Addrs[0].AddrPort()
 			if _, err := a.ctx.Connect(0, -1, h); err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +194,8 @@ func TestAbandoned(t *testing.T) {
 		if _, err := b.ctx.Listen(0, make([]byte, 128)); report.CauseOf(err) != report.Misuse {
 			t.Errorf("listen after finalize: %v", err)
 		}
-		if b.sockets.Listening() != 0 {
+		if c, err := net.DialTimeout("tcp", listens.String(), testLimit); err == nil {
+			c.Close()
 			t.Error("sockets without a listen")
 		}
 	})
@@ -235,7 +241,7 @@ func TestHandleStateOfOthersIsIgnored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := CommOf(uintptr(l.handle), fastpath.Send); report.CauseOf(err) != report.Misuse {
+	if _, err := comms.Of(uintptr(l.handle), fastpath.Send); report.CauseOf(err) != report.Misuse {
 		t.Error("a listen passed for a comm")
 	}
 	if _, err := a.ctx.Connect(0, -1, make([]byte, 128)); report.CauseOf(err) != report.Usage {

@@ -1,13 +1,14 @@
 package transport
 
 import (
-	"crypto/rand"
 	"sync"
 
 	"weft/internal/report"
+	"weft/transport/comms"
 	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
+	"weft/transport/task"
 	"weft/transport/wire"
 )
 
@@ -26,46 +27,22 @@ type Listener struct {
 
 	mu     sync.Mutex
 	nonces [2]map[wire.Nonce]struct{} // seen: the latest, and those before; protected by mu, as all below
-	ready  []arrival                  // waiting for accept, in order
-	setup  map[*inbound]struct{}
+	ready  []outcome                  // waiting for accept, in order
+	setup  map[setup]struct{}
 	closed bool
 }
 
-// Listen opens a listen on device dev and writes its handle: 64 or 128 bytes.
-func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
-	d, err := x.core.devices.Get("listen", dev)
-	if err != nil {
-		return nil, err
-	}
-	if len(handle) < wire.HandleMin {
-		return nil, report.Errorf(report.Internal, "listen", "handle buffer of %d bytes", len(handle)).On(d.Name)
-	}
-	if why := x.core.whyNoPorts(d); why != "" {
-		if err := x.core.mayUseTCP("listen", d, "", why); err != nil {
-			return nil, err
-		}
-	}
-	l := &Listener{ctx: x, dev: d, setup: map[*inbound]struct{}{}}
-	l.reach = rendezvous.Listen{ID: wire.Random64(), Device: d.Name, Interfaces: d.Interfaces(), Fresh: l.fresh, Proven: l.proven}
-	rand.Read(l.reach.Token[:])
-	size := min(len(handle), wire.HandleMax)
-	eps, err := x.core.sockets.Open(&l.reach, size)
-	if err != nil {
-		return nil, err
-	}
-	h := wire.Handle{Origin: x.core.net.Origin, Token: l.reach.Token, ListenID: l.reach.ID, Addrs: eps}.Named(x.core.host, size)
-	clear(handle[:size])
-	copy(handle, h.Append(nil))
-	listeners.Add(func(id uint64) *Listener { l.handle = id; return l })
-	if !own(x, x.owned.listeners, l, struct{}{}) {
-		l.Close()
-		return nil, errFinalized("listen")
-	}
-	return l, nil
-}
+// listenerKind keeps listen handles apart from the executor's, whose kinds are 1 to 4.
+const listenerKind = 5
+
+// A process has one table of listens, whatever number of cores, as of comms.
+var listeners = task.NewIDs[*Listener](listenerKind << 60)
 
 // Handle is the value that the host holds.
 func (l *Listener) Handle() uintptr { return uintptr(l.handle) }
+
+// wait is that of the host's accepts. l.mu is held where it begins and ends.
+func (l *Listener) wait() fastpath.Wait { return fastpath.AcceptWait(l.handle) }
 
 // Table is the version of the table that the host uses.
 func (l *Listener) Table() int { return l.ctx.opts.Table }
@@ -83,7 +60,7 @@ func ListenerOf(handle uintptr) (*Listener, error) {
 
 // Accept returns the next connection, nil while there is none, or why this host
 // could not make one that the peer has connected.
-func (l *Listener) Accept() (*Comm, error) {
+func (l *Listener) Accept() (*comms.Comm, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -93,10 +70,13 @@ func (l *Listener) Accept() (*Comm, error) {
 		return nil, nil
 	}
 	next := l.ready[0]
-	l.ready[0] = arrival{}
+	l.ready[0] = outcome{}
 	l.ready = l.ready[1:]
+	if len(l.ready) == 0 {
+		l.wait().Begin()
+	}
 	if next.comm != nil {
-		next.comm.wanted()
+		next.comm.Wanted()
 	}
 	return next.comm, next.err
 }
@@ -108,21 +88,27 @@ func (l *Listener) Close() error {
 	}
 	l.mu.Lock()
 	l.closed = true
+	l.wait().End()
 	ready, setup := l.ready, l.setup
 	l.ready, l.setup, l.nonces = nil, nil, [2]map[wire.Nonce]struct{}{}
 	l.mu.Unlock()
-	l.ctx.core.sockets.Forget(&l.reach)
-	disown(l.ctx, l.ctx.owned.listeners, l)
+	l.ctx.sockets.Forget(&l.reach)
+	disown(l.ctx, l.ctx.owned.listeners, asking(l))
 	for in := range setup {
 		in.abort(nil)
 	}
-	for _, a := range ready {
-		if a.comm != nil {
-			a.comm.Close()
+	for _, o := range ready {
+		if o.comm != nil {
+			o.comm.Close()
 		}
 	}
 	return nil
 }
+
+// abandon closes a listen that the host gave up.
+func (l *Listener) abandon() { _ = l.Close() } // an error: its host was quicker
+
+func (l *Listener) on() *device.Device { return l.dev }
 
 // over reports whether the host has closed the listen: what ends then ends for that.
 func (l *Listener) over() bool {
@@ -156,7 +142,7 @@ func (l *Listener) fresh(n wire.Nonce) bool {
 }
 
 // begin records a comm whose set-up has begun.
-func (l *Listener) begin(in *inbound) bool {
+func (l *Listener) begin(in setup) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || len(l.setup)+len(l.ready) >= waitingLimit {
@@ -166,23 +152,24 @@ func (l *Listener) begin(in *inbound) bool {
 	return true
 }
 
-// arrival is what one accept answers: a comm, or why this host could not make
+// outcome is what one accept returns: a comm, or why this host could not make
 // the one that the peer believes to have.
-type arrival struct {
-	comm *Comm
+type outcome struct {
+	comm *comms.Comm
 	err  error
 }
 
 // deliver forgets a comm whose set-up has ended, and queues what came of it for accept
 // unless that concerns nobody but the peer.
-func (l *Listener) deliver(in *inbound, a arrival) bool {
+func (l *Listener) deliver(in setup, o outcome) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.setup, in)
-	if l.closed || a == (arrival{}) {
+	if l.closed || o == (outcome{}) {
 		return false
 	}
-	l.ready = append(l.ready, a)
+	l.ready = append(l.ready, o)
+	l.wait().End()
 	fastpath.ProgressWake()
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"weft/internal/report"
-	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
@@ -21,19 +20,5 @@ func TestLoopbackOfAnotherHost(t *testing.T) {
 		if err == nil || report.CauseOf(err) != report.Peer || !strings.Contains(err.Error(), "host node7 listens at loopback only") || !strings.Contains(err.Error(), "NCCL_SOCKET_IFNAME") {
 			t.Errorf("%d: %v", size, err)
 		}
-	}
-	c := &rendezvous.Network{Origin: 1}
-	both := []wire.Endpoint{endpoint("127.0.0.1"), endpoint("10.0.0.1"), endpoint("::1")}
-	for _, k := range []struct {
-		origin uint8
-		left   int
-	}{{0, 3}, {1, 3}, {2, 1}} {
-		h := &wire.Handle{Origin: k.origin, Addrs: both}
-		if err := c.Outside(h); err != nil || len(h.Addrs) != k.left || len(both) != 3 {
-			t.Errorf("origin %d: %v, %v", k.origin, h.Addrs, err)
-		}
-	}
-	if m := rendezvous.Origin(); m == 0 || m != rendezvous.Origin() {
-		t.Errorf("this host's mark is %d, then %d", m, rendezvous.Origin())
 	}
 }

@@ -2,31 +2,44 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"time"
 
+	"weft/transport/carrier"
+	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
-	"weft/transport/task"
-	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
+// complete takes the winner from frame 3 to a comm that is ready.
+func (d *dial) complete(ctx context.Context, w *rendezvous.Won) (*ready, error) {
+	w.Conn.SetDeadline(time.Now().Add(d.ctx.timeout))
+	uncut := rendezvous.CutOnCancel(ctx, w.Conn)
+	c, err := d.outbound(ctx, w)
+	uncut()
+	if err != nil {
+		w.Conn.Close()
+		return nil, d.classify(err, w)
+	}
+	return c, nil
+}
+
 // outbound takes a won race to a comm that is ready: frame 3 and hello, session,
 // streams, attach. It then holds the session.
-func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Options) (*ready, error) {
-	peer, wants, err := k.agree(w)
+func (d *dial) outbound(ctx context.Context, w *rendezvous.Won) (*ready, error) {
+	peer, wants, err := d.agree(w)
 	if err != nil {
 		return nil, err
 	}
-	s, err := k.core.sessions.Get(ctx, peer.Process, func() (*session.Session, error) {
-		return k.core.openSession(ctx, &k.handle, w.Path, k.dev, k.trafficClass)
+	s, err := d.ctx.sessions.Get(ctx, peer.Process, func() (*session.Session, error) {
+		return d.ctx.openSession(ctx, &d.handle, w.Path, d.dev, d.trafficClass)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.carried(ctx, &dialogue{session: s, won: w, peer: rendezvous.EndName(peer, w.Conn), wants: wants, options: o})
+	c, err := d.carried(ctx, &carrier.Call{For: d.ctx.comm(d.dev, fastpath.Send, rendezvous.EndName(peer, w.Conn), d.trafficClass),
+		Session: s, Handle: &d.handle, Won: w, Wants: *wants})
 	if err != nil {
 		s.Release()
 		return nil, err
@@ -35,20 +48,20 @@ func (k *connector) outbound(ctx context.Context, w *rendezvous.Won, o tcp.Optio
 }
 
 // carried has the first of the ways that serves carry the comm.
-func (k *connector) carried(ctx context.Context, d *dialogue) (*ready, error) {
-	var m *made
-	for _, way := range ways {
+func (d *dial) carried(ctx context.Context, c *carrier.Call) (*ready, error) {
+	var m *carrier.Made
+	for _, way := range d.ctx.ways {
 		var err error
-		if m, err = way.connect(k, ctx, d); err != nil {
+		if m, err = way.Connect(ctx, c); err != nil {
 			return nil, err
 		}
 		if m != nil {
 			break
 		}
 	}
-	r := &ready{session: d.session, won: d.won, peer: d.peer, made: m, last: d.last}
-	if err := r.attach(k.core.nextComm.Add(1)); err != nil {
-		r.drop()
+	r := &ready{session: c.Session, won: c.Won, peer: c.Peer, Made: m, last: c.Go}
+	if err := r.attach(d.ctx.nextComm.Add(1)); err != nil {
+		r.Drop()
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -58,28 +71,20 @@ func (k *connector) carried(ctx context.Context, d *dialogue) (*ready, error) {
 	return r, nil
 }
 
-// wants is what the listening side has for the comm.
-type wants struct {
-	streams int
-	ports   []uint16 // of its device, in its inventory
-	noPorts string   // why there are none
-	stash   uint32   // bytes that it keeps of messages ahead of their receives, over TCP
-}
-
 // agree exchanges hellos, in packets of full size, and reads what the listening
 // side wants.
-func (k *connector) agree(w *rendezvous.Won) (*wire.Hello, *wants, error) {
-	pads, g := k.core.net.Fill(w.Conn, w.Path)
-	peer, to, err := k.greet(w, pads)
+func (d *dial) agree(w *rendezvous.Won) (*wire.Hello, *wire.Lanes, error) {
+	pads, g := d.ctx.net.Fill(w.Conn, w.Path)
+	peer, to, err := d.greet(w, pads)
 	if err = g.Judge(w.Path, err); err != nil {
 		return nil, nil, err
 	}
-	k.core.net.Narrow.Passed(w.Path, w.Conn, k.dev.Name, func() string { return rendezvous.EndName(peer, w.Conn) }, k.ctx.opts.Log)
+	d.ctx.net.Narrow.Passed(w.Path, w.Conn, d.dev.Name, func() string { return rendezvous.EndName(peer, w.Conn) }, d.ctx.opts.Log)
 	return peer, to, nil
 }
 
-func (k *connector) greet(w *rendezvous.Won, pads []byte) (*wire.Hello, *wants, error) {
-	mine := k.core.hello(k.dev)
+func (d *dial) greet(w *rendezvous.Won, pads []byte) (*wire.Hello, *wire.Lanes, error) {
+	mine := d.ctx.hello(d.dev)
 	if err := w.Confirm(mine.Append(pads)); err != nil {
 		return nil, nil, err
 	}
@@ -101,93 +106,8 @@ func (k *connector) greet(w *rendezvous.Won, pads []byte) (*wire.Hello, *wants, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if m.Lanes[0].Kind != wire.LaneTCP || rd.Buffered() != 0 {
-		return nil, nil, fmt.Errorf("%d lanes of kind %d, %d bytes more: %w", len(m.Lanes), m.Lanes[0].Kind, rd.Buffered(), wire.ErrMalformed)
+	if rd.Buffered() != 0 {
+		return nil, nil, fmt.Errorf("%d bytes behind lanes: %w", rd.Buffered(), wire.ErrMalformed)
 	}
-	to := &wants{streams: int(m.Lanes[0].Streams), noPorts: m.NoRDMA, stash: m.Stash}
-	for _, l := range m.Lanes[1:] {
-		if l.Kind != wire.LaneVerbs || len(to.ports) == wire.MaxSlots || slices.Contains(to.ports, l.Device) {
-			return nil, nil, fmt.Errorf("a lane of kind %d on device %d after %d: %w", l.Kind, l.Device, len(to.ports), wire.ErrMalformed)
-		}
-		to.ports = append(to.ports, l.Device)
-	}
-	return peer, to, nil
-}
-
-// streams opens the further streams of a comm, all at once.
-func (k *connector) streams(ctx context.Context, w *rendezvous.Won, n int, o tcp.Options) ([]*rendezvous.Conn, error) {
-	conns := make([]*rendezvous.Conn, 1, n)
-	conns[0] = w.Conn
-	type opened struct {
-		i   int
-		w   *rendezvous.Won
-		err error
-	}
-	results := make(chan opened, n)
-	for i := 1; i < n; i++ {
-		go func() {
-			defer task.Rescue(k.core.cfg.Log, "connect", func(err error) { results <- opened{i, nil, err} })
-			way := rendezvous.WayOf(k.dev.Interfaces(), &k.handle, i, w.Path)
-			v, err := k.stream(ctx, w, way, i, o)
-			if err != nil && way != w.Path {
-				v, err = k.stream(ctx, w, w.Path, i, o)
-			}
-			results <- opened{i, v, err}
-		}()
-	}
-	all := make([]*rendezvous.Conn, n)
-	all[0] = w.Conn
-	var failed error
-	for i := 1; i < n; i++ {
-		r := <-results
-		if r.err != nil {
-			failed = fmt.Errorf("opening stream %d of %d: %w", r.i, n, r.err)
-			continue
-		}
-		all[r.i] = r.w.Conn
-	}
-	if failed == nil {
-		return all, nil
-	}
-	for _, c := range all[1:] {
-		if c != nil {
-			conns = append(conns, c)
-		}
-	}
-	return conns, failed
-}
-
-// stream opens stream i of w's comm along a way, with packets that pass there.
-func (k *connector) stream(ctx context.Context, w *rendezvous.Won, way rendezvous.Path, i int, o tcp.Options) (*rendezvous.Won, error) {
-	for {
-		v, err := k.core.net.Attempt(ctx, &k.handle, way, wire.RoleStream, o, nil)
-		if err != nil {
-			return nil, err
-		}
-		pads, g := k.core.net.Fill(v.Conn, way)
-		m := wire.Stream{Parent: w.F2.Nonce, Index: uint8(i)}
-		err = v.Confirm(m.Append(pads))
-		if err == nil {
-			err = readTaken(v.Conn)
-		}
-		if err = g.Judge(way, err); err == nil {
-			k.core.net.Narrow.Passed(way, v.Conn, k.dev.Name, func() string { return v.Conn.Remote().String() }, k.ctx.opts.Log)
-			return v, nil
-		}
-		v.Conn.Close()
-		if lost := (*rendezvous.NarrowError)(nil); !errors.As(err, &lost) || !k.core.net.Narrow.Smaller(lost) {
-			return nil, err
-		}
-	}
-}
-
-func readTaken(c *rendezvous.Conn) error {
-	frame, err := readFrame(c)
-	if err == nil {
-		_, err = wire.ParseTaken(frame)
-	}
-	if err != nil {
-		return fmt.Errorf("waiting for taken: %w", err)
-	}
-	return nil
+	return peer, &m, nil
 }

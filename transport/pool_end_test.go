@@ -3,11 +3,11 @@ package transport
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"weft/transport/lanes"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/qp"
 )
 
 // The pool holds WEFT_POOL closed connections; the oldest go first.
@@ -79,11 +79,6 @@ func TestSimPoolEnds(t *testing.T) {
 		do   func(t *testing.T, a, b *process)
 		here bool // the other side goes on
 	}{
-		"age": {func(t *testing.T, a, b *process) {
-			for _, p := range []*process{a, b} {
-				p.pool.Expire(time.Now().Add(poolAge))
-			}
-		}, false},
 		"the session": {func(t *testing.T, a, _ *process) {
 			a.kept().From.Conn.Close()
 		}, false},
@@ -93,7 +88,7 @@ func TestSimPoolEnds(t *testing.T) {
 			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().Lanes[0].QP.Number))
 		}, true},
 		"a completion queue": {func(t *testing.T, a, _ *process) {
-			a.pool.Heard(&verbs.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: a.kept().Ports[0].CQ})
+			a.pool.Heard(&event.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: a.kept().Ports[0].CQ})
 		}, true},
 		"the port": {func(t *testing.T, _, _ *process) {
 			command(t, "link simA down")
@@ -155,14 +150,14 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	s, r := pair(t, a, b)
 	command(t, "event simC DEVICE_FATAL", "link simC down", "link simC up")
 	s2, r2 := pair(t, a, b)
-	for _, e := range []verbs.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: queues(s2).Lanes[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if !reused(t, s, r) {
 		t.Error("it was gone before")
 	}
 	part(t, a, b, s, r)
-	for _, e := range []verbs.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: s2.carrier.(*lanes.Carrier).Lanes()[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: queues(s2).Lanes[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if a.parked() != 1 {
@@ -205,20 +200,20 @@ func TestSimPoolYields(t *testing.T) {
 // A connection that is closed here and not there yet when its card fails leaves
 // nothing: what the pool keeps would keep the card from being opened anew.
 func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
-	for name, event := range map[string]func(q *verbs.QP) string{
-		"the card":     func(*verbs.QP) string { return "event simA DEVICE_FATAL" },
-		"a queue pair": func(q *verbs.QP) string { return fmt.Sprintf("event simA QP_FATAL %d", q.Number) },
+	for name, event := range map[string]func(q *qp.QP) string{
+		"the card":     func(*qp.QP) string { return "event simA DEVICE_FATAL" },
+		"a queue pair": func(q *qp.QP) string { return fmt.Sprintf("event simA QP_FATAL %d", q.Number) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b, end := keptPair(t, nil)
 			s, r := pair(t, a, b)
 			complete(t, s, r)
 			move(t, s, r, 1000)
-			v := s.carrier.(*lanes.Carrier)
-			q := v.Lanes()[0].QP
+			v := s.Carrier().(*lanes.Carrier)
+			q := v.Queues().Lanes[0].QP
 			s.Close()
 			command(t, event(q))
-			eventually(t, "the event is heard", v.Spoiled)
+			eventually(t, "the event is heard", func() bool { return v.Queues().Spoiled })
 			r.Close()
 			over(t, s, r)
 			if a.parked() != 0 {

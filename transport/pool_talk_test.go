@@ -8,14 +8,14 @@ import (
 	"weft/internal/report"
 	"weft/transport/lanes"
 	"weft/transport/rdma"
-	"weft/transport/verbs"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
 // What cannot serve again is found before it is used, and the connection has new
 // queue pairs; nothing of the old ones is left.
 func TestSimPoolWhatDoesNotServe(t *testing.T) {
-	broken := func(t *testing.T, q *verbs.QP) {
+	broken := func(t *testing.T, q *qp.QP) {
 		if err := q.Fence(); err != nil {
 			t.Error(err)
 		}
@@ -37,7 +37,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			k.Lanes[0], k.Lanes[1] = k.Lanes[1], k.Lanes[0]
 		},
 		"another comm":    func(t *testing.T, a, _ *process) { a.kept().Number++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().Number = a.anyComm().member.ID },
+		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().Number = a.anyComm().Member().ID },
 		"another session": func(t *testing.T, _, b *process) { b.kept().From = nil },
 		"fewer lanes": func(t *testing.T, a, _ *process) {
 			k := a.kept()
@@ -111,8 +111,8 @@ func TestSimPoolServesItsLike(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		if !want {
-			a.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.member.ID })
-			b.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.member.ID })
+			a.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.Member().ID })
+			b.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.Member().ID })
 		}
 	}
 	like(true, "the same")
@@ -180,7 +180,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		s, r = pair(t, a, b)
-		if !reused(t, s, r) || len(posted(s)) != 4 || len(s.carrier.(*lanes.Carrier).Ports()) != 2 {
+		if !reused(t, s, r) || len(posted(s)) != 4 || len(queues(s).Ports) != 2 {
 			t.Fatalf("%q", a.log.Lines())
 		}
 	}

@@ -7,15 +7,23 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/report"
 	"weft/internal/simverbs"
+	"weft/transport/carrier"
 	"weft/transport/lanes"
 )
 
-// parked is how many closed connections a process keeps.
-func (p *process) parked() int { return len(p.pool.Kept()) }
+// kits are the closed connections that a process keeps, the oldest first.
+func (p *process) kits() (all []*lanes.Kit) {
+	p.pool.Forget(func(k *lanes.Kit) bool { all = append(all, k); return false })
+	return all
+}
 
-// kept is the oldest closed connection that a process keeps.
-func (p *process) kept() *lanes.Kit { return p.pool.Kept()[0] }
+// parked is how many that are.
+func (p *process) parked() int { return len(p.kits()) }
+
+// kept is the oldest.
+func (p *process) kept() *lanes.Kit { return p.kits()[0] }
 
 // objects are those of all processes of the test.
 func objects(t *testing.T) simverbs.Objects {
@@ -34,19 +42,22 @@ func objects(t *testing.T) simverbs.Objects {
 // complete waits until a comm has all that comes later.
 func complete(t *testing.T, s, r *Comm) {
 	t.Helper()
-	grown(t, s, r, len(s.carrier.(*lanes.Carrier).PairAt))
-	v := r.carrier.(*lanes.Carrier)
-	eventually(t, "its flush queue pairs", func() bool {
-		ready, wanted := v.Flushing()
-		return ready == wanted
-	})
+	grown(t, s, r, len(s.Carrier().(*lanes.Carrier).PairAt))
+	m, flushes := r.Member().Session, make(chan struct{})
+	r.Carrier().(*lanes.Carrier).Tick(m) // as the watch does soon
+	m.Background.Loops.Add(report.Discard{}, func() { close(flushes) })
+	select {
+	case <-flushes:
+	case <-time.After(testLimit):
+		t.Fatal("its queue pairs for flushes do not come")
+	}
 }
 
 // over waits until closed comms have ended, and what they leave is kept or gone.
 func over(t *testing.T, all ...*Comm) {
 	t.Helper()
 	for _, c := range all {
-		eventually(t, "the comm ends", func() bool { return !c.member.Session.Has(c.member.ID) })
+		eventually(t, "the comm ends", func() bool { return !c.Member().Session.Has(c.Member().ID) })
 	}
 }
 
@@ -67,8 +78,7 @@ func part(t *testing.T, a, b *process, s, r *Comm) {
 func reused(t *testing.T, s, r *Comm) bool {
 	t.Helper()
 	again := func(c *Comm) bool {
-		v := c.carrier.(*lanes.Carrier)
-		return v.Lanes()[0].Again
+		return queues(c).Lanes[0].Again
 	}
 	x, y := again(s), again(r)
 	if x != y {
@@ -114,7 +124,7 @@ func TestSimPoolServesAgain(t *testing.T) {
 			command(t, "fail create_qp 1 EIO 1000", "fail modify_qp 1 EIO 1000", "fail create_cq 1 EIO 1000")
 			for i := range 100 {
 				s, r := pair(t, a, b)
-				lanes := len(s.carrier.(*lanes.Carrier).PairAt)
+				lanes := len(s.Carrier().(*lanes.Carrier).PairAt)
 				if !overVerbs(s) || !reused(t, s, r) || len(posted(s)) != lanes || len(posted(r)) != lanes {
 					t.Fatalf("connection %d: %q %q", i, a.log.Lines(), b.log.Lines())
 				}
@@ -174,8 +184,8 @@ func TestSimPoolOrdersOfClosing(t *testing.T) {
 	for name, close := range map[string]func(s, r *Comm){
 		"sender first":            func(s, r *Comm) { s.Close(); time.Sleep(10 * time.Millisecond); r.Close() },
 		"receiver first":          func(s, r *Comm) { r.Close(); time.Sleep(10 * time.Millisecond); s.Close() },
-		"long after the sender":   func(s, r *Comm) { s.Close(); time.Sleep(3 * followEvery / 2); r.Close() },
-		"long after the receiver": func(s, r *Comm) { r.Close(); time.Sleep(3 * followEvery / 2); s.Close() },
+		"long after the sender":   func(s, r *Comm) { s.Close(); time.Sleep(3 * lookEvery / 2); r.Close() },
+		"long after the receiver": func(s, r *Comm) { r.Close(); time.Sleep(3 * lookEvery / 2); s.Close() },
 		"at once":                 func(s, r *Comm) { go s.Close(); r.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +214,12 @@ func TestSimPoolOnlyOfGoodEnds(t *testing.T) {
 		},
 		"failed here":  func(t *testing.T, s, r *Comm) { s.Fail(errAbandoned); s.Close(); r.Close() },
 		"failed there": func(t *testing.T, s, r *Comm) { r.Fail(errAbandoned); s.Close(); r.Close() },
-		"fenced":       func(t *testing.T, s, r *Comm) { s.fenceLater(); s.Close(); r.Close() },
+		"fenced": func(t *testing.T, s, r *Comm) {
+			s.Carrier().(carrier.OneSided).Spoil()
+			s.Carrier().(carrier.OneSided).Fence()
+			s.Close()
+			r.Close()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b, end := keptPair(t, with(lanes4, "WEFT_LAZY", "demand"))

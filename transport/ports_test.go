@@ -57,8 +57,8 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 		exchange(t, e.s, e.r, src, dst, mine, e.mr)
 		exchange(t, back, forth, dst, src, e.mr, mine)
 	}
-	if v := ends[2].s.carrier.(*lanes.Carrier); v.Ports()[0].Slot != 1 || v.Ports()[0].Device.Name != "simC" {
-		t.Errorf("%s in slot %d", v.Ports()[0].Device.Name, v.Ports()[0].Slot)
+	if v := ends[2].s.Carrier().(*lanes.Carrier); v.Queues().Ports[0].Slot != 1 || v.Queues().Ports[0].Device.Name != "simC" {
+		t.Errorf("%s in slot %d", v.Queues().Ports[0].Device.Name, v.Queues().Ports[0].Slot)
 	}
 	late := register(t, ends[2].s, src, 0).Handle // on a comm of the other port
 	for i := 0; i < len(ends); i += 2 {
@@ -92,7 +92,7 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 	}
 	for _, p := range []*process{both, near, far} { // what was never deregistered went with the last comm
 		d := p.Devices()[0]
-		if n := len(d.Ports.Registered()); n != 0 || d.Ports.Busy() {
+		if n := p.registered(d); n != 0 || d.Ports.Busy() {
 			t.Errorf("%s: %d registrations are left; comms: %v", d.Name, n, d.Ports.Busy())
 		}
 	}
@@ -145,9 +145,8 @@ func TestSimECE(t *testing.T) {
 		for range 2 {
 			s, r := pair(t, a, b)
 			for _, c2 := range []*Comm{s, r} {
-				v, is := c2.carrier.(*lanes.Carrier)
-				if !is || v.ECE != c.want {
-					t.Errorf("%v: %+v, want %v: %q", c, v, c.want, a.log.Lines())
+				if got := queues(c2).ECE; got != c.want {
+					t.Errorf("%v: %+v, want %v: %q", c, got, c.want, a.log.Lines())
 				}
 			}
 			move(t, s, r, 10_000)
@@ -166,7 +165,7 @@ func TestSimECE(t *testing.T) {
 
 // posted counts the requests of each lane.
 func posted(c *Comm) (n []uint32) {
-	for _, s := range c.fp.LaneStates(nil) {
+	for _, s := range fast(c).LaneStates(nil) {
 		n = append(n, s.Posted)
 	}
 	return n

@@ -14,9 +14,9 @@ import (
 // An offer and its withdrawal may be read at once: nothing is left of it.
 func TestProbeThatIsWithdrawnAtOnce(t *testing.T) {
 	a, b, s, r := probedPair(t, nil)
-	x, on := a.working()[0], r.member.Session
+	x, on := a.working()[0], r.Member().Session
 	offer := wire.ProbeOffer{Number: x.Number, SL: x.Key.Class.SL, TC: x.Key.Class.TC, End: x.End}
-	a.watch.Remove(s.carrier.(*lanes.Carrier)) // which ends its probe, and offers none
+	a.watch.Remove(s.Carrier().(*lanes.Carrier)) // which ends its probe, and offers none
 	none := func() bool { return len(b.watch.Probes()) == 0 }
 	for range 20 {
 		eventually(t, "no probe", none)
@@ -40,7 +40,7 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 		for _, x := range a.working() {
 			n = x.Number
 			gone := wire.ProbeState{Number: n, State: wire.ProbeGone, Reason: "no connection of that class runs between these ports"}
-			if err := a.watch.Serve(s.member.Session, gone.Append(nil)); err != nil {
+			if err := a.watch.Serve(s.Member().Session, gone.Append(nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -52,7 +52,7 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 		return len(all) == 1 && all[0].Number != n
 	})
 	r.Close()
-	eventually(t, "the connection's end", s.member.ClosedWell)
+	eventually(t, "the connection's end", s.Member().ClosedWell)
 	ended()
 	eventually(t, "no probe", func() bool { return len(a.watch.Probes()) == 0 })
 	if n := a.log.Count("probe"); n != 0 {
@@ -88,7 +88,7 @@ func TestProbeMessagesAreChecked(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k, far := connPair(t)
 			s := a.sessions.New(k, &wire.Hello{Build: "test"}, nil, c.active)
-			if err := s.Serve(c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
+			if err := a.watch.Serve(s, c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
 				t.Error(err)
 			}
 			k.Close()

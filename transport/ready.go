@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"weft/transport/carrier"
+	"weft/transport/comms"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
@@ -17,7 +19,7 @@ type ready struct {
 	member  *session.Member
 	won     *rendezvous.Won
 	peer    string
-	*made
+	*carrier.Made
 	last wire.Go
 }
 
@@ -38,7 +40,7 @@ func (r *ready) attach(id uint64) error {
 func (r *ready) leave(why string) {
 	r.session.TellLater(&wire.Failed{Header: r.member.Header(), Reason: why})
 	r.session.Leave(r.member)
-	r.drop()
+	r.Drop()
 	r.won.Conn.Close()
 }
 
@@ -49,28 +51,28 @@ func (r *ready) discard(why string) {
 }
 
 // launch says go and builds the comm: nothing in it waits for the peer.
-func (k *connector) launch(r *ready) (*Comm, error) {
-	c, err := k.build(r)
+func (r *ready) launch(d *dial) (*comms.Comm, error) {
+	c, err := r.build(d)
 	if err != nil {
 		r.discard(err.Error())
-		return nil, k.classify(err, r.won)
+		return nil, d.classify(err, r.won)
 	}
-	c.attached(r.member)
-	if r.apart {
+	c.Attached(r.member)
+	if r.Apart {
 		r.won.Conn.Close()
 	}
-	if !own(k.ctx, k.ctx.owned.comms, c, struct{}{}) {
+	if !own(d.ctx, d.ctx.owned.comms, c, struct{}{}) {
 		c.Close()
 		return nil, errFinalized("connect")
 	}
 	return c, nil
 }
 
-func (k *connector) build(r *ready) (*Comm, error) {
-	via := r.won.Path.Substitute(k.dev.TCP, r.won.Conn)
-	r.won.Conn.SetDeadline(time.Now().Add(k.core.timeout))
+func (r *ready) build(d *dial) (*comms.Comm, error) {
+	via := r.won.Path.Substitute(d.dev.TCP, r.won.Conn)
+	r.won.Conn.SetDeadline(time.Now().Add(d.ctx.timeout))
 	if _, err := r.won.Conn.Write(r.last.Append(nil)); err != nil {
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
-	return newComm(k.ctx, k.dev, fastpath.Send, r.peer, via, r.by)
+	return comms.New(&d.ctx.comms, d.dev, fastpath.Send, r.peer, via, r.By)
 }

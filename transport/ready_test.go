@@ -69,7 +69,7 @@ func onlyTaken(t *testing.T, a, b *process) {
 	}
 	left.abandon()
 	eventually(t, "nothing of the other is left", func() bool {
-		comms, holds := send.member.Session.Held()
+		comms, holds := send.Member().Session.Held()
 		return comms == holds
 	})
 	if lines := b.log.Lines()[before:]; len(lines) > 0 {

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,14 +49,35 @@ func TestPortRange(t *testing.T) {
 	}
 }
 
+// tells adds the addresses of a handle to those that are known.
+func tells(t *testing.T, known *[]string, handle []byte) {
+	t.Helper()
+	for _, e := range parsed(t, handle).Addrs {
+		if a := e.AddrPort().String(); !slices.Contains(*known, a) {
+			*known = append(*known, a)
+		}
+	}
+}
+
 func TestSocketsFollowTheListens(t *testing.T) {
 	p := start(t, nil, netDevice(0, "lo", 1, "127.0.0.1/8"), netDevice(1, "lo6", 1, "::1/128"))
-	sockets := p.sockets.Listening
+	var known []string // addresses that were told
+	sockets := func() (open int) {
+		for _, a := range known {
+			if c, err := net.DialTimeout("tcp", a, testLimit); err == nil {
+				c.Close()
+				open++
+			}
+		}
+		return open
+	}
 	l1, h1 := p.listen(t, wire.HandleMin) // room for one address of this family
+	tells(t, &known, h1)
 	if n := sockets(); n != 1 || len(parsed(t, h1).Addrs) != 1 {
 		t.Errorf("%d sockets for %v", n, parsed(t, h1).Addrs)
 	}
 	l2, h2 := p.listen(t, wire.HandleMax)
+	tells(t, &known, h2)
 	if n := sockets(); n != 2 || len(parsed(t, h2).Addrs) != 2 || parsed(t, h2).Addrs[0].Port != parsed(t, h1).Addrs[0].Port {
 		t.Errorf("%d sockets for %v", n, parsed(t, h2).Addrs)
 	}

@@ -26,7 +26,7 @@ func striped(t testing.TB, env map[string]string) (s, r *Comm) {
 
 // share is the part that lane 0 has of what the comm has carried since before.
 func share(s *Comm, before []uint64) (part float64, now []uint64) {
-	for _, l := range s.fp.LaneRates(nil) {
+	for _, l := range fast(s).LaneRates(nil) {
 		now = append(now, l.Bytes)
 	}
 	if before == nil {
@@ -49,11 +49,11 @@ func TestSimStriping(t *testing.T) {
 				t.Helper()
 				deadline := time.Now().Add(time.Minute)
 				for {
-					before := s.fp.LaneStates(nil)
+					before := fast(s).LaneStates(nil)
 					_, bytes := share(s, nil)
 					stream(t, s, r, size, 100*time.Millisecond)
 					part, _ := share(s, bytes)
-					if now := s.fp.LaneStates(nil); size < 64<<10 {
+					if now := fast(s).LaneStates(nil); size < 64<<10 {
 						a, b := now[0].Posted-before[0].Posted, now[1].Posted-before[1].Posted
 						part = float64(a) / float64(a+b)
 					}

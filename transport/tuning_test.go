@@ -3,9 +3,7 @@ package transport
 import (
 	"testing"
 
-	"weft/transport/lanes"
 	"weft/transport/rdma"
-	"weft/transport/route"
 )
 
 // What the tuning says is what the queue pairs and the executor have.
@@ -24,7 +22,7 @@ func TestSimTuning(t *testing.T) {
 	r.Close()
 	a.ctx.hint(rdma.Attr{Proto: rdma.ProtoLL})
 	s, r = pair(t, a, b)
-	if n := s.carrier.(*lanes.Carrier).Lanes()[0].QP.Inline; n < route.SmallInline {
+	if n := queues(s).Lanes[0].QP.Inline; n < 256 {
 		t.Errorf("%d bytes inline", n)
 	}
 	if a.log.Count("INFO", "3 QPs per message, no adaptive routing") != 1 {

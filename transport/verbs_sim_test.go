@@ -13,6 +13,7 @@ import (
 	"weft/internal/simverbs"
 	"weft/transport/device"
 	"weft/transport/lanes"
+	"weft/transport/route"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -145,7 +146,7 @@ func undone(line string) string {
 	return ""
 }
 
-func overVerbs(c *Comm) bool { _, is := c.carrier.(*lanes.Carrier); return is }
+func overVerbs(c *Comm) bool { _, is := c.Carrier().(*lanes.Carrier); return is }
 
 func TestSimCarriesData(t *testing.T) {
 	for _, lanes := range []string{"1", "4"} {
@@ -175,7 +176,7 @@ func TestSimCarriesData(t *testing.T) {
 func rested(c *Core) {
 	_, out := c.sessions.Open()
 	for _, s := range out {
-		s.Ports.Forget()
+		s.Ports = route.Known{}
 	}
 }
 

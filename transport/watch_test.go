@@ -46,11 +46,10 @@ func probedPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm)
 	return a, b, s, r
 }
 
-// probed has the probe of the only pair of ports made now, before a test plans failures
-// that it would meet, and however seldom the watch looks.
+// probed waits for the probe of the only pair of ports, before a test plans failures that
+// it would meet.
 func probed(t *testing.T, a, b *process) {
 	t.Helper()
-	a.watch.Turn(time.Now())
 	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
 }
 
@@ -70,12 +69,6 @@ func noneLeft(t *testing.T, all ...*Comm) {
 		o, err := w.Count(os.Getpid())
 		return err == nil && o.QPs == 0 && o.CQs == 0 && o.MRs == 0
 	})
-}
-
-// Probes end with the last comm, however seldom the watch looks.
-func TestProbesEndWithTheLastComm(t *testing.T) {
-	_, _, s, r := probedPair(t, lazyFlush)
-	noneLeft(t, s, r)
 }
 
 var (
@@ -272,12 +265,12 @@ func TestNoProbeIsSaid(t *testing.T) {
 // A probe ends with its session, also in the middle of a question.
 func TestSessionEndEndsProbes(t *testing.T) {
 	a, b, s, r := probedPair(t, map[string]string{"WEFT_TIMEOUT": "20"})
+	awaiting(t, r, 4096)
 	command(t, "blackhole simA both")
 	defer command(t, "blackhole simA off")
-	for _, p := range []*process{a, b} {
-		p.watch.Ask()
-	}
-	s.member.Session.Conn.Close()
+	out := send(s, register(t, s, buffer(t, 4096), 4096))
+	eventually(t, "a question", func() bool { out.step(); return a.asked() || b.asked() })
+	s.Member().Session.Conn.Close()
 	eventually(t, "no probe", func() bool {
 		return len(a.watch.Probes())+len(b.watch.Probes()) == 0
 	})
@@ -335,11 +328,19 @@ func TestProcessAsksItself(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	s, r := pair(t, a, a)
 	eventually(t, "both ends of a probe", func() bool { return len(a.working()) == 2 })
-	a.watch.Ask()
+	in := awaiting(t, r, 4<<20)
+	command(t, "rate simA 0.002") // the lanes stand still for long enough to be asked about
+	defer command(t, "rate simA 0")
+	out := send(s, register(t, s, buffer(t, 4<<20), 4<<20))
+	out.step()
 	eventually(t, "both have asked", func() bool {
 		all := a.working()
-		return len(all) == 2 && !all[0].Due && !all[1].Due
+		return len(all) == 2 && all[0].Asked && all[1].Asked
 	})
-	move(t, s, r, 1000)
+	command(t, "rate simA 0")
+	drive(t, "the transfer", out, in)
+	if out.code != 0 || in.code != 0 {
+		t.Errorf("codes %d and %d: %q", out.code, in.code, a.log.Lines())
+	}
 	noneLeft(t, s, r)
 }

@@ -115,6 +115,7 @@ func function(t *plan.Table, s *plan.Slot) string {
 		b.enter()
 	}
 	b.required()
+	b.clear()
 	for _, r := range s.Before {
 		b.rule(r.Line, r.File, r.C)
 	}
@@ -232,6 +233,20 @@ func (b *body) argument(a *plan.Arg) string {
 	return b.pass(a)
 }
 
+// clear has pointers to structs that the call gives be NULL whatever answers it, C of the rules too.
+func (b *body) clear() {
+	for _, a := range b.slot.Args {
+		if a.Old == nil || a.Core.Role != plan.StructIn && a.Core.Role != plan.StructOut || !strings.HasSuffix(a.Core.C, "**") {
+			continue
+		}
+		if b.slot.Requires(a.Old.Name) {
+			b.linef("*%s = NULL;", a.Old.Name)
+		} else {
+			b.linef("if (%s) *%s = NULL;", a.Old.Name, a.Old.Name)
+		}
+	}
+}
+
 // pass casts where C needs it.
 func (b *body) pass(a *plan.Arg) string {
 	n := a.Old.Name
@@ -239,11 +254,6 @@ func (b *body) pass(a *plan.Arg) string {
 	case plan.Opaque, plan.OpaqueOut, plan.Text:
 		return fmt.Sprintf("(%s)%s", a.Core.C, n)
 	case plan.StructIn, plan.StructOut:
-		if strings.HasSuffix(a.Core.C, "**") && b.slot.Requires(n) {
-			b.linef("*%s = NULL;", n)
-		} else if strings.HasSuffix(a.Core.C, "**") {
-			b.linef("if (%s) *%s = NULL;", n, n)
-		}
 		if a.Old.Type.String() != a.Core.C {
 			return fmt.Sprintf("(%s)%s", a.Core.C, n)
 		}

@@ -12,10 +12,11 @@ var cgo = map[string]string{
 	"transport/fastpath":   "the C executor and its Go view",
 	"transport/tcp":        "the stream pump",
 	"transport/verbs/ibv":  "libibverbs, found at run time",
-	"transport":            "the ops table through which C calls the core",
+	"transport/comms":      "the ops table through which C calls the core",
 	"internal/hostcalls":   "Go tests call the executor as a host does",
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
 	"compat":               "the version tables",
+	"transport/record":     "the recorder of what happens, and its Go view",
 	"guest":                "how Go starts, on which threads, and which signals they take",
 	"internal/link/second": "the other Go library of a test",
 }

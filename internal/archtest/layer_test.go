@@ -9,16 +9,23 @@ import (
 // layers lists the product's packages from the lowest up. A package imports from lower layers only.
 var layers = [][]string{
 	{"abi", "transport/rdma", "internal/report", "internal/knob", "internal/version"},
-	{"transport/fastpath", "transport/wire", "transport/task"},
+	{"transport/wire", "transport/task", "transport/record/format"},
+	{"transport/record"},
+	{"transport/fastpath"},
 	{"guest"},
-	{"transport/verbs/ibv", "transport/verbs/machine"},
-	{"transport/verbs/gid"},
+	{"transport/verbs/ibv", "transport/verbs/machine", "transport/verbs/fail", "transport/verbs/hca"},
+	{"transport/verbs/gid", "transport/verbs/card"},
+	{"transport/verbs/mr"},
+	{"transport/verbs/port"},
+	{"transport/verbs/qp"},
+	{"transport/verbs/event"},
 	{"transport/verbs", "transport/tcp"},
 	{"transport/route", "transport/rendezvous", "transport/memory"},
 	{"transport/session", "transport/device"},
 	{"transport/carrier"},
-	{"transport/streams", "transport/liveness", "transport/pool"},
+	{"transport/comms", "transport/streams", "transport/liveness", "transport/pool"},
 	{"transport/lanes"},
+	{"transport/offers"},
 	{"transport"},
 	{"collnet", "profiler"},
 	{"plugin"},
@@ -30,9 +37,10 @@ var layers = [][]string{
 var beside = map[string][]string{
 	"headers":            {},
 	"gen":                {"gen", "headers"},
-	"tools/weft":         {"tools/weft", "internal", "headers", "abi", "transport/rdma"},
+	"tools/weft":         {"tools/weft", "internal", "headers", "abi", "transport/rdma", "transport/record/format"},
 	"internal/hostcalls": {"transport/fastpath"},
-	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire"},
+	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
+	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format"},
 }
 
 // data may be imported from every layer: it is embedded text without code.

@@ -11,6 +11,7 @@ import (
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/verbs/gid"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
@@ -18,8 +19,8 @@ import (
 // carries its connections.
 type Device struct {
 	rdma.Device
-	TCP   *tcp.Device   // carries rendezvous and control connections, and data when verbs cannot; never nil
-	Verbs *verbs.Device // nil: an interface that only TCP runs on
+	TCP   *tcp.Device  // carries rendezvous and control connections, and data when verbs cannot; never nil
+	Verbs *port.Device // nil: an interface that only TCP runs on
 
 	Ports   *memory.Ports // that carry its comms
 	members []*Device     // that it is made of; nil: only itself
@@ -44,7 +45,7 @@ func Found(interfaces []*tcp.Device, p *verbs.Provider) []*Device {
 	return out
 }
 
-func interfaceOf(v *verbs.Device, interfaces []*tcp.Device) *tcp.Device {
+func interfaceOf(v *port.Device, interfaces []*tcp.Device) *tcp.Device {
 	for _, g := range v.GIDs() {
 		for _, d := range interfaces {
 			if g.NetDev == d.Name {
@@ -97,8 +98,8 @@ func (d *Device) OutOfUse() (all []string) {
 	return all
 }
 
-// Link is what a device's connections travel on.
-func (d *Device) Link() string {
+// link is what a device's connections travel on.
+func (d *Device) link() string {
 	switch {
 	case d.Verbs == nil:
 		return "TCP"

@@ -8,7 +8,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/memory"
 	"weft/transport/rdma"
-	"weft/transport/verbs"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
@@ -51,7 +51,7 @@ func (l *List) Get(op string, dev int) (*Device, error) {
 }
 
 // Port is the port behind an index of the inventory; nil: none.
-func (l *List) Port(index uint16) *verbs.Device {
+func (l *List) Port(index uint16) *port.Device {
 	if int(index) >= len(l.found) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (l *List) Fuse(members []int) (*Device, error) {
 		parts = append(parts, d)
 	}
 	for _, d := range parts[1:] {
-		if a, b := parts[0].Link(), d.Link(); a != b {
+		if a, b := parts[0].link(), d.link(); a != b {
 			return nil, refuse("%s is %s, %s is %s: only devices of one kind can be one", parts[0].Name, a, d.Name, b)
 		}
 	}
@@ -129,7 +129,7 @@ func fuse(parts []*Device) *Device {
 	d := &Device{Device: first.Device, TCP: first.TCP, Verbs: first.Verbs, members: parts}
 	d.SpeedMbps = 0
 	var names []string
-	var own []*verbs.Device
+	var own []*port.Device
 	for _, p := range parts {
 		names = append(names, p.Name)
 		d.SpeedMbps += p.SpeedMbps

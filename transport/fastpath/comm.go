@@ -39,7 +39,7 @@ type Comm struct {
 	kind   Kind
 	device uint32
 	cookie uint64
-	events uintptr    // the host's callback for net events
+	events uint64     // the host's callback for net events, or one for the recorder alone
 	gate   sync.Mutex // protects: the right to hold the slab's gate; goroutines order themselves here
 }
 
@@ -77,8 +77,8 @@ func (c *Comm) Cookie() uint64 { return c.cookie }
 func (c *Comm) Hear() {
 	registry.mu.RLock() // it is not freed meanwhile
 	defer registry.mu.RUnlock()
-	if registry.comms[c.index] == c && atomic.LoadUint64(&c.view.events) == 0 {
-		atomic.StoreUint64(&c.view.events, uint64(c.events))
+	if registry.comms[c.index] == c && atomic.LoadUint64(&c.view.events) != c.events {
+		atomic.StoreUint64(&c.view.events, c.events)
 	}
 }
 

@@ -45,8 +45,9 @@ func New(o Options) (*Comm, error) {
 	if o.Cuts {
 		atomic.StoreUint32(&view.cuts, 1)
 	}
-	atomic.StoreUint64(&view.events, uint64(o.Events))
-	comm := &Comm{c: c, view: view, gen: view.gen, index: view.index, kind: o.Kind, device: o.Device, cookie: o.Cookie, events: o.Events}
+	events := uint64(C.wf_comm_hears(C.uint64_t(o.Events)))
+	atomic.StoreUint64(&view.events, events)
+	comm := &Comm{c: c, view: view, gen: view.gen, index: view.index, kind: o.Kind, device: o.Device, cookie: o.Cookie, events: events}
 	registry.add(comm)
 	return comm, nil
 }

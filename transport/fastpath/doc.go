@@ -5,7 +5,7 @@
 package fastpath
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../headers
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../headers -I${SRCDIR}/../record
 #include "fastpath.h"
 */
 import "C"

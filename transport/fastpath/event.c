@@ -4,6 +4,9 @@
  * handle. After some in a row the comm takes its callback away, and its messages go the short way; once a second the
  * core gives it back. */
 #include "event.h"
+#include "message.h"
+
+#include "record.h"
 
 static void wf_hears(struct wf_comm* c, int on) {
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
@@ -16,8 +19,8 @@ static void wf_unheard(struct wf_comm* c) {
 	wf_put(c->unheard, unheard);
 	if (unheard < WF_UNHEARD || wf_get(c->open_events)) return;
 	wf_put(c->unheard, 0u);
-	wf_put(c->events, (uint64_t)0);
-	wf_hears(c, 0);
+	wf_put(c->events, weft_recording() ? (uint64_t)(uintptr_t)wf_unwanted : 0);
+	if (!weft_recording()) wf_hears(c, 0);
 }
 
 static int wf_event_is(struct wf_comm* c, uint32_t slot) {
@@ -29,7 +32,10 @@ void wf_event_start(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_t entry
 	ncclProfilerCallback_t call = (ncclProfilerCallback_t)(uintptr_t)wf_get(c->events);
 	void *event = NULL, *parent = (void*)(uintptr_t)wf_get(e->phandle[entry]);
 	if (!call || !wf_event_is(c, slot) || !parent || wf_get(e->event[i])) return; /* NCCL would follow parent */
+	if (call == wf_unwanted) return;
+	wf_message_causes(c, slot, i);
 	call(&event, ncclProfilerNetEventStart, parent, id, what);
+	wf_message_causes(c, WF_NONE, 0);
 	if (!event) {
 		wf_unheard(c);
 		return;
@@ -58,6 +64,7 @@ void wf_events_start(struct wf_comm* c, uint32_t slot, void** phandles) {
 	struct wf_req_events* e = &c->req_events[slot];
 	if (!wf_get(c->heard)) wf_hears(c, 1);
 	wf_put(e->gen, wf_get(r->gen));
+	wf_message_start(c, slot);
 	for (uint32_t i = 0; i < WF_GROUP; i++) {
 		union wf_event what;
 		int there = phandles && i < wf_get(r->n);
@@ -79,4 +86,5 @@ void wf_events_stop(struct wf_comm* c, uint32_t slot) {
 		int64_t id = told ? ops->describe(c, r, i, &what) : 0;
 		wf_event_stop(c, slot, i, id, id ? &what : NULL);
 	}
+	wf_message_end(c, slot);
 }

@@ -18,6 +18,9 @@ struct wf_upcalls {
 	void (*wants)(uint64_t comm_cookie);
 };
 
+/* Where a handle has the listen's id and the connecting side's state. */
+enum { WF_HANDLE_LISTEN = 24, WF_HANDLE_STATE = 32 };
+
 struct wf_comm;
 struct wf_lane;
 struct wf_req;
@@ -49,6 +52,10 @@ int weft_test(void* request, int* done, int* sizes);
 /* reports a pointer that must not be NULL; returns the code to answer */
 int weft_null(const char* function, const char* name);
 int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
+/* 1: nothing has come yet of the connect whose state the handle has, or to the listen: *comm is NULL, and Go need not
+ * be asked */
+int weft_connect_waits(const void* handle, void** comm);
+int weft_accept_waits(uintptr_t listen, void** comm);
 /* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
 int wf_thread_key_make(void);
 void weft_starts(int32_t more); /* a start of Go begins, or failed: a child forked from then on cannot use weft */
@@ -58,6 +65,9 @@ extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept chang
 
 /* ---- what the core calls ---- */
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls); /* for faults that belong to no comm */
+/* What wf_comm.events is for a host's callback: it, or without one something else than 0 while what happens is
+ * recorded. */
+uint64_t wf_comm_hears(uint64_t callback);
 /* NULL: errno */
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls);
 uint64_t wf_comm_open(struct wf_comm* comm); /* makes the handle valid and returns it; 0: it has no lane */
@@ -77,6 +87,11 @@ int wf_hold_clear(struct wf_comm* comm); /* 1: no thread is inside the gate */
 void wf_hold_end(struct wf_comm* comm);
 
 struct wf_mr* wf_mr_at(uint32_t index);  /* entry of that number; makes the table reach that far; NULL: errno */
+
+/* a connect (of: the listen's id on the wire) or an accept (of: 0) has nothing to say until wf_wait_end */
+void wf_wait(uint64_t id, uint64_t of);
+void wf_wait_end(uint64_t id, uint64_t of);
+int wf_wait_asked(uint64_t id, uint64_t of); /* 1: polled since the last call */
 
 int wf_process_init(void); /* 0, or errno: fork handler and barrier; any number of times */
 int wf_track_fd(int fd);   /* close it in a forked child; 0, or errno */

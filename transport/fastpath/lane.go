@@ -12,7 +12,8 @@ import (
 	"time"
 	"unsafe"
 
-	_ "weft/headers" // rebuild when a header changes
+	_ "weft/headers"          // rebuild when a header changes
+	_ "weft/transport/record" // and whose functions are called
 )
 
 // VerbsLane is one queue pair of a comm. Lane i lies on device i mod the number of devices.

@@ -176,7 +176,9 @@ struct wf_req_events {
 	uint64_t event[WF_GROUP];   /* what the profiler named its events, 0: none. Verbs sends: by lane, else by entry */
 	uint32_t shares_left[WF_GROUP]; /* verbs, first send of a group: of each event, shares that are not complete */
 	uint32_t gen;    /* the request's: else the handles are those of an earlier one */
-	uint32_t pad[7];
+	uint32_t pad;
+	uint64_t message; /* the recorder's name of the request; 0: it has none */
+	uint64_t pad1[2];
 };
 
 /* A flush that met a held gate. Who takes one (any) writes it and stores gen last; then only its test does, inside
@@ -313,9 +315,11 @@ struct wf_comm {
 	struct wf_lane lanes[WF_LANES];
 	struct wf_gauge gauge[WF_LANES];
 	uint32_t places;      /* of the order, in use. written by: core, at any time */
-	uint32_t pad6[159];
+	uint32_t pad6[111];
+	/* provider memory of the lanes. From the second page on Free gives all back to the system; the first stream's is
+	 * before it, so that an idle comm has one page */
+	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8];
 
-	/* second page on: what Free gives back to the system */
 	/* the lanes in turn, for messages that one lane carries: each as often as its weight says */
 	struct wf_turn order[WF_ORDER];
 	uint32_t queue[WF_REQUESTS]; /* slots of posted requests that lanes take in order: sends; receive side: flushes */
@@ -327,13 +331,12 @@ struct wf_comm {
 	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
 	struct wf_cts_line out[WF_LINES + WF_LINES_SPARE];
 	uint64_t sink[8];
-	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8]; /* provider memory of the lanes */
 	struct wf_late late[WF_LATES];
 	struct wf_req req[WF_SLOTS];
 	struct wf_ahead_message ahead[WF_AHEADS];
 	struct wf_refusal refusals[WF_LINES]; /* tcp receive side: the last refused groups, at seq mod 256 */
 	struct wf_req_events req_events[WF_SLOTS]; /* by request slot; written only where wf_comm.events is set */
-	uint64_t pad8[128]; /* whole pages */
+	uint64_t pad8[152]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };
 

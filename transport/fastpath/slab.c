@@ -11,8 +11,8 @@
 typedef uint64_t __attribute__((may_alias)) wf_word;
 
 _Static_assert(sizeof(struct wf_comm) % WF_PAGE == 0, "slabs are whole pages");
-_Static_assert(offsetof(struct wf_comm, order) == WF_PAGE, "the first page survives");
-_Static_assert((offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring)) % 8 == 0, "the ring is words");
+_Static_assert(offsetof(struct wf_comm, area) + WF_STREAM_BYTES == WF_PAGE, "the first page survives");
+_Static_assert((offsetof(struct wf_comm, late) - offsetof(struct wf_comm, ring)) % 8 == 0, "the ring is words");
 _Static_assert(offsetof(struct wf_comm, held) == 64 && offsetof(struct wf_comm, owner) == 128, "a line per writer");
 
 uint64_t wf_slab_dir[(WF_SLAB_MASK + 1) / WF_SLABS];
@@ -67,7 +67,7 @@ static void wf_forget(struct wf_comm* c) {
 		wf_clear(c->ring, c->ring + lines);
 		wf_clear(c->out, c->out + lines);
 	} else {
-		wf_clear(c->ring, c->area);
+		wf_clear(c->ring, c->late);
 		wf_clear(c->late, c->req);
 	}
 	if (wf_get(c->refused)) wf_clear(c->refusals, c->refusals + WF_LINES);
@@ -92,7 +92,7 @@ struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, con
 	uint32_t req_gen = wf_get(c->req_gen);
 	wf_put(c->nlanes, 0u);
 	wf_put(c->cuts, 0u);
-	wf_clear(&c->owner, c->order);
+	wf_clear(&c->owner, (char*)c + WF_PAGE);
 	wf_put(c->req_gen, req_gen);
 	wf_put(c->free_head, WF_NONE);
 	uint64_t* first[] = {&c->head_seq, &c->cts_seq, &c->next_seq, &c->tail_seq, &c->cts_out};

@@ -4,6 +4,7 @@
  * Lane 0's ops drive all lanes. Every word of the ring and every immediate is the peer's: it is checked before it is
  * used. */
 #include "event.h"
+#include "message.h"
 #include "post.h"
 
 #include <arpa/inet.h>
@@ -78,11 +79,14 @@ static void wf_sample(struct wf_gauge* g, struct wf_lane* l, struct wf_qp* q, ui
 	wf_put(q->goal, wf_get(q->sent));
 }
 
-/* A share of a group is complete: so are its messages, for the profiler, once those of the same event are. */
+/* A share of a group is complete: so are its messages, for the profiler, once those of the same event are, and for the
+ * recorder with the last one. */
 static WF_COLD void wf_write_ends(struct wf_comm* c, uint32_t slot, uint32_t lane) {
-	if (wf_lane_event(c, slot, lane, (uint32_t)-1)) return;
-	for (; slot != WF_NONE; slot = wf_get(c->req[slot].next))
-		wf_event_stop(c, slot, lane % WF_GROUP, 0, NULL);
+	uint32_t left = wf_lane_event(c, slot, lane, (uint32_t)-1), last = wf_get(c->req[slot].parts) == 1;
+	for (; slot != WF_NONE; slot = wf_get(c->req[slot].next)) {
+		if (!left) wf_event_stop(c, slot, lane % WF_GROUP, 0, NULL);
+		if (last) wf_message_end(c, slot);
+	}
 }
 
 /* A signaled request of ours is complete, and all before it on its lane. */

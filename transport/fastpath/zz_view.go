@@ -178,7 +178,9 @@ type wfReqEvents struct {
 	event      [8]uint64 // what the profiler named its events, 0: none. Verbs sends: by lane, else by entry
 	sharesLeft [8]uint32 // verbs, first send of a group: of each event, shares that are not complete
 	gen        uint32    // the request's: else the handles are those of an earlier one
-	pad        [7]uint32
+	pad        uint32
+	message    uint64 // the recorder's name of the request; 0: it has none
+	pad1       [2]uint64
 }
 
 // wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
@@ -312,10 +314,11 @@ type wfComm struct {
 	lanes      [32]wfLane
 	gauge      [32]wfGauge
 	places     uint32 // of the order, in use. written by: core, at any time
-	pad6       [159]uint32
-	// second page on: what Free gives back to the system the lanes in turn, for messages that one lane
-	// carries: each as often as its weight says
-	order [128]wfTurn
+	pad6       [111]uint32
+	// provider memory of the lanes. From the second page on Free gives all back to the system; the first
+	// stream's is before it, so that an idle comm has one page
+	area  [1536]uint64
+	order [128]wfTurn // the lanes in turn, for messages that one lane carries: each as often as its weight says
 	queue [256]uint32 // slots of posted requests that lanes take in order: sends; receive side: flushes
 	group [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
 	match [8]uint32   // send side: slots matched in the head group
@@ -326,13 +329,12 @@ type wfComm struct {
 	ring      [263]wfCtsLine
 	out       [263]wfCtsLine
 	sink      [8]uint64
-	area      [1536]uint64 // provider memory of the lanes
 	late      [128]wfLate
 	req       [512]wfReq
 	ahead     [256]wfAheadMessage
 	refusals  [256]wfRefusal   // tcp receive side: the last refused groups, at seq mod 256
 	reqEvents [512]wfReqEvents // by request slot; written only where wf_comm.events is set
-	pad8      [128]uint64      // whole pages
+	pad8      [152]uint64      // whole pages
 	stash     [65536]uint64    // messages that came ahead; where in it, their sender says
 }
 
@@ -428,6 +430,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.sharesLeft)-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.gen)-160]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.pad)-164]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.message)-168]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.pad1)-176]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLate{})-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.size)-4]
@@ -528,21 +532,21 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3456]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3460]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-4096]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queue)-5120]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-6144]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-7168]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-7200]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-7232]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-24064]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-40896]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-40960]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-53248]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-58368]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-320512]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-326656]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqEvents)-338944]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-437248]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-3904]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-16192]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queue)-17216]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-18240]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-19264]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-19296]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-19328]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-36160]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-52992]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-53056]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-58176]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-320320]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-326464]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqEvents)-338752]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-437056]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-438272]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]

@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weft/internal/report"
 	"weft/transport/carrier"
-	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/liveness"
 	"weft/transport/rdma"
 	"weft/transport/route"
-	"weft/transport/verbs"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/port"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -32,19 +32,20 @@ const (
 type Carrier struct {
 	shared *Shared
 	Options
-	fp   *fastpath.Comm
-	comm carrier.Comm  // once it is open
-	slab *verbs.Buffer // ring and what is written from, in the slab
+	cookie uint64 // the executor's name for the comm
+	fp     *fastpath.Comm
+	comm   carrier.Comm // once it is open
+	slab   *mr.Buffer   // ring and what is written from, in the slab
 
 	ports      []*Port                       // local, distinct; protected by life once the comm is open, as the next
 	lanes      []*Lane                       // those that the executor has, in its order
 	routes     atomic.Pointer[[]*route.Pair] // theirs
 	peerTarget target                        // its keys protected by life once the comm is open
-	Further    further
-	Loops      loops
+	further    further
+	loops      loops
 	stripes    route.Shares
 	always     bool           // host memory is flushed too
-	ECE        wire.ECE       // what both ends of lane 0 agreed on
+	ece        wire.ECE       // what both ends of lane 0 agreed on
 	sl, tc     uint8          // as this side sends
 	class      liveness.Class // as the sending side does
 
@@ -59,24 +60,24 @@ type Carrier struct {
 
 // Port is what a comm has on one local port.
 type Port struct {
-	Device *verbs.Device
+	Device *port.Device
 	gid    gid.GID
 	Slot   int // among those that carry the asked device's comms
-	pd     *verbs.PD
-	ring   *verbs.Region // of the slab
-	proof  *verbs.Region // of the memory that proofs write from and to
-	CQ     *verbs.CQ
-	Flush  *verbs.QP // connected to itself; nil: none yet, or nothing is to be flushed. Protected by life
-	looped bool      // the executor has it, or gets it with the lanes. Protected by life
+	pd     *mr.PD
+	ring   *mr.Region // of the slab
+	proof  *mr.Region // of the memory that proofs write from and to
+	CQ     *qp.CQ
+	Flush  *qp.QP // connected to itself; nil: none yet, or nothing is to be flushed. Protected by life
+	Looped bool   // the executor has it, or gets it with the lanes. Protected by life
 }
 
 // Lane is a queue pair of a comm.
 type Lane struct {
-	QP     *verbs.QP
+	QP     *qp.QP
 	pair   *route.Pair
 	port   *Port
 	mine   wire.QPEnd // this end, as the peer knows it
-	Theirs wire.QPEnd
+	theirs wire.QPEnd
 	Again  bool // an earlier comm has had it: it is connected
 	Posted int  // receives that the earlier one has left
 }
@@ -92,16 +93,10 @@ func Spread(pairs, lanes int) (at []int) {
 
 // Options are what is known of a comm that queue pairs are to carry.
 type Options struct {
-	Log       report.Logger  // of the comm's context
-	Cuts      bool           // the host counts on RDMA to cut a send to its receive
-	NetEvents uintptr        // the host's callback for them, or 0
-	Device    *device.Device // as the host asked
-	Kind      fastpath.Kind
-	Peer      string
-	Cookie    uint64       // the executor's name for the comm
-	Pairs     []route.Pair // distinct
-	PairAt    []int        // by lane, of all that the comm is to have: index in pairs
-	Tuning    route.Tuning
+	carrier.For
+	Pairs  []route.Pair // distinct
+	PairAt []int        // by lane, of all that the comm is to have: index in pairs
+	Tuning route.Tuning
 }
 
 // Carrier makes one side of a comm: slab, registered ring, completion queues and the
@@ -109,8 +104,8 @@ type Options struct {
 // Unless again is nil these lanes are its. When it fails nothing is left, nor of
 // again.
 func (s *Shared) Carrier(o Options, first int, again *Kit) (*Carrier, error) {
-	v := &Carrier{shared: s, Options: o, always: s.flushing() == "always"}
-	v.Further.init()
+	v := &Carrier{shared: s, Options: o, cookie: o.Reserve(), always: s.flushing() == "always"}
+	v.further.init()
 	if err := v.make(first, again); err != nil {
 		v.Discard()
 		return nil, err
@@ -129,7 +124,7 @@ func (v *Carrier) routed(lanes []*Lane) {
 }
 
 // portOn is what the comm has on a port, among what it has on some; nil: nothing.
-func portOn(ports []*Port, dev *verbs.Device) *Port {
+func portOn(ports []*Port, dev *port.Device) *Port {
 	for _, p := range ports {
 		if p.Device == dev {
 			return p
@@ -140,8 +135,8 @@ func portOn(ports []*Port, dev *verbs.Device) *Port {
 
 // owns reports whether a queue pair or a completion queue is one of the carrier's
 // that the executor has.
-func (v *Carrier) owns(q *verbs.QP, cq *verbs.CQ) bool {
-	if q != nil && slices.Contains(v.QueuePairs(), q) {
+func (v *Carrier) owns(q *qp.QP, cq *qp.CQ) bool {
+	if q != nil && slices.Contains(v.queuePairs(), q) {
 		return true
 	}
 	v.life.Lock()
@@ -155,12 +150,12 @@ func (v *Carrier) make(first int, again *Kit) (err error) {
 			return err
 		}
 	}
-	v.fp, err = fastpath.New(fastpath.Options{Kind: v.Kind, Device: uint32(v.Device.Index), Cookie: v.Cookie, Cuts: v.Cuts, Events: v.NetEvents})
+	v.fp, err = fastpath.New(fastpath.Options{Kind: v.Kind, Device: uint32(v.Device.Index), Cookie: v.cookie, Cuts: v.Cuts, Events: v.NetEvents})
 	if err != nil {
 		return err
 	}
 	addr, size := v.fp.Shared()
-	if v.slab, err = verbs.NewBuffer(addr, size, rdma.MemHost); err != nil {
+	if v.slab, err = mr.NewBuffer(addr, size, rdma.MemHost); err != nil {
 		return err
 	}
 	v.slab.Strict = true
@@ -187,7 +182,7 @@ func (v *Carrier) make(first int, again *Kit) (err error) {
 		}
 		err := v.queues(p, v.lanes, v.PairAt[first:])
 		if err == nil && !v.shared.Lazy() && v.flushes(p.Device) {
-			p.looped = true
+			p.Looped = true
 			err = v.makeLoop(p)
 		}
 		if err != nil {
@@ -215,7 +210,7 @@ func (v *Carrier) openPort(p *Port) (err error) {
 }
 
 // register has the card take what the peer writes to.
-func (p *Port) register(shared *verbs.Buffer) (err error) {
+func (p *Port) register(shared *mr.Buffer) (err error) {
 	if p.ring, err = p.pd.Register(shared, ibv.AccessCTS); err == nil {
 		p.proof, err = p.pd.Scratch()
 	}
@@ -223,7 +218,7 @@ func (p *Port) register(shared *verbs.Buffer) (err error) {
 }
 
 func (p *Port) unregister() (err error) {
-	for _, r := range []*verbs.Region{p.ring, p.proof} {
+	for _, r := range []*mr.Region{p.ring, p.proof} {
 		if r != nil {
 			err = errors.Join(err, r.Release())
 		}
@@ -232,8 +227,8 @@ func (p *Port) unregister() (err error) {
 }
 
 // config is how every lane on a port is made.
-func (v *Carrier) config(p *Port) verbs.QPConfig {
-	c := verbs.QPConfig{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: Depth, RecvDepth: Depth, Inline: v.Tuning.Inline, AnyOrder: v.Tuning.AnyOrder, Cookie: v.Cookie}
+func (v *Carrier) config(p *Port) qp.Config {
+	c := qp.Config{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: Depth, RecvDepth: Depth, Inline: v.Tuning.Inline, AnyOrder: v.Tuning.AnyOrder, Cookie: v.cookie}
 	if v.Kind == fastpath.Send {
 		c.RecvDepth = 1 // nothing comes by its queue
 	}
@@ -257,7 +252,7 @@ func (v *Carrier) queues(p *Port, lanes []*Lane, later []int) (err error) {
 		flushes = flushDepth
 	}
 	for {
-		if p.CQ, err = p.pd.NewCQ(each*count + flushes); err != nil {
+		if p.CQ, err = qp.NewCQ(p.pd, each*count+flushes); err != nil {
 			return err
 		}
 		c := v.config(p)
@@ -265,7 +260,7 @@ func (v *Carrier) queues(p *Port, lanes []*Lane, later []int) (err error) {
 			if l.port != p {
 				continue
 			}
-			if l.QP, err = p.Device.NewQP(p.pd, c); err != nil {
+			if l.QP, err = qp.New(p.Device, p.pd, c); err != nil {
 				return err
 			}
 			each = l.QP.SendDepth + l.QP.RecvDepth
@@ -298,12 +293,12 @@ func (v *Carrier) prove(ctx context.Context) error {
 
 // proveLane asks a lane whose completion queue nobody else polls.
 func (v *Carrier) proveLane(ctx context.Context, l *Lane) error {
-	return verbs.Prove(ctx, proofLimit, l.port.CQ, l.proof())
+	return qp.Prove(ctx, proofLimit, l.port.CQ, l.proof())
 }
 
 // proof is what shows which packets the lane carries.
-func (l *Lane) proof() verbs.Proof {
-	return verbs.Proof{QP: l.QP, From: l.port.proof, Addr: l.Theirs.Scratch.Addr, RKey: l.Theirs.Scratch.Key}
+func (l *Lane) proof() qp.Proof {
+	return qp.Proof{QP: l.QP, From: l.port.proof, Addr: l.theirs.Scratch.Addr, RKey: l.theirs.Scratch.Key}
 }
 
 // Discard ends a carrier that no comm has.

@@ -12,8 +12,9 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/verbs"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/port"
+	"weft/transport/verbs/qp"
 )
 
 // flushDepth is how many reads a port has under way.
@@ -34,7 +35,7 @@ type loops struct {
 }
 
 // flushes reports whether a receive through a port may have to be flushed to be seen.
-func (v *Carrier) flushes(dev *verbs.Device) bool {
+func (v *Carrier) flushes(dev *port.Device) bool {
 	kinds, _ := dev.GPUMemory()
 	return v.Kind == fastpath.Recv && v.shared.flushing() != "never" && (v.always || kinds != 0)
 }
@@ -42,7 +43,7 @@ func (v *Carrier) flushes(dev *verbs.Device) bool {
 // flushPlan is how the executor flushes by a port.
 func (v *Carrier) flushPlan(p *Port) fastpath.VerbsFlush {
 	f := fastpath.VerbsFlush{Needed: v.flushes(p.Device)}
-	if p.looped {
+	if p.Looped {
 		f.QP, f.CQ, f.Depth = p.Flush.Pointer(), p.CQ.Pointer(), min(p.Flush.SendDepth, flushDepth)
 	}
 	return f
@@ -56,8 +57,8 @@ func (v *Carrier) makeLoop(p *Port) error {
 		v.life.Unlock()
 		return errOver
 	}
-	c := verbs.QPConfig{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: flushDepth, RecvDepth: 1, Access: ibv.RemoteRead, Cookie: v.Cookie}
-	q, err := p.Device.NewQP(p.pd, c)
+	c := qp.Config{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: flushDepth, RecvDepth: 1, Access: ibv.RemoteRead, Cookie: v.cookie}
+	q, err := qp.New(p.Device, p.pd, c)
 	p.Flush = q
 	v.life.Unlock()
 	if err != nil {
@@ -65,7 +66,7 @@ func (v *Carrier) makeLoop(p *Port) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), v.shared.OfferLimit())
 	defer cancel()
-	return q.Connect(ctx, verbs.Path{GID: p.gid, Peer: q.Local(p.gid)})
+	return q.Connect(ctx, qp.Path{GID: p.gid, Peer: q.Local(p.gid)})
 }
 
 // useLoop hands it to the executor of an open comm.
@@ -75,9 +76,9 @@ func (v *Carrier) useLoop(p *Port) error {
 	if v.dead || v.fenced.Load() {
 		return errOver
 	}
-	p.looped = true
+	p.Looped = true
 	err := fastpath.AttachFlush(v.fp, p.Slot, v.flushPlan(p))
-	p.looped = err == nil
+	p.Looped = err == nil
 	return err
 }
 
@@ -91,14 +92,14 @@ func (v *Carrier) dropLoop(p *Port) {
 	}
 }
 
-// MakeLoops makes those that are missing.
-func (v *Carrier) MakeLoops() error {
-	v.Loops.Lock()
-	defer v.Loops.Unlock()
+// makeLoops makes those that are missing.
+func (v *Carrier) makeLoops() error {
+	v.loops.Lock()
+	defer v.loops.Unlock()
 	v.life.Lock()
 	var missing []*Port
 	for _, p := range v.ports {
-		if v.flushes(p.Device) && !p.looped {
+		if v.flushes(p.Device) && !p.Looped {
 			missing = append(missing, p)
 		}
 	}
@@ -118,12 +119,12 @@ func (v *Carrier) MakeLoops() error {
 
 // warmLoops makes them in the background, once.
 func (v *Carrier) warmLoops(s *session.Session) {
-	if v.Kind != fastpath.Recv || v.shared.Knobs.Text(knob.Lazy) == "demand" || !v.Loops.begun.CompareAndSwap(false, true) {
+	if v.Kind != fastpath.Recv || v.shared.Knobs.Text(knob.Lazy) == "demand" || !v.loops.begun.CompareAndSwap(false, true) {
 		return
 	}
 	s.Background.Loops.Add(v.Log, func() {
 		v.shared.quiet(s.Life)
-		if err := v.MakeLoops(); err != nil && !v.comm.Over() {
+		if err := v.makeLoops(); err != nil && !v.comm.Over() {
 			v.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", v.comm, err)
 		}
 	})
@@ -132,12 +133,12 @@ func (v *Carrier) warmLoops(s *session.Session) {
 // FlushWaits makes them for a flush. It waits for nothing itself.
 func (v *Carrier) FlushWaits() {
 	c := v.comm
-	if !v.Loops.wanted.CompareAndSwap(false, true) {
+	if !v.loops.wanted.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
 		defer task.Rescue(v.Log, "iflush", func(err error) { c.Fail(err) })
-		if err := v.MakeLoops(); err != nil && !errors.Is(err, errOver) {
+		if err := v.makeLoops(); err != nil && !errors.Is(err, errOver) {
 			c.Fail(v.noLoop(err))
 		}
 	}()

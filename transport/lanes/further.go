@@ -14,7 +14,7 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/session"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 	"weft/transport/wire"
 )
 
@@ -39,17 +39,17 @@ type further struct {
 	busy    sync.Mutex   // held while they are made: the comm's end waits for that
 	now     *growth      // protected by life
 	told    atomic.Int32 // times that lost lanes were told
-	Answers chan *wire.FurtherAnswer
+	answers chan *wire.FurtherAnswer
 	joins   chan *wire.Join
-	Joined  chan *wire.Joined
+	joined  chan *wire.Joined
 }
 
 func (g *further) init() {
-	g.Answers, g.joins, g.Joined = make(chan *wire.FurtherAnswer, 1), make(chan *wire.Join, 1), make(chan *wire.Joined, 1)
+	g.answers, g.joins, g.joined = make(chan *wire.FurtherAnswer, 1), make(chan *wire.Join, 1), make(chan *wire.Joined, 1)
 }
 
-// Begin reports, once, that they may be made.
-func (g *further) Begin() bool { return g.begun.CompareAndSwap(false, true) }
+// begin reports, once, that they may be made.
+func (g *further) begin() bool { return g.begun.CompareAndSwap(false, true) }
 
 var errOver = errors.New("the connection ended meanwhile")
 
@@ -73,8 +73,8 @@ func (g *further) close(v *Carrier) {
 }
 
 // hit ends it for a fatal event that means what is being made.
-func (g *further) hit(v *Carrier, e *verbs.Event) {
-	means := e.QP != nil && e.QP.Cookie == v.Cookie
+func (g *further) hit(v *Carrier, e *event.Event) {
+	means := e.QP != nil && e.QP.Cookie == v.cookie
 	for i := range v.Pairs {
 		means = means || e.QP == nil && e.CQ == nil && v.Pairs[i].Local.NIC == e.NIC
 	}
@@ -83,20 +83,20 @@ func (g *further) hit(v *Carrier, e *verbs.Event) {
 	}
 }
 
-// Ripe reports once that it is time for the further lanes of v.
-func (v *Carrier) Ripe() bool {
-	if v.Further.begun.Load() || len(*v.routes.Load()) == len(v.PairAt) {
+// ripe reports once that it is time for the further lanes of v.
+func (v *Carrier) ripe() bool {
+	if v.further.begun.Load() || len(*v.routes.Load()) == len(v.PairAt) {
 		return false
 	}
 	onDemand := v.shared.Knobs.Text(knob.Lazy) == "demand"
 	if onDemand && v.fp.Snapshot().Bytes <= uint64(v.Tuning.StripeMin) {
 		return false
 	}
-	return v.Further.Begin()
+	return v.further.begin()
 }
 
-// GrowLater is the connecting side's part, in the background.
-func (v *Carrier) GrowLater(s *session.Session) {
+// growLater is the connecting side's part, in the background.
+func (v *Carrier) growLater(s *session.Session) {
 	s.Background.Led.Add(v.Log, func() {
 		m := v.comm.Member()
 		v.shared.quiet(s.Life)
@@ -132,7 +132,7 @@ func (g *growth) say(before int, err error) {
 // says reports whether a growth that lost lanes is told. A comm that the peer lets grow
 // again and again, more often than there are lanes to lose, has its allowance of lines.
 func (g *growth) says() bool {
-	return int(g.v.Further.told.Add(1)) <= len(g.v.PairAt) || g.m.Session.Says()
+	return int(g.v.further.told.Add(1)) <= len(g.v.PairAt) || g.m.Session.Says()
 }
 
 // newRoutes names the pairs of ports that have come with the lanes from one on.
@@ -164,7 +164,7 @@ func (v *Carrier) offerFurther(g *growth) error {
 		return err
 	}
 	s.Tell(&wire.Further{Header: m.Header(), Keys: g.ringKeys(), Lanes: endsOf(g.lanes)})
-	answer, err := await(g, v.Further.Answers)
+	answer, err := await(g, v.further.answers)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (v *Carrier) offerFurther(g *growth) error {
 	if err != nil {
 		return err
 	}
-	joined, err := await(g, v.Further.Joined)
+	joined, err := await(g, v.further.joined)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (v *Carrier) acceptFurther(g *growth, offer *wire.Further) (last session.Fr
 		answer.Reason = report.Reason(err)
 		return &answer, err
 	}
-	if !v.Further.Begin() {
+	if !v.further.begin() {
 		return refuse(errors.New("they have been offered before"))
 	}
 	g.plan()
@@ -227,7 +227,7 @@ func (v *Carrier) acceptFurther(g *growth, offer *wire.Further) (last session.Fr
 	}
 	answer.Reason, answer.Keys, answer.Lanes = strings.Join(g.lost, "; "), g.ringKeys(), endsOf(g.lanes)
 	s.Tell(&answer)
-	ready, err := await(g, v.Further.joins)
+	ready, err := await(g, v.further.joins)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/session"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -33,16 +34,16 @@ type growth struct {
 func (v *Carrier) grow(m *session.Member) (*growth, error) {
 	g := &growth{v: v, m: m, asked: time.Now()}
 	g.ctx, g.cancel = context.WithCancelCause(m.Session.Life)
-	v.Further.busy.Lock()
+	v.further.busy.Lock()
 	v.life.Lock()
 	over := v.dead || v.fenced.Load()
 	if !over {
-		v.Further.now, g.keys = g, v.peerTarget.keys
+		v.further.now, g.keys = g, v.peerTarget.keys
 	}
 	v.life.Unlock()
 	if over {
 		g.cancel(errOver)
-		v.Further.busy.Unlock()
+		v.further.busy.Unlock()
 		return nil, errOver
 	}
 	timer := time.AfterFunc(v.shared.Timeout, func() { g.cancel(context.DeadlineExceeded) })
@@ -53,10 +54,10 @@ func (v *Carrier) grow(m *session.Member) (*growth, error) {
 // release drops what the comm did not get.
 func (g *growth) release() {
 	v := g.v
-	defer v.Further.busy.Unlock()
+	defer v.further.busy.Unlock()
 	g.cancel(errOver)
 	v.life.Lock()
-	v.Further.now = nil
+	v.further.now = nil
 	v.life.Unlock()
 	g.drop(slices.Clone(g.lanes))
 }
@@ -178,7 +179,7 @@ func (g *growth) makePair(p *route.Pair, lanes []*Lane) error {
 	if !v.flushes(port.Device) {
 		return nil
 	}
-	port.looped = true
+	port.Looped = true
 	return v.makeLoop(port)
 }
 
@@ -187,7 +188,7 @@ func (g *growth) addTo(port *Port, lanes []*Lane) (err error) {
 	v := g.v
 	for _, l := range lanes {
 		l.port = port
-		if l.QP, err = port.Device.NewQP(port.pd, v.config(port)); err != nil {
+		if l.QP, err = qp.New(port.Device, port.pd, v.config(port)); err != nil {
 			return err
 		}
 	}
@@ -260,11 +261,11 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 			return fmt.Errorf("further lane %d has GID %v, not %v: %w", i, gid.Addr, l.pair.PeerGID.Addr, wire.ErrMalformed)
 		}
 		for _, known := range slices.Concat(v.lanes, g.lanes) {
-			if o := &known.Theirs; o.QPN != 0 && (o.Device == e.Device) != (o.Slot == e.Slot) {
+			if o := &known.theirs; o.QPN != 0 && (o.Device == e.Device) != (o.Slot == e.Slot) {
 				return fmt.Errorf("further lane %d: device %d is in slot %d, device %d in %d: %w", i, e.Device, e.Slot, o.Device, o.Slot, wire.ErrMalformed)
 			}
 		}
-		l.Theirs = *e
+		l.theirs = *e
 		waiting = slices.Delete(waiting, at, at+1)
 	}
 	g.keys = merged
@@ -273,7 +274,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 		missing |= v.pairBit(l.pair)
 	}
 	for _, l := range waiting {
-		if all := g.lanesOf(l.pair); len(all) > 0 && all[0].Theirs.QPN != 0 {
+		if all := g.lanesOf(l.pair); len(all) > 0 && all[0].theirs.QPN != 0 {
 			return fmt.Errorf("some further lanes between device %d and %d are missing: %w", l.pair.PeerIndex, l.pair.LocalIndex, wire.ErrMalformed)
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/route"
 	"weft/transport/session"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -25,18 +26,16 @@ const SettleLimit = 250 * time.Millisecond
 // connected, with their completion queues. Both sides know it by the connection
 // that it was made for.
 type Kit struct {
-	log      report.Logger
-	From     *session.Session
-	Number   uint64         // of that connection, to the session
-	Device   *device.Device // as the host asked
-	pairs    []route.Pair
-	pairAt   []int   // by lane, of all that the connection was to have
-	Ports    []*Port // without ring and slot, which a comm has
-	Lanes    []*Lane
+	log    report.Logger
+	From   *session.Session
+	Number uint64         // of that connection, to the session
+	Device *device.Device // as the host asked
+	pairs  []route.Pair
+	pairAt []int // by lane, of all that the connection was to have
+	Queues
 	sl, tc   uint8
 	inline   int
 	anyOrder bool
-	ECE      wire.ECE
 }
 
 // park leaves v's queue pairs to the pool if its comm, m to the session, was
@@ -46,7 +45,7 @@ func (v *Carrier) park(m *session.Member) bool {
 	if !v.shared.Pool.Keeps() || m == nil || !m.ClosedWell() || v.fenced.Load() {
 		return false
 	}
-	v.Further.close(v) // no lane comes any more
+	v.further.close(v) // no lane comes any more
 	claimed := false
 	v.stop.Do(func() { claimed = true }) // and nothing fences those that there are
 	if !claimed || !v.atRest() {
@@ -55,7 +54,7 @@ func (v *Carrier) park(m *session.Member) bool {
 	v.end.Do(func() {
 		v.shared.Watch.Remove(v) // which reads the slab
 		k := v.Kit(m)
-		if v.dismantle(k) != nil || v.fenced.Load() { // a fatal event came meanwhile
+		if v.dismantle(k) != nil || v.Queues().Spoiled { // a fatal event came meanwhile
 			k.Destroy()
 			return
 		}
@@ -71,7 +70,7 @@ func (v *Carrier) atRest() bool {
 	switch {
 	case v.stuck != nil, v.fp.Snapshot().Code != 0 && !v.forsaken.Load():
 		return false
-	case slices.ContainsFunc(v.ports, func(p *Port) bool { return (p.Flush != nil) != p.looped }): // one is being made
+	case slices.ContainsFunc(v.ports, func(p *Port) bool { return (p.Flush != nil) != p.Looped }): // one is being made
 		return false
 	}
 	return v.Kind == fastpath.Recv || !v.inFlight()
@@ -80,13 +79,12 @@ func (v *Carrier) atRest() bool {
 // Kit is what v leaves.
 func (v *Carrier) Kit(m *session.Member) *Kit {
 	k := &Kit{log: v.shared.Log, From: m.Session, Number: m.ID, Device: v.Device, pairs: v.Pairs, pairAt: v.PairAt, sl: v.sl, tc: v.tc,
-		inline: v.Tuning.Inline, anyOrder: v.Tuning.AnyOrder, ECE: v.ECE}
-	for _, p := range v.ports {
-		k.Ports = append(k.Ports, &Port{Device: p.Device, gid: p.gid, Slot: -1, pd: p.pd, CQ: p.CQ, Flush: p.Flush, looped: p.looped})
+		inline: v.Tuning.Inline, anyOrder: v.Tuning.AnyOrder, Queues: v.Queues()}
+	for _, p := range k.Ports {
+		p.Slot = -1
 	}
-	for i, l := range v.lanes {
-		k.Lanes = append(k.Lanes, &Lane{QP: l.QP, pair: l.pair, port: k.Ports[slices.Index(v.ports, l.port)], Theirs: l.Theirs,
-			Again: true, Posted: l.QP.RecvDepth - fastpath.ReceivesDue(v.fp, i)})
+	for i, l := range k.Lanes {
+		l.mine, l.Again, l.Posted = wire.QPEnd{}, true, l.QP.RecvDepth-fastpath.ReceivesDue(v.fp, i)
 	}
 	return k
 }
@@ -126,7 +124,7 @@ func (v *Carrier) adopt(k *Kit) error {
 // left in their queues then.
 func (v *Carrier) settle(ctx context.Context) error {
 	for _, p := range v.ports {
-		var on []verbs.Proof
+		var on []qp.Proof
 		for _, l := range v.lanes {
 			if l.Again && l.port == p {
 				on = append(on, l.proof())
@@ -135,7 +133,7 @@ func (v *Carrier) settle(ctx context.Context) error {
 		if len(on) == 0 {
 			continue
 		}
-		if err := verbs.Prove(ctx, SettleLimit, p.CQ, on...); err != nil {
+		if err := qp.Prove(ctx, SettleLimit, p.CQ, on...); err != nil {
 			return err
 		}
 		if p.Flush != nil && p.Flush.State() != ibv.StateRTS {
@@ -151,7 +149,7 @@ func (k *Kit) Session() *session.Session { return k.From }
 func (k *Kit) Comm() uint64 { return k.Number }
 
 // Concerned reports whether an event means k.
-func (k *Kit) Concerned(e *verbs.Event) bool {
+func (k *Kit) Concerned(e *event.Event) bool {
 	return slices.ContainsFunc(k.Ports, func(p *Port) bool {
 		switch {
 		case e.QP != nil:

@@ -11,11 +11,11 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/verbs"
+	"weft/transport/verbs/qp"
 )
 
 // ID names the comm to the executor.
-func (v *Carrier) ID() uint64 { return v.Cookie }
+func (v *Carrier) ID() uint64 { return v.cookie }
 
 // Slab is the comm's, to which the lanes are attached.
 func (v *Carrier) Slab() (*fastpath.Comm, error) { return v.fp, nil }
@@ -30,8 +30,8 @@ func (v *Carrier) Open(c carrier.Comm) error {
 func (v *Carrier) Fence() {
 	v.fenced.Store(true)
 	v.stop.Do(func() {
-		v.Further.stop(v, errOver)
-		for _, q := range v.QueuePairs() {
+		v.further.stop(v, errOver)
+		for _, q := range v.queuePairs() {
 			if err := q.Fence(); err != nil { // a device that is gone answers so, and touches nothing either
 				v.Log.Info(report.Net, "%v", err)
 			}
@@ -39,8 +39,8 @@ func (v *Carrier) Fence() {
 	})
 }
 
-// QueuePairs are those that live, but for lanes that the executor does not have yet.
-func (v *Carrier) QueuePairs() (all []*verbs.QP) {
+// queuePairs are those that live, but for lanes that the executor does not have yet.
+func (v *Carrier) queuePairs() (all []*qp.QP) {
 	v.life.Lock()
 	defer v.life.Unlock()
 	for _, l := range v.lanes {
@@ -88,7 +88,7 @@ func (v *Carrier) Shut(m *session.Member, busy bool) {
 func (v *Carrier) destroy() {
 	v.end.Do(func() {
 		v.shared.Watch.Remove(v)
-		v.Further.close(v)
+		v.further.close(v)
 		_ = v.dismantle(nil) // it is said
 	})
 }
@@ -214,13 +214,13 @@ func (v *Carrier) Explain(f *fastpath.Fault, err *report.Error) *report.Error {
 	q, dev := v.met(f)
 	switch f.Kind {
 	case fastpath.FaultCompletion:
-		c := verbs.Completion{Status: uint32(f.Errno), Vendor: uint32(f.Got), QP: q, Work: workName(f.Want)}
+		c := qp.Completion{Status: uint32(f.Errno), Vendor: uint32(f.Got), QP: q, Work: workName(f.Want)}
 		if q != nil {
 			c.QPN = q.Number
 		}
 		err = c.Explain()
 	case fastpath.FaultPost:
-		err = verbs.PostFailed(f.Where, dev, f.Errno, q)
+		err = qp.PostFailed(f.Where, dev, f.Errno, q)
 	}
 	if err.Dev == "" { // else the one of the comm's ports that it happened on
 		err.On(v.Device.Name)
@@ -230,7 +230,7 @@ func (v *Carrier) Explain(f *fastpath.Fault, err *report.Error) *report.Error {
 
 // met is the queue pair that a fault is about, nil for none, and its port's name:
 // that of a lane, or a port's flush queue pair or completion queue.
-func (v *Carrier) met(f *fastpath.Fault) (q *verbs.QP, dev string) {
+func (v *Carrier) met(f *fastpath.Fault) (q *qp.QP, dev string) {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if lane := int(f.Lane); lane < len(v.lanes) {

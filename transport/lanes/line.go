@@ -5,32 +5,33 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/route"
-	"weft/transport/verbs"
+	"weft/transport/verbs/ibv"
 	"weft/transport/wire"
 )
 
 // Describe is how the comm is connected, for the log: its pairs of ports, and
 // what its queue pairs have.
 func (v *Carrier) Describe(via string) string {
+	q := v.Queues()
 	var routes []string
 	for i := range v.Pairs {
-		routes = append(routes, describePair(&v.Pairs[i], v.lanes))
+		routes = append(routes, describePair(&v.Pairs[i], q.Lanes))
 	}
 	ece := "no ECE"
-	if v.ECE != (wire.ECE{}) {
-		ece = fmt.Sprintf("ECE %#x of vendor %#x", v.ECE.Options, v.ECE.Vendor)
+	if q.ECE != (wire.ECE{}) {
+		ece = fmt.Sprintf("ECE %#x of vendor %#x", q.ECE.Options, q.ECE.Vendor)
 	}
 	later := ""
-	first := len(v.lanes)
+	first := len(q.Lanes)
 	if n := len(v.PairAt) - first; n > 0 {
 		later = fmt.Sprintf(" and %d later", n)
 	}
 	of := ""
-	if v.lanes[0].Again {
+	if q.Lanes[0].Again {
 		of = " of an earlier connection"
 	}
 	return fmt.Sprintf("%s%s, %d lane%s%s (QPs %s%s), %v, SL %d, TC %d, inline %d, %s", report.Few(routes, 4, ", "), via,
-		first, report.Plural(first), later, numbers(v.lanes), of, v.Tuning, v.sl, v.tc, v.lanes[0].QP.Inline, ece)
+		first, report.Plural(first), later, numbers(q.Lanes), of, v.Tuning, v.sl, v.tc, q.Lanes[0].QP.Inline, ece)
 }
 
 // describePair names a pair of ports and the path's MTU, which is known with the
@@ -39,7 +40,7 @@ func describePair(p *route.Pair, lanes []*Lane) string {
 	mtu := "later"
 	for i := range lanes {
 		if lanes[i].pair == p {
-			mtu = fmt.Sprintf("MTU %d", min(p.Local.PathMTU(), verbs.MTUBytes(p.CapMTU(lanes[i].Theirs.MTU))))
+			mtu = fmt.Sprintf("MTU %d", min(p.Local.PathMTU(), ibv.MTUBytes(p.CapMTU(lanes[i].theirs.MTU))))
 			break
 		}
 	}
@@ -50,7 +51,7 @@ func describePair(p *route.Pair, lanes []*Lane) string {
 func numbers(lanes []*Lane) string {
 	var each []string
 	for i := range lanes {
-		each = append(each, fmt.Sprintf("%d-%d", lanes[i].QP.Number, lanes[i].Theirs.QPN))
+		each = append(each, fmt.Sprintf("%d-%d", lanes[i].QP.Number, lanes[i].theirs.QPN))
 	}
 	return report.Few(each, 8, " ")
 }

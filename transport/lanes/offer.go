@@ -45,7 +45,7 @@ func (v *Carrier) Accept(ctx context.Context, m *wire.Offer, tc uint8) error {
 	if err := describeLanes(v.lanes, true); err != nil {
 		return err
 	}
-	v.ECE = v.lanes[0].mine.ECE
+	v.ece = v.lanes[0].mine.ECE
 	return nil
 }
 

@@ -9,8 +9,9 @@ import (
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/route"
-	"weft/transport/verbs"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -53,11 +54,11 @@ func describeLanes(lanes []*Lane, answering bool) error {
 		end, ece := l.QP.Local(l.pair.GID), l.mine.ECE
 		l.mine = wire.QPEnd{Device: l.pair.LocalIndex, Peer: l.pair.PeerIndex, Slot: uint8(l.port.Slot),
 			QPN: end.QPN, PSN: end.PSN, LID: end.LID, MTU: l.pair.CapMTU(end.MTU), GID: route.ToWire(end.GID),
-			Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: l.port.proof.RKey}}
+			Scratch: wire.Scratch{Addr: mr.ScratchAddr(), Key: l.port.proof.RKey}}
 		switch {
 		case l.Again:
 			l.mine.ECE = ece
-		case !answering || l.Theirs.ECE != (wire.ECE{}):
+		case !answering || l.theirs.ECE != (wire.ECE{}):
 			ece, _, err := l.QP.QueryECE()
 			if err != nil {
 				return &PairError{l.pair, err}
@@ -84,15 +85,15 @@ func (v *Carrier) connect(ctx context.Context, peer target, theirs []wire.QPEnd,
 			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.Device.Name).With(v.Peer).Try("both hosts must run the same weft")
 	}
 	for i, l := range v.lanes {
-		if l.Again && l.Theirs.QPN != theirs[i].QPN {
+		if l.Again && l.theirs.QPN != theirs[i].QPN {
 			return fmt.Errorf("lane %d of %d: the peer means another queue pair", i, len(v.lanes))
 		}
-		l.Theirs = theirs[i]
+		l.theirs = theirs[i]
 	}
 	if err := v.settle(ctx); err != nil {
 		return err
 	}
-	v.peerTarget, v.sl, v.tc, v.ECE = peer, sl, tc, theirs[0].ECE
+	v.peerTarget, v.sl, v.tc, v.ece = peer, sl, tc, theirs[0].ECE
 	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
 		return v.notAttached(v.lanes, err)
 	}
@@ -110,16 +111,16 @@ func (v *Carrier) connect(ctx context.Context, peer target, theirs []wire.QPEnd,
 // notAttached is why the executor could not take lanes.
 func (v *Carrier) notAttached(lanes []*Lane, err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
-		return verbs.PostFailed("ibv_post_recv", lanes[0].port.Device.Name, errno, nil).With(v.Peer)
+		return qp.PostFailed("ibv_post_recv", lanes[0].port.Device.Name, errno, nil).With(v.Peer)
 	}
 	return report.Errorf(report.Host, "connect", "%w", err).On(v.Device.Name).With(v.Peer)
 }
 
 // connectLane connects a lane with the peer's end.
 func (v *Carrier) connectLane(ctx context.Context, l *Lane) error {
-	t := &l.Theirs
-	path := verbs.Path{GID: l.pair.GID, SL: v.sl, TC: v.tc,
-		Peer: verbs.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.CapMTU(t.MTU), GID: route.FromWire(t.GID)}}
+	t := &l.theirs
+	path := qp.Path{GID: l.pair.GID, SL: v.sl, TC: v.tc,
+		Peer: qp.End{QPN: t.QPN, PSN: t.PSN, LID: t.LID, MTU: l.pair.CapMTU(t.MTU), GID: route.FromWire(t.GID)}}
 	if t.ECE != (wire.ECE{}) {
 		path.ECE, path.Offered = (*ibv.ECE)(&t.ECE), v.Kind == fastpath.Recv
 	}
@@ -146,7 +147,7 @@ func (v *Carrier) plan(ports []*Port, lanes []*Lane, keys []uint32) *fastpath.Ve
 	}
 	weights := route.Weights(v.begin(over))
 	for i, l := range lanes {
-		to := fastpath.VerbsLane{QP: l.QP.Pointer(), CQ: l.port.CQ.Pointer(), Device: l.port.Slot, PeerDevice: int(l.Theirs.Slot),
+		to := fastpath.VerbsLane{QP: l.QP.Pointer(), CQ: l.port.CQ.Pointer(), Device: l.port.Slot, PeerDevice: int(l.theirs.Slot),
 			SendDepth: l.QP.SendDepth, Inline: l.QP.Inline, MaxMessage: l.port.Device.MaxMessage(), Weight: weights[i]}
 		if v.Kind == fastpath.Recv {
 			to.RecvDepth, to.RecvPosted = l.QP.RecvDepth, l.Posted

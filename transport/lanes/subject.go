@@ -7,7 +7,7 @@ import (
 	"weft/transport/liveness"
 	"weft/transport/route"
 	"weft/transport/session"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 )
 
 // What the watcher asks and tells of a carrier: it is a liveness.Subject.
@@ -27,8 +27,8 @@ func (v *Carrier) Progress(into []fastpath.LaneState) (lanes []fastpath.LaneStat
 
 // Tick makes what comes later and shares the messages among the lanes anew.
 func (v *Carrier) Tick(s *session.Session) {
-	if s.Active && v.Ripe() {
-		v.GrowLater(s)
+	if s.Active && v.ripe() {
+		v.growLater(s)
 	}
 	v.warmLoops(s)
 	v.stripe()
@@ -36,11 +36,11 @@ func (v *Carrier) Tick(s *session.Session) {
 
 // Struck reports whether a fatal event means v, and ends what it is making if the
 // event means that.
-func (v *Carrier) Struck(e *verbs.Event) bool {
+func (v *Carrier) Struck(e *event.Event) bool {
 	if v.concerned(e) {
 		return true
 	}
-	v.Further.hit(v, e)
+	v.further.hit(v, e)
 	return v.concerned(e) // lanes that have joined just before that
 }
 
@@ -48,7 +48,7 @@ func (v *Carrier) Struck(e *verbs.Event) bool {
 func (v *Carrier) Spoil() { v.fenced.Store(true) }
 
 // concerned reports whether a fatal event means what the executor has of v.
-func (v *Carrier) concerned(e *verbs.Event) bool {
+func (v *Carrier) concerned(e *event.Event) bool {
 	if e.QP != nil || e.CQ != nil {
 		return v.owns(e.QP, e.CQ)
 	}

@@ -36,7 +36,7 @@ func (a *Shared) Serve(s *session.Session, b []byte) error {
 			return err
 		}
 		if v := furtherOf(s.Comm(m.Comm), fastpath.Recv); v != nil {
-			hand(v.Further.joins, &m)
+			hand(v.further.joins, &m)
 		}
 	case wire.KindFurtherAnswer:
 		m, err := wire.ParseFurtherAnswer(b)
@@ -44,7 +44,7 @@ func (a *Shared) Serve(s *session.Session, b []byte) error {
 			return err
 		}
 		if v := furtherOf(s.Comm(m.Comm), fastpath.Send); v != nil {
-			hand(v.Further.Answers, &m)
+			hand(v.further.answers, &m)
 		}
 	default:
 		m, err := wire.ParseJoined(b)
@@ -52,7 +52,7 @@ func (a *Shared) Serve(s *session.Session, b []byte) error {
 			return err
 		}
 		if v := furtherOf(s.Comm(m.Comm), fastpath.Send); v != nil {
-			hand(v.Further.Joined, &m)
+			hand(v.further.joined, &m)
 		}
 	}
 	return nil

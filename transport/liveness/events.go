@@ -2,38 +2,13 @@ package liveness
 
 import (
 	"weft/transport/task"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 )
 
-// Hear has fatal events of the cards end what they concern, until stop, and
-// Config.Heard told of all. Events of ports are for those who choose paths.
-func (w *Watcher) Hear(p *verbs.Provider) (stop func()) {
-	if p == nil {
-		return func() {}
-	}
-	var stops []func()
-	heard := map[string]bool{}
-	for _, d := range p.Devices() {
-		if heard[d.NIC] {
-			continue
-		}
-		heard[d.NIC] = true
-		stops = append(stops, d.Subscribe(func(e verbs.Event) {
-			w.cfg.Heard(&e)
-			if e.Err != nil {
-				go w.Fatal(e) // a subscriber must not block
-			}
-		}))
-	}
-	return func() {
-		for _, f := range stops {
-			f()
-		}
-	}
-}
+// Fatal ends what a fatal event concerns. It does not block.
+func (w *Watcher) Fatal(e event.Event) { go w.fatal(e) }
 
-// Fatal ends what a fatal event concerns.
-func (w *Watcher) Fatal(e verbs.Event) {
+func (w *Watcher) fatal(e event.Event) {
 	defer task.Rescue(w.cfg.Log, "asynchronous event", task.Nobody)
 	w.mu.Lock()
 	var lost []failing
@@ -57,7 +32,7 @@ func (w *Watcher) Fatal(e verbs.Event) {
 }
 
 // concerned reports whether it means the probe's queue pair.
-func (p *probe) concerned(e *verbs.Event) bool {
+func (p *probe) concerned(e *event.Event) bool {
 	switch {
 	case p.end == nil:
 		return false

@@ -9,7 +9,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/route"
 	"weft/transport/task"
-	"weft/transport/verbs"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -210,7 +210,7 @@ func (p *probe) ask() {
 // an answer would be overdue, the path is as dead as one that is silent. On others
 // the probe alone has failed, and the peer must hear so before it asks by it.
 func judge(ctx context.Context, err error, overdue time.Duration, down func() string) error {
-	var u *verbs.Unanswered
+	var u *qp.Unanswered
 	var failed *report.Error
 	if errors.As(err, &u) || !errors.As(err, &failed) || down() == "" {
 		return err
@@ -223,7 +223,7 @@ func judge(ctx context.Context, err error, overdue time.Duration, down func() st
 	if down() == "" {
 		return err
 	}
-	return &verbs.Unanswered{Err: failed}
+	return &qp.Unanswered{Err: failed}
 }
 
 // stands says what queue pair there is, and whether it was proven.
@@ -236,7 +236,7 @@ func (p *probe) stands(e *probeEnd, works bool) {
 // lost acts on what ended the queue pair, and tells the peer.
 func (p *probe) lost(number uint32, why error) {
 	state := uint8(wire.ProbeGone)
-	var u *verbs.Unanswered
+	var u *qp.Unanswered
 	if errors.As(why, &u) {
 		state = wire.ProbeSilent
 		p.key.Session.Ports.Narrowed(&p.pair, u) // for the connections that follow

@@ -7,7 +7,8 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/route"
-	"weft/transport/verbs"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -15,11 +16,11 @@ import (
 type probeEnd struct {
 	probe  *probe
 	number uint32
-	pd     *verbs.PD
-	cq     *verbs.CQ
-	qp     *verbs.QP
-	proof  *verbs.Region // of the memory that proofs write from and to
-	theirs wire.Scratch  // the peer's, once it is connected
+	pd     *mr.PD
+	cq     *qp.CQ
+	qp     *qp.QP
+	proof  *mr.Region   // of the memory that proofs write from and to
+	theirs wire.Scratch // the peer's, once it is connected
 }
 
 // newEnd makes a queue pair in INIT. When it fails nothing is left.
@@ -37,10 +38,10 @@ func (e *probeEnd) make() (err error) {
 	if e.pd, err = local.AcquirePD(); err != nil {
 		return err
 	}
-	if e.cq, err = e.pd.NewCQ(verbs.ProofDepth + 1); err != nil {
+	if e.cq, err = qp.NewCQ(e.pd, qp.ProofDepth+1); err != nil {
 		return err
 	}
-	e.qp, err = local.NewQP(e.pd, verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: verbs.ProofDepth, RecvDepth: 1})
+	e.qp, err = qp.New(local, e.pd, qp.Config{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: qp.ProofDepth, RecvDepth: 1})
 	if err == nil {
 		e.proof, err = e.pd.Scratch()
 	}
@@ -52,20 +53,20 @@ func (e *probeEnd) local() wire.QPEnd {
 	p := &e.probe.pair
 	l := e.qp.Local(p.GID)
 	return wire.QPEnd{Device: p.LocalIndex, Peer: p.PeerIndex, QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: p.CapMTU(l.MTU), GID: route.ToWire(l.GID),
-		Scratch: wire.Scratch{Addr: verbs.ScratchAddr(), Key: e.proof.RKey}}
+		Scratch: wire.Scratch{Addr: mr.ScratchAddr(), Key: e.proof.RKey}}
 }
 
 func (e *probeEnd) connect(ctx context.Context, limit time.Duration, theirs *wire.QPEnd, sl, tc uint8) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	e.theirs = theirs.Scratch
-	return e.qp.Connect(ctx, verbs.Path{GID: e.probe.pair.GID, SL: sl, TC: tc,
-		Peer: verbs.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.probe.pair.CapMTU(theirs.MTU), GID: route.FromWire(theirs.GID)}})
+	return e.qp.Connect(ctx, qp.Path{GID: e.probe.pair.GID, SL: sl, TC: tc,
+		Peer: qp.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.probe.pair.CapMTU(theirs.MTU), GID: route.FromWire(theirs.GID)}})
 }
 
 // ask writes packets of every size that comms use, and waits for the acknowledgements.
 func (e *probeEnd) ask(ctx context.Context) error {
-	return verbs.Prove(ctx, e.probe.watch.limit, e.cq, verbs.Proof{QP: e.qp, From: e.proof, Addr: e.theirs.Addr, RKey: e.theirs.Key})
+	return qp.Prove(ctx, e.probe.watch.limit, e.cq, qp.Proof{QP: e.qp, From: e.proof, Addr: e.theirs.Addr, RKey: e.theirs.Key})
 }
 
 // close ends what exists.

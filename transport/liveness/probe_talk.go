@@ -7,7 +7,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/route"
 	"weft/transport/session"
-	"weft/transport/verbs"
+	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
 
@@ -113,7 +113,7 @@ func (w *Watcher) told(s *session.Session, m *wire.ProbeState) {
 	case m.State == wire.ProbeWorks:
 		p.works = p.end != nil
 	case m.State == wire.ProbeSilent:
-		p.giveUp(&verbs.Unanswered{Err: report.Errorf(report.Network, "probe", "the peer asked: %s", m.Reason).
+		p.giveUp(&qp.Unanswered{Err: report.Errorf(report.Network, "probe", "the peer asked: %s", m.Reason).
 			Try("look at the peer's log, and at the network between these ports")})
 	default:
 		p.giveUp(fmt.Errorf("%w: %s", errEndedThere, m.Reason))

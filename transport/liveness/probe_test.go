@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"weft/internal/report"
-	"weft/transport/verbs"
+	"weft/transport/route"
+	"weft/transport/session"
+	"weft/transport/verbs/qp"
 )
 
 // A probe that fails at once, as Soft-RoCE's does on a port that is down, tells of
 // the path if the port stays down; else of the probe alone.
 func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
 	failed := report.Errorf(report.Host, "probe", "a write of 256 bytes ended LOC_QP_OP_ERR")
-	silent := &verbs.Unanswered{Err: failed}
+	silent := &qp.Unanswered{Err: failed}
 	for _, c := range []struct {
 		name string
 		err  error
@@ -32,7 +35,7 @@ func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
 				c.down = c.down[1:]
 				return why
 			}
-			var u *verbs.Unanswered
+			var u *qp.Unanswered
 			if err := judge(t.Context(), c.err, 0, down); errors.As(err, &u) != c.path || !c.path && err != c.err || c.path && u.Err != failed {
 				t.Error(err)
 			}
@@ -42,5 +45,31 @@ func TestProbeThatFailsOnAPortThatIsDown(t *testing.T) {
 	cancel()
 	if err := judge(over, failed, 1<<40, func() string { return "it is down" }); err != failed {
 		t.Errorf("when it is over: %v", err)
+	}
+}
+
+// carried is what a watcher looks after, without queue pairs.
+type carried struct{ Subject }
+
+// Probes end with the last subject, however seldom the watch looks.
+func TestProbesEndWithTheLastSubject(t *testing.T) {
+	w := New(Config{Log: report.Discard{}, Timeout: time.Hour, Vacant: func() {}})
+	s := &session.Session{Active: true, Life: t.Context()}
+	v := &carried{}
+	w.Add(v)
+	w.mu.Lock()
+	p := w.newProbe(Key{Session: s}, &route.Pair{})
+	w.mu.Unlock()
+	w.Remove(v)
+	select {
+	case <-p.ctx.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
+	}
+	if err := context.Cause(p.ctx); err != errUnused {
+		t.Error(err)
+	}
+	if all := w.Probes(); len(all) != 0 {
+		t.Errorf("%v", all)
 	}
 }

@@ -8,29 +8,19 @@ type State struct {
 	Number uint32     // of the last offer
 	Works  bool       // it can be asked
 	Asked  bool       // it has been, since it was proven
-	Due    bool       // it is to be asked next
 	End    wire.QPEnd // this side's queue pair, as the peer knows it; QPN 0: there is none
 }
 
-// Probes are those that there are.
+// Probes are those that there are: the one way to look into a watcher from outside.
 func (w *Watcher) Probes() (all []State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for k, p := range w.probes {
-		s := State{Key: k, Number: p.number, Works: p.works, Asked: !p.next.IsZero(), Due: len(p.wanted) > 0}
+		s := State{Key: k, Number: p.number, Works: p.works, Asked: !p.next.IsZero()}
 		if p.end != nil {
 			s.End = p.end.local()
 		}
 		all = append(all, s)
 	}
 	return all
-}
-
-// Ask has every probe used now.
-func (w *Watcher) Ask() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, p := range w.probes {
-		p.ask()
-	}
 }

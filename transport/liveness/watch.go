@@ -13,7 +13,8 @@ import (
 	"weft/transport/route"
 	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
+	"weft/transport/verbs/qp"
 )
 
 // Watcher looks after what RDMA carries. A NIC takes half a minute to give up a
@@ -51,7 +52,6 @@ type Config struct {
 	Log        report.Logger
 	Timeout    time.Duration        // T
 	ReceiverTC func(tc uint8) uint8 // the traffic class that a receiver answers one with
-	Heard      func(e *verbs.Event) // of every event of a card; must not block
 	Vacant     func()               // the last subject has gone
 }
 
@@ -69,7 +69,7 @@ type Subject interface {
 	Tick(s *session.Session)
 	// Struck reports whether a fatal event means it, and ends what it is making if
 	// the event means that.
-	Struck(e *verbs.Event) bool
+	Struck(e *event.Event) bool
 	// Spoil keeps its queue pairs from serving again.
 	Spoil()
 	// Drain takes in what has arrived.
@@ -162,7 +162,7 @@ func (w *Watcher) run() {
 		w.running = false
 		w.mu.Unlock()
 	})
-	for w.Turn(time.Now()) {
+	for w.turn(time.Now()) {
 		select {
 		case <-time.After(w.every):
 		case <-w.stir:
@@ -170,9 +170,8 @@ func (w *Watcher) run() {
 	}
 }
 
-// Turn looks at everything once; false when there is nothing left. The watcher
-// does so by itself.
-func (w *Watcher) Turn(now time.Time) bool {
+// turn looks at everything once; false when there is nothing left.
+func (w *Watcher) turn(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	type use struct {
@@ -280,7 +279,7 @@ func (w *Watcher) ask(k Key, p *probe, c carrier.Comm, now time.Time) {
 }
 
 // silent ends the suspects of a pair of ports that u says does not answer.
-func (w *Watcher) silent(p *probe, u *verbs.Unanswered) {
+func (w *Watcher) silent(p *probe, u *qp.Unanswered) {
 	w.mu.Lock()
 	var lost []failing
 	for v, x := range w.subjects {

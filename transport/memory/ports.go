@@ -7,7 +7,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/verbs"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
@@ -26,35 +26,35 @@ type Ports struct {
 type Owner any
 
 type slot struct {
-	port  *verbs.Device
+	port  *port.Device
 	users int // carriers that run on it, or are being made
 }
 
 // NewPorts are those of a device that has some of its own.
-func NewPorts(own ...*verbs.Device) *Ports {
+func NewPorts(own ...*port.Device) *Ports {
 	p := &Ports{}
-	for _, port := range own {
-		p.slots = append(p.slots, slot{port: port})
+	for _, dev := range own {
+		p.slots = append(p.slots, slot{port: dev})
 	}
 	return p
 }
 
 // Enter returns the slot of a port, for a carrier that is being made on it.
-func (p *Ports) Enter(port *verbs.Device) (int, error) {
+func (p *Ports) Enter(dev *port.Device) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.slots, func(s slot) bool { return s.port == port })
+	i := slices.IndexFunc(p.slots, func(s slot) bool { return s.port == dev })
 	if i < 0 {
 		if len(p.slots) == wire.MaxSlots {
 			return 0, fmt.Errorf("%d ports carry connections of this device already, no more can", wire.MaxSlots)
 		}
 		i = len(p.slots)
-		p.slots = append(p.slots, slot{port: port})
+		p.slots = append(p.slots, slot{port: dev})
 	}
 	s := &p.slots[i]
 	if s.users == 0 {
 		for m := range p.memory {
-			if err := m.extend(i, port); err != nil {
+			if err := m.extend(i, dev); err != nil {
 				return 0, fmt.Errorf("memory that is registered already: %w", err)
 			}
 		}
@@ -102,16 +102,6 @@ func (p *Ports) Busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.comms) > 0
-}
-
-// Registered is all memory that is registered.
-func (p *Ports) Registered() (all []*Registration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for m := range p.memory {
-		all = append(all, m)
-	}
-	return all
 }
 
 // add registers m on every slot in use and makes it known to the executor. When

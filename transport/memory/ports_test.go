@@ -3,13 +3,13 @@ package memory
 import (
 	"testing"
 
-	"weft/transport/verbs"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
 // The ninth port of a device is refused, and the connection goes another way.
 func TestSlotsAreBounded(t *testing.T) {
-	own := new(verbs.Device)
+	own := new(port.Device)
 	p := NewPorts(own)
 	for range 2 * wire.MaxSlots {
 		if n, err := p.Enter(own); err != nil || n != 0 {
@@ -17,11 +17,11 @@ func TestSlotsAreBounded(t *testing.T) {
 		}
 	}
 	for want := 1; want < wire.MaxSlots; want++ {
-		if n, err := p.Enter(new(verbs.Device)); err != nil || n != want {
+		if n, err := p.Enter(new(port.Device)); err != nil || n != want {
 			t.Fatal(n, err)
 		}
 	}
-	if _, err := p.Enter(new(verbs.Device)); err == nil {
+	if _, err := p.Enter(new(port.Device)); err == nil {
 		t.Error("a ninth port has a slot")
 	}
 }

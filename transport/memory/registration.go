@@ -7,8 +7,9 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/task"
-	"weft/transport/verbs"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
@@ -24,7 +25,7 @@ type Registration struct {
 	CPU    uintptr       // as the CPU reaches it; 0: it does not
 	Size   uint64
 	Kind   rdma.MemKind
-	Buffer *verbs.Buffer // nil: nothing for a port to reach
+	Buffer *mr.Buffer // nil: nothing for a port to reach
 
 	ports  *Ports
 	cookie uint64
@@ -35,8 +36,8 @@ type Registration struct {
 
 // pinned is memory on one port.
 type pinned struct {
-	pd     *verbs.PD
-	region *verbs.Region // nil: not on that port
+	pd     *mr.PD
+	region *mr.Region // nil: not on that port
 }
 
 // all are the registrations of the process: their handles travel through the
@@ -102,22 +103,12 @@ func (m *Registration) Close() {
 	}
 }
 
-// How is how the port of a slot has m, in the words of verbs.Region; "": it has not.
-func (m *Registration) How(slot int) string {
-	m.ports.mu.Lock()
-	defer m.ports.mu.Unlock()
-	if r := m.on[slot].region; r != nil {
-		return r.How
-	}
-	return ""
-}
-
 // pin registers m on a port. ports.mu is held, as for the next three.
-func (m *Registration) pin(slot int, port *verbs.Device) error {
+func (m *Registration) pin(slot int, dev *port.Device) error {
 	if m.Buffer == nil || m.on[slot].region != nil {
 		return nil
 	}
-	pd, err := port.AcquirePD()
+	pd, err := dev.AcquirePD()
 	if err != nil {
 		return err
 	}
@@ -131,8 +122,8 @@ func (m *Registration) pin(slot int, port *verbs.Device) error {
 }
 
 // extend pins memory that is in use and tells the executor.
-func (m *Registration) extend(slot int, port *verbs.Device) error {
-	if err := m.pin(slot, port); err != nil || m.on[slot].region == nil {
+func (m *Registration) extend(slot int, dev *port.Device) error {
+	if err := m.pin(slot, dev); err != nil || m.on[slot].region == nil {
 		return err
 	}
 	return fastpath.SetKeys(m.handle, slot, m.keys()[slot])

@@ -19,7 +19,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 	"weft/transport/verbs/ibv"
 )
 
@@ -28,7 +28,7 @@ type Kit interface {
 	comparable
 	Session() *session.Session // of the connection that it was made for
 	Comm() uint64              // that connection, to the session
-	Concerned(e *verbs.Event) bool
+	Concerned(e *event.Event) bool
 	Down() bool // a port of it is not to be used
 	Destroy()   // ends what nobody will use
 }
@@ -47,9 +47,8 @@ type Pool[K Kit] struct {
 	cfg Config
 
 	mu    sync.Mutex
-	most  int         // protected by mu, as all below
-	kits  []kept[K]   // oldest first
-	timer *time.Timer // for the oldest; nil: there was none
+	kits  []kept[K]   // protected by mu, oldest first
+	timer *time.Timer // for the oldest; nil: there was none; protected by mu
 }
 
 type kept[K Kit] struct {
@@ -58,14 +57,10 @@ type kept[K Kit] struct {
 }
 
 // New is a pool with nothing in it.
-func New[K Kit](cfg Config) *Pool[K] { return &Pool[K]{cfg: cfg, most: cfg.Most} }
+func New[K Kit](cfg Config) *Pool[K] { return &Pool[K]{cfg: cfg} }
 
 // Keeps reports whether the pool takes in anything.
-func (p *Pool[K]) Keeps() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.most > 0
-}
+func (p *Pool[K]) Keeps() bool { return p.cfg.Most > 0 }
 
 // Put takes in what a connection leaves, unless nobody can ask for it: with the
 // last connection, its session or the last context everything goes, and with a
@@ -73,7 +68,7 @@ func (p *Pool[K]) Keeps() bool {
 func (p *Pool[K]) Put(k K) {
 	p.mu.Lock()
 	p.kits = append(p.kits, kept[K]{k, time.Now()})
-	for len(p.kits) > p.most {
+	for len(p.kits) > p.cfg.Most {
 		one := p.surplus()
 		p.drop(func(k kept[K]) bool { return k.kit == one })
 	}
@@ -113,24 +108,6 @@ func (p *Pool[K]) Take(suits func(K) bool) (none K) {
 	return none
 }
 
-// Kept are those that it has, the oldest first.
-func (p *Pool[K]) Kept() (all []K) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, k := range p.kits {
-		all = append(all, k.kit)
-	}
-	return all
-}
-
-// Close ends all, and takes in no more.
-func (p *Pool[K]) Close() {
-	p.mu.Lock()
-	p.most = 0
-	p.mu.Unlock()
-	p.Empty()
-}
-
 // wake sees to it that the oldest ends in time. Called with mu held.
 func (p *Pool[K]) wake() {
 	if p.timer == nil && len(p.kits) > 0 {
@@ -141,12 +118,11 @@ func (p *Pool[K]) wake() {
 // aged is the timer's turn.
 func (p *Pool[K]) aged() {
 	defer task.Rescue(p.cfg.Log, "pool", task.Nobody)
-	p.Expire(time.Now())
+	p.expire(time.Now())
 }
 
-// Expire ends those that have been there for long enough then. The pool does so by
-// itself.
-func (p *Pool[K]) Expire(now time.Time) {
+// expire ends those that have been there for long enough then.
+func (p *Pool[K]) expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {
@@ -207,7 +183,7 @@ func (p *Pool[K]) Yield() bool {
 
 // Heard ends what an event concerns: whatever happens to a card or a port, what
 // was proven on it before may not hold.
-func (p *Pool[K]) Heard(e *verbs.Event) {
+func (p *Pool[K]) Heard(e *event.Event) {
 	if e.Kind != ibv.EventCommEst {
 		p.Forget(func(k K) bool { return k.Concerned(e) })
 	}

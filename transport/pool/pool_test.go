@@ -8,7 +8,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/session"
-	"weft/transport/verbs"
+	"weft/transport/verbs/event"
 )
 
 // toy is a kit that counts its end.
@@ -20,7 +20,7 @@ type toy struct {
 
 func (k *toy) Session() *session.Session   { return k.session }
 func (k *toy) Comm() uint64                { return k.comm }
-func (k *toy) Concerned(*verbs.Event) bool { return false }
+func (k *toy) Concerned(*event.Event) bool { return false }
 func (k *toy) Down() bool                  { return false }
 func (k *toy) Destroy()                    { k.ended.Add(1) }
 
@@ -31,6 +31,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatal("not in time: " + what)
 		}
 	}
+}
+
+// keptBy are those that a pool has, the oldest first.
+func keptBy(p *Pool[*toy]) (all []*toy) {
+	p.Forget(func(k *toy) bool { all = append(all, k); return false })
+	return all
 }
 
 func config() Config {
@@ -47,7 +53,7 @@ func TestPoolAges(t *testing.T) {
 	p.kits = []kept[*toy]{{first, time.Now()}, {second, time.Now().Add(time.Hour)}}
 	p.wake()
 	p.mu.Unlock()
-	eventually(t, "the first is gone", func() bool { return len(p.Kept()) == 1 && first.ended.Load() == 1 })
+	eventually(t, "the first is gone", func() bool { return len(keptBy(p)) == 1 && first.ended.Load() == 1 })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer == nil || second.ended.Load() != 0 {
@@ -66,7 +72,7 @@ func TestPoolIsBounded(t *testing.T) {
 		p.Put(k)
 	}
 	eventually(t, "two are gone", func() bool { return kits[2].ended.Load()+kits[0].ended.Load() == 2 })
-	if all := p.Kept(); len(all) != 2 || all[0] != kits[1] || all[1] != kits[3] {
+	if all := keptBy(p); len(all) != 2 || all[0] != kits[1] || all[1] != kits[3] {
 		t.Errorf("%v", all)
 	}
 	if got := p.Take(func(k *toy) bool { return k.session == one }); got != kits[3] {
@@ -75,9 +81,9 @@ func TestPoolIsBounded(t *testing.T) {
 	if got := p.Take(func(k *toy) bool { return k.session == one }); got != nil {
 		t.Error("one is given away twice")
 	}
-	p.Close()
 	p.Put(kits[3])
-	eventually(t, "none is left", func() bool { return len(p.Kept()) == 0 && kits[1].ended.Load()+kits[3].ended.Load() == 2 })
+	p.Empty()
+	eventually(t, "none is left", func() bool { return len(keptBy(p)) == 0 && kits[1].ended.Load()+kits[3].ended.Load() == 2 })
 }
 
 // Whoever makes a queue pair while the card has none left, with locks held that

@@ -62,10 +62,10 @@ func (l *LocalAddrs) find(a netip.Addr) (found, known bool) {
 	return found, l.have != nil
 }
 
-// Origin marks the network stack of this process: its boot and its network
+// origin marks the network stack of this process: its boot and its network
 // namespace, which is as far as loopback reaches. 0: unknown. Two marks that
 // differ are two stacks; equal ones may be.
-func Origin() uint8 {
+func origin() uint8 {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return 0

@@ -21,5 +21,5 @@ type Network struct {
 
 // NewNetwork returns the network of a process whose interfaces these are.
 func NewNetwork(k *knob.Values, log report.Logger, interfaces []*tcp.Device) *Network {
-	return &Network{knobs: k, log: log, interfaces: interfaces, Origin: Origin()}
+	return &Network{knobs: k, log: log, interfaces: interfaces, Origin: origin()}
 }

@@ -338,10 +338,3 @@ func (r *Sockets) Unused(c *Conn) { c.waits(r.proven.push(c)) }
 
 // Held is how many connections carry nothing yet, of strangers and of who knows a token.
 func (r *Sockets) Held() (strangers, proven int) { return r.strangers.held(), r.proven.held() }
-
-// Listening is how many sockets are open.
-func (r *Sockets) Listening() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.socks)
-}

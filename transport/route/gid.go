@@ -3,9 +3,9 @@ package route
 import (
 	"net/netip"
 
-	"weft/transport/verbs"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
@@ -16,7 +16,7 @@ const (
 )
 
 // LinkOf is the link layer of a port.
-func LinkOf(v *verbs.Device) uint8 {
+func LinkOf(v *port.Device) uint8 {
 	if v.InfiniBand {
 		return linkInfiniBand
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weft/internal/report"
-	"weft/transport/verbs"
+	"weft/transport/verbs/qp"
 )
 
 // failedFor is how long a pair of ports is left alone that did not work.
@@ -65,16 +65,9 @@ func (k *Known) Failure(p *Pair) error {
 	return nil
 }
 
-// Forget lets every pair that did not work be tried again at once.
-func (k *Known) Forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	clear(k.failed)
-}
-
 // Narrowed takes in how a proof failed, and reports whether smaller packets pass.
 func (k *Known) Narrowed(p *Pair, why error) bool {
-	u := (*verbs.Unanswered)(nil)
+	u := (*qp.Unanswered)(nil)
 	if !errors.As(why, &u) || u.Passes == 0 {
 		return false
 	}

@@ -3,15 +3,16 @@ package route
 import (
 	"fmt"
 
-	"weft/transport/verbs"
 	"weft/transport/verbs/gid"
+	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
 // Pair is two ports between which lanes may run. The indices are those of
 // the two inventories.
 type Pair struct {
-	Local                 *verbs.Device
+	Local                 *port.Device
 	GID                   gid.GID
 	LocalIndex, PeerIndex uint16
 	PeerGID               gid.GID
@@ -25,7 +26,7 @@ func (p *Pair) Key() [2]uint16 { return [2]uint16{p.LocalIndex, p.PeerIndex} }
 
 // CapMTU returns what of an MTU, as enum ibv_mtu, the queue pairs of this pair may use.
 func (p *Pair) CapMTU(mtu uint8) uint8 {
-	for p.MTU > 0 && mtu > 1 && verbs.MTUBytes(mtu) > p.MTU {
+	for p.MTU > 0 && mtu > 1 && ibv.MTUBytes(mtu) > p.MTU {
 		mtu--
 	}
 	return mtu

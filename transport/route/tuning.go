@@ -13,7 +13,7 @@ import (
 // What requests carry themselves, in bytes.
 const (
 	laneInline  = 64  // payload that a request carries itself: one CTS line
-	SmallInline = 256 // where only small messages are to come
+	smallInline = 256 // where only small messages are to come
 )
 
 // Tuning is how a comm uses its lanes: what the knobs say, else what the hints
@@ -46,7 +46,7 @@ func Tune(k *knob.Values, hints rdma.Attr, kind fastpath.Kind, pairs []Pair, lan
 		t.Width = max(t.Width, (lanes+busy-1)/busy)
 	}
 	if hints.Small() {
-		t.Inline = SmallInline
+		t.Inline = smallInline
 		if k.Origin(knob.StripeMin) != knob.FromEnvironment {
 			t.StripeMin = math.MaxUint32
 		}

@@ -3,10 +3,11 @@ package route
 import (
 	"math"
 	"testing"
+
 	"weft/internal/knob"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
-	"weft/transport/verbs"
+	"weft/transport/verbs/port"
 )
 
 func TestTuningIsSaid(t *testing.T) {
@@ -54,7 +55,7 @@ func TestTuning(t *testing.T) {
 		{"unless told not to", true, map[string]string{"NCCL_IB_ADAPTIVE_ROUTING": "0"}, rdma.Attr{}, fastpath.Send, Tuning{64, 2, 65536, 0, false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			local := &verbs.Device{InfiniBand: c.infiniband}
+			local := &port.Device{InfiniBand: c.infiniband}
 			if got := Tune(knob.Parse(c.env), c.hints, c.kind, []Pair{{Local: local}, {Local: local}}, 6); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}

@@ -32,7 +32,7 @@ func (s *Session) read(rd *wire.Reader) {
 			s.End(s.Broken("reading", err))
 			return
 		}
-		if err := s.Serve(b); err != nil {
+		if err := s.serve(b); err != nil {
 			s.End(report.Errorf(report.Peer, "control connection", "%w", err).With(s.Name).
 				Try("both hosts must run the same weft"))
 			return
@@ -40,9 +40,9 @@ func (s *Session) read(rd *wire.Reader) {
 	}
 }
 
-// Serve acts on one message. A message about a comm that is not here any more
+// serve acts on one message. A message about a comm that is not here any more
 // is no error: the two sides close at different times.
-func (s *Session) Serve(b []byte) error {
+func (s *Session) serve(b []byte) error {
 	switch k := wire.KindOf(b); k {
 	case wire.KindAttach:
 		m, err := wire.ParseAttach(b)

@@ -36,14 +36,6 @@ func (m *Member) Carry(c Comm) (failed error, closed bool) {
 	return m.failed, m.closed
 }
 
-// Failed is why the comm is over, unless the peer closed it in good order; nil: it
-// is not.
-func (m *Member) Failed() error {
-	m.Session.mu.Lock()
-	defer m.Session.mu.Unlock()
-	return m.failed
-}
-
 // ClosedWell reports whether the peer has closed the comm in good order.
 func (m *Member) ClosedWell() bool {
 	m.Session.mu.Lock()

@@ -110,10 +110,3 @@ func (s *Session) flush() {
 		}
 	}
 }
-
-// Messages is how many were sent, or are about to be.
-func (s *Session) Messages() uint64 {
-	s.out.Lock()
-	defer s.out.Unlock()
-	return s.out.message
-}

@@ -12,7 +12,6 @@ import (
 	"weft/internal/report"
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
-	"weft/transport/rdma"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -31,22 +30,18 @@ type Shared struct {
 	noCongestion sync.Once // a congestion control that cannot be had is said once
 }
 
-// Options are what is known of a comm that streams are to carry.
-type Options struct {
-	Log       report.Logger // of the comm's context
-	Kind      fastpath.Kind
-	Device    *rdma.Device // as the host asked
-	Peer      string
-	Cookie    uint64             // the executor's name for the comm
-	Conns     []*rendezvous.Conn // of a finished handshake
-	Stash     uint32             // bytes that the peer keeps of messages ahead, as it said to a sender
-	NetEvents uintptr            // the host's callback for them, or 0
+// options are what is known of a comm that streams are to carry.
+type options struct {
+	carrier.For
+	conns []*rendezvous.Conn // of a finished handshake
+	stash uint32             // bytes that the peer keeps of messages ahead, as it said to a sender
 }
 
 // Carrier moves bytes through streams that the executor pumps.
 type Carrier struct {
 	shared *Shared
-	opts   Options // without Conns once it is open
+	opts   options // without conns once it is open
+	cookie uint64  // the executor's name for the comm
 	fp     *fastpath.Comm
 	comm   carrier.Comm // once it is open
 	facts  tcp.Facts
@@ -58,16 +53,18 @@ type Carrier struct {
 	fds []int // of the streams, until close; protected by mu
 }
 
-// Carrier is what carries a comm; until it is open, its connections are the caller's.
-func (s *Shared) Carrier(o Options) *Carrier { return &Carrier{shared: s, opts: o} }
+// carrier is what carries a comm; until it is open, its connections are the caller's.
+func (s *Shared) carrier(o options) *Carrier {
+	return &Carrier{shared: s, opts: o, cookie: o.Reserve()}
+}
 
 // ID names the comm to the executor.
-func (t *Carrier) ID() uint64 { return t.opts.Cookie }
+func (t *Carrier) ID() uint64 { return t.cookie }
 
 // Slab makes one and attaches the streams.
 func (t *Carrier) Slab() (*fastpath.Comm, error) {
 	var err error
-	t.fp, err = fastpath.New(fastpath.Options{Kind: t.opts.Kind, Device: uint32(t.opts.Device.Index), Cookie: t.opts.Cookie, Events: t.opts.NetEvents})
+	t.fp, err = fastpath.New(fastpath.Options{Kind: t.opts.Kind, Device: uint32(t.opts.Device.Index), Cookie: t.cookie, Events: t.opts.NetEvents})
 	if err != nil {
 		return nil, fmt.Errorf("no memory for a connection: %w", err)
 	}
@@ -90,7 +87,7 @@ func (t *Carrier) Open(c carrier.Comm) error {
 }
 
 func (t *Carrier) attach() error {
-	for _, k := range t.opts.Conns {
+	for _, k := range t.opts.conns {
 		way := t.shared.wayOf(k)
 		at := slices.Index(t.ways, way)
 		if at < 0 {
@@ -103,17 +100,17 @@ func (t *Carrier) attach() error {
 			return fmt.Errorf("taking over a socket: %w", err)
 		}
 		t.fds = append(t.fds, fd)
-		if len(t.opts.Conns) > 1 {
+		if len(t.opts.conns) > 1 {
 			if err := tcp.LimitUnsent(fd); err != nil {
 				return err
 			}
 		}
 	}
 	t.facts = tcp.ReadFacts(t.fds[0])
-	if err := tcp.AttachStreams(t.fp, 0, t.fds, t.opts.Stash); err != nil {
+	if err := tcp.AttachStreams(t.fp, 0, t.fds, t.opts.stash); err != nil {
 		return fmt.Errorf("attaching streams: %w", err)
 	}
-	t.opts.Conns = nil
+	t.opts.conns = nil
 	return nil
 }
 

@@ -35,6 +35,3 @@ func (s *Slots) Enter(ctx context.Context) (leave func(), err error) {
 
 // Busy returns how many slots are taken.
 func (s *Slots) Busy() int { return len(s.taken) }
-
-// Room returns how many there are.
-func (s *Slots) Room() int { return cap(s.taken) }

@@ -13,24 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/rdma"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/machine"
+	"weft/transport/verbs/mr"
 )
 
 const directPath = "/devices/pci0000:85/0000:85:00.0"
 
 // directCard is a card of libmlx5's with a data-direct function; its table may be changed before it is opened.
-func directCard(t *testing.T) (*ibv.Calls, *machine.Machine, *fakeLib) {
-	h := fakeHost(t, eth(1, true, "10.0.0.1/24"))
-	f := newFake(t, cardAt(t, h, roce("mlx5_0", "10.0.0.1", 1), "0000:3b:00.0"))
+func directCard(t *testing.T) (*ibv.Calls, *machine.Machine, *fakeibv.Lib) {
+	h := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24"))
+	f := fakeibv.New(t, fakeibv.At(t, h, fakeibv.RoCE("mlx5_0", "10.0.0.1", 1), "0000:3b:00.0"))
 	if err := os.MkdirAll(filepath.Join(h.Sysfs, directPath), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	c := f.table()
+	c := f.Table()
 	plain, register := c.QueryDevice, c.RegDMABufMR
 	c.QueryDevice = func(context ibv.Object) (ibv.DeviceAttr, syscall.Errno) {
 		a, errno := plain(context)
@@ -91,7 +93,7 @@ func TestDataDirectDevices(t *testing.T) {
 		if c.knob != "" {
 			env["NCCL_IB_DATA_DIRECT"] = c.knob
 		}
-		p, err := Open(Config{Knobs: knob.Parse(env), Log: log, Host: host, lib: lib})
+		p, err := Open(Config{Knobs: knob.Parse(env), Log: log, host: host, lib: lib})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,14 +108,14 @@ func TestDataDirectDevices(t *testing.T) {
 			t.Errorf("%s: %s", c.name, d)
 		}
 		all := p.Devices()
-		if all[0].observe(ibv.EventPortErr); all[len(all)-1].Down() == "" {
+		if all[0].Observe(ibv.EventPortErr); all[len(all)-1].Down() == "" {
 			t.Errorf("%s: the link is down for one view only", c.name)
 		}
 		if !strings.Contains(strings.Join(log.Lines(), "\n"), c.says) {
 			t.Errorf("%s: %q", c.name, log.Lines())
 		}
 		p.Close()
-		if left := f.left(); left != nil {
+		if left := f.Left(); left != nil {
 			t.Errorf("%s: left %v", c.name, left)
 		}
 	}
@@ -121,7 +123,7 @@ func TestDataDirectDevices(t *testing.T) {
 
 func seeDirect(t *testing.T, env map[string]string) string {
 	lib, host, _ := directCard(t)
-	p, err := Open(Config{Knobs: knob.Parse(env), Host: host, lib: lib})
+	p, err := Open(Config{Knobs: knob.Parse(env), host: host, lib: lib})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,13 +144,13 @@ func TestDataDirectRegistration(t *testing.T) {
 		return plain(pd, offset, length, iova, fd, access)
 	}
 	log := new(report.Recorder)
-	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IB_DATA_DIRECT": "2"}), Log: log, Host: host, lib: lib})
+	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IB_DATA_DIRECT": "2"}), Log: log, host: host, lib: lib})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd := memfd(t, 0)
+	fd := fakeibv.Memfd(t, 0)
 	defer unix.Close(fd)
-	var pds [2]*PD
+	var pds [2]*mr.PD
 	for i, d := range p.Devices() {
 		if pds[i], err = d.AcquirePD(); err != nil {
 			t.Fatal(err)
@@ -157,15 +159,15 @@ func TestDataDirectRegistration(t *testing.T) {
 	if pds[0] == pds[1] {
 		t.Error("both views share registrations")
 	}
-	b, err := NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
+	b, err := mr.NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	host0 := memory(t, 0x20000, page)
 	for _, c := range []struct {
-		pd     *PD
-		b      *Buffer
+		pd     *mr.PD
+		b      *mr.Buffer
 		refuse bool
 		how    string
 		calls  int
@@ -195,38 +197,12 @@ func TestDataDirectRegistration(t *testing.T) {
 		t.Error(err)
 	}
 	p.Close()
-	if left := f.left(); left != nil {
+	if left := f.Left(); left != nil {
 		t.Errorf("left %v", left)
 	}
 }
 
-// libmlx5 works on the objects of the libibverbs that the loader gave it, which
-// need not be the one in use: then it must not be called.
-func TestLibmlx5WithAnotherLibibverbs(t *testing.T) {
-	first, err := ibv.Load("libibverbs.so.1")
-	if err != nil {
-		t.Skipf("this machine has no libibverbs: %v", err)
-	}
-	if err := ibv.LoadMLX5(first, "libmlx5.so.1"); err != nil && !strings.Contains(err.Error(), "No such file") {
-		t.Errorf("the machine's own: %v", err)
-	}
-	dist, err := simverbs.Dist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := ibv.Load(filepath.Join(dist, "libibverbs.so.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ibv.LoadMLX5(second, filepath.Join(dist, "libmlx5.so.1")); err == nil || !strings.Contains(err.Error(), "another libibverbs") {
-		t.Error(err)
-	}
-	if errno := second.MLX5Supported(0); errno != syscall.ENOSYS {
-		t.Errorf("after a refusal libmlx5 answers %v", errno)
-	}
-}
-
-// The same through a loaded libmlx5, in a process of its own: in this one a
+// Registration on the data-direct path through a loaded libmlx5, in a process of its own: in this one a
 // libibverbs of the machine may be loaded, and libmlx5 would work with that.
 func TestSimDataDirect(t *testing.T) {
 	dist, err := simverbs.Dist()
@@ -268,8 +244,8 @@ func useDataDirect(t *testing.T, lib string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fd := memfd(t, 1<<16)
-			b, err := NewDMABuf(0x20000, 1<<15, 1<<15, fd, rdma.MemCUDA)
+			fd := fakeibv.Memfd(t, 1<<16)
+			b, err := mr.NewDMABuf(0x20000, 1<<15, 1<<15, fd, rdma.MemCUDA)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"errors"
+	"net/netip"
 	"reflect"
 	"strings"
 	"sync"
@@ -10,12 +11,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/fail"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/machine"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/qp"
 )
+
+// far is a peer's end in the subnet of card a.
+var far = qp.End{QPN: 77, PSN: 0x123456, MTU: 3, GID: gid.GID{Addr: netip.MustParseAddr("::ffff:10.0.0.9"), Index: 9, Type: ibv.GIDRoCEv2, Bits: 24}}
 
 // connection goes through the life of one connection and gives back all of it,
 // whatever fails on the way; it returns the first error.
@@ -28,7 +37,7 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 			}
 		}
 	}()
-	p, err := Open(Config{Knobs: knob.Defaults(), Log: log, Host: host, lib: lib})
+	p, err := Open(Config{Knobs: knob.Defaults(), Log: log, host: host, lib: lib})
 	if err != nil {
 		return err
 	}
@@ -44,12 +53,12 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 		return err
 	}
 	defer func() { keep(pd.Release()) }()
-	cq, err := pd.NewCQ(64)
+	cq, err := qp.NewCQ(pd, 64)
 	if err != nil {
 		return err
 	}
 	defer func() { keep(cq.Close()) }()
-	q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 16, RecvDepth: 16, Inline: 200})
+	q, err := qp.New(d, pd, qp.Config{SendCQ: cq, RecvCQ: cq, SendDepth: 16, RecvDepth: 16, Inline: 200})
 	if err != nil {
 		return err
 	}
@@ -58,7 +67,7 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 	if err != nil {
 		return err
 	}
-	if err := q.Connect(t.Context(), Path{GID: d.GIDs()[0], Peer: far(t), ECE: &ece}); err != nil {
+	if err := q.Connect(t.Context(), qp.Path{GID: d.GIDs()[0], Peer: far, ECE: &ece}); err != nil {
 		return err
 	}
 	plain := memory(t, 0x10000, 100)
@@ -67,7 +76,7 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 		return err
 	}
 	defer func() { keep(r.Release()) }()
-	buffer, err := NewDMABuf(0x20000, 100, 0, fd, rdma.MemCUDA)
+	buffer, err := mr.NewDMABuf(0x20000, 100, 0, fd, rdma.MemCUDA)
 	if err != nil {
 		return err
 	}
@@ -77,8 +86,8 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 		return err
 	}
 	defer func() { keep(r2.Release()) }()
-	_ = Completion{Status: 12, QPN: q.Number, QP: q}.Explain()
-	if err := d.RefreshGIDs(); err != nil {
+	_ = qp.Completion{Status: 12, QPN: q.Number, QP: q}.Explain()
+	if err := d.Look(); err != nil {
 		return err
 	}
 	return q.Fence()
@@ -87,15 +96,15 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 // Every call fails once, at every place where it is made: what is returned is
 // an error that names call and device, and nothing is left behind.
 func TestEveryCallFailsOnce(t *testing.T) {
-	fd := memfd(t, 0)
+	fd := fakeibv.Memfd(t, 0)
 	defer unix.Close(fd)
-	host := fakeHost(t, eth(1, true, "10.0.0.1/24"), eth(2, true, "10.0.1.1/24"))
+	host := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24"), fakeibv.Eth(2, true, "10.0.1.1/24"))
 	for _, errno := range []syscall.Errno{syscall.ENOMEM, syscall.EIO, syscall.EINVAL, syscall.EOPNOTSUPP} {
 		seen := map[string]bool{}
 		for n := 0; ; n++ {
-			before := pinned.Load()
-			f := newFake(t, roce("a", "10.0.0.1", 1), roce("b", "10.0.1.1", 2))
-			lib := f.table()
+			before := fail.Pinned.Load()
+			f := fakeibv.New(t, fakeibv.RoCE("a", "10.0.0.1", 1), fakeibv.RoCE("b", "10.0.1.1", 2))
+			lib := f.Table()
 			made, failed := failing(lib, n, errno)
 			err := connection(t, lib, host, fd)
 			if *made <= n {
@@ -112,13 +121,13 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			if err != nil && !errors.As(err, &e) {
 				t.Errorf("%s (call %d) fails with %v: %v is no *report.Error", *failed, n, errno, err)
 			}
-			if err != nil && (!errors.Is(err, errno) && !IsNone(err) && e.Cause != report.Unsupported || e.Remedy == "" && !IsNone(err)) {
+			if err != nil && (!errors.Is(err, errno) && !errors.Is(err, ErrNone) && e.Cause != report.Unsupported || e.Remedy == "" && !errors.Is(err, ErrNone)) {
 				t.Errorf("%s (call %d) fails with %v: %v lacks errno or remedy", *failed, n, errno, err)
 			}
-			if left := f.left(); left != nil {
+			if left := f.Left(); left != nil {
 				t.Errorf("%s (call %d) fails with %v, and these are left: %v", *failed, n, errno, left)
 			}
-			if now := pinned.Load(); now != before {
+			if now := fail.Pinned.Load(); now != before {
 				t.Errorf("%s (call %d): %d bytes count as registered", *failed, n, now-before)
 			}
 		}
@@ -127,31 +136,6 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			if !seen[call] {
 				t.Errorf("%s was never made to fail", call)
 			}
-		}
-	}
-}
-
-func TestErrorsNameCallDeviceErrnoAndRemedy(t *testing.T) {
-	for _, c := range []struct {
-		call  string
-		errno syscall.Errno
-		cause report.Cause
-		want  string
-	}{
-		{"ibv_open_device", syscall.EACCES, report.Host, "ibv_open_device on mlx5_0: x: permission denied (EACCES); the process needs read and write access to /dev/infiniband"},
-		{"ibv_modify_qp", syscall.ETIMEDOUT, report.Network, "(ETIMEDOUT); the peer's GID does not answer"},
-		{"ibv_modify_qp", syscall.ENODATA, report.Host, "(ENODATA); the GID table has no such entry"},
-		{"ibv_modify_qp", syscall.EINVAL, report.Host, "forced NCCL_IB_GID_INDEX"},
-		{"ibv_reg_mr", syscall.EFAULT, report.Usage, "nvidia_peermem"},
-		{"ibv_reg_mr", syscall.ENOMEM, report.Host, "weft has "},
-		{"ibv_reg_dmabuf_mr", syscall.EBADF, report.Usage, "no DMA-BUF"},
-		{"ibv_create_qp", syscall.ENOSPC, report.Host, "no more of these"},
-		{"ibv_create_qp", syscall.EOPNOTSUPP, report.Unsupported, "do not have it"},
-		{"ibv_query_port", syscall.Errno(4095), report.Host, "(errno 4095)"},
-	} {
-		err := fail(c.call, "mlx5_0", c.errno, "x")
-		if err.Cause != c.cause || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.errno) {
-			t.Errorf("%s %v: %v, %v", c.call, c.errno, err.Cause, err)
 		}
 	}
 }

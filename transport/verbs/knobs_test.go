@@ -10,8 +10,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/fakeibv"
 	"weft/internal/knob"
+	"weft/transport/verbs/event"
+	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/port"
+	"weft/transport/verbs/qp"
 )
 
 // effects are the knobs that this package gives their effect: a setting, and
@@ -74,7 +79,7 @@ func simulated(t *testing.T, env map[string]string) *Provider {
 	return p
 }
 
-func (p *Provider) named(name string) *Device {
+func (p *Provider) named(name string) *port.Device {
 	for _, d := range p.devices {
 		if d.Name == name {
 			return d
@@ -105,13 +110,13 @@ func seeLibrary(t *testing.T, env map[string]string) string {
 	if _, set := env["NCCL_IBVERBS_LIB"]; set {
 		p, _, err = openSim(t, env)
 	}
-	if err != nil && !IsNone(err) {
+	if err != nil && !errors.Is(err, ErrNone) {
 		t.Fatal(err)
 	}
 	if err == nil {
 		defer p.Close()
 	}
-	return map[bool]string{true: "the simulated", false: "another"}[err == nil && p.library == lib]
+	return map[bool]string{true: "the simulated", false: "another"}[err == nil && p.lib.Name == lib]
 }
 
 func seeGID(name string) func(*testing.T, map[string]string) string {
@@ -122,11 +127,11 @@ func seeGID(name string) func(*testing.T, map[string]string) string {
 
 // seeFLID looks at an InfiniBand port whose entries 1 and 2 route between subnets.
 func seeFLID(t *testing.T, env map[string]string) string {
-	card := roce("ib", "10.0.0.1", 0)
-	port := &card.ports[0]
+	card := fakeibv.RoCE("ib", "10.0.0.1", 0)
+	port := &card.Ports[0]
 	port.LinkLayer = ibv.LinkInfiniBand
-	port.gids = []ibv.GIDEntry{entry(0, ibv.GIDInfiniBand, "fec0::1", 0), entry(1, ibv.GIDInfiniBand, "fec0:0:11::1", 0), entry(2, ibv.GIDInfiniBand, "fec0:0:12::1", 0)}
-	p, log, err := newFake(t, card).start(t, fakeHost(t), env)
+	port.GIDs = []ibv.GIDEntry{fakeibv.Entry(0, ibv.GIDInfiniBand, "fec0::1", 0), fakeibv.Entry(1, ibv.GIDInfiniBand, "fec0:0:11::1", 0), fakeibv.Entry(2, ibv.GIDInfiniBand, "fec0:0:12::1", 0)}
+	p, log, err := start(fakeibv.New(t, card), fakeibv.Host(t), env)
 	if err != nil {
 		t.Fatal(err, log.Lines())
 	}
@@ -135,9 +140,9 @@ func seeFLID(t *testing.T, env map[string]string) string {
 }
 
 func seeTwoAddresses(t *testing.T, env map[string]string) string {
-	card := roce("two", "10.0.0.1", 1)
-	card.ports[0].gids = append(card.ports[0].gids, entry(4, ibv.GIDRoCEv2, "10.7.0.1", 1))
-	p, log, err := newFake(t, card).start(t, fakeHost(t, eth(1, true, "10.0.0.1/24", "10.7.0.1/24")), env)
+	card := fakeibv.RoCE("two", "10.0.0.1", 1)
+	card.Ports[0].GIDs = append(card.Ports[0].GIDs, fakeibv.Entry(4, ibv.GIDRoCEv2, "10.7.0.1", 1))
+	p, log, err := start(fakeibv.New(t, card), fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24", "10.7.0.1/24")), env)
 	if err != nil {
 		t.Fatal(err, log.Lines())
 	}
@@ -146,12 +151,12 @@ func seeTwoAddresses(t *testing.T, env map[string]string) string {
 }
 
 func seeSubnet(t *testing.T, env map[string]string) string {
-	return simulated(t, env).named("simA").GIDs()[0].Subnet().String()
+	return gid.PrefixOf(simulated(t, env).named("simA").GIDs()[0]).Masked().String()
 }
 
 // looped makes a queue pair of simA, connects it with itself as a sender would
 // with its peer, and shows it; err is that of making or connecting it.
-func looped(t *testing.T, p *Provider, tc int32, show func(q *QP)) (err error) {
+func looped(t *testing.T, p *Provider, tc int32, show func(q *qp.QP)) (err error) {
 	t.Helper()
 	d := p.named("simA")
 	pd, err := d.AcquirePD()
@@ -159,19 +164,19 @@ func looped(t *testing.T, p *Provider, tc int32, show func(q *QP)) (err error) {
 		t.Fatal(err)
 	}
 	defer func() { err = errors.Join(err, pd.Release()) }()
-	cq, err := pd.NewCQ(64)
+	cq, err := qp.NewCQ(pd, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { err = errors.Join(err, cq.Close()) }()
-	q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 8, Inline: 64})
+	q, err := qp.New(d, pd, qp.Config{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 8, Inline: 64})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
 	gid := d.GIDs()[0]
 	sl, class := p.Class(tc)
-	if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid), SL: sl, TC: class}); err != nil {
+	if err := q.Connect(t.Context(), qp.Path{GID: gid, Peer: q.Local(gid), SL: sl, TC: class}); err != nil {
 		return err
 	}
 	if show != nil {
@@ -181,9 +186,9 @@ func looped(t *testing.T, p *Provider, tc int32, show func(q *QP)) (err error) {
 }
 
 // asked is what the library says of a queue pair.
-func asked(t *testing.T, q *QP) ibv.QPAttr {
+func asked(t *testing.T, p *Provider, q *qp.QP) ibv.QPAttr {
 	t.Helper()
-	a, errno := q.dev.provider.lib.QueryQP(q.raw)
+	a, errno := p.lib.QueryQP(ibv.Object(q.Pointer()))
 	if errno != 0 {
 		t.Fatal(errno)
 	}
@@ -193,7 +198,8 @@ func asked(t *testing.T, q *QP) ibv.QPAttr {
 // seeQP asks the library what a connected queue pair has.
 func seeQP(of func(ibv.QPAttr) any) func(*testing.T, map[string]string) string {
 	return func(t *testing.T, env map[string]string) (seen string) {
-		err := looped(t, simulated(t, env), -1, func(q *QP) { seen = fmt.Sprint(of(asked(t, q))) })
+		p := simulated(t, env)
+		err := looped(t, p, -1, func(q *qp.QP) { seen = fmt.Sprint(of(asked(t, p, q))) })
 		if errno := unix.Errno(0); errors.As(err, &errno) {
 			return "refused " + unix.ErrnoName(errno)
 		}
@@ -206,14 +212,14 @@ func seeReceiver(t *testing.T, env map[string]string) string {
 }
 
 func seeInline(t *testing.T, env map[string]string) (seen string) {
-	if err := looped(t, simulated(t, env), -1, func(q *QP) { seen = map[bool]string{true: "room", false: "none"}[q.Inline > 0] }); err != nil {
+	if err := looped(t, simulated(t, env), -1, func(q *qp.QP) { seen = map[bool]string{true: "room", false: "none"}[q.Inline > 0] }); err != nil {
 		t.Fatal(err)
 	}
 	return seen
 }
 
 func seeECE(t *testing.T, env map[string]string) (seen string) {
-	err := looped(t, simulated(t, env), -1, func(q *QP) {
+	err := looped(t, simulated(t, env), -1, func(q *qp.QP) {
 		e, known, err := q.QueryECE()
 		if err != nil {
 			t.Fatal(err)
@@ -246,9 +252,9 @@ func seeRegistration(t *testing.T, env map[string]string) string {
 
 // seePCI looks at a virtual function.
 func seePCI(t *testing.T, env map[string]string) string {
-	h := fakeHost(t, eth(1, true, "10.0.0.1/24"))
-	card := cardAt(t, h, roce("vf", "10.0.0.1", 1), "0000:82:03.1")
-	p, log, err := newFake(t, card).start(t, h, env)
+	h := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24"))
+	card := fakeibv.At(t, h, fakeibv.RoCE("vf", "10.0.0.1", 1), "0000:82:03.1")
+	p, log, err := start(fakeibv.New(t, card), h, env)
 	if err != nil {
 		t.Fatal(err, log.Lines())
 	}
@@ -257,9 +263,9 @@ func seePCI(t *testing.T, env map[string]string) string {
 }
 
 func seeSpeed(t *testing.T, env map[string]string) string {
-	card := roce("a", "10.0.0.1", 1)
-	card.ports[0].speed = 4000
-	p, log, err := newFake(t, card).start(t, fakeHost(t, eth(1, true, "10.0.0.1/24")), env)
+	card := fakeibv.RoCE("a", "10.0.0.1", 1)
+	card.Ports[0].Speed = 4000
+	p, log, err := start(fakeibv.New(t, card), fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24")), env)
 	if err != nil {
 		t.Fatal(err, log.Lines())
 	}
@@ -268,11 +274,11 @@ func seeSpeed(t *testing.T, env map[string]string) string {
 }
 
 func seeFatal(t *testing.T, env map[string]string) string {
-	came := make(chan Event, 64)
-	defer simulated(t, env).named("simB").Subscribe(func(e Event) { came <- e })()
+	came := make(chan event.Event, 64)
+	defer simulated(t, env).Subscribe(func(e event.Event) { came <- e })()
 	command(t, "event simB DEVICE_FATAL")
 	for {
-		if e := receive(t, came); e.Kind == ibv.EventDeviceFatal {
+		if e := fakeibv.Receive(t, came); e.Kind == ibv.EventDeviceFatal {
 			return map[bool]string{true: "ends what it concerns", false: "is only logged"}[e.Err != nil]
 		}
 	}
@@ -317,14 +323,14 @@ func TestTrafficClassReachesTheQueuePair(t *testing.T) {
 		sl, tc uint8
 	}{
 		{nil, -1, 0, 0}, {nil, 3, 3, 3}, {nil, 15, 15, 15}, {nil, 16, 0, 16}, {nil, 104, 0, 104}, {nil, 255, 0, 255}, {nil, 256, 0, 0}, {nil, -7, 0, 0},
-		{map[string]string{"NCCL_IB_SL": "5"}, 3, 5, 3}, {map[string]string{"NCCL_IB_TC": "8"}, 3, 3, 8}, {map[string]string{"NCCL_IB_SL": "0", "NCCL_IB_TC": "0"}, 3, 0, 0},
+		{map[string]string{"NCCL_IB_SL": "5"}, 3, 5, 3}, {map[string]string{"NCCL_IB_SL": "5"}, 106, 5, 106}, {map[string]string{"NCCL_IB_TC": "8"}, 3, 3, 8}, {map[string]string{"NCCL_IB_SL": "0", "NCCL_IB_TC": "0"}, 3, 0, 0},
 	} {
 		if c.env == nil {
 			c.env = map[string]string{}
 		}
 		p := simulated(t, c.env)
-		if err := looped(t, p, c.class, func(q *QP) {
-			if a := asked(t, q); a.Path.SL != c.sl || a.Path.TrafficClass != c.tc {
+		if err := looped(t, p, c.class, func(q *qp.QP) {
+			if a := asked(t, p, q); a.Path.SL != c.sl || a.Path.TrafficClass != c.tc {
 				t.Errorf("%v with class %d: SL %d, TC %d, want %d and %d", c.env, c.class, a.Path.SL, a.Path.TrafficClass, c.sl, c.tc)
 			}
 		}); err != nil {

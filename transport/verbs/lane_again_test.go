@@ -10,6 +10,8 @@ import (
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/qp"
 )
 
 // again closes the comms of two ends and gives their queue pairs to two others.
@@ -55,13 +57,13 @@ func settleOn(t *testing.T, s *laneSide, d int) error {
 	from, to := must(s.pds[d].Scratch()), must(s.pds[1-d].Scratch())
 	defer from.Release()
 	defer to.Release()
-	var all []Proof
+	var all []qp.Proof
 	for l, q := range s.qps {
 		if l%2 == d {
-			all = append(all, Proof{QP: q, From: from, Addr: ScratchAddr(), RKey: to.RKey})
+			all = append(all, qp.Proof{QP: q, From: from, Addr: mr.ScratchAddr(), RKey: to.RKey})
 		}
 	}
-	return Prove(t.Context(), time.Second, s.cqs[d], all...)
+	return qp.Prove(t.Context(), time.Second, s.cqs[d], all...)
 }
 
 // laneBurst moves messages whose receives are all posted before the first is sent.

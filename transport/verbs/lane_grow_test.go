@@ -6,6 +6,7 @@ import (
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
 	"weft/transport/verbs/gid"
+	"weft/transport/verbs/qp"
 )
 
 // A comm takes further lanes while it is open, in the middle of a message too, and
@@ -27,8 +28,8 @@ func TestLaneGrows(t *testing.T) {
 			t.Error("a comm that is not open takes lanes")
 		}
 		for j, q := range s.qps {
-			l, r, _ := gid.Pair(q.Device().GIDs(), other.qps[j].Device().GIDs())
-			if err := q.Connect(t.Context(), Path{GID: l, Peer: other.qps[j].Local(r)}); err != nil {
+			l, r, _ := gid.Pair(s.on[j].GIDs(), other.on[j].GIDs())
+			if err := q.Connect(t.Context(), qp.Path{GID: l, Peer: other.qps[j].Local(r)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,6 +11,9 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/port"
+	"weft/transport/verbs/qp"
 )
 
 // laneConfig is how a test's connection is made.
@@ -30,11 +33,12 @@ type laneSide struct {
 	handle  uintptr
 	mr      uintptr
 	mem     []byte
-	pds     [2]*PD
-	cqs     [2]*CQ
-	qps     []*QP
-	flushes []*QP
-	regions []*Region
+	pds     [2]*mr.PD
+	cqs     [2]*qp.CQ
+	qps     []*qp.QP
+	on      []*port.Device // by queue pair
+	flushes []*qp.QP
+	regions []*mr.Region
 	plan    fastpath.VerbsPlan
 }
 
@@ -73,16 +77,17 @@ func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 		addr, size := s.comm.Shared()
 		for d := range 2 {
 			pd := must(p.Devices()[(d+i)%2].AcquirePD())
-			s.pds[d], s.cqs[d] = pd, must(pd.NewCQ(4096))
+			s.pds[d], s.cqs[d] = pd, must(qp.NewCQ(pd, 4096))
 			shared := must(pd.Register(memory(t, addr, size), ibv.AccessCTS))
 			data := must(pd.Register(memory(t, m.Addr, m.Length), ibv.AccessData))
 			s.regions = append(s.regions, shared, data)
 			m.Keys = append(m.Keys, fastpath.Keys{LKey: data.LKey, RKey: data.RKey})
 			s.plan.Keys = append(s.plan.Keys, fastpath.Keys{LKey: shared.LKey, RKey: shared.RKey})
 			if c.flush {
-				q := must(p.Devices()[(d+i)%2].NewQP(pd, QPConfig{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: 2, RecvDepth: 1, Access: ibv.RemoteRead}))
-				gid := q.Device().GIDs()[0]
-				if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil {
+				on := p.Devices()[(d+i)%2]
+				q := must(qp.New(on, pd, qp.Config{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: 2, RecvDepth: 1, Access: ibv.RemoteRead}))
+				gid := on.GIDs()[0]
+				if err := q.Connect(t.Context(), qp.Path{GID: gid, Peer: q.Local(gid)}); err != nil {
 					t.Fatal(err)
 				}
 				s.flushes = append(s.flushes, q)
@@ -92,12 +97,13 @@ func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 		s.mr = must(fastpath.RegisterMR(m))
 		for l := range c.lanes {
 			d := l % 2
-			q := must(p.Devices()[(d+i)%2].NewQP(s.pds[d], QPConfig{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: c.depth, RecvDepth: 256, Inline: c.inline}))
+			on := p.Devices()[(d+i)%2]
+			q := must(qp.New(on, s.pds[d], qp.Config{SendCQ: s.cqs[d], RecvCQ: s.cqs[d], SendDepth: c.depth, RecvDepth: 256, Inline: c.inline}))
 			inline := q.Inline
 			if c.hideInline {
 				inline = 0
 			}
-			s.qps = append(s.qps, q)
+			s.qps, s.on = append(s.qps, q), append(s.on, on)
 			s.plan.Lanes = append(s.plan.Lanes, fastpath.VerbsLane{QP: q.Pointer(), CQ: s.cqs[d].Pointer(), Device: d, PeerDevice: d,
 				SendDepth: min(q.SendDepth, c.depth), RecvDepth: q.RecvDepth, Inline: inline, MaxMessage: c.most})
 		}
@@ -158,9 +164,9 @@ func laneJoin(t *testing.T, tx, rx *laneSide) {
 	}
 	for i := range tx.qps {
 		for j, s := range []*laneSide{tx, rx} {
-			q, peer := s.qps[i], []*laneSide{rx, tx}[j].qps[i]
-			l, r, _ := gid.Pair(q.Device().GIDs(), peer.Device().GIDs())
-			if err := q.Connect(t.Context(), Path{GID: l, Peer: peer.Local(r)}); err != nil {
+			other := []*laneSide{rx, tx}[j]
+			l, r, _ := gid.Pair(s.on[i].GIDs(), other.on[i].GIDs())
+			if err := s.qps[i].Connect(t.Context(), qp.Path{GID: l, Peer: other.qps[i].Local(r)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,46 +1,33 @@
 package verbs
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/verbs/card"
+	"weft/transport/verbs/event"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/machine"
+	"weft/transport/verbs/port"
 )
-
-// ErrNone is wrapped by errors of Open that are no fault: there is no library,
-// or no device to use. The transport says them at INFO and uses TCP.
-var ErrNone = errors.New("no RDMA here")
 
 // Config is what a provider needs from its process.
 type Config struct {
 	Knobs *knob.Values
 	Log   report.Logger
-	Host  *machine.Machine // nil: this machine
 
-	lib *ibv.Calls // tests bring their own library
+	host *machine.Machine // nil: this machine; tests bring their own, and library
+	lib  *ibv.Calls
 }
 
 // Provider is libibverbs with the devices that are in use.
 type Provider struct {
-	lib     *ibv.Calls
-	library string // its name
-	knobs   *knob.Values
-	log     report.Logger
-	host    *machine.Machine
-	rules   gid.Rules
-
-	adapters []*adapter
-	devices  []*Device
-	gdr      machine.GDR
-
-	mlx5Tried bool        // loading libmlx5
-	spare     func() bool // gives up what nobody needs; nil: nothing
+	lib     *card.Library
+	devices []*port.Device
+	sources []*event.Source // by card
 
 	closing sync.Once
 }
@@ -54,74 +41,78 @@ func Open(cfg Config) (*Provider, error) {
 	if cfg.Log == nil {
 		cfg.Log = report.Discard{}
 	}
-	if cfg.Host == nil {
-		cfg.Host = machine.This()
+	if cfg.host == nil {
+		cfg.host = machine.This()
 	}
 	if cfg.Knobs.Int(knob.IBDisable) != 0 {
 		return nil, none("NCCL_IB_DISABLE=%d", cfg.Knobs.Int(knob.IBDisable))
 	}
-	p := &Provider{lib: cfg.lib, library: "a test's library", knobs: cfg.Knobs, log: cfg.Log, host: cfg.Host}
-	if p.mlx5Tried = p.lib != nil; p.lib == nil { // a test's table has libmlx5's functions too
-		if err := p.load(); err != nil {
+	p := &Provider{lib: &card.Library{Calls: cfg.lib, Name: "a test's library", Knobs: cfg.Knobs, Log: cfg.Log, Host: cfg.host, GDR: cfg.host.GDR()}}
+	if cfg.lib == nil {
+		if err := p.lib.Load(); err != nil {
+			err.Err = fmt.Errorf("%w: %w", err.Err, ErrNone)
 			return nil, err
 		}
 	}
-	var problems []string
-	p.rules, problems = gid.RulesOf(p.knobs)
+	rules, problems := gid.RulesOf(cfg.Knobs)
 	for _, line := range problems {
-		p.log.Warn("%s", line)
+		cfg.Log.Warn("%s", line)
 	}
-	if err := p.discover(); err != nil {
-		p.Close()
+	var err error
+	if p.devices, err = discover(p.lib, &rules); err != nil {
 		return nil, err
 	}
+	p.sources = hear(p.devices)
 	return p, nil
 }
 
-func none(format string, a ...any) error {
-	return report.Errorf(report.Unsupported, "verbs", format+": %w", append(a, ErrNone)...)
-}
-
-// load tries the user's library first. ibv_fork_init comes before anything
-// that pins memory, so that a forked child keeps its copy of it.
-func (p *Provider) load() error {
-	names := []string{"libibverbs.so.1", "libibverbs.so"}
-	user := p.knobs.Text(knob.IBVerbsLib)
-	if user != "" {
-		names = append([]string{user}, names...)
-	}
-	var whys []string
-	for _, name := range names {
-		lib, err := ibv.Load(name)
-		if err == nil {
-			p.lib, p.library = lib, name
-			break
+// hear begins to hear the cards of devices, which events change from here on.
+func hear(devices []*port.Device) (sources []*event.Source) {
+	var cards []*card.Card
+	of := map[*card.Card][]*port.Device{}
+	for _, d := range devices {
+		c := d.Card()
+		if of[c] == nil {
+			cards = append(cards, c)
 		}
-		whys = append(whys, strings.TrimPrefix(fmt.Sprintf("%s: %v", name, err), name+": "+name+": "))
-		if name == user {
-			p.log.Warn("%s=%s cannot be used: %v", p.knobs.Name(knob.IBVerbsLib), name, err)
-		}
+		of[c] = append(of[c], d)
 	}
-	if p.lib == nil {
-		return report.Errorf(report.Unsupported, "verbs", "libibverbs cannot be loaded (%s): %w", strings.Join(whys, "; "), ErrNone).
-			Try("install libibverbs (rdma-core) and its providers in this system or container image, or name it in NCCL_IBVERBS_LIB")
+	for _, c := range cards {
+		sources = append(sources, event.Of(c, of[c]))
 	}
-	if errno := p.lib.ForkInit(); errno != 0 {
-		p.log.Info(report.Init, "%v; a process that forks while RDMA runs may lose pages to its child", fail("ibv_fork_init", "", errno, "%s", p.library))
-	}
-	return nil
+	return sources
 }
 
 // Devices are the usable ports in NCCL's order; at least one.
-func (p *Provider) Devices() []*Device { return p.devices }
+func (p *Provider) Devices() []*port.Device { return p.devices }
 
-// Close ends the readers of events and the trials of cards that failed, and closes each
-// device as soon as nothing is left on it; nothing new can be made on one. The
-// library never calls it: it keeps devices for its process.
+// Subscribe has f called with every event of every card, off the data path, one of
+// a card at a time; f must not block. A fatal event without QP and CQ concerns
+// everything on its card. stop ends it; f may still be running then.
+func (p *Provider) Subscribe(f func(event.Event)) (stop func()) {
+	stops := make([]func(), 0, len(p.sources))
+	for _, s := range p.sources {
+		stops = append(stops, s.Subscribe(f))
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// Spare has f give up what nobody needs when a card has no queue pair or no
+// completion queue left; f reports whether there was anything. It is set before
+// the devices are used.
+func (p *Provider) Spare(f func() bool) { p.lib.Spare = f }
+
+// Close ends the readers of events and the trials of cards that failed, and closes
+// each card as soon as nothing is left on it; nothing new can be made on one. A
+// library that has started never calls it: it keeps its cards for its process.
 func (p *Provider) Close() {
 	p.closing.Do(func() {
-		for _, a := range p.adapters {
-			a.close()
+		for _, s := range p.sources {
+			s.Close()
 		}
 	})
 }

@@ -12,11 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/verbs/card"
+	"weft/transport/verbs/event"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
+	"weft/transport/verbs/mr"
+	"weft/transport/verbs/qp"
 )
 
 func TestSimDevices(t *testing.T) {
@@ -41,22 +46,22 @@ func TestSimDevices(t *testing.T) {
 		t.Error(d)
 	}
 	b := p.Devices()[1]
-	if g := b.GIDs(); g[0].Type != ibv.GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != gid.Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Firmware == "" {
+	if g := b.GIDs(); g[0].Type != ibv.GIDRoCEv2 || len(g) != 3 || g[0].Reaches(p.Devices()[0].GIDs()[0]) != gid.Direct || b.GUID == 0 || b.MaxMessage() == 0 || b.Card().Attr.Firmware == "" {
 		t.Errorf("%v, %+v", g, b.Device)
 	}
-	if is, _ := b.adapter.ece.State(); is == No {
+	if is, _ := b.Card().ECE.State(); is == card.No {
 		t.Error("ECE is ruled out")
 	}
 }
 
 // pair connects a queue pair of simA with one of simB, as two processes would.
-func pair(t *testing.T, p *Provider, then func(a, b *QP)) (err error) {
+func pair(t *testing.T, p *Provider, then func(a, b *qp.QP)) (err error) {
 	keep := func(e error) {
 		if err == nil {
 			err = e
 		}
 	}
-	var qps [2]*QP
+	var qps [2]*qp.QP
 	for i := range qps {
 		d := p.Devices()[i]
 		pd, err := d.AcquirePD()
@@ -64,18 +69,18 @@ func pair(t *testing.T, p *Provider, then func(a, b *QP)) (err error) {
 			return err
 		}
 		defer func() { keep(pd.Release()) }()
-		cq, err := pd.NewCQ(128)
+		cq, err := qp.NewCQ(pd, 128)
 		if err != nil {
 			return err
 		}
 		defer func() { keep(cq.Close()) }()
-		if qps[i], err = d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 64, RecvDepth: 64, Inline: 1024, Cookie: uint64(i + 1)}); err != nil {
+		if qps[i], err = qp.New(d, pd, qp.Config{SendCQ: cq, RecvCQ: cq, SendDepth: 64, RecvDepth: 64, Inline: 1024, Cookie: uint64(i + 1)}); err != nil {
 			return err
 		}
 		defer func() { keep(qps[i].Close()) }()
 	}
 	a, b := qps[0], qps[1]
-	l, r, reach := gid.Pair(a.Device().GIDs(), b.Device().GIDs())
+	l, r, reach := gid.Pair(p.Devices()[0].GIDs(), p.Devices()[1].GIDs())
 	if reach != gid.Direct {
 		t.Errorf("reach %v: %v %v", reach, l, r)
 	}
@@ -83,7 +88,7 @@ func pair(t *testing.T, p *Provider, then func(a, b *QP)) (err error) {
 	if err != nil {
 		return err
 	}
-	path := Path{GID: r, Peer: a.Local(l)}
+	path := qp.Path{GID: r, Peer: a.Local(l)}
 	if known {
 		path.ECE = &offer
 	}
@@ -94,7 +99,7 @@ func pair(t *testing.T, p *Provider, then func(a, b *QP)) (err error) {
 	if err != nil {
 		return err
 	}
-	path = Path{GID: l, Peer: b.Local(r)}
+	path = qp.Path{GID: l, Peer: b.Local(r)}
 	if known {
 		path.ECE = &reduced
 	}
@@ -113,15 +118,15 @@ func TestSimConnection(t *testing.T) {
 		t.Fatal(err, log.Lines())
 	}
 	defer p.Close()
-	if err := pair(t, p, func(a, b *QP) {
-		attr, errno := p.lib.QueryQP(a.raw)
+	if err := pair(t, p, func(a, b *qp.QP) {
+		attr, errno := p.lib.QueryQP(ibv.Object(a.Pointer()))
 		if a.State() != ibv.StateRTS || b.State() != ibv.StateRTS || errno != 0 || attr.Port != 1 || a.Inline < 0 || a.Inline > 512 {
 			t.Errorf("%v %v %v %+v inline %d", a.State(), b.State(), errno, attr, a.Inline)
 		}
 		if err := a.Fence(); err != nil || a.State() != ibv.StateErr {
 			t.Error(err, a.State())
 		}
-		if e := (Completion{Status: 12, QPN: b.Number, QP: b}).Explain(); !strings.Contains(e.Error(), "in state RTS, port 1 active") {
+		if e := (qp.Completion{Status: 12, QPN: b.Number, QP: b}).Explain(); !strings.Contains(e.Error(), "in state RTS, port 1 active") {
 			t.Error(e)
 		}
 	}); err != nil {
@@ -132,11 +137,11 @@ func TestSimConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cq, err := pd.NewCQ(64)
+	cq, err := qp.NewCQ(pd, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := x.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 256, RecvDepth: 256, Inline: 220})
+	q, err := qp.New(x, pd, qp.Config{SendCQ: cq, RecvCQ: cq, SendDepth: 256, RecvDepth: 256, Inline: 220})
 	if err != nil {
 		t.Fatal(err) // a device with short queues and little inline room serves too
 	}
@@ -160,16 +165,16 @@ func TestSimLoopback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cq, err := pd.NewCQ(16)
+		cq, err := qp.NewCQ(pd, 16)
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := d.NewQP(pd, QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 1, Access: ibv.RemoteRead | ibv.RemoteWrite})
+		q, err := qp.New(d, pd, qp.Config{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 1, Access: ibv.RemoteRead | ibv.RemoteWrite})
 		if err != nil {
 			t.Fatal(err)
 		}
 		gid := d.GIDs()[0]
-		if err := q.Connect(t.Context(), Path{GID: gid, Peer: q.Local(gid)}); err != nil || q.State() != ibv.StateRTS {
+		if err := q.Connect(t.Context(), qp.Path{GID: gid, Peer: q.Local(gid)}); err != nil || q.State() != ibv.StateRTS {
 			t.Error(err)
 		}
 		if err := errors.Join(q.Close(), cq.Close(), pd.Release()); err != nil {
@@ -183,7 +188,7 @@ func TestLibrariesThatFail(t *testing.T) {
 	p, err := Open(Config{Knobs: knob.Parse(map[string]string{"NCCL_IBVERBS_LIB": "/nonexistent/libibverbs.so"}), Log: log})
 	if err == nil {
 		p.Close() // this machine has devices
-	} else if !IsNone(err) {
+	} else if !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
 	if log.Count("WARN NCCL_IBVERBS_LIB=/nonexistent/libibverbs.so cannot be used: not found") != 1 {
@@ -214,7 +219,7 @@ func TestSimMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd := memfd(t, 1<<20)
+	fd := fakeibv.Memfd(t, 1<<20)
 	data, err := unix.Mmap(fd, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +234,7 @@ func TestSimMemory(t *testing.T) {
 	if r.How != "plain, relaxed ordering" || r.RKey == 0 {
 		t.Errorf("%+v", r)
 	}
-	buffer, err := NewDMABuf(addr, 8192, 4096, fd, rdma.MemCUDA)
+	buffer, err := mr.NewDMABuf(addr, 8192, 4096, fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,11 +260,11 @@ func TestSimEvents(t *testing.T) {
 	}
 	defer p.Close()
 	d := p.Devices()[1]
-	came := make(chan Event, 64)
-	defer d.Subscribe(func(e Event) { came <- e })()
-	wait := func(kind ibv.EventKind) Event {
+	came := make(chan event.Event, 64)
+	defer p.Subscribe(func(e event.Event) { came <- e })()
+	wait := func(kind ibv.EventKind) event.Event {
 		for {
-			if e := receive(t, came); e.Kind == kind {
+			if e := fakeibv.Receive(t, came); e.Kind == kind {
 				return e
 			}
 		}

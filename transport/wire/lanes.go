@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // MaxLanes is the most lanes of a comm, MaxStreams the most streams of a tcp lane.
 const (
 	MaxLanes   = 32
@@ -67,5 +69,25 @@ func ParseLanes(frame []byte) (Lanes, error) {
 	if !c.done() {
 		return Lanes{}, malformed("lanes", "%d lanes do not fill its %d bytes", n, len(frame))
 	}
+	if k := m.Lanes[0].Kind; k != LaneTCP {
+		return Lanes{}, malformed("lanes", "the first is of kind %d", k)
+	}
+	for i, l := range m.Lanes[1:] {
+		twice := slices.ContainsFunc(m.Lanes[1:1+i], func(o Lane) bool { return o.Device == l.Device })
+		if l.Kind != LaneVerbs || i == MaxSlots || twice {
+			return Lanes{}, malformed("lanes", "one of kind %d on device %d after %d", l.Kind, l.Device, i)
+		}
+	}
 	return m, nil
+}
+
+// Streams is how many the comm is to have over TCP.
+func (m *Lanes) Streams() int { return int(m.Lanes[0].Streams) }
+
+// Ports are those of the listening side's device, in its inventory.
+func (m *Lanes) Ports() (all []uint16) {
+	for _, l := range m.Lanes[1:] {
+		all = append(all, l.Device)
+	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -170,13 +171,32 @@ func TestInventoryContinues(t *testing.T) {
 	}
 }
 
+// A comm has its streams first, and then each port of the device once.
+func TestLanesAreJudged(t *testing.T) {
+	stream, port, other := Lane{Kind: LaneTCP, Streams: 2}, Lane{Kind: LaneVerbs, Streams: 1, Device: 3}, Lane{Kind: LaneVerbs, Streams: 1, Device: 1}
+	many := []Lane{stream}
+	for i := range MaxSlots + 1 {
+		many = append(many, Lane{Kind: LaneVerbs, Streams: 1, Device: uint16(i)})
+	}
+	for _, all := range [][]Lane{{port}, {port, stream}, {stream, stream}, {stream, port, other, port}, many} {
+		m := Lanes{Lanes: all}
+		if _, err := ParseLanes(m.Append(nil)); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%v: %v", all, err)
+		}
+	}
+	m := Lanes{Lanes: []Lane{stream, port, other}}
+	if got, err := ParseLanes(m.Append(nil)); err != nil || got.Streams() != 2 || !slices.Equal(got.Ports(), []uint16{3, 1}) {
+		t.Errorf("%v: %v", got, err)
+	}
+}
+
 // TestLittleIsAllocated decodes the frames that hold the most.
 func TestLittleIsAllocated(t *testing.T) {
 	small := Inventory{Devices: make([]Device, maxPerFrame)}
 	wide := Inventory{Devices: []Device{{Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {Addrs: v4s(maxDevAddrs)}, {GIDs: make([]PortGID, maxDevGIDs)}}}
-	lanes := Lanes{}
-	for range MaxLanes {
-		lanes.Lanes = append(lanes.Lanes, Lane{Kind: LaneTCP, Streams: 1})
+	lanes := Lanes{Lanes: []Lane{{Kind: LaneTCP, Streams: 1}}}
+	for i := range MaxSlots {
+		lanes.Lanes = append(lanes.Lanes, Lane{Kind: LaneVerbs, Streams: 1, Device: uint16(i)})
 	}
 	for name, decode := range map[string]func() error{
 		"small devices": func() error { _, err := ParseInventory(small.Append(nil)); return err },

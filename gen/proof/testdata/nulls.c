@@ -15,6 +15,8 @@ uint32_t weft_progress_epoch;
 int weft_forked(void) { return 0; }
 int weft_enter(uintptr_t logger) { return logger == 1; }
 int64_t weft_blocking_deadline_ms(int kind) { return kind < 0; }
+int weft_connect_waits(const void* handle, void** comm) { return !handle || !comm; }
+int weft_accept_waits(uintptr_t listen, void** comm) { return !comm; }
 int weft_null(const char* function, const char* name) { return refused = name, function ? 3 : 0; }
 int weft_misuse(const char* function, const char* what, uint64_t got) { return refused = what, function && got != 1 ? 3 : 0; }
 

@@ -143,7 +143,7 @@ static void recycled_of(int direct, int receives) {
 	unsigned char* mem = calloc(1, 70000);
 	void* mr = register_memory(mem, 70000, 0);
 	CHECK(weft_isend(h, mem, 70000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
-	for (char* at = (char*)c->ring; at < (char*)c->area; at++) CHECK(!*at, "byte %td of the ring", at - (char*)c->ring);
+	for (char* at = (char*)c->ring; at < (char*)c->late; at++) CHECK(!*at, "byte %td of the ring", at - (char*)c->ring);
 	hold(c);
 	wf_comm_close(c);
 	wf_hold_end(c);

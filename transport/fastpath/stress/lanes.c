@@ -90,7 +90,7 @@ static void make_end(struct end* x, struct actor* a, int e, const struct config*
 	for (int d = 0; d < PAIRS; d++) {
 		x->cq[d] = ibv_create_cq(ports[e][d].ctx, 32 * (64 + 256) + 8, NULL, NULL, 0);
 		x->shared[d] = ibv_reg_mr(ports[e][d].pd, a->c->ring,
-			offsetof(struct wf_comm, area) - offsetof(struct wf_comm, ring), ACCESS);
+			offsetof(struct wf_comm, late) - offsetof(struct wf_comm, ring), ACCESS);
 		x->data[d] = ibv_reg_mr(ports[e][d].pd, a->mem, MEMORY, ACCESS);
 		CHECK(x->cq[d] && x->shared[d] && x->data[d], "objects");
 		p->lkey[d] = x->shared[d]->lkey;

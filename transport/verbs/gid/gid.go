@@ -18,12 +18,12 @@ type GID struct {
 	Bits   int    // length of its subnet
 }
 
-// Subnet is the subnet that the address lies in.
-func (g GID) Subnet() netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.Bits).Masked() }
+// subnet is the subnet that the address lies in.
+func (g GID) subnet() netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.Bits).Masked() }
 
-// LinkLocal reports an address that means something on its own link only.
+// linkLocal reports an address that means something on its own link only.
 // InfiniBand's default subnet looks like one and is none.
-func (g GID) LinkLocal() bool {
+func (g GID) linkLocal() bool {
 	return g.Type != ibv.GIDInfiniBand && g.Addr.Unmap().IsLinkLocalUnicast()
 }
 
@@ -74,11 +74,11 @@ func (g GID) Reaches(remote GID) Reach {
 	switch {
 	case a.Is4() != b.Is4():
 		return Unreachable
-	case g.LinkLocal() && remote.LinkLocal():
+	case g.linkLocal() && remote.linkLocal():
 		return SameLinkOnly
-	case g.LinkLocal() || remote.LinkLocal():
+	case g.linkLocal() || remote.linkLocal():
 		return Unreachable
-	case g.Subnet().Contains(b) && remote.Subnet().Contains(a):
+	case g.subnet().Contains(b) && remote.subnet().Contains(a):
 		return Direct
 	case g.Type == ibv.GIDRoCEv2:
 		return Routed

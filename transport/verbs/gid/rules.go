@@ -135,7 +135,7 @@ func (r Rules) demerits(g GID) int {
 	if r.within.IsValid() && !r.within.Contains(addr) {
 		sum |= outOfRange
 	}
-	if g.LinkLocal() || addr.IsLoopback() {
+	if g.linkLocal() || addr.IsLoopback() {
 		sum |= notRoutable
 	}
 	return sum

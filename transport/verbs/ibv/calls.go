@@ -1,6 +1,6 @@
 // Package ibv calls libibverbs, and libmlx5 beside it, which are found at run
 // time: their functions as a table, and of their vocabulary what weft uses. What
-// to call when is decided in package verbs.
+// to call when is decided in the packages beside it.
 package ibv
 
 import (
@@ -107,6 +107,14 @@ const (
 	LinkEthernet   = 2
 	GRHRequired    = 1 // IBV_QPF_GRH_REQUIRED
 )
+
+// MTUBytes translates enum ibv_mtu; a value from a peer may be anything, and what is none is 0.
+func MTUBytes(code uint8) int {
+	if code < 1 || code > 5 {
+		return 0
+	}
+	return 128 << code
+}
 
 // GIDEntry is struct ibv_gid_entry.
 type GIDEntry struct {

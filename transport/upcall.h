@@ -1,9 +1,0 @@
-/* upcall.h: the table through which the C executor reports faults to package transport. */
-#ifndef WEFT_UPCALL_H
-#define WEFT_UPCALL_H
-
-#include "fastpath/fastpath.h"
-
-const struct wf_upcalls* weft_core_upcalls(void);
-
-#endif
