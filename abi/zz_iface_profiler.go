@@ -15,25 +15,6 @@ type ProfilerInitArgs struct {
 	Logfn           uintptr
 }
 
-// ProfilerStartEventArgs are the arguments of profiler.startEvent.
-type ProfilerStartEventArgs struct {
-	Context uintptr
-	EHandle *uintptr
-	EDescr  *ProfilerEventDescr
-}
-
-// ProfilerStopEventArgs are the arguments of profiler.stopEvent.
-type ProfilerStopEventArgs struct {
-	EHandle uintptr
-}
-
-// ProfilerRecordEventStateArgs are the arguments of profiler.recordEventState.
-type ProfilerRecordEventStateArgs struct {
-	EHandle    uintptr
-	EState     ProfilerEventState
-	EStateArgs *ProfilerEventStateArgs
-}
-
 // ProfilerFinalizeArgs are the arguments of profiler.finalize.
 type ProfilerFinalizeArgs struct {
 	Context uintptr
@@ -42,9 +23,6 @@ type ProfilerFinalizeArgs struct {
 // Profiler is the canonical interface of the profiler tables, that of the newest header. Embed ProfilerDefaults to implement it, so that a newer header breaks nothing.
 type Profiler interface {
 	Init(*ProfilerInitArgs) error
-	StartEvent(*ProfilerStartEventArgs) error
-	StopEvent(*ProfilerStopEventArgs) error
-	RecordEventState(*ProfilerRecordEventStateArgs) error
 	Finalize(*ProfilerFinalizeArgs) error
 }
 
@@ -56,21 +34,6 @@ var _ Profiler = ProfilerDefaults{}
 // Init is not supported.
 func (ProfilerDefaults) Init(*ProfilerInitArgs) error {
 	return unsupported("profiler.init")
-}
-
-// StartEvent is not supported.
-func (ProfilerDefaults) StartEvent(*ProfilerStartEventArgs) error {
-	return unsupported("profiler.startEvent")
-}
-
-// StopEvent is not supported.
-func (ProfilerDefaults) StopEvent(*ProfilerStopEventArgs) error {
-	return unsupported("profiler.stopEvent")
-}
-
-// RecordEventState is not supported.
-func (ProfilerDefaults) RecordEventState(*ProfilerRecordEventStateArgs) error {
-	return unsupported("profiler.recordEventState")
 }
 
 // Finalize is not supported.

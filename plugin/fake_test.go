@@ -13,6 +13,7 @@ import (
 	"weft/transport"
 	"weft/transport/device"
 	"weft/transport/rdma"
+	"weft/transport/record"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 )
@@ -288,6 +289,9 @@ type bench struct {
 	fail   error // of the next discovery
 	gpu    bool  // device 0 takes DMA-BUFs and asks for flushes
 	opened int
+
+	records  []record.Config // of what was recorded
+	noRecord error
 }
 
 const nccl, other = uintptr(0xc0de), uintptr(0xbeef) // two log functions
@@ -314,6 +318,10 @@ func newBench(t *testing.T, env map[string]string) *bench {
 	b.cards = func() []string { return nil }
 	b.verbs = func(*knob.Values, report.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
 	b.start = func(transport.Config) (engine, error) { b.opened++; return b.engine, nil }
+	b.record = func(c record.Config) (string, error) {
+		b.records = append(b.records, c)
+		return "the file", b.noRecord
+	}
 	return b
 }
 

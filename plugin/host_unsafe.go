@@ -5,7 +5,7 @@ package plugin
 // and the host's handle buffers.
 
 /*
-#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/../headers -I${SRCDIR}/../transport/fastpath
+#cgo CFLAGS: -std=gnu11 -I${SRCDIR}/../headers -I${SRCDIR}/../transport/fastpath -I${SRCDIR}/../transport/record
 #include <stdlib.h>
 #include "hints.h"
 #include "host.h"

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"weft/internal/knob"
@@ -16,20 +17,38 @@ func legal(s knob.Spec) string {
 	return fmt.Sprint(s.Default)
 }
 
-// effects are the knobs whose effect is in this package, and what a line of information is numbered then.
+// effects are the knobs whose effect is in this package: what is seen after an init without and with the setting.
 var effects = []struct {
-	name, value string
-	info        int32
+	name, value   string
+	see           func(b *bench) string
+	without, with string
 }{
-	{"WEFT_LOG_LEVELS", "ncclx", 4},
+	{"WEFT_LOG_LEVELS", "ncclx", levelOfInfo, "3", "4"},
+	{"WEFT_PROFILE", "trace", func(b *bench) string { return fmt.Sprint(len(b.records)) }, "0", "1"},
+	{"WEFT_PROFILE_EVENTS", "Coll, p2p", func(b *bench) string { return fmt.Sprintf("%#x", b.profile.events) }, "0xffdf", "0x6"},
+	{"WEFT_PROFILE_DIR", "/fast", func(b *bench) string { return b.records[0].Dir }, "/tmp", "/fast"},
+	{"WEFT_PROFILE_SIZE", "3", func(b *bench) string { return fmt.Sprint(b.records[0].Bytes) }, "67108864", "3145728"},
+}
+
+// levelOfInfo is the number of a line of information.
+func levelOfInfo(b *bench) string {
+	for _, s := range b.host.said {
+		if strings.Contains(s.text, version.String()) {
+			return fmt.Sprint(s.level)
+		}
+	}
+	return "none"
 }
 
 func TestEffects(t *testing.T) {
 	for _, c := range effects {
-		b := newBench(t, map[string]string{c.name: c.value})
-		b.mustInit(12)
-		if len(b.host.lines(c.info, version.String())) != 1 {
-			t.Errorf("%s=%s: %v", c.name, c.value, b.host.said)
+		for value, want := range map[string]string{"": c.without, c.value: c.with} {
+			env := map[string]string{"WEFT_PROFILE": "trace", c.name: value}
+			b := newBench(t, env)
+			b.mustInit(12)
+			if got := c.see(b); got != want {
+				t.Errorf("%s=%s: %s, want %s", c.name, value, got, want)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"weft/profiler"
 	"weft/transport"
 	"weft/transport/device"
+	"weft/transport/record"
 	"weft/transport/task"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
@@ -32,8 +33,11 @@ type process struct {
 	verbs   func(*knob.Values, report.Logger) (*verbs.Provider, error)
 	cards   func() []string // RDMA devices that the kernel has
 	start   func(transport.Config) (engine, error)
+	record  func(record.Config) (path string, err error)
 
 	contexts contexts
+	profile  profile
+	profiler profiler.Profiler
 
 	signals struct {
 		told   sync.Map     // those whose handlers lacked SA_ONSTACK
@@ -62,7 +66,7 @@ type deviceStrings struct {
 
 func newProcess(h host) *process {
 	v := &voices{host: h}
-	return &process{
+	p := &process{
 		host: h, voices: v, log: logger{voices: v},
 		devices: func(k *knob.Values, log report.Logger) ([]*tcp.Device, error) {
 			if err := task.NeedFiles(8, log); err != nil {
@@ -79,8 +83,11 @@ func newProcess(h host) *process {
 		},
 		cards:    machine.This().Cards,
 		start:    openTransport,
+		record:   record.Open,
 		contexts: contexts{old: map[int]*netCtx{}},
 	}
+	p.profiler.Wanted = p.wanted
+	return p
 }
 
 var theProcess = newProcess(cHost{})
@@ -89,7 +96,7 @@ func netImpl() abi.Net { return theProcess }
 
 func collImpl() abi.CollNet { return collnet.Refuse{} }
 
-func profImpl() abi.Profiler { return profiler.Refuse{} }
+func profImpl() abi.Profiler { return &theProcess.profiler }
 
 // current returns the transport once an init has succeeded.
 func (p *process) current(call string) (engine, error) {
@@ -130,6 +137,7 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 		log.Info(report.Env, "%s", line)
 	}
 	tuneRuntime(p.host, log)
+	p.profiled(log, func() *knob.Values { return knobs })
 	interfaces, err := p.devices(knobs, log)
 	if err != nil {
 		return nil, err

@@ -434,45 +434,6 @@ func weft_prof_init(abi_ C.int, context *C.uintptr_t, commId C.uint64_t, eActiva
 	return C.int(done("profiler.init", profImpl().Init(&a)))
 }
 
-// weft_prof_startEvent is profiler.startEvent for C.
-//
-//export weft_prof_startEvent
-func weft_prof_startEvent(context C.uintptr_t, eHandle *C.uintptr_t, eDescr *C.ncclProfilerEventDescr_cur_t) (rc C.int) {
-	defer func() {
-		if r := recover(); r != nil {
-			rc = C.int(recovered("profiler.startEvent", r))
-		}
-	}()
-	a := abi.ProfilerStartEventArgs{Context: uintptr(context), EHandle: (*uintptr)(unsafe.Pointer(eHandle)), EDescr: (*abi.ProfilerEventDescr)(unsafe.Pointer(eDescr))}
-	return C.int(done("profiler.startEvent", profImpl().StartEvent(&a)))
-}
-
-// weft_prof_stopEvent is profiler.stopEvent for C.
-//
-//export weft_prof_stopEvent
-func weft_prof_stopEvent(eHandle C.uintptr_t) (rc C.int) {
-	defer func() {
-		if r := recover(); r != nil {
-			rc = C.int(recovered("profiler.stopEvent", r))
-		}
-	}()
-	a := abi.ProfilerStopEventArgs{EHandle: uintptr(eHandle)}
-	return C.int(done("profiler.stopEvent", profImpl().StopEvent(&a)))
-}
-
-// weft_prof_recordEventState is profiler.recordEventState for C.
-//
-//export weft_prof_recordEventState
-func weft_prof_recordEventState(eHandle C.uintptr_t, eState C.ncclProfilerEventState_cur_t, eStateArgs *C.ncclProfilerEventStateArgs_cur_t) (rc C.int) {
-	defer func() {
-		if r := recover(); r != nil {
-			rc = C.int(recovered("profiler.recordEventState", r))
-		}
-	}()
-	a := abi.ProfilerRecordEventStateArgs{EHandle: uintptr(eHandle), EState: abi.ProfilerEventState(eState), EStateArgs: (*abi.ProfilerEventStateArgs)(unsafe.Pointer(eStateArgs))}
-	return C.int(done("profiler.recordEventState", profImpl().RecordEventState(&a)))
-}
-
 // weft_prof_finalize is profiler.finalize for C.
 //
 //export weft_prof_finalize

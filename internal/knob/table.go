@@ -90,6 +90,10 @@ const (
 	Require
 	LogLevels
 	NetEvents
+	Profile
+	ProfileEvents
+	ProfileDir
+	ProfileSize
 
 	count
 )

@@ -1,0 +1,93 @@
+package plugin
+
+import (
+	"strings"
+	"sync"
+
+	"weft/abi"
+	"weft/internal/knob"
+	"weft/internal/report"
+	"weft/internal/version"
+	"weft/profiler"
+	"weft/transport/record"
+)
+
+// profile is what the user wants to be recorded, looked up once.
+type profile struct {
+	once   sync.Once
+	events int32     // that the host is asked for
+	hangs  sync.Once // it was said that a release cannot have a profiler
+}
+
+// tableHangs is the profiler's table that NCCL 2.26 uses, and no other release.
+const tableHangs = 3
+
+// profileDir is where files of records go.
+func (p *process) profileDir(k *knob.Values) string {
+	if dir := k.Text(knob.ProfileDir); dir != "" {
+		return dir
+	}
+	if dir, _ := p.host.Getenv("TMPDIR"); dir != "" {
+		return dir
+	}
+	return "/tmp"
+}
+
+// profiled begins the process's file where the user wants that, and says what came
+// of it. Both the first init of a network and that of a profiler come here: the
+// process may use one of the two alone.
+func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profile {
+	p.profile.once.Do(func() {
+		k, trace := knobs(), false
+		modes := k.Text(knob.Profile)
+		for mode := range strings.SplitSeq(modes, ",") {
+			switch strings.TrimSpace(mode) {
+			case "trace":
+				trace = true
+			case "", "0", "off":
+			default:
+				log.Warn("WEFT_PROFILE=%s: %q is not known; there is trace", modes, mode)
+			}
+		}
+		if !trace {
+			return
+		}
+		mask, err := profiler.Mask(k.Text(knob.ProfileEvents))
+		if err != nil {
+			log.Warn("WEFT_PROFILE_EVENTS=%s: %v; every event but proxyctrl is recorded", k.Text(knob.ProfileEvents), err)
+			mask, _ = profiler.Mask("")
+		}
+		path, err := p.record(record.Config{Dir: p.profileDir(k), Bytes: int64(k.Int(knob.ProfileSize)) << 20, Build: version.String(), Log: p.log})
+		if err != nil {
+			log.Warn("nothing is recorded, though WEFT_PROFILE=%s: %v", modes, err)
+			return
+		}
+		p.profile.events = mask
+		log.Info(report.Init, "what happens is recorded in %s (WEFT_PROFILE); weft trace reads it", path)
+	})
+	return &p.profile
+}
+
+// wanted are the events of a communicator's init, which may be the first that
+// this process hears of a host: its log is used as long as init lasts.
+func (p *process) wanted(a *abi.ProfilerInitArgs) int32 {
+	log := logger{voices: p.voices}
+	if a.Logfn != 0 {
+		log.own = p.voices.add(a.Logfn, tableContext)
+		defer p.voices.drop(log.own)
+	}
+	mask := p.profiled(log, func() *knob.Values {
+		k := knob.ParseEnv(p.host.Getenv, p.host.Environ)
+		for _, line := range k.Problems() { // else the network's init has said them
+			log.Warn("%s", line)
+		}
+		return k
+	}).events
+	if a.Abi == tableHangs && mask != 0 {
+		p.profile.hangs.Do(func() {
+			log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none, and what is recorded are the network's messages alone; 2.27 and later have none of that")
+		})
+		return 0
+	}
+	return mask
+}

@@ -1,0 +1,56 @@
+package plugin
+
+import (
+	"cmp"
+	"errors"
+	"testing"
+
+	"weft/abi"
+)
+
+// TestProfile has communicators ask what is wanted of them.
+func TestProfile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		fail error
+		mask int32
+		abi  int32 // of the profiler's table; 0: 6
+		warn int   // lines
+		part string
+	}{
+		{name: "nothing is wanted", env: nil, mask: 0},
+		{name: "off", env: map[string]string{"WEFT_PROFILE": "0"}, mask: 0},
+		{name: "trace", env: map[string]string{"WEFT_PROFILE": "trace"}, mask: 0xffdf},
+		{name: "all events", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "ALL"}, mask: 0xffff},
+		{name: "an unknown mode", env: map[string]string{"WEFT_PROFILE": "tracing"}, warn: 1, part: `"tracing" is not known`},
+		{name: "one of two", env: map[string]string{"WEFT_PROFILE": "trace,dance"}, mask: 0xffdf, warn: 1, part: `"dance" is not known`},
+		{name: "an unknown event", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "coll,colls"}, mask: 0xffdf, warn: 1, part: `"colls" is no event`},
+		{name: "a release that would hang", env: map[string]string{"WEFT_PROFILE": "trace"}, abi: 3, warn: 1, part: "ncclCommDestroy"},
+		{name: "no file", env: map[string]string{"WEFT_PROFILE": "trace"}, fail: errors.New("disk full"), warn: 1, part: "nothing is recorded, though WEFT_PROFILE=trace: disk full"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.env)
+			b.noRecord = c.fail
+			for range 2 { // the second communicator asks again, and nothing is said twice
+				var context uintptr
+				mask := int32(-1)
+				if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: cmp.Or(c.abi, 6), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+					t.Fatal(err)
+				}
+				if mask != c.mask || (context != 0) != (c.mask != 0) {
+					t.Errorf("mask %#x, context %d; want mask %#x", mask, context, c.mask)
+				}
+				if err := b.profiler.Finalize(&abi.ProfilerFinalizeArgs{Context: context}); err != nil {
+					t.Error(err)
+				}
+			}
+			if got := b.host.lines(levelWarn, c.part); len(got) != c.warn || len(b.host.lines(levelWarn)) != c.warn {
+				t.Errorf("log %v, want %d warnings with %q", b.host.said, c.warn, c.part)
+			}
+			if len(b.records) > 1 {
+				t.Errorf("%d files", len(b.records))
+			}
+		})
+	}
+}
