@@ -22,6 +22,7 @@ var commands = []command{
 	{"run", "move verified data between ranks through a plugin", runRun},
 	{"conform", "judge a plugin against NCCL's contract, table by table", runConform},
 	{"doctor", "say how NCCL looks for plugins on this machine, and what is wrong", runDoctor},
+	{"trace", "show, merge and judge what processes have recorded", runTrace},
 	{"lab", "run a command in virtual machines with Soft-RoCE", runLab},
 }
 

@@ -1,0 +1,102 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"weft/transport/record/format"
+)
+
+// File is what could be read of one.
+type File struct {
+	Path    string
+	Header  Header
+	Threads []Thread
+	Loss    Loss
+	Notes   []string // what could not be read, and why
+
+	texts map[uint32]string
+}
+
+// Thread is what one thread has recorded, in the order of time.
+type Thread struct {
+	TID     uint32
+	Name    string
+	Records []Record
+}
+
+// Record is one of a file.
+type Record struct {
+	At uint64 // its position, which names what begins with it
+	format.Record
+}
+
+// Loss says what a file lacks.
+type Loss struct {
+	Overwritten uint64 // places of records that newer ones took, written or not
+	Refused     uint64 // events that found every chunk in use
+	Unnamed     uint64 // texts that found no room
+	Torn        uint64 // records that were never completed
+	Unread      uint64 // chunks that are damaged, or were overwritten again and again while they were read
+}
+
+// Any reports whether events may be missing.
+func (l Loss) Any() bool { return l.Overwritten+l.Refused+l.Torn+l.Unread > 0 }
+
+// Text is the one of that name, "" if the name is 0 or there is none.
+func (f *File) Text(name uint32) string { return f.texts[name] }
+
+// Records is how many were read.
+func (f *File) Records() int {
+	n := 0
+	for _, t := range f.Threads {
+		n += len(t.Records)
+	}
+	return n
+}
+
+func (f *File) note(format string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
+}
+
+// Open reads the file of that name. An error means that nothing could be read;
+// what is wrong with parts of it is in Notes.
+func Open(path string) (*File, error) {
+	// A pipe that nobody writes must not hold up the caller.
+	in, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := Read(in, st.Size())
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	f.Path = path
+	return f, nil
+}
+
+// Read reads a file of that size.
+func Read(r io.ReaderAt, size int64) (*File, error) {
+	f := &File{texts: map[uint32]string{}}
+	chunks, err := f.readHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	all := f.readChunks(r, size, chunks)
+	f.readTexts(r, size) // after the records, whose names are there before them
+	f.readLoss(r)
+	f.thread(all)
+	return f, nil
+}

@@ -1,0 +1,177 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/internal/trace/clock"
+	"weft/internal/trace/model"
+	"weft/transport/record/format"
+)
+
+// Skew is how far apart the ranks come to their collectives.
+type Skew struct {
+	Compared int    `json:"compared"` // collectives
+	By       string `json:"by"`       // kernel: the GPU began; call: the host enqueued
+	P50      uint64 `json:"p50"`      // from the first rank to the last
+	P99      uint64 `json:"p99"`
+	Bound    uint64 `json:"bound"` // of the clocks' error
+	Unknown  bool   `json:"bound_unknown"`
+	Ranks    []Late `json:"ranks"`
+}
+
+// Late is how one rank comes to them.
+type Late struct {
+	Rank int32 `json:"rank"`
+	Last int   `json:"last"` // to how many it was the last
+	P50  int64 `json:"p50"`  // behind the median of the others
+	P99  int64 `json:"p99"`
+}
+
+// A rank is a straggler if it is the last of most collectives, by more than clocks
+// can be wrong, and by a part of what they take.
+const (
+	leastCompared = 3
+	leastLate     = 1000 // ns
+	leastPart     = 0.1  // of the collectives' time
+)
+
+// collective is one on all ranks: the number is of its function. What has the same
+// again, as with hosts that do not count, is told apart by its order.
+type collective struct {
+	fn     string
+	number uint64
+	again  int
+}
+
+// skew compares the ranks of a communicator; nil: there is nothing to compare.
+func (r *Report) skew(c *model.Communicator, events map[*model.Comm][]*model.Event, ops []Operation) *Skew {
+	if c.ID == 0 || len(c.Comms) < 2 {
+		return nil
+	}
+	s := &Skew{By: "kernel"}
+	entered := map[collective]map[*model.Comm]*model.Event{}
+	for _, m := range c.Comms {
+		times := map[collective]int{}
+		for _, e := range events[m] {
+			if e.Type != format.Coll || e.Captured {
+				continue
+			}
+			k := collective{fn: e.Func(), number: e.A}
+			times[k]++
+			k.again = times[k]
+			if k.again > 1 && m.Process.Loss.Any() {
+				continue
+			}
+			if entered[k] == nil {
+				entered[k] = map[*model.Comm]*model.Event{}
+			}
+			entered[k][m] = e
+			if _, ok := began(e); !ok {
+				s.By = "call"
+			}
+		}
+		s.clock(m)
+	}
+	late := map[*model.Comm][]int64{}
+	last := map[*model.Comm]int{}
+	var spans []uint64
+	for _, ranks := range entered {
+		if len(ranks) < len(c.Comms) {
+			continue // one that some file no longer has
+		}
+		spans = append(spans, s.one(c, ranks, late, last))
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	s.Compared, s.P50, s.P99 = len(spans), median(spans), quantile(spans, 0.99)
+	for _, m := range c.Comms {
+		s.Ranks = append(s.Ranks, Late{m.Rank, last[m], median(late[m]), quantile(late[m], 0.99)})
+	}
+	r.straggler(c, s, ops)
+	return s
+}
+
+// clock adds what the clocks of a rank's machine and GPU may be wrong by.
+func (s *Skew) clock(m *model.Comm) {
+	o := m.Process.Machine.Clock
+	s.Unknown = s.Unknown || o.Basis == clock.Wall
+	bound := o.Bound
+	for _, g := range m.Process.GPU {
+		if g.Comm == m {
+			bound += g.Slack
+		}
+	}
+	s.Bound = max(s.Bound, bound)
+}
+
+// one compares the ranks of one collective and returns how far apart they were.
+func (s *Skew) one(c *model.Communicator, ranks map[*model.Comm]*model.Event, late map[*model.Comm][]int64, last map[*model.Comm]int) uint64 {
+	type entry struct {
+		of *model.Comm
+		at int64
+	}
+	var all []entry
+	for _, m := range c.Comms {
+		at := ranks[m].Time
+		if s.By == "kernel" {
+			at, _ = began(ranks[m])
+		}
+		all = append(all, entry{m, m.Process.Machine.At(at)})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	for i, e := range all {
+		others := make([]int64, 0, len(all)-1)
+		for j, o := range all {
+			if j != i {
+				others = append(others, o.at)
+			}
+		}
+		late[e.of] = append(late[e.of], e.at-others[(len(others)-1)/2])
+	}
+	last[all[len(all)-1].of]++
+	return uint64(all[len(all)-1].at - all[0].at)
+}
+
+// began is when the first of a collective's kernels did.
+func began(e *model.Event) (at uint64, ok bool) {
+	at = model.Never
+	for _, d := range e.Down {
+		if d.OnGPU {
+			at = min(at, d.From)
+		}
+	}
+	return at, at != model.Never
+}
+
+func (r *Report) straggler(c *model.Communicator, s *Skew, ops []Operation) {
+	worst := slices.MaxFunc(s.Ranks, func(a, b Late) int { return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.P50, b.P50)) })
+	took := uint64(0)
+	for _, o := range ops {
+		took = max(took, o.P50)
+	}
+	if s.Compared < leastCompared || 2*worst.Last <= s.Compared || worst.P50 < leastLate || float64(worst.P50) < leastPart*float64(took) {
+		return
+	}
+	how := map[string]string{"kernel": "by when their kernels began", "call": "by when the host enqueued them"}[s.By]
+	evidence := fmt.Sprintf("last of all %d ranks in %d of %d collectives, %s; %v behind the median of the others at the median, %v at the 99th percentile",
+		len(s.Ranks), worst.Last, s.Compared, how, time.Duration(worst.P50), time.Duration(worst.P99))
+	switch {
+	case s.Unknown:
+		r.Notes = append(r.Notes, fmt.Sprintf("rank %d of %s seems late (%s), but the error of the clocks is not known", worst.Rank, c.Label(), evidence))
+		return
+	case uint64(worst.P50) <= s.Bound:
+		r.Notes = append(r.Notes, fmt.Sprintf("rank %d of %s seems late (%s), but the clocks may be wrong by %v", worst.Rank, c.Label(), evidence, time.Duration(s.Bound)))
+		return
+	}
+	for _, m := range c.Comms {
+		if m.Rank == worst.Rank {
+			r.find("straggler", fmt.Sprintf("rank %d of %s (%s) comes late to its collectives", worst.Rank, c.Label(), m.Process.Name()),
+				fmt.Sprintf("%s; the clocks' error is at most %v", evidence, time.Duration(s.Bound)))
+			return
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package summary_test
+
+import (
+	"strings"
+	"testing"
+
+	"weft/internal/trace/model"
+	"weft/internal/trace/rectest"
+	"weft/internal/trace/summary"
+	"weft/transport/record/format"
+)
+
+func build(t *testing.T, files ...*rectest.File) *summary.Report {
+	t.Helper()
+	return summary.New(model.New(rectest.Read(t, files...)))
+}
+
+func text(t *testing.T, r *summary.Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// job has three links a machine, so that there is something to compare.
+var job = rectest.Job{Ranks: 8, PerMachine: 4, Iterations: 5, Version: 6, Skew: 90_000_000}
+
+// What is slow is named, and nothing where nothing is.
+func TestFindings(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		late map[int]uint64
+		slow map[int]uint64
+		want []string
+	}{
+		{"nothing", nil, nil, nil},
+		{"a late rank", map[int]uint64{5: 60_000}, nil, []string{"rank 5 of world (node1:105) comes late"}},
+		{"a slow link", nil, map[int]uint64{2: 45_000}, []string{"the link from rank 2 (node0:102) to rank 3 (node0:103)"}},
+		{"a slow link between machines", nil, map[int]uint64{3: 60_000}, []string{"the link from rank 3 (node0:103) to rank 4 (node1:104)"}},
+		{"both", map[int]uint64{0: 60_000}, map[int]uint64{6: 60_000}, []string{"rank 0 of world", "the link from rank 6"}},
+	} {
+		j := job
+		j.Late, j.Slow = c.late, c.slow
+		r := build(t, j.Files()...)
+		if len(r.Findings) != len(c.want) {
+			t.Errorf("%s: findings %+v, want %q; notes %q", c.what, r.Findings, c.want, r.Notes)
+			continue
+		}
+		for i, w := range c.want {
+			if !strings.Contains(r.Findings[i].What, w) {
+				t.Errorf("%s: %q, want %q", c.what, r.Findings[i].What, w)
+			}
+		}
+	}
+}
+
+// A rank that is later than the clocks tell is not accused.
+func TestClocksThatCannotTell(t *testing.T) {
+	j := job
+	j.Late = map[int]uint64{5: 60_000}
+	j.Slow = map[int]uint64{2: 45_000}
+	files := j.Files()
+	for i, f := range files {
+		if i%4 == 3 { // without the links between the machines there are no messages both ways
+			files[i] = rectest.New(1, uint64(100+i), "node", byte(i/4+1), 0, 0)
+		}
+		_ = f
+	}
+	r := build(t, files...)
+	for _, f := range r.Findings {
+		if f.Kind == "straggler" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if !strings.Contains(strings.Join(r.Notes, "\n"), "error of the clocks is not known") {
+		t.Errorf("notes %q", r.Notes)
+	}
+}
+
+func TestText(t *testing.T) {
+	j := job
+	j.Late = map[int]uint64{5: 60_000}
+	files := j.Files()
+	th := files[7].Thread(9, "torn")
+	th.Skip()
+	th.Stop(1, 2)
+	rectest.Golden(t, "testdata/summary.txt", text(t, build(t, files...)))
+}
+
+// Hosts that give no identity: each rank stands alone, and no bandwidth is known.
+func TestWithoutIdentity(t *testing.T) {
+	j := job
+	j.Version, j.Late = 2, map[int]uint64{5: 60_000}
+	r := build(t, j.Files()...)
+	if len(r.Communicators) != 8 || r.Communicators[0].Skew != nil || len(r.Findings) != 0 || r.Communicators[0].Operations[0].Bus != 0 {
+		t.Errorf("%+v", r.Communicators[0])
+	}
+	if s := text(t, r); !strings.Contains(s, "rank 5; the host does not say which it is") {
+		t.Error(s)
+	}
+}
+
+// Sizes and bandwidths are those of nccl-tests.
+func TestBandwidth(t *testing.T) {
+	for _, c := range []struct {
+		fn    string
+		ranks uint64
+		bytes uint64
+		bus   float64
+	}{
+		{"AllReduce", 4, 4000, 4 * 2 * 3.0 / 4}, {"AllGather", 4, 16000, 16 * 3.0 / 4}, {"ReduceScatter", 4, 16000, 16 * 3.0 / 4},
+		{"AlltoAll", 4, 16000, 16 * 3.0 / 4}, {"Broadcast", 4, 4000, 4}, {"Reduce", 4, 4000, 4}, {"AllReduce", 0, 4000, 0}, {"AllGather", 0, 4000, 0},
+	} {
+		f := rectest.New(2, 1, "n", 1, 0, 0)
+		a := f.Thread(1, "t")
+		a.Put(format.Record{Kind: format.Comm, Comm: 1, Time: 1, A: 7, B: c.ranks << 32, C: 1 | 6<<32})
+		coll := a.Start(format.Coll, 10, format.Record{Comm: 1, B: 1000, More: [7]uint64{f.Name(c.fn) | f.Name("ncclInt32")<<32}})
+		a.Stop(coll, 11)
+		op := a.Start(format.ProxyOp, 100, format.Record{Comm: 1, Parent: coll, A: 1})
+		a.Stop(op, 1100)
+		o := build(t, f).Communicators[0].Operations[0]
+		if o.Bytes != c.bytes || o.Bus != c.bus || o.P50 != 1000 || o.TimedBy != "proxy" {
+			t.Errorf("%s of %d ranks: %+v, want %d bytes, %g GB/s", c.fn, c.ranks, o, c.bytes, c.bus)
+		}
+	}
+}
+
+// What cannot be timed is counted as such.
+func TestUntimed(t *testing.T) {
+	f := rectest.New(2, 1, "n", 1, 0, 0)
+	a := f.Thread(1, "t")
+	a.Put(format.Record{Kind: format.Comm, Comm: 1, Time: 1, A: 7, B: 2 << 32, C: 1 | 6<<32})
+	call := a.Start(format.CollAPI, 5, format.Record{Comm: 1, Flags: 1})
+	for _, up := range []uint64{0, call} {
+		coll := a.Start(format.Coll, 10, format.Record{Comm: 1, Parent: up, B: 1000, More: [7]uint64{f.Name("AllReduce") | f.Name("ncclInt32")<<32}})
+		a.Stop(coll, 11)
+	}
+	r := build(t, f)
+	if o := r.Communicators[0].Operations[0]; o.Count != 2 || o.Untimed != 1 || o.Captured != 1 || o.P50 != 0 || o.Bus != 0 {
+		t.Errorf("%+v", o)
+	}
+	if s := text(t, r); !strings.Contains(s, "1 in graphs, 1 without an end") {
+		t.Error(s)
+	}
+}

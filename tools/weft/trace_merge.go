@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"weft/internal/trace/chrome"
+	"weft/internal/trace/clock"
+	"weft/internal/trace/draw"
+	"weft/internal/trace/model"
+	"weft/internal/trace/perfetto"
+)
+
+const traceMergeUsage = `usage: weft trace merge FILE|DIR... -o OUT
+
+Makes one trace of what the processes of a job have recorded: a process for each,
+named by its rank; tracks for communicators, channels, threads, queue pairs or
+sockets, and connections; an arrow from each send to its receive. A collective ends
+with the last of its kernels and network transfers; where neither was recorded it is
+drawn as launched only. The machines' clocks are aligned by messages both ways, or
+by their realtime clocks where there are none; which, and how far off they may be, is
+said at the end.
+
+OUT.pftrace is for ui.perfetto.dev and its trace_processor; OUT.json is Chrome's
+format, for chrome://tracing and others. Nobody else may read the file.
+Exit status 0: all is in it; 1: some files could not be read; 2: none could, or usage.
+
+examples:
+  weft trace merge traces/ -o job.pftrace
+  weft trace merge node1/*.rec node2/*.rec -o job.json
+
+flags:
+`
+
+// writers of traces, by what the file's name ends with.
+var traceWriters = map[string]func(io.Writer, *draw.Picture) error{".pftrace": perfetto.Write, ".json": chrome.Write}
+
+func traceMerge(args []string, stdout, stderr io.Writer) int {
+	c := newTraceCall("merge", stdout, stderr)
+	out := c.flags.String("o", "", "write the trace to this `file`, which ends in .pftrace or .json")
+	names, status, ok := c.parse(args, traceMergeUsage)
+	if !ok {
+		return status
+	}
+	write := traceWriters[filepath.Ext(*out)]
+	if *out == "" {
+		return c.refuse(errors.New("-o is missing: it names the file to write"))
+	}
+	if write == nil {
+		return c.refuse(fmt.Errorf("-o %s: end it in .pftrace (Perfetto) or .json (Chrome)", *out))
+	}
+	files, status := c.load(names)
+	if files == nil {
+		return status
+	}
+	t := model.New(files)
+	p := draw.New(t)
+	if err := writeWhole(*out, func(w io.Writer) error { return write(w, p) }); err != nil {
+		return c.refuse(err)
+	}
+	events, messages := 0, 0
+	for _, pr := range t.Processes {
+		events += len(pr.Events)
+		for _, e := range pr.Ends {
+			messages += len(e.Messages)
+		}
+		if l := pr.Loss; l.Any() {
+			fmt.Fprintf(stdout, "%s: lost up to %d records overwritten, %d refused, %d torn, %d chunks unread\n", pr.Name(), l.Overwritten, l.Refused, l.Torn, l.Unread)
+		}
+	}
+	for _, m := range t.Machines {
+		if o := m.Clock; o.Basis == clock.Messages {
+			fmt.Fprintf(stdout, "clock of %s: aligned by messages both ways, wrong by at most %v\n", m.Host, time.Duration(o.Bound))
+		}
+	}
+	for _, n := range append(t.Notes, p.Notes...) {
+		fmt.Fprintf(stdout, "note: %s\n", n)
+	}
+	fmt.Fprintf(stdout, "%s: %d process%s, %d events, %d messages, %d arrows\n", *out, len(t.Processes), pluralEs(len(t.Processes)), events, messages, p.Arrows)
+	return status
+}
+
+func pluralEs(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "es"
+}
+
+// writeWhole has the file there as a whole or not at all.
+func writeWhole(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // has mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/trace/rectest"
+)
+
+// traced is a folder with what the ranks of a job have recorded.
+func traced(t *testing.T, j rectest.Job) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, f := range j.Files() {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("weft-n-%d-00.rec", i)), f.Bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestTrace(t *testing.T) {
+	j := rectest.Job{Ranks: 8, PerMachine: 4, Iterations: 4, Version: 6, Skew: 90_000_000}
+	dir := traced(t, j)
+	j.Late = map[int]uint64{5: 60_000}
+	late := traced(t, j)
+	out := filepath.Join(t.TempDir(), "job")
+	broken := t.TempDir()
+	for name, text := range map[string]string{"a.rec": "nonsense", "weft.rec": ""} {
+		if err := os.WriteFile(filepath.Join(broken, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := filepath.Join(dir, "weft-n-3-00.rec")
+	for _, c := range []struct {
+		args   string
+		status int
+		out    []string
+		err    string
+	}{
+		{"", 2, nil, "usage: weft trace"},
+		{"-h", 0, []string{"usage: weft trace", "report"}, ""},
+		{"dance", 2, nil, `there is no command "dance"`},
+		{"show", 2, nil, "want files"},
+		{"show -h", 0, []string{"usage: weft trace show", "-json"}, ""},
+		{"show --what", 2, nil, "weft trace show -h explains"},
+		{"show " + dir + "/none", 2, nil, "no such file"},
+		{"show " + broken, 2, nil, "not a file of weft's recorder"},
+		{"show " + broken + "/a.rec " + one, 1, []string{"node0:103"}, "not a file of weft's recorder"},
+		{"show " + one, 0, []string{"process       node0:103, test", "rank 3 of 8 on 2 nodes, 0xc0ffee world, table v6", "sends to node1 over mlx5_0, RDMA", "lost          nothing", "Coll"}, ""},
+		{"show --json " + one, 0, []string{`"host":"node0"`, `{"type":"Coll","count":4,"open":0,"launch":0,"captured":0}`}, ""},
+		{"merge " + dir, 2, nil, "-o is missing"},
+		{"merge " + dir + " -o job.svg", 2, nil, "end it in .pftrace"},
+		{"merge " + dir + " -o " + out + "/none/x.json", 2, nil, "no such file"},
+		{"merge " + dir + " -o " + out + ".pftrace", 0, []string{"job.pftrace: 8 processes, 320 events, 64 messages, 32 arrows", "clock of node1: aligned by messages both ways, wrong by at most 15µs"}, ""},
+		{"merge " + dir + " -o " + out + ".json", 0, []string{"job.json: 8 processes"}, ""},
+		{"merge -h", 0, []string{"usage: weft trace merge"}, ""},
+		{"report " + dir, 0, []string{"no rank and no link stands out", "AllReduce  1 MiB  RING SIMPLE"}, ""},
+		{"report " + late, 1, []string{"straggler: rank 5 of world (node1:105)"}, ""},
+		{"report --json " + late, 1, []string{`"kind": "straggler"`}, ""},
+		{"report " + broken, 2, nil, "not a file"},
+		{"report -h", 0, []string{"usage: weft trace report"}, ""},
+	} {
+		var stdout, stderr bytes.Buffer
+		if status := traceTo(strings.Fields(c.args), &stdout, &stderr); status != c.status {
+			t.Errorf("%q: status %d, want %d", c.args, status, c.status)
+		}
+		for _, want := range c.out {
+			if !strings.Contains(stdout.String(), want) {
+				t.Errorf("%q does not say %q:\n%s", c.args, want, stdout.String())
+			}
+		}
+		if !strings.Contains(stderr.String(), c.err) || c.err == "" && stderr.Len() > 0 {
+			t.Errorf("%q on stderr: %q, want %q", c.args, stderr.String(), c.err)
+		}
+	}
+	b, err := os.ReadFile(out + ".json")
+	if err != nil || !json.Valid(b) {
+		t.Errorf("%v, JSON %t", err, json.Valid(b))
+	}
+	if st, err := os.Stat(out + ".pftrace"); err != nil || st.Mode().Perm() != 0o600 || st.Size() == 0 {
+		t.Errorf("%v, %v", st, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(out), ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// A file that is copied is told of once.
+func TestTraceOfCopies(t *testing.T) {
+	dir := traced(t, rectest.Job{Ranks: 1, PerMachine: 1, Iterations: 1, Version: 6})
+	b, err := os.ReadFile(filepath.Join(dir, "weft-n-0-00.rec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "copy.rec"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if status := traceTo([]string{"show", dir}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "is of the same process as") {
+		t.Errorf("status %d, %q", status, stderr.String())
+	}
+}
