@@ -5,6 +5,7 @@
 #ifndef WEFT_COMPAT_H
 #define WEFT_COMPAT_H
 
+#include "chain.h"
 #include "fastpath.h"
 #include "guest.h"
 #include "zz_slow.h"
@@ -26,5 +27,12 @@ const char* weft_v1_func(uint8_t code);
 const char* weft_v1_datatype(uint8_t code);
 const char* weft_v1_algo(uint8_t code);
 const char* weft_v1_proto(uint8_t code);
+uint8_t weft_v1_func_code(const char* name);
+uint8_t weft_v1_datatype_code(const char* name);
+uint8_t weft_v1_algo_code(const char* name);
+uint8_t weft_v1_proto_code(const char* name);
+
+/* chain.c */
+void weft_chain_versions(void);
 
 #endif

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -32,6 +33,11 @@ type fakeHost struct {
 	strings []string                // protected by mu
 	hints   map[uintptr]abi.NetAttr // protected by mu
 	noHints error                   // of KeepHints
+
+	chain   []string // libraries of profilers that were opened
+	begun   []uint16 // communicators that they know
+	noChain error    // of BeginChained
+	lost    uint64   // events that they missed
 }
 
 type said struct {
@@ -90,6 +96,21 @@ func (h *fakeHost) CString(s string) *byte {
 }
 
 func (h *fakeHost) StepEvents(callback uintptr) uintptr { return callback }
+
+func (h *fakeHost) OpenProfiler(library string, table int) (name string, version int, err error) {
+	if strings.HasPrefix(library, "missing") {
+		return "", 0, errors.New("no such file")
+	}
+	h.chain = append(h.chain, library)
+	return "one of " + library, table - 1, nil
+}
+
+func (h *fakeHost) BeginChained(comm uint16, _ int32, _ *abi.ProfilerInitArgs) error {
+	h.begun = append(h.begun, comm)
+	return h.noChain
+}
+
+func (h *fakeHost) ChainLost() uint64 { return h.lost }
 
 func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
 

@@ -17,6 +17,9 @@ type host interface {
 	DropHints(ctx uintptr)
 	Hints(ctx uintptr) abi.NetAttr       // what was said last through setNetAttr
 	StepEvents(callback uintptr) uintptr // the callback of table v10, made safe; 0: none
+	OpenProfiler(library string, table int) (name string, version int, err error)
+	BeginChained(comm uint16, mask int32, a *abi.ProfilerInitArgs) error
+	ChainLost() uint64
 }
 
 // module is a loaded object: where it lies and which file it is.

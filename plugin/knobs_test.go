@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/abi"
 	"weft/internal/knob"
 	"weft/internal/version"
 )
@@ -27,6 +28,14 @@ var effects = []struct {
 	{"WEFT_PROFILE", "trace", func(b *bench) string { return fmt.Sprint(len(b.records)) }, "0", "1"},
 	{"WEFT_PROFILE_EVENTS", "Coll, p2p", func(b *bench) string { return fmt.Sprintf("%#x", b.profile.events) }, "0xffdf", "0x6"},
 	{"WEFT_PROFILE_DIR", "/fast", func(b *bench) string { return b.records[0].Dir }, "/tmp", "/fast"},
+	{"WEFT_PROFILER_CHAIN", "/opt/one.so", func(b *bench) string {
+		var context uintptr
+		var mask int32
+		if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: 6, Context: &context, EActivationMask: &mask}); err != nil {
+			return err.Error()
+		}
+		return strings.Join(b.host.chain, " ")
+	}, "", "/opt/one.so"},
 	{"WEFT_PROFILE_SIZE", "3", func(b *bench) string { return fmt.Sprint(b.records[0].Bytes) }, "67108864", "3145728"},
 }
 

@@ -37,6 +37,7 @@ type process struct {
 
 	contexts contexts
 	profile  profile
+	chain    chain
 	profiler profiler.Profiler
 
 	signals struct {
@@ -86,7 +87,7 @@ func newProcess(h host) *process {
 		record:   record.Open,
 		contexts: contexts{old: map[int]*netCtx{}},
 	}
-	p.profiler.Wanted = p.wanted
+	p.profiler.Wanted, p.profiler.Begin = p.wanted, p.beginChained
 	return p
 }
 

@@ -4,14 +4,13 @@
  * profiler cannot keep is not NCCL's trouble. What a field's place in a record is, format.go of the recorder says.
  *
  * weft_prof_init and weft_prof_finalize are Go. */
+#include "profile.h"
 #include "record.h"
-#include "zz_slow.h"
 
 #include <string.h>
 
 #include "nccl/profiler_net.h"
 
-#define TYPE_SHIFT 56
 #define OF_IB (1ull << 63) /* in the handle of a net event: its descriptors are those of queue pairs */
 #define UNKNOWN 63         /* a type that is no bit, or a newer one than all */
 #define HIGH(v) ((uint64_t)(v) << 32)
@@ -20,7 +19,7 @@
 static const int64_t of_ib = NCCL_PROFILER_NET_TYPE_IB | NCCL_PROFILER_NET_IB_VER;
 static const int64_t of_socket = NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER;
 
-static uint8_t number(uint64_t type) {
+uint8_t weft_profile_number(uint64_t type) {
 	if (!type || type & (type - 1)) return UNKNOWN;
 	uint8_t bit = (uint8_t)__builtin_ctzll(type);
 	return bit < UNKNOWN ? bit : UNKNOWN;
@@ -144,60 +143,76 @@ static void begin_long(struct weft_record* r, uint64_t* more, const ncclProfiler
 
 static uint8_t type_of(uintptr_t handle) { return (uint8_t)(((handle & ~OF_IB) >> TYPE_SHIFT) - 1); }
 
-int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
+void weft_profile_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* descr) {
 	uint64_t at;
 	struct weft_cause cause = {0};
-	if (eDescr->type == ncclProfileNetPlugin) cause = weft_record_cause();
-	uint32_t n = eDescr->type & LONG || cause.link ? 2 : 1;
+	if (descr->type == ncclProfileNetPlugin) cause = weft_record_cause();
+	uint32_t n = descr->type & LONG || cause.link ? 2 : 1;
 	struct weft_record* r = weft_record_take(n, &at);
-	*eHandle = 0;
-	if (!r) return ncclSuccess;
-	uint8_t type = number(eDescr->type);
+	*handle = 0;
+	if (!r) return;
+	uint8_t type = weft_profile_number(descr->type);
 	*r = (struct weft_record){.kind = WEFT_RECORD_START, .type = type, .comm = (uint16_t)context,
 		.time = weft_record_clock(), .id = (uint64_t)(type + 1) << TYPE_SHIFT | at,
-		.parent = address(eDescr->parentObj), .rank = eDescr->rank};
-	begin(r, eDescr);
+		.parent = address(descr->parentObj), .rank = descr->rank};
+	begin(r, descr);
 	if (n == 2) {
 		struct weft_more* more = (struct weft_more*)(void*)(r + 1);
 		*more = (struct weft_more){.kind = WEFT_RECORD_MORE, .type = type, .comm = (uint16_t)context};
 		if (cause.link) memcpy(more->word, &cause, sizeof cause);
-		else begin_long(r, more->word, eDescr);
+		else begin_long(r, more->word, descr);
 	}
 	weft_record_done(r, n, at);
-	*eHandle = (uintptr_t)r->id;
+	*handle = (uintptr_t)r->id;
+}
+
+void weft_profile_stop(uintptr_t handle) {
+	uint64_t at;
+	struct weft_record* r = handle ? weft_record_take(1, &at) : NULL;
+	if (!r) return;
+	*r = (struct weft_record){.kind = WEFT_RECORD_STOP, .type = type_of(handle),
+		.time = weft_record_clock(), .id = handle};
+	weft_record_done(r, 1, at);
+}
+
+/* A step's state comes again each time the proxy looks whether it is over: only what is new is kept. */
+void weft_profile_state(uintptr_t handle, ncclProfilerEventState_cur_t state,
+		ncclProfilerEventStateArgs_cur_t* args) {
+	uint64_t at;
+	uint8_t type = type_of(handle);
+	struct weft_record now = {.kind = WEFT_RECORD_STATE, .type = type, .id = handle, .flags = (uint32_t)state};
+	if (!handle || !weft_recording()) return;
+	switch (args ? 1ull << (type & UNKNOWN) : 0) {
+	case ncclProfileProxyStep: now.a = args->proxyStep.transSize; break;
+	case ncclProfileProxyCtrl: now.a = (uint32_t)args->proxyCtrl.appendedProxyOps; break;
+	case ncclProfileKernelCh:
+	case ncclProfileKernelPhase: now.a = args->kernelCh.pTimer; break;
+	case ncclProfileNetPlugin: describe(&now, handle & OF_IB ? of_ib : of_socket, args->netPlugin.data); break;
+	default: break;
+	}
+	if (weft_record_said(handle, now.a ^ ((uint64_t)state + 1) << TYPE_SHIFT)) return;
+	struct weft_record* r = weft_record_take(1, &at);
+	if (!r) return;
+	now.time = weft_record_clock();
+	*r = now;
+	weft_record_done(r, 1, at);
+}
+
+int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
+	if (weft_chain_length) weft_chain_start(context, eHandle, eDescr);
+	else weft_profile_start(context, eHandle, eDescr);
 	return ncclSuccess;
 }
 
 int weft_prof_stopEvent(uintptr_t eHandle) {
-	uint64_t at;
-	struct weft_record* r = eHandle ? weft_record_take(1, &at) : NULL;
-	if (!r) return ncclSuccess;
-	*r = (struct weft_record){.kind = WEFT_RECORD_STOP, .type = type_of(eHandle),
-		.time = weft_record_clock(), .id = eHandle};
-	weft_record_done(r, 1, at);
+	if (weft_chain_length) weft_chain_stop(eHandle);
+	else weft_profile_stop(eHandle);
 	return ncclSuccess;
 }
 
-/* A step's state comes again each time the proxy looks whether it is over: only what is new is kept. */
 int weft_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState,
 		ncclProfilerEventStateArgs_cur_t* eStateArgs) {
-	uint64_t at;
-	uint8_t type = type_of(eHandle);
-	struct weft_record now = {.kind = WEFT_RECORD_STATE, .type = type, .id = eHandle, .flags = (uint32_t)eState};
-	if (!eHandle || !weft_recording()) return ncclSuccess;
-	switch (eStateArgs ? 1ull << (type & UNKNOWN) : 0) {
-	case ncclProfileProxyStep: now.a = eStateArgs->proxyStep.transSize; break;
-	case ncclProfileProxyCtrl: now.a = (uint32_t)eStateArgs->proxyCtrl.appendedProxyOps; break;
-	case ncclProfileKernelCh:
-	case ncclProfileKernelPhase: now.a = eStateArgs->kernelCh.pTimer; break;
-	case ncclProfileNetPlugin: describe(&now, eHandle & OF_IB ? of_ib : of_socket, eStateArgs->netPlugin.data); break;
-	default: break;
-	}
-	if (weft_record_said(eHandle, now.a ^ ((uint64_t)eState + 1) << TYPE_SHIFT)) return ncclSuccess;
-	struct weft_record* r = weft_record_take(1, &at);
-	if (!r) return ncclSuccess;
-	now.time = weft_record_clock();
-	*r = now;
-	weft_record_done(r, 1, at);
+	if (weft_chain_length) weft_chain_state(eHandle, eState, eStateArgs);
+	else weft_profile_state(eHandle, eState, eStateArgs);
 	return ncclSuccess;
 }

@@ -70,24 +70,39 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 
 // wanted are the events of a communicator's init, which may be the first that
 // this process hears of a host: its log is used as long as init lasts.
-func (p *process) wanted(a *abi.ProfilerInitArgs) int32 {
-	log := logger{voices: p.voices}
-	if a.Logfn != 0 {
-		log.own = p.voices.add(a.Logfn, tableContext)
-		defer p.voices.drop(log.own)
-	}
-	mask := p.profiled(log, func() *knob.Values {
-		k := knob.ParseEnv(p.host.Getenv, p.host.Environ)
-		for _, line := range k.Problems() { // else the network's init has said them
-			log.Warn("%s", line)
+func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
+	log, drop := p.profilerLog(a.Logfn)
+	defer drop()
+	var k *knob.Values
+	knobs := func() *knob.Values {
+		if k == nil {
+			k = knob.ParseEnv(p.host.Getenv, p.host.Environ)
 		}
 		return k
-	}).events
-	if a.Abi == tableHangs && mask != 0 {
-		p.profile.hangs.Do(func() {
-			log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none, and what is recorded are the network's messages alone; 2.27 and later have none of that")
-		})
-		return 0
 	}
-	return mask
+	mask = p.profiled(log, func() *knob.Values {
+		for _, line := range knobs().Problems() { // else the network's init has said them
+			log.Warn("%s", line)
+		}
+		return knobs()
+	}).events
+	chained = p.chained(log, int(a.Abi), knobs)
+	if a.Abi == tableHangs && (mask != 0 || chained) {
+		p.profile.hangs.Do(func() {
+			log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none; the network's messages alone are recorded, and further profilers hear nothing. 2.27 and later have none of that")
+		})
+		return 0, false
+	}
+	return mask, chained
+}
+
+// profilerLog is the log of a profiler's call, whose host may have no network of
+// ours; drop ends it.
+func (p *process) profilerLog(logfn uintptr) (log logger, drop func()) {
+	log = logger{voices: p.voices}
+	if logfn == 0 {
+		return log, func() {}
+	}
+	log.own = p.voices.add(logfn, tableContext)
+	return log, func() { p.voices.drop(log.own) }
 }

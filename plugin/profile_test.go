@@ -54,3 +54,64 @@ func TestProfile(t *testing.T) {
 		})
 	}
 }
+
+// TestChain has communicators ask what is wanted of them where there are further profilers.
+func TestChain(t *testing.T) {
+	missing := map[string]string{"WEFT_PROFILER_CHAIN": "missing.so,/opt/one.so, two"}
+	for _, c := range []struct {
+		name  string
+		env   map[string]string
+		fail  error
+		lost  uint64
+		abi   int32  // of the profiler's table; 0: 6
+		begun int    // communicators that the profilers know, of two
+		warn  int    // lines
+		part  string // of each
+	}{
+		{name: "none"},
+		{name: "two of three", env: missing, begun: 2, warn: 1, part: "missing.so is not told of events: no such file"},
+		{name: "a release that would hang", env: missing, abi: 3, warn: 2},
+		{name: "no memory", env: map[string]string{"WEFT_PROFILER_CHAIN": "two"}, fail: errors.New("no room"), begun: 2, warn: 2, part: "no profiler of WEFT_PROFILER_CHAIN is told of it: no room"},
+		{name: "lost", env: map[string]string{"WEFT_PROFILER_CHAIN": "two"}, lost: 9, begun: 2, warn: 1, part: "9 events were told to nobody"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.env)
+			b.host.noChain, b.host.lost = c.fail, c.lost
+			b.mustInit(12) // so that there is a log between inits
+			for range 2 {
+				var context uintptr
+				mask := int32(-1)
+				if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: cmp.Or(c.abi, 6), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+					t.Fatal(err)
+				}
+				if known := c.begun != 0 && c.fail == nil; mask != 0 || (context != 0) != known {
+					t.Errorf("mask %#x, context %d", mask, context)
+				}
+				if err := b.profiler.Finalize(&abi.ProfilerFinalizeArgs{Context: context}); err != nil {
+					t.Error(err)
+				}
+				b.chainEnded() // as C says then
+			}
+			if got := b.host.lines(levelWarn, c.part); len(got) != c.warn || len(b.host.lines(levelWarn)) != c.warn {
+				t.Errorf("log %v, want %d warnings with %q", b.host.said, c.warn, c.part)
+			}
+			if len(b.host.begun) != c.begun || len(b.records) != 0 {
+				t.Errorf("%v begun, %d files", b.host.begun, len(b.records))
+			}
+		})
+	}
+}
+
+// A profiler that refuses a communicator is named, on the log of the call.
+func TestChainRefuses(t *testing.T) {
+	b := newBench(t, map[string]string{"WEFT_PROFILER_CHAIN": "one,two"})
+	var context uintptr
+	var mask int32
+	if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: 6, Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+		t.Fatal(err)
+	}
+	b.chainRefused(1, 3, nccl)
+	if got := b.host.lines(levelWarn, "one of two (two)", "returned 3"); len(got) != 1 {
+		t.Errorf("log %v", b.host.said)
+	}
+}

@@ -27,9 +27,15 @@ import (
 type Profiler struct {
 	abi.ProfilerDefaults
 
-	// Wanted makes the process record, if its user wants that, and returns the
-	// events to be asked for; 0: none.
-	Wanted func(a *abi.ProfilerInitArgs) (mask int32)
+	// Wanted makes the process record, and opens further profilers, if its user
+	// wants that. It returns the events to be asked for, 0 for none, and whether
+	// there are further profilers.
+	Wanted func(a *abi.ProfilerInitArgs) (mask int32, chained bool)
+
+	// Begin makes communicator n known to the further profilers. What they want
+	// they are asked in C, once Init has returned. Where it fails, nothing is
+	// recorded of the communicator either.
+	Begin func(n uint16, mask int32, a *abi.ProfilerInitArgs) (begun bool)
 
 	comms atomic.Uint32 // numbers given out
 }
@@ -38,13 +44,20 @@ type Profiler struct {
 // the events of a context need.
 func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
 	*a.Context, *a.EActivationMask = 0, 0
-	mask := p.Wanted(a)
-	if mask == 0 {
+	mask, chained := p.Wanted(a)
+	if mask == 0 && !chained {
 		return nil
 	}
 	n := p.comms.Add(1)
 	if n > math.MaxUint16 {
 		p.comms.Store(math.MaxUint16) // it stays there, and nothing is recorded of those that follow
+		return nil
+	}
+	if chained && !p.Begin(uint16(n), mask, a) {
+		return nil
+	}
+	*a.Context, *a.EActivationMask = uintptr(n), mask
+	if mask == 0 {
 		return nil
 	}
 	name := ""
@@ -55,7 +68,6 @@ func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
 		Kind: format.Comm, Comm: uint16(n), Rank: a.Rank, A: a.CommId,
 		B: uint64(record.Name(name)) | uint64(uint32(a.Nranks))<<32, C: uint64(uint32(a.NNodes)) | uint64(uint32(a.Abi))<<32,
 	}, false)
-	*a.Context, *a.EActivationMask = uintptr(n), mask
 	return nil
 }
 

@@ -49,6 +49,8 @@ func step(b *strings.Builder, in string, s *plan.Step) {
 		fmt.Fprintf(b, "%s%s(&to->%s, &from->%s);\n", in, s.Copy.Name, s.Dst, s.Src)
 	case s.Len > 0:
 		fmt.Fprintf(b, "%sfor (int i = 0; i < %d; i++) to->%s[i] = from->%s[i];\n", in, s.Len, s.Dst, s.Src)
+	case s.CFunc != "" && s.Src == "":
+		fmt.Fprintf(b, "%sto->%s = %s();\n", in, s.Dst, s.CFunc)
 	case s.CFunc != "":
 		fmt.Fprintf(b, "%sto->%s = %s(from->%s);\n", in, s.Dst, s.CFunc, s.Src)
 	default:

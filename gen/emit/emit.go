@@ -27,7 +27,7 @@ func Files(u *model.Unit, root fs.FS) ([]output.File, error) {
 		return nil, err
 	}
 	out := tree{}
-	for _, emit := range []func(*plan.Plan, tree) error{mirrors, interfaces, slowHeader, exports, exportMap, compat, hostTables, hostVersions} {
+	for _, emit := range []func(*plan.Plan, tree) error{mirrors, interfaces, slowHeader, exports, exportMap, compat, chains, hostTables, hostVersions} {
 		if err := emit(p, out); err != nil {
 			return nil, err
 		}

@@ -72,6 +72,7 @@ func TestGolden(t *testing.T) {
 var golden = []string{
 	"notes", "abi/zz_iface_net.go", "abi/zz_net_v2.go", "plugin/zz_slow.h", "plugin/zz_exports.go",
 	"compat/zz_calls.h", "compat/zz_net_v1.c", "compat/zz_net_v2.c", "lib/zz_exports.map",
+	"plugin/zz_chain.h", "compat/zz_chain_profiler_v1.c", "compat/zz_chain_profiler_v2.c",
 }
 
 func generate(t *testing.T, root fs.FS) map[string]string {

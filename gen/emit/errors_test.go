@@ -111,6 +111,12 @@ func TestRefusals(t *testing.T) {
 		}, func(*testing.T, fstest.MapFS) []string {
 			return []string{"fast: transport/fastpath/fastpath.h declares no weft_launch"}
 		}},
+		{"a wider field that a chained table must be given", func(t *testing.T, tree fstest.MapFS) {
+			edit(t, tree, "headers/nccl/profiler_v6.h", "      int step;", "      int64_t step;")
+		}, func(t *testing.T, tree fstest.MapFS) []string {
+			return []string{at(t, tree, "headers/nccl/profiler_v1.h", "int step;", "step") + `: ncclProfiler_v1_t.startEvent: field "step" of ncclProfilerEventDescr_v1_t: it is int here and int64_t in ncclProfilerEventDescr_v6_t (` +
+				at(t, tree, "headers/nccl/profiler_v6.h", "int64_t step", "step") + `); write in gen/rules: revert ncclProfilerEventDescr v1 proxyStep.step CFUNC  or: narrow ncclProfilerEventDescr v1 proxyStep.step -- WHY`}
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := realTree(t)

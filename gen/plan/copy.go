@@ -21,7 +21,7 @@ type Copy struct {
 // Step copies one field. Paths are C, relative to the structs.
 type Step struct {
 	Dst, Src string
-	CFunc    string  // Src goes through it
+	CFunc    string  // Src goes through it, or it gives the value where there is no Src
 	Copy     *Copy   // nested struct
 	Len      int64   // array: elements copied
 	Clamp    string  // field of Dst that must not exceed Len
@@ -97,10 +97,14 @@ func (w *copier) field(at, curAt string, f *model.Field, cur *model.Record) []*S
 		}
 		return w.union(at, curAt, f.Type.Record, g.Type.Record)
 	}
-	for _, verb := range []string{"lose", "unset"} {
-		if rules.Field(verb, w.stem, w.version, path) != nil {
-			return nil
-		}
+	if r := rules.Field("supply", w.stem, w.version, path); r != nil && w.out.called {
+		return []*Step{{Dst: path, CFunc: r.Words[0]}}
+	}
+	if rules.Field("lose", w.stem, w.version, path) != nil {
+		return nil
+	}
+	if unset := rules.Field("unset", w.stem, w.version, path); unset != nil && !w.copy.Lower {
+		return nil
 	}
 	name := f.Name
 	if r := rules.Field("relabel", w.stem, w.version, path); r != nil {
@@ -117,8 +121,15 @@ func (w *copier) field(at, curAt string, f *model.Field, cur *model.Record) []*S
 	if w.copy.Lower {
 		src, dst, from, to = dst, src, to, from
 	}
-	if r := rules.Field("convert", w.stem, w.version, path); r != nil {
+	convert := "convert"
+	if w.out.called {
+		convert = "revert"
+	}
+	if r := rules.Field(convert, w.stem, w.version, path); r != nil {
 		return []*Step{{Dst: dst, Src: src, CFunc: r.Words[0]}}
+	}
+	if w.out.called && from.Kind == to.Kind && from.Size > to.Size && rules.Field("narrow", w.stem, w.version, path) != nil {
+		return []*Step{{Dst: dst, Src: src}}
 	}
 	switch {
 	case from.Kind == model.Struct && to.Kind == model.Struct && f.Type.Name == "": // C has no name to cast with
@@ -132,8 +143,11 @@ func (w *copier) field(at, curAt string, f *model.Field, cur *model.Record) []*S
 	case from.Kind == model.Struct && to.Kind == model.Struct:
 		return []*Step{{Dst: dst, Src: src, Copy: w.p.copyOf(w.out, w.slot, f.Type, g.Type, w.copy.Lower)}}
 	}
-	w.missing(f, fmt.Sprintf("it is %s here and %s in %s (%s)", f.Type, g.Type, w.copy.Cur.Name, g.Pos),
-		fmt.Sprintf("convert %s v%d %s CFUNC", w.stem, w.version, path))
+	write := []string{fmt.Sprintf("%s %s v%d %s CFUNC", convert, w.stem, w.version, path)}
+	if w.out.called {
+		write = append(write, fmt.Sprintf("narrow %s v%d %s -- WHY", w.stem, w.version, path))
+	}
+	w.missing(f, fmt.Sprintf("it is %s here and %s in %s (%s)", f.Type, g.Type, w.copy.Cur.Name, g.Pos), write...)
 	return nil
 }
 
@@ -190,7 +204,7 @@ func (w *copier) union(at, curAt string, old, cur *model.Record) []*Step {
 			r.Use() // a member that only newer versions have
 		}
 	}
-	if w.copy.Lower {
+	if w.copy.Lower && !w.out.called {
 		w.p.missing(w.slot.Pos, fmt.Sprintf("the core would have to write the union of %s", w.copy.Old.Name))
 	}
 	return []*Step{st}

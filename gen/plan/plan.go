@@ -18,6 +18,7 @@ type Plan struct {
 	Name     string // of every table
 	Cores    []*Core
 	Tables   []*Table
+	Chained  []*Chained           // tables of other libraries, which the core calls
 	Cur      []*Cur               // aliases of the newest version of a type
 	Calls    []*Call              // what hand-written adapters call
 	Declared []*Declare           // prototypes that the plugin writes by hand
@@ -81,6 +82,7 @@ func Build(unit, fast *model.Unit, set *rules.Set) (*Plan, error) {
 			p.table(t)
 		}
 	}
+	p.chained()
 	p.calls()
 	p.conclude()
 	if len(p.errs) == 0 { // else a missing header would make every rule of it "match nothing"

@@ -32,6 +32,7 @@ type Table struct {
 	Name   string // value of .name
 	Slots  []*Slot
 	Copies []*Copy // struct conversions that the slots use, callees first
+	called bool    // by the core, so that it writes what hosts write for us
 }
 
 // Slot is one function of it.

@@ -94,6 +94,7 @@ const (
 	ProfileEvents
 	ProfileDir
 	ProfileSize
+	ProfilerChain
 
 	count
 )

@@ -17,6 +17,13 @@ int weft_enter(uintptr_t logger) { return logger == 1; }
 int64_t weft_blocking_deadline_ms(int kind) { return kind < 0; }
 int weft_connect_waits(const void* handle, void** comm) { return !handle || !comm; }
 int weft_accept_waits(uintptr_t listen, void** comm) { return !comm; }
+struct weft_chain_profiler;
+void weft_chain_know(const struct weft_chain_profiler* const* all, int count) { (void)all; (void)count; }
+void weft_chain_init(uintptr_t context, int* mask) { *mask += (int)context; }
+void weft_chain_finalize(uintptr_t context) { (void)context; }
+void weft_chain_says(const char* name, uint64_t hash) { (void)name, (void)hash; }
+const char* weft_chain_name(void) { return ""; }
+uint64_t weft_chain_hash(void) { return 0; }
 int weft_null(const char* function, const char* name) { return refused = name, function ? 3 : 0; }
 int weft_misuse(const char* function, const char* what, uint64_t got) { return refused = what, function && got != 1 ? 3 : 0; }
 

@@ -1,0 +1,199 @@
+package conform
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/build"
+	"weft/internal/host"
+	"weft/transport/record/format"
+)
+
+// chained compiles a profiler of each version that writes down what it is told.
+func chained(t *testing.T) map[int]string {
+	t.Helper()
+	libs := map[int]string{}
+	first, last := host.FamilyProf.Versions()
+	for v := first; v <= last; v++ {
+		lib, err := build.Plugin(testdata+"/chained.c", "-O0", "-Wall", "-Wextra", "-Werror", fmt.Sprintf("-DV=%d", v), fmt.Sprintf("-DHEADER=\"profiler_v%d.h\"", v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		libs[v] = lib
+	}
+	return libs
+}
+
+// chainHost is a host of one version whose profilers are the given libraries.
+func chainHost(t *testing.T, v int, libs []string, env ...string) (call func(slot string, a host.Args) *host.Reply, log string, h *host.Host) {
+	t.Helper()
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = filepath.Join(t.TempDir(), "told")
+	env = append(env, "WEFT_PROFILER_CHAIN="+strings.Join(libs, ","), "CHAINED_LOG="+log)
+	h, err = host.Start(host.Options{Bin: hostProgram(t), Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Kill() })
+	l, err := h.Load(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := l.Bind(host.FamilyProf, v, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(slot string, a host.Args) *host.Reply {
+		r, err := table.Call("main", slot, a)
+		if err != nil {
+			t.Fatalf("%s: %v", slot, err)
+		}
+		return r
+	}, log, h
+}
+
+func heard(t *testing.T, log string, v int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("%s.v%d", log, v))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestChain has hosts of every version tell profilers of every version of a group, a collective, its proxy's operation and step.
+func TestChain(t *testing.T) {
+	libs := chained(t)
+	first, last := host.FamilyProf.Versions()
+	for v := first; v <= last; v++ {
+		for from := first; from <= last; from += 4 {
+			to := min(from+3, last)
+			t.Run(fmt.Sprintf("host v%d, profilers v%d to v%d", v, from, to), func(t *testing.T) {
+				t.Parallel()
+				var list []string
+				for p := from; p <= to; p++ {
+					list = append(list, libs[p])
+				}
+				dir := t.TempDir()
+				call, log, h := chainHost(t, v, list, "WEFT_PROFILE=trace", "WEFT_PROFILE_SIZE=4", "WEFT_PROFILE_DIR="+dir)
+				begin := call("init", host.Args{"name", "world", "commId", 77, "nranks", 4, "rank", 2, "nnodes", 2})
+				if v == 3 { // NCCL 2.26 would hang
+					if begin.Int("mask") != 0 || heard(t, log, from) != "" {
+						t.Errorf("mask %#x, told %q", begin.Int("mask"), heard(t, log, from))
+					}
+					return
+				}
+				// Types that the newest of these cannot say are not asked for on its behalf, but our own record wants them.
+				if begin.Int("mask")&0xffdf != 0xffdf || begin.Ptr("ctx") == 0 {
+					t.Fatalf("mask %#x, context %v", begin.Int("mask"), begin.Ptr("ctx"))
+				}
+				start := func(kind int, parent host.Ptr, more ...any) host.Ptr {
+					return call("startEvent", append(host.Args{"ctx", begin.Ptr("ctx"), "type", 1 << kind, "parent", parent}, more...)).Ptr("handle")
+				}
+				for _, none := range []host.Ptr{0, 1, 0xfff0000000000001} { // of nobody
+					call("stopEvent", host.Args{"handle", none})
+					call("recordEventState", host.Args{"handle", none, "state", 9})
+				}
+				group := start(format.Group, 0)
+				coll := start(format.Coll, group, "seq", 5, "group", group)
+				call("stopEvent", host.Args{"handle", coll})
+				call("stopEvent", host.Args{"handle", group})
+				op := start(format.ProxyOp, coll, "own", 1)
+				step := start(format.ProxyStep, op)
+				call("recordEventState", host.Args{"handle", step, "state", 9})
+				call("stopEvent", host.Args{"handle", step})
+				call("stopEvent", host.Args{"handle", op})
+				start(format.ProxyOp, 0xabc0) // PXN: the parent is another process's
+				call("finalize", host.Args{"ctx", begin.Ptr("ctx")})
+				h.Kill()
+				for p := from; p <= to; p++ {
+					of := "seq=5 func=AllReduce"
+					switch {
+					case p <= 3:
+						of += " name=world hash=77"
+					case p >= 5 && v >= 5:
+						of += " group=1"
+					case p >= 5:
+						of += " group=0"
+					}
+					who := "(no name) 0 0 0 0"
+					if p >= 4 && v >= 4 {
+						who = "world 77 2 4 2"
+					}
+					want := fmt.Sprintf("init %s\nstart 1 type=0x1 below 0\nstart 2 type=0x2 below 1 %s\nstop 2\nstop 1\nstart 3 type=0x8 below 2\nstart 4 type=0x10 below 3\nstate 4 9\nstop 4\nstop 3\nstart 5 type=0x8 below -1\nfinalize: 5 events, 1 open, 0 stopped twice\n", who, of)
+					if got := heard(t, log, p); got != want {
+						t.Errorf("v%d was told\n%s\nwant\n%s", p, got, want)
+					}
+				}
+				p := recorded(t, dir).Processes[0]
+				if len(p.Events) != 5 || p.Events[1].Up != p.Events[0] || p.Events[2].Up != p.Events[1] || p.Events[3].Up != p.Events[2] {
+					t.Errorf("our own record has %d events, or others above them", len(p.Events))
+				}
+			})
+		}
+	}
+}
+
+// TestChainOfSome has profilers that refuse, want little, are not there, come twice, are weft itself, or are too many.
+func TestChainOfSome(t *testing.T) {
+	libs := chained(t)
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := host.FamilyProf.Versions()
+	for _, c := range []struct {
+		name  string
+		list  []string
+		env   []string
+		mask  int64
+		says  string // in the log
+		heard int    // starts that the newest profiler is told of, of a collective and a step
+	}{
+		{name: "it wants collectives alone", list: []string{libs[last]}, env: []string{"CHAINED_MASK=2"}, mask: 2, heard: 1},
+		{name: "it wants nothing", list: []string{libs[last]}, env: []string{"CHAINED_MASK=0"}, mask: 0},
+		{name: "it wants what its version does not know", list: []string{libs[first], libs[last]}, env: []string{"CHAINED_MASK=0x4000"}, mask: 0x4000},
+		{name: "it refuses", list: []string{libs[last]}, env: []string{fmt.Sprint("CHAINED_REFUSES=", last)}, mask: 0, says: "its init returned 3"},
+		{name: "another refuses", list: []string{libs[first], libs[last]}, env: []string{fmt.Sprint("CHAINED_REFUSES=", first)}, mask: 0xffff, says: "its init returned 3", heard: 2},
+		{name: "one is not there", list: []string{"/no/such.so", libs[last]}, mask: 0xffff, says: "/no/such.so is not told of events", heard: 2},
+		{name: "a name", list: []string{"nobody", libs[last]}, mask: 0xffff, says: "libnccl-profiler-nobody.so", heard: 2},
+		{name: "one is no profiler", list: []string{"libm.so.6", libs[last]}, mask: 0xffff, says: "it exports no profiler", heard: 2},
+		{name: "twice", list: []string{libs[last], libs[last]}, mask: 0xffff, says: "it is in the list already", heard: 2},
+		{name: "weft itself", list: []string{lib, libs[last]}, mask: 0xffff, says: "this is weft itself", heard: 2},
+		{name: "five", list: []string{libs[last], libs[first], libs[first+1], libs[first+3], libs[first+4]}, mask: 0xffff, says: "4 profilers are the most", heard: 2},
+		{name: "nothing but commas", list: []string{" ", ""}, mask: 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			call, log, h := chainHost(t, last, c.list, c.env...)
+			begin := call("init", host.Args{"name", "world"})
+			if begin.Int("mask") != c.mask {
+				t.Errorf("mask %#x, want %#x", begin.Int("mask"), c.mask)
+			}
+			var handles []host.Ptr
+			for _, kind := range []int{format.Coll, format.ProxyStep} {
+				handles = append(handles, call("startEvent", host.Args{"ctx", begin.Ptr("ctx"), "type", 1 << kind}).Ptr("handle"))
+			}
+			for _, handle := range handles {
+				call("stopEvent", host.Args{"handle", handle})
+			}
+			call("finalize", host.Args{"ctx", begin.Ptr("ctx")})
+			var lines string
+			for _, l := range h.Logs() {
+				lines += l.Text + "\n"
+			}
+			if !strings.Contains(lines, c.says) {
+				t.Errorf("the log lacks %q:\n%s", c.says, lines)
+			}
+			if got := strings.Count(heard(t, log, last), "start"); got != c.heard {
+				t.Errorf("told of %d events, want %d:\n%s", got, c.heard, heard(t, log, last))
+			}
+		})
+	}
+}
