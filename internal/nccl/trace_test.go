@@ -1,11 +1,17 @@
 package nccl
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"weft/internal/build"
 	"weft/internal/trace"
 	"weft/internal/trace/model"
+	"weft/internal/trace/stall"
 	"weft/transport/record/format"
 )
 
@@ -72,4 +78,60 @@ func TestTrace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStall stops one rank of three and has it named as what the others wait for, while the job stands still, and afterwards,
+// when all have been killed.
+func TestStall(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		const ranks = 3
+		for i, network := range []Network{tcp(t, r), rdma(t, 1)} {
+			dir, stopped := t.TempDir(), (i+1)%ranks
+			run := start(t, Job{Release: r, Network: network, Ranks: ranks, Env: []string{
+				quiet, "WEFT_PROFILE=trace", "WEFT_PROFILE_DIR=" + dir, "NCCL_ALGO=Ring", "NCCL_PROTO=Simple",
+			}}, "traffic", "ops=allreduce", "size=1M")
+			underWay(t, run)
+			if w := waits(t, dir); len(w.Causes) != 0 {
+				t.Errorf("a job that goes on: %+v", w.Causes)
+			}
+			victim := run.Ranks[stopped].Cmd.Process
+			if err := victim.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			named(t, dir, victim.Pid, "is stopped")
+			time.Sleep(4 * time.Second) // so long that its file shows that it stood still while the others ran
+			for _, k := range run.Ranks {
+				if err := k.Cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, k := range run.Ranks {
+				k.End(patience) // with an error
+			}
+			named(t, dir, victim.Pid, "before the others' last sign of life")
+		}
+	})
+}
+
+func waits(t *testing.T, dir string) *stall.Report {
+	t.Helper()
+	files, bad, err := trace.Load([]string{dir})
+	if err != nil || len(bad) != 0 {
+		t.Fatal(err, bad)
+	}
+	return stall.New(model.New(files), stall.Here("/proc"), time.Second)
+}
+
+// named waits until the process is the one cause, for a reason that has this text.
+func named(t *testing.T, dir string, pid int, why string) {
+	t.Helper()
+	var r *stall.Report
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Second / 4) {
+		r = waits(t, dir)
+		if len(r.Causes) == 1 && strings.Contains(r.Causes[0].What, fmt.Sprintf(":%d", pid)) &&
+			slices.ContainsFunc(r.Causes[0].Evidence, func(e string) bool { return strings.Contains(e, why) }) {
+			return
+		}
+	}
+	t.Errorf("process %d is not named for %q: %+v\nwaits %+v", pid, why, r.Causes, r.Waits)
 }

@@ -24,6 +24,9 @@ type Header struct {
 	Host    string
 	Build   string
 	Turns   uint64 // chunks taken so far
+	Started uint64 // of the process, in ticks, as /proc/PID/stat has it; 0: not known
+	PIDs    uint64 // the number of the namespace in which PID counts; 0: not known
+	Alive   uint64 // when the process last showed that it runs, as records have their time: twice a second
 }
 
 // maxChunks bounds what is read of one file, 64 GiB: WEFT_PROFILE_SIZE allows no more.
@@ -58,6 +61,9 @@ func (f *File) readHeader(r io.ReaderAt, size int64) (chunks int64, err error) {
 	h.Real = order.Uint64(page[format.OffReal:])
 	copy(h.Process[:], page[format.OffProcess:])
 	copy(h.Boot[:], page[format.OffBoot:])
+	h.Started = order.Uint64(page[format.OffStarted:])
+	h.Alive = order.Uint64(page[format.OffAlive:])
+	h.PIDs = order.Uint64(page[format.OffPIDs:])
 	h.Host = line(page[format.OffHost : format.OffHost+format.TextLen])
 	h.Build = line(page[format.OffBuild : format.OffBuild+format.TextLen])
 	if at := order.Uint32(page[format.OffCellsAt:]); at != format.CellsAt {

@@ -20,6 +20,7 @@ of one that is still running. A folder stands for all such files in it.
   show      what is in each file
   merge     one trace of all, for ui.perfetto.dev or another viewer
   report    what collectives and links took, which ranks are late, which links slow
+  stall     who waits for whom, in a job that stands still
 
 weft trace COMMAND -h explains a command.
 
@@ -27,6 +28,7 @@ examples:
   weft trace show weft-node1-4242-5e1f09aa.rec
   weft trace merge traces/ -o job.pftrace
   weft trace report traces/
+  weft trace stall traces/
 `
 
 var traceCommands = []struct {
@@ -36,6 +38,7 @@ var traceCommands = []struct {
 	{"show", traceShow},
 	{"merge", traceMerge},
 	{"report", traceReport},
+	{"stall", traceStall},
 }
 
 // runTrace is "weft trace".

@@ -24,6 +24,23 @@ func traced(t *testing.T, j rectest.Job) string {
 	return dir
 }
 
+// waiting is a folder with a process that waits for a message.
+func waiting(t *testing.T) string {
+	t.Helper()
+	f := rectest.New(4, 7, "hangs", 9, 1000, 1000)
+	th := f.Thread(1, "python")
+	th.Link(2000, 0x20, false, 1, 0x77, "eth0", "previous", 0)
+	th.Message(1_000_000_000, 0x20, false, 1, 8, 0)
+	th.End()
+	other := f.Thread(2, "other")
+	other.MessageEnd(10_000_000_000, 5, 1, 8, 0)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "weft-hangs-7-00.rec"), f.Bytes, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestTrace(t *testing.T) {
 	j := rectest.Job{Ranks: 8, PerMachine: 4, Iterations: 4, Version: 6, Skew: 90_000_000}
 	dir := traced(t, j)
@@ -54,6 +71,13 @@ func TestTrace(t *testing.T) {
 		{"show " + broken + "/a.rec " + one, 1, []string{"node0:103"}, "not a file of weft's recorder"},
 		{"show " + one, 0, []string{"process       node0:103, test", "rank 3 of 8 on 2 nodes, 0xc0ffee world, table v6", "sends to node1 over mlx5_0, RDMA", "lost          nothing", "Coll"}, ""},
 		{"show --json " + one, 0, []string{`"host":"node0"`, `{"type":"Coll","count":4,"open":0,"launch":0,"captured":0}`}, ""},
+		{"stall", 2, nil, "want files"},
+		{"stall -h", 0, []string{"usage: weft trace stall", "-least"}, ""},
+		{"stall --least -1s " + dir, 2, nil, "--least -1s is negative"},
+		{"stall " + broken, 2, nil, "not a file of weft's recorder"},
+		{"stall " + dir, 0, []string{"nobody has waited for 2s or longer", "note: no process of node0 is known to run"}, ""},
+		{"stall " + waiting(t), 1, []string{"cause: previous (no file of it was read), for which one process waits", "hangs:7", "send", "9s", "TCP, eth0 to ?"}, ""},
+		{"stall --json " + waiting(t), 1, []string{`"kind": "process"`, `"ns": 9000000000`}, ""},
 		{"merge " + dir, 2, nil, "-o is missing"},
 		{"merge " + dir + " -o job.svg", 2, nil, "end it in .pftrace"},
 		{"merge " + dir + " -o " + out + "/none/x.json", 2, nil, "no such file"},

@@ -27,6 +27,8 @@ func (f *file) head(chunks uint32, drawn [format.IDLen]byte, host, build string)
 	put64(format.OffReal, real)
 	copy(f.mem[format.OffProcess:], drawn[:])
 	copy(f.mem[format.OffBoot:], boot())
+	put64(format.OffStarted, format.Started("/proc/self/stat"))
+	put64(format.OffPIDs, format.PIDs("/proc/self/ns/pid"))
 	copy(f.mem[format.OffHost:format.OffHost+format.TextLen-1], host)
 	copy(f.mem[format.OffBuild:format.OffBuild+format.TextLen-1], build)
 }

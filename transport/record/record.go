@@ -17,6 +17,7 @@ import "C"
 import (
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -57,7 +58,9 @@ func Open(c Config) (string, error) {
 		return "", &report.Error{Op: "record", Dev: c.Dir, Cause: report.Host, Err: syscall.Errno(errno), Remedy: "no thread-specific key is left: see which library takes them all"}
 	}
 	process.path = f.path
+	C.weft_record_live()
 	go populate(c.Log, f.mem)
+	go live(c.Log)
 	return f.path, nil
 }
 
@@ -70,6 +73,15 @@ func populate(log report.Logger, mem []byte) {
 		if unix.Madvise(mem[at:min(at+piece, len(mem))], unix.MADV_POPULATE_WRITE) != nil {
 			return // a kernel before 5.14: each page on its first write
 		}
+	}
+}
+
+// live says in the file that the process runs, as long as it does: so that a file
+// tells when a process was stopped, or ended.
+func live(log report.Logger) {
+	defer task.Rescue(log, "record", task.Nobody)
+	for range time.Tick(time.Second / 2) {
+		C.weft_record_live()
 	}
 }
 

@@ -76,7 +76,7 @@ struct weft_chunk {
 
 _Static_assert(sizeof(struct weft_chunk) == WEFT_CHUNK_BYTES, "a chunk");
 
-/* The first page of the file. Written by who makes the file, but for the last four words. */
+/* The first page of the file. Written by who makes the file, but for turns to unnamed, and alive. */
 struct weft_record_file {
 	char magic[8]; /* "weftrec" */
 	uint32_t version;
@@ -94,11 +94,17 @@ struct weft_record_file {
 	uint64_t lost;    /* places of chunks that were overwritten */
 	uint64_t refused; /* events of threads that found every chunk in use */
 	uint64_t unnamed; /* texts that found no cell */
+	uint64_t started; /* the process, in ticks of the machine, as /proc/PID/stat has it; 0: not known */
+	uint64_t pids;    /* the number of the namespace in which pid counts; 0: not known */
+	uint64_t alive;   /* when the process last showed that it runs, ns of the clock of records; twice a second */
 };
 
 /* The file is mapped at base and is written from now on, until the process ends. 0, or errno: no key per thread is
  * left, with which a thread that ends gives its chunk back. */
 int weft_record_begin(struct weft_record_file* base);
+
+/* Says in the file that the process runs. */
+void weft_record_live(void);
 
 extern struct weft_record_file* weft_record_base; /* NULL: nothing is recorded */
 

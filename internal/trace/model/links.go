@@ -38,7 +38,8 @@ func (e *End) NetworkName() string {
 type Connection struct {
 	Sender, Receiver *End
 	Pairs            []Pair
-	Unmatched        int // sends and receives of which the other was not found
+	Unmatched        int  // sends and receives of which the other was not found
+	Sure             bool // where none was found, none is there
 }
 
 // Pair is a message as both ends saw it.
@@ -58,7 +59,7 @@ type Message struct {
 	Group  uint64 // 0: not known
 	Entry  uint8  // of a send; format.AheadEntry: it left before its receive was known
 
-	paired bool
+	Other *Message // the receive that took a send, the first send that a receive took; nil: not found
 }
 
 // links gathers a process's.

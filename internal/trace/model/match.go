@@ -27,14 +27,14 @@ func (c *Connection) match() {
 		c.pair(s, r)
 	}
 	if gapless(c.Sender) && gapless(c.Receiver) {
-		c.matchAhead(took)
+		c.Sure = c.matchAhead(took)
 	}
 	slices.SortStableFunc(c.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(a.Send.From, b.Send.From), cmp.Compare(a.Send.ID, b.Send.ID))
 	})
 	for _, e := range []*End{c.Sender, c.Receiver} {
 		for _, m := range e.Messages {
-			if !m.paired {
+			if m.Other == nil {
 				c.Unmatched++
 			}
 		}
@@ -42,7 +42,10 @@ func (c *Connection) match() {
 }
 
 func (c *Connection) pair(s, r *Message) {
-	s.paired, r.paired = true, true
+	s.Other = r
+	if r.Other == nil {
+		r.Other = s
+	}
 	c.Pairs = append(c.Pairs, Pair{s, r})
 }
 
@@ -74,8 +77,8 @@ type entry struct {
 
 // matchAhead joins the sends with a tag to the entries of receives with it, in order.
 // Where the first ones are gone, a send that had its receive shows how the orders
-// stand to each other.
-func (c *Connection) matchAhead(took map[*Message]entry) {
+// stand to each other. It returns whether every order is known.
+func (c *Connection) matchAhead(took map[*Message]entry) bool {
 	type slot struct {
 		entry
 		of *Message
@@ -92,6 +95,10 @@ func (c *Connection) matchAhead(took map[*Message]entry) {
 			slots[tag] = append(slots[tag], slot{e, r})
 		}
 	}
+	sure := true
+	for tag := range slots {
+		sure = sure && (len(sends[tag]) > 0 || whole(c.Sender))
+	}
 	for tag, queue := range sends {
 		shift, known := 0, whole(c.Sender) && whole(c.Receiver)
 		for i, s := range queue {
@@ -104,10 +111,12 @@ func (c *Connection) matchAhead(took map[*Message]entry) {
 				shift, known = place[e]-i, true
 			}
 		}
+		sure = sure && known
 		for i, s := range queue {
-			if to := i + shift; known && to >= 0 && to < len(slots[tag]) && !s.paired && !s.Failed && !slots[tag][to].of.Failed {
+			if to := i + shift; known && to >= 0 && to < len(slots[tag]) && s.Other == nil && !s.Failed && !slots[tag][to].of.Failed {
 				c.pair(s, slots[tag][to].of)
 			}
 		}
 	}
+	return sure
 }

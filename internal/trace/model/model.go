@@ -65,6 +65,16 @@ type Thread struct {
 // Name tells processes apart.
 func (p *Process) Name() string { return fmt.Sprintf("%s:%d", p.Header.Host, p.Header.PID) }
 
+// Title is the process as people call it: by its rank in its first communicator.
+func (p *Process) Title() string {
+	for _, c := range p.Comms {
+		if c.Rank >= 0 && c.Of.ID != 0 {
+			return fmt.Sprintf("rank %d (%s)", c.Rank, p.Name())
+		}
+	}
+	return p.Name()
+}
+
 // Orphans is how many stops and states there are of events whose start is gone.
 func (p *Process) Orphans() int { return p.orphan }
 

@@ -39,6 +39,9 @@ const (
 	OffLost     = 216 // places of chunks that were overwritten
 	OffRefused  = 224 // events of threads that found every chunk in use
 	OffUnnamed  = 232 // texts that found no cell
+	OffStarted  = 240 // of the process, in ticks, as /proc/PID/stat has it; 0: not known
+	OffPIDs     = 248 // the number of the namespace in which the PID counts; 0: not known
+	OffAlive    = 256 // when the process last showed that it runs, as records have their time; twice a second
 	IDLen       = 16
 	TextLen     = 64
 )

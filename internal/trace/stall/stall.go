@@ -1,0 +1,196 @@
+// Package stall tells from what the processes of a job have recorded, while it
+// stands still or after it was killed, who waits for whom, and who or what the
+// others wait for in the end.
+package stall
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/internal/trace/model"
+)
+
+// Schema is the version of the report's JSON. Times are in nanoseconds.
+const Schema = 1
+
+// Report is who waits, and why.
+type Report struct {
+	Schema int      `json:"schema"`
+	Least  int64    `json:"least"` // what has taken less is no wait
+	Causes []Cause  `json:"causes"`
+	Waits  []Wait   `json:"waits"` // the longest first
+	Notes  []string `json:"notes"`
+}
+
+// Cause is what others wait for and what itself waits for nobody.
+type Cause struct {
+	Kind     string   `json:"kind"` // process, link, circle
+	What     string   `json:"what"`
+	Waiting  int      `json:"waiting"` // processes, at first or second hand
+	Evidence []string `json:"evidence"`
+}
+
+// Reasons of a Wait.
+const (
+	NoReceive = "no receive" // From has sent, To has not posted the receive
+	NoSend    = "no send"    // From has posted a receive, To has not sent
+	Way       = "way"        // both have; the message has not come from From to To
+)
+
+// Wait is one of a process for another, on all their connections over one pair of devices.
+type Wait struct {
+	From       string `json:"from"`
+	To         string `json:"to"`
+	Why        string `json:"why"`
+	Ns         uint64 `json:"ns"` // of the oldest message
+	Messages   int    `json:"messages"`
+	Bytes      uint64 `json:"bytes"`
+	Network    string `json:"network"`
+	FromDevice string `json:"from_device"`
+	ToDevice   string `json:"to_device"`
+	Uncertain  bool   `json:"uncertain"` // which receive took which send is not known: judged by what is open at both ends
+
+	from, to *node
+}
+
+// Life is what is known of a process beside its file.
+type Life struct {
+	Now     uint64 // its machine's clock; 0: not known
+	Stopped bool   // by a signal or a debugger
+	Gone    bool
+}
+
+// node is somebody who waits or is waited for.
+type node struct {
+	name    string
+	process *model.Process // nil: no file of it was read
+	life    Life
+	now     uint64 // until when its waits count
+	silent  uint64 // for how long it has not shown that it runs, while others of its machine did
+}
+
+// silence is how long a process that shows twice a second that it runs may seem not to.
+const silence = 2 * time.Second
+
+// stands reports whether the process cannot go on, whatever it waits for.
+func (n *node) stands() bool { return n.life.Stopped || n.silent > uint64(silence) }
+
+// New judges a trace. look says what is known of a process now; what has been
+// under way for less than least counts as going on.
+func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *Report {
+	r := &Report{Schema: Schema, Least: int64(least), Causes: []Cause{}, Waits: []Wait{}, Notes: append([]string{}, t.Notes...)}
+	nodes, peers := r.nodes(t, look), map[string]*node{}
+	for _, c := range t.Connections {
+		r.connection(c, nodes)
+	}
+	for _, p := range t.Processes {
+		for _, e := range p.Ends {
+			if e.Of == nil {
+				r.alone(e, nodes[p], peers)
+			}
+		}
+	}
+	slices.SortStableFunc(r.Waits, func(a, b Wait) int { return cmp.Compare(b.Ns, a.Ns) })
+	r.causes(t)
+	return r
+}
+
+// nodes are the processes. It is now, for a machine one of whose processes still
+// runs here; else when the last of them showed that it did.
+func (r *Report) nodes(t *model.Trace, look func(*model.Process) Life) map[*model.Process]*node {
+	all, now := map[*model.Process]*node{}, map[*model.Machine]uint64{}
+	for _, p := range t.Processes {
+		n := &node{name: p.Title(), process: p, life: look(p)}
+		at := max(p.Last, p.Header.Alive)
+		if !n.life.Gone {
+			at = max(at, n.life.Now)
+		}
+		all[p], now[p.Machine] = n, max(now[p.Machine], at)
+	}
+	for _, n := range all {
+		n.now = now[n.process.Machine]
+		if last := max(n.process.Last, n.process.Header.Alive); last < n.now {
+			n.silent = n.now - last
+		}
+	}
+	for _, m := range t.Machines {
+		if !slices.ContainsFunc(t.Processes, func(p *model.Process) bool { return p.Machine == m && all[p].life.Now != 0 && !all[p].life.Gone }) {
+			r.Notes = append(r.Notes, fmt.Sprintf("no process of %s is known to run: this is how it was when the last of them showed that it did", m.Host))
+		}
+	}
+	return all
+}
+
+// connection finds who waits on one.
+func (r *Report) connection(c *model.Connection, nodes map[*model.Process]*node) {
+	from, to := nodes[c.Sender.Process], nodes[c.Receiver.Process]
+	for _, m := range c.Sender.Messages {
+		if !m.Open {
+			continue
+		}
+		why := Way
+		switch {
+		case c.Sure && m.Other == nil, !c.Sure && !anyOpen(c.Receiver):
+			why = NoReceive
+		}
+		r.wait(c, from, to, why, m, from.now)
+	}
+	for _, m := range c.Receiver.Messages {
+		if !m.Open {
+			continue
+		}
+		switch {
+		case c.Sure && m.Other == nil, !c.Sure && !anyOpen(c.Sender):
+			r.wait(c, to, from, NoSend, m, to.now)
+		case c.Sure && !m.Other.Open: // sent, and not come
+			r.wait(c, from, to, Way, m, to.now)
+		}
+	}
+}
+
+func anyOpen(e *model.End) bool {
+	return slices.ContainsFunc(e.Messages, func(m *model.Message) bool { return m.Open })
+}
+
+// alone is an end whose other end is in no file.
+func (r *Report) alone(e *model.End, own *node, peers map[string]*node) {
+	who := cmp.Or(e.Peer, "an unknown peer") + " (no file of it was read)"
+	if peers[who] == nil {
+		peers[who] = &node{name: who}
+	}
+	c, why := &model.Connection{Sender: e, Receiver: &model.End{}}, NoReceive
+	if !e.Sends {
+		c, why = &model.Connection{Sender: &model.End{}, Receiver: e}, NoSend
+	}
+	for _, m := range e.Messages {
+		if m.Open {
+			r.wait(c, own, peers[who], why, m, own.now)
+		}
+	}
+}
+
+// wait adds a message to the wait that it belongs to.
+func (r *Report) wait(c *model.Connection, from, to *node, why string, m *model.Message, now uint64) {
+	if now < m.From || now-m.From < uint64(r.Least) {
+		return
+	}
+	mine, its := c.Sender, c.Receiver
+	if why == NoSend {
+		mine, its = its, mine
+	}
+	at := slices.IndexFunc(r.Waits, func(w Wait) bool {
+		return w.from == from && w.to == to && w.Why == why && w.FromDevice == mine.Device && w.ToDevice == its.Device
+	})
+	if at < 0 {
+		at = len(r.Waits)
+		r.Waits = append(r.Waits, Wait{From: from.name, To: to.name, Why: why, Network: m.End.NetworkName(),
+			FromDevice: mine.Device, ToDevice: its.Device, from: from, to: to})
+	}
+	w := &r.Waits[at]
+	w.Messages++
+	w.Ns = max(w.Ns, now-m.From)
+	w.Bytes += m.Bytes
+	w.Uncertain = w.Uncertain || !c.Sure
+}

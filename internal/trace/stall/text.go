@@ -1,0 +1,53 @@
+package stall
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) error {
+	if len(r.Waits) == 0 {
+		fmt.Fprintf(w, "nobody has waited for %s or longer\n", short(uint64(r.Least)))
+	}
+	for _, c := range r.Causes {
+		switch c.Kind {
+		case "process":
+			fmt.Fprintf(w, "cause: %s, for which %s\n", c.What, wait(c.Waiting))
+		default:
+			fmt.Fprintf(w, "cause: %s\n", c.What)
+		}
+		for _, e := range c.Evidence {
+			fmt.Fprintf(w, "  %s\n", e)
+		}
+	}
+	if len(r.Waits) > 0 {
+		fmt.Fprintln(w)
+		tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+		fmt.Fprintln(tab, "  who\twaits for\tto\tfor\tmessages\tover")
+		for _, x := range r.Waits {
+			what := map[string]string{NoReceive: "post a receive", NoSend: "send", Way: "get what was sent"}[x.Why]
+			if x.Uncertain {
+				what += " (likely)"
+			}
+			fmt.Fprintf(tab, "  %s\t%s\t%s\t%s\t%d\t%s, %s to %s\n", x.From, x.To, what, short(x.Ns), x.Messages, x.Network, or(x.FromDevice), or(x.ToDevice))
+		}
+		if err := tab.Flush(); err != nil {
+			return err
+		}
+	}
+	for _, n := range r.Notes {
+		if _, err := fmt.Fprintf(w, "note: %s\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wait(n int) string {
+	if n == 1 {
+		return "one process waits"
+	}
+	return fmt.Sprintf("%d processes wait", n)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"weft/internal/trace/model"
+	"weft/internal/trace/stall"
+)
+
+const traceStallUsage = `usage: weft trace stall [flags] FILE|DIR...
+
+Tells of a job that stands still, or stood still when it was killed, from what its
+processes have recorded:
+  - the cause, as far as it shows: the rank for which the others wait and which itself
+    waits for nobody, with what is known of it (stopped, gone, behind the others in its
+    collectives, its GPU does not take or give data), or the link on which messages do
+    not come
+  - every wait: who, for whom, for what (to post a receive, to send, to get what was
+    sent), for how long
+Of processes of this machine it also asks the kernel how they are. Files of other
+machines can be copied into one folder, or the folder be shared.
+Exit status 0: nobody waits; 1: somebody does, or a file could not be read; 2: no file
+could be read, or usage.
+
+examples:
+  weft trace stall traces/
+  weft trace stall --least 30s traces/
+  weft trace stall --json traces/ | jq '.causes[].what'
+
+flags:
+`
+
+func traceStall(args []string, stdout, stderr io.Writer) int {
+	c := newTraceCall("stall", stdout, stderr)
+	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
+	least := c.flags.Duration("least", 2*time.Second, "what takes less is no wait")
+	names, status, ok := c.parse(args, traceStallUsage)
+	if !ok {
+		return status
+	}
+	if *least < 0 {
+		return c.refuse(fmt.Errorf("--least %v is negative", *least))
+	}
+	files, status := c.load(names)
+	if files == nil {
+		return status
+	}
+	r := stall.New(model.New(files), stall.Here("/proc"), *least)
+	write := r.Text
+	if *asJSON {
+		write = func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(r)
+		}
+	}
+	if err := write(stdout); err != nil {
+		return c.refuse(err)
+	}
+	if len(r.Waits) > 0 {
+		return 1
+	}
+	return status
+}
