@@ -19,8 +19,11 @@ type profile struct {
 	hangs  sync.Once // it was said that a release cannot have a profiler
 }
 
-// tableHangs is the profiler's table that NCCL 2.26 uses, and no other release.
-const tableHangs = 3
+// Of the profiler's tables.
+const (
+	tableHangs  = 3 // NCCL 2.26 uses it, and no other release
+	tablePhases = 7 // event bit 15 is a kernel's phase; RCCL's v6 means its proxy's diagnosis
+)
 
 // profileDir is where files of records go.
 func (p *process) profileDir(k *knob.Values) string {
@@ -88,6 +91,9 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) int32 {
 			log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none, and what is recorded are the network's messages alone; 2.27 and later have none of that")
 		})
 		return 0
+	}
+	if a.Abi < tablePhases {
+		mask &^= abi.ProfileKernelPhase
 	}
 	return mask
 }
