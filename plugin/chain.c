@@ -100,11 +100,12 @@ struct chain_comm* weft_chain_comm(uintptr_t context) {
 	return context < COMMS ? atomic_load_explicit(&comms[context], memory_order_acquire) : NULL;
 }
 
-int weft_chain_begin(int n, int own, uint64_t id, const char* name, int nodes, int ranks, int rank, uintptr_t logger) {
+int weft_chain_begin(int n, int own, int allowed, uint64_t id, const char* name, int nodes, int ranks, int rank,
+		uintptr_t logger) {
 	struct chain_comm* c = calloc(1, sizeof *c);
 	if (!c) return ENOMEM;
-	*c = (struct chain_comm){.own = own, .id = id, .name = name ? strdup(name) : NULL, .nodes = nodes, .ranks = ranks,
-		.rank = rank, .logger = logger};
+	*c = (struct chain_comm){.own = own, .allowed = allowed, .id = id, .name = name ? strdup(name) : NULL,
+		.nodes = nodes, .ranks = ranks, .rank = rank, .logger = logger};
 	if (name && !c->name) {
 		free(c);
 		return ENOMEM;
@@ -126,7 +127,7 @@ void weft_chain_init(uintptr_t context, int* mask) {
 			continue;
 		}
 		c->of[i].context = own;
-		c->of[i].mask = (int)((uint64_t)wanted & p->as->kinds);
+		c->of[i].mask = (int)((uint64_t)(wanted & c->allowed) & p->as->kinds);
 		*mask |= c->of[i].mask;
 	}
 	c->logger = 0;

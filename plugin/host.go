@@ -29,7 +29,6 @@ type module struct {
 }
 
 const (
-	tableFirst   = 2  // ncclNet tables that exist
 	tableGroups  = 5  // receives come in groups, handles have 128 bytes, connect and accept do not block
 	tableRemote  = 6  // ncclRemoteError exists
 	tableCuts    = 8  // NCCL 2.20 to 2.23 send all of a registered buffer, and go on behind what its receive took; no other release does

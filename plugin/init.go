@@ -13,7 +13,7 @@ import (
 func (p *process) Init(a *abi.NetInitArgs) error {
 	p.begins()
 	table := int(a.Abi)
-	if table < tableFirst {
+	if table < abi.NetFirst {
 		return report.Errorf(report.Misuse, "init", "there is no table v%d", table)
 	}
 	if table >= tableContext {

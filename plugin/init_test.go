@@ -12,7 +12,7 @@ import (
 )
 
 func TestInitOfOldTablesIsOncePerProcess(t *testing.T) {
-	for table := 2; table < tableContext; table++ {
+	for table := abi.NetFirst; table < tableContext; table++ {
 		b := newBench(t, nil)
 		if err := b.Listen(&abi.NetListenArgs{Ctx: uintptr(table), ListenComm: new(uintptr)}); report.CauseOf(err) != report.Misuse {
 			t.Errorf("v%d: listen before init: %v", table, err)
@@ -30,7 +30,7 @@ func TestInitOfOldTablesIsOncePerProcess(t *testing.T) {
 
 func TestInitOfNewTablesIsOncePerCommunicator(t *testing.T) {
 	b := newBench(t, nil)
-	first, second := b.mustInit(11), b.mustInit(12)
+	first, second := b.mustInit(tableContext), b.mustInit(abi.NetNewest)
 	if first == second || first < firstContext || second < firstContext || b.opened != 1 {
 		t.Fatalf("contexts %#x and %#x, opened %d times", first, second, b.opened)
 	}
@@ -41,7 +41,7 @@ func TestInitOfNewTablesIsOncePerCommunicator(t *testing.T) {
 	if finalize(first) != resultInternalError || b.engine.contexts[0].closed != 1 {
 		t.Error("a second finalize did something")
 	}
-	third := b.mustInit(12)
+	third := b.mustInit(abi.NetNewest)
 	if third == first || uint32(third) != uint32(first) {
 		t.Errorf("the slot of %#x was reused as %#x: no generation", first, third)
 	}
@@ -57,7 +57,7 @@ func TestInitOfNewTablesIsOncePerCommunicator(t *testing.T) {
 	if finalize(second) != 0 || finalize(third) != 0 {
 		t.Error("finalize failed")
 	}
-	if again := b.mustInit(12); again == 0 || b.opened != 1 {
+	if again := b.mustInit(abi.NetNewest); again == 0 || b.opened != 1 {
 		t.Error("no init after the last finalize")
 	}
 }
@@ -69,7 +69,7 @@ func TestConcurrentInits(t *testing.T) {
 	seen := map[uintptr]bool{}
 	for i := range 40 {
 		wg.Go(func() {
-			code, ctx := b.init(8+i%5, nccl)
+			code, ctx := b.init(tableContext-3+i%5, nccl)
 			mu.Lock()
 			defer mu.Unlock()
 			if code != 0 || ctx != 0 && seen[ctx] {
@@ -79,7 +79,7 @@ func TestConcurrentInits(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if b.opened != 1 || len(seen) != 17 { // 8 + 8 contexts of v11 and v12, and 0
+	if b.opened != 1 || len(seen) != 17 { // 8 of each of the two tables that have contexts, and 0
 		t.Errorf("opened %d times, %d contexts", b.opened, len(seen))
 	}
 }
@@ -95,7 +95,7 @@ func TestInitWithoutDevicesFails(t *testing.T) {
 		{func() error { return report.Errorf(report.Host, "devices", "no interface").Try("bring one up") }, resultSystemError},
 		{func() error { return errors.New("strange") }, resultInternalError},
 	} {
-		for _, table := range []int{4, 12} {
+		for _, table := range []int{4, abi.NetNewest} {
 			b := newBench(t, nil)
 			b.fail = c.err()
 			code, ctx := b.init(table, nccl)
@@ -119,8 +119,8 @@ func TestInitWithoutDevicesFails(t *testing.T) {
 
 func TestInitSaysWhatItFound(t *testing.T) {
 	b := newBench(t, map[string]string{"NCCL_SOCKET_NTHREADS": "many", "WEFT_TIMOUT": "1", "NCCL_SOCKET_RCVBUF": "65536", "NCCL_SOCKET_INLINE": "4"})
-	b.mustInit(12)
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
+	b.mustInit(abi.NetNewest)
 	b.mustInit(4)
 	if w := b.host.lines(levelWarn); len(w) != 2 {
 		t.Errorf("warnings %v", w)
@@ -146,8 +146,8 @@ func TestNetEventsAreTheContexts(t *testing.T) {
 		gone  bool         // the first one's module, before the second init
 		want  []uintptr    // of each context
 	}{
-		{"two communicators", 12, [][2]uintptr{{nccl, 0x10}, {nccl, 0x20}}, false, []uintptr{0x10, 0x20}},
-		{"none", 12, [][2]uintptr{{nccl, 0}}, false, []uintptr{0}},
+		{"two communicators", abi.NetNewest, [][2]uintptr{{nccl, 0x10}, {nccl, 0x20}}, false, []uintptr{0x10, 0x20}},
+		{"none", abi.NetNewest, [][2]uintptr{{nccl, 0}}, false, []uintptr{0}},
 		{"again", 10, [][2]uintptr{{nccl, 0x10}, {nccl, 0x10}}, false, []uintptr{0x10}},
 		{"a second copy", 10, [][2]uintptr{{nccl, 0x10}, {other, 0x20}}, false, []uintptr{0}},
 		{"a third that is the first", 10, [][2]uintptr{{nccl, 0x10}, {other, 0x20}, {nccl, 0x10}}, false, []uintptr{0}},

@@ -54,7 +54,7 @@ func TestEffects(t *testing.T) {
 		for value, want := range map[string]string{"": c.without, c.value: c.with} {
 			env := map[string]string{"WEFT_PROFILE": "trace", c.name: value}
 			b := newBench(t, env)
-			b.mustInit(12)
+			b.mustInit(abi.NetNewest)
 			if got := c.see(b); got != want {
 				t.Errorf("%s=%s: %s, want %s", c.name, value, got, want)
 			}
@@ -72,7 +72,7 @@ func TestInertKnobsSaySo(t *testing.T) {
 		}
 	}
 	b := newBench(t, env)
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
 	b.mustInit(4)
 	if w := b.host.lines(levelWarn); len(w) != 0 {
 		t.Errorf("warnings %v", w)

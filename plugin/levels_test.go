@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/abi"
 	"weft/headers"
 	"weft/headers/facts"
 	"weft/internal/report"
@@ -43,7 +44,7 @@ func TestLevelsOfEveryHost(t *testing.T) {
 	for _, h := range hosts {
 		b := newBench(t, map[string]string{"NCCL_DEBUG": "TRACE"})
 		b.host.modules[nccl] = module{1, h.module}
-		b.mustInit(12)
+		b.mustInit(abi.NetNewest)
 		b.log.Warn("warned")
 		b.log.Info(report.Net, "informed")
 		b.log.Trace(report.Net, "traced")
@@ -60,7 +61,7 @@ func TestLevelsOfTwoHosts(t *testing.T) {
 	b := newBench(t, nil)
 	b.host.modules[other] = module{2, "libncclx.so"}
 	for _, logger := range []uintptr{nccl, other} {
-		if code, _ := b.init(12, logger); code != 0 {
+		if code, _ := b.init(abi.NetNewest, logger); code != 0 {
 			t.Fatal(code)
 		}
 	}
@@ -84,7 +85,7 @@ func TestWhoPrintsTraces(t *testing.T) {
 		{"", "", 0}, {"INFO", "", 0}, {"trace", "", 1}, {"WARN", "INFO,TRACE", 1}, {"", "ALL", 1}, {"INFO", "ATTN", 0},
 	} {
 		b := newBench(t, map[string]string{"NCCL_DEBUG": c.level, "NCCL_DEBUG_LEVELS": c.more})
-		b.mustInit(12)
+		b.mustInit(abi.NetNewest)
 		b.log.Trace(report.Net, "traced")
 		if got := len(b.host.lines(int32(ncclLevels[trace]), "traced")); got != c.want {
 			t.Errorf("NCCL_DEBUG=%s NCCL_DEBUG_LEVELS=%s: %d lines, want %d", c.level, c.more, got, c.want)

@@ -14,7 +14,7 @@ func TestLevelsFlagsAndPlace(t *testing.T) {
 	for _, c := range []struct {
 		table     int
 		init, env uint64
-	}{{2, 0x11, 0x81}, {3, 0x11, 0x81}, {4, 0x11, 0x80}, {12, 0x11, 0x80}} {
+	}{{2, 0x11, 0x81}, {3, 0x11, 0x81}, {4, 0x11, 0x80}, {abi.NetNewest, 0x11, 0x80}} {
 		v := &voices{host: h}
 		l := logger{v, v.add(nccl, c.table)}
 		h.forget()
@@ -50,7 +50,7 @@ func TestLevelsFlagsAndPlace(t *testing.T) {
 func TestNoLogFunctionIsTolerated(t *testing.T) {
 	h := &fakeHost{}
 	v := &voices{host: h}
-	logger{v, v.add(0, 12)}.Warn("lost")
+	logger{v, v.add(0, abi.NetNewest)}.Warn("lost")
 	logger{voices: v}.Warn("lost")
 	if len(h.said) != 0 {
 		t.Errorf("said %v", h.said)
@@ -60,7 +60,7 @@ func TestNoLogFunctionIsTolerated(t *testing.T) {
 func TestAVoiceEndsWithItsModule(t *testing.T) {
 	h := &fakeHost{modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}
 	v := &voices{host: h}
-	first, second, closure := v.add(nccl, 8), v.add(other, 12), v.add(0x1234, 12)
+	first, second, closure := v.add(nccl, 8), v.add(other, abi.NetNewest), v.add(0x1234, abi.NetNewest)
 	who := func(l logger) uintptr {
 		h.forget()
 		l.Warn("x")
@@ -103,8 +103,8 @@ func TestSecondInitKeepsTheFirstLoggerWhileItLives(t *testing.T) {
 
 func TestTwoCopiesOfNCCLHearTheirOwn(t *testing.T) {
 	b := newBench(t, nil)
-	_, one := b.init(12, nccl)
-	_, two := b.init(12, other)
+	_, one := b.init(abi.NetNewest, nccl)
+	_, two := b.init(abi.NetNewest, other)
 	b.host.forget()
 	b.engine.contexts[0].options.Log.Warn("a")
 	b.engine.contexts[1].options.Log.Warn("b")
@@ -131,7 +131,7 @@ func TestADroppedVoiceIsSilent(t *testing.T) {
 			leave, dropped := make(chan struct{}), make(chan struct{})
 			h := &busyHost{&fakeHost{modules: map[uintptr]module{nccl: {1, "libnccl.so"}}}, func() { <-leave }}
 			v := &voices{host: h}
-			w := v.add(nccl, 12)
+			w := v.add(nccl, abi.NetNewest)
 			l := logger{voices: v}
 			if own {
 				l.own = w
@@ -153,7 +153,7 @@ func TestADroppedVoiceIsSilent(t *testing.T) {
 			if l.Warn("gone"); len(h.said) != 1 {
 				t.Errorf("own %v: a dropped function was called: %v", own, h.said)
 			}
-			v.add(other, 12)
+			v.add(other, abi.NetNewest)
 			if l.Warn("heir"); len(h.said) != 2 || h.said[1].logger != other {
 				t.Errorf("own %v: nobody speaks for it: %v", own, h.said)
 			}
@@ -167,14 +167,14 @@ func TestAStuckFunctionDoesNotKeepItsVoice(t *testing.T) {
 		leave := make(chan struct{})
 		h := &busyHost{&fakeHost{}, func() { <-leave }}
 		v := &voices{host: h}
-		w := v.add(nccl, 12)
+		w := v.add(nccl, abi.NetNewest)
 		go logger{v, w}.Warn("stuck")
 		synctest.Wait()
 		v.drop(w)
 		close(leave)
 
-		w = v.add(nccl, 12)
-		v.add(other, 12)
+		w = v.add(nccl, abi.NetNewest)
+		v.add(other, abi.NetNewest)
 		depth := 0
 		h.inside = func() {
 			if depth++; depth == 1 {
@@ -192,7 +192,7 @@ func TestAStuckFunctionDoesNotKeepItsVoice(t *testing.T) {
 
 func TestAnErrorOfFinalizeIsHeard(t *testing.T) {
 	b := newBench(t, nil)
-	ctx := b.mustInit(12)
+	ctx := b.mustInit(abi.NetNewest)
 	b.host.forget()
 	b.engine.contexts[0].err = errors.New("still open")
 	if code := b.done("finalize", b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx})); code != resultInternalError {

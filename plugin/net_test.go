@@ -13,7 +13,7 @@ import (
 
 func TestProperties(t *testing.T) {
 	b := newBench(t, nil)
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
 	ndev := int32(-1)
 	if err := b.Devices(&abi.NetDevicesArgs{Ndev: &ndev}); err != nil || ndev != 2 {
 		t.Fatalf("devices %d, %v", ndev, err)
@@ -54,7 +54,7 @@ func TestProperties(t *testing.T) {
 func TestPropertiesOfGPUMemory(t *testing.T) {
 	b := newBench(t, nil)
 	b.gpu = true
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
 	for dev, want := range [][2]int32{{5, 1}, {1, 0}} {
 		var p abi.NetProperties
 		if err := b.GetProperties(&abi.NetGetPropertiesArgs{Dev: int32(dev), Props: &p}); err != nil || [2]int32{p.PtrSupport, p.ForceFlush} != want {
@@ -64,7 +64,7 @@ func TestPropertiesOfGPUMemory(t *testing.T) {
 }
 
 func TestLifeOfAConnection(t *testing.T) {
-	for _, table := range []int{2, 4, 5, 10, 11, 12} {
+	for _, table := range []int{abi.NetFirst, 4, 5, 10, tableContext, abi.NetNewest} {
 		b := newBench(t, nil)
 		ctx := b.mustInit(table)
 		fake := b.engine.contexts[0]
@@ -77,7 +77,7 @@ func TestLifeOfAConnection(t *testing.T) {
 			}
 		}
 		ok("listen", b.Listen(&abi.NetListenArgs{Ctx: ctx, Handle: pointer(&buffer), ListenComm: &listen}))
-		if want := map[bool]int{true: 64, false: 128}[table < 5]; fake.size != want {
+		if want := map[bool]int{true: 64, false: 128}[table < tableGroups]; fake.size != want {
 			t.Errorf("v%d: a handle of %d bytes", table, fake.size)
 		}
 		sendDev, recvDev := new(abi.NetDeviceHandle), new(abi.NetDeviceHandle)
@@ -126,7 +126,7 @@ func TestTrafficClassOfTheContext(t *testing.T) {
 	b := newBench(t, nil)
 	var ctx, send uintptr
 	var buffer [128]byte
-	if err := b.Init(&abi.NetInitArgs{Abi: 12, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: 96}}); err != nil {
+	if err := b.Init(&abi.NetInitArgs{Abi: abi.NetNewest, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: 96}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Connect(&abi.NetConnectArgs{Ctx: ctx, Handle: pointer(&buffer), SendComm: &send}); err != nil {
@@ -144,7 +144,7 @@ func TestOddTrafficClass(t *testing.T) {
 	var send uintptr
 	var buffer [128]byte
 	for class, want := range map[int32]int32{0: 0, 255: 255, 256: -1, -1: -1, -2147483648: -1} {
-		if err := b.Init(&abi.NetInitArgs{Abi: 12, LogFunction: nccl, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: class}}); err != nil {
+		if err := b.Init(&abi.NetInitArgs{Abi: abi.NetNewest, LogFunction: nccl, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: class}}); err != nil {
 			t.Fatal(err)
 		}
 		if f := b.engine.contexts[len(b.engine.contexts)-1]; f.options.TrafficClass != want {
@@ -168,7 +168,7 @@ func TestOddTrafficClass(t *testing.T) {
 // A context's hints are asked for when they are needed, and are no other's.
 func TestHints(t *testing.T) {
 	b := newBench(t, nil)
-	ctx, other := b.mustInit(12), b.mustInit(12)
+	ctx, other := b.mustInit(abi.NetNewest), b.mustInit(abi.NetNewest)
 	b.host.hints[ctx] = abi.NetAttr{SendCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
 		RecvCommAttr: abi.NetCommAttr{MaxConcurrentPeers: 5, MinConcurrentPeers: 6, MaxFlowsPerPeer: 7, MinFlowsPerPeer: 8}, Op: 9, Algo: 10, Proto: 11}
 	want := rdma.Attr{Send: rdma.CommAttr{MaxConcurrentPeers: 1, MinConcurrentPeers: 2, MaxFlowsPerPeer: 3, MinFlowsPerPeer: 4},
@@ -187,7 +187,7 @@ func TestHints(t *testing.T) {
 		t.Errorf("%v are kept", b.host.hints)
 	}
 	b.host.noHints = report.Errorf(report.Host, "init", "no room")
-	if code, ctx := b.init(12, nccl); code != resultSystemError || ctx != 0 || b.engine.contexts[2].closed != 1 || len(b.host.hints) != 0 {
+	if code, ctx := b.init(abi.NetNewest, nccl); code != resultSystemError || ctx != 0 || b.engine.contexts[2].closed != 1 || len(b.host.hints) != 0 {
 		t.Errorf("without room: %d, context %#x, %v", code, ctx, b.host.hints)
 	}
 }

@@ -19,8 +19,11 @@ type profile struct {
 	hangs  sync.Once // it was said that a release cannot have a profiler
 }
 
-// tableHangs is the profiler's table that NCCL 2.26 uses, and no other release.
-const tableHangs = 3
+// Of the profiler's tables.
+const (
+	tableHangs  = 3 // NCCL 2.26 uses it, and no other release
+	tablePhases = 7 // event bit 15 is a kernel's phase; RCCL's v6 means its proxy's diagnosis
+)
 
 // profileDir is where files of records go.
 func (p *process) profileDir(k *knob.Values) string {
@@ -93,7 +96,15 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		})
 		return 0, false
 	}
-	return mask, chained
+	return mask & hostsEvents(a.Abi), chained
+}
+
+// hostsEvents are those that a host of a table may be asked for.
+func hostsEvents(table int32) int32 {
+	if table < tablePhases {
+		return ^int32(abi.ProfileKernelPhase)
+	}
+	return ^0
 }
 
 // profilerLog is the log of a profiler's call, whose host may have no network of

@@ -30,7 +30,8 @@ struct chained {
 
 /* A communicator as the profilers know it. */
 struct chain_comm {
-	int own; /* events for our own record */
+	int own;     /* events for our own record */
+	int allowed; /* events that the host may be asked for */
 	struct {
 		uintptr_t context;
 		int mask; /* 0: it refused, or wants nothing */
@@ -45,8 +46,9 @@ struct chain_comm {
  * Returns the table's version. 0: why says what is wrong. Before the first communicator, from one thread. */
 int weft_chain_open(const char* library, int host, const char** name, char* why, size_t room);
 
-/* Begins communicator n, 1 to UINT16_MAX, whose own events are given; 0, or errno. weft_chain_init follows. */
-int weft_chain_begin(int n, int own, uint64_t id, const char* name, int nodes, int ranks, int rank, uintptr_t logger);
+/* Begins communicator n, 1 to UINT16_MAX, whose own events are given, and those that its host may be asked for; 0, or
+ * errno. weft_chain_init follows. */
+int weft_chain_begin(int n, int own, int allowed, uint64_t id, const char* name, int nodes, int ranks, int rank, uintptr_t logger);
 
 /* How many profilers there are; 0 means that events go to our own record alone. */
 extern int weft_chain_length;

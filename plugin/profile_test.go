@@ -6,23 +6,29 @@ import (
 	"testing"
 
 	"weft/abi"
+	"weft/profiler"
 )
 
 // TestProfile has communicators ask what is wanted of them.
 func TestProfile(t *testing.T) {
+	all, err := profiler.Mask("all")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		env  map[string]string
 		fail error
 		mask int32
-		abi  int32 // of the profiler's table; 0: 6
+		abi  int32 // of the profiler's table; 0: the newest
 		warn int   // lines
 		part string
 	}{
 		{name: "nothing is wanted", env: nil, mask: 0},
 		{name: "off", env: map[string]string{"WEFT_PROFILE": "0"}, mask: 0},
 		{name: "trace", env: map[string]string{"WEFT_PROFILE": "trace"}, mask: 0xffdf},
-		{name: "all events", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "ALL"}, mask: 0xffff},
+		{name: "all events", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "ALL"}, mask: all},
+		{name: "before phases", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "coll,kernelphase"}, abi: 6, mask: abi.ProfileColl},
 		{name: "an unknown mode", env: map[string]string{"WEFT_PROFILE": "tracing"}, warn: 1, part: `"tracing" is not known`},
 		{name: "one of two", env: map[string]string{"WEFT_PROFILE": "trace,dance"}, mask: 0xffdf, warn: 1, part: `"dance" is not known`},
 		{name: "an unknown event", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "coll,colls"}, mask: 0xffdf, warn: 1, part: `"colls" is no event`},
@@ -35,7 +41,7 @@ func TestProfile(t *testing.T) {
 			for range 2 { // the second communicator asks again, and nothing is said twice
 				var context uintptr
 				mask := int32(-1)
-				if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: cmp.Or(c.abi, 6), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+				if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: cmp.Or(c.abi, abi.ProfilerNewest), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
 					t.Fatal(err)
 				}
 				if mask != c.mask || (context != 0) != (c.mask != 0) {

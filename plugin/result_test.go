@@ -24,9 +24,9 @@ func TestCode(t *testing.T) {
 		{report.Internal, 3, 3}, {report.Unsupported, 3, 3}, {report.Cuda, 1, 1},
 	} {
 		err := fmt.Errorf("more: %w", report.Errorf(c.cause, "x", "y"))
-		for table := 2; table <= 12; table++ {
+		for table := abi.NetFirst; table <= abi.NetNewest; table++ {
 			want := c.new
-			if table <= 5 {
+			if table < tableRemote {
 				want = c.old
 			}
 			if got := Code(err, table); got != want {
@@ -42,7 +42,7 @@ func TestCode(t *testing.T) {
 func TestDoneSaysAnErrorOnceThroughItsOwner(t *testing.T) {
 	b := newBench(t, nil)
 	b.init(4, nccl)
-	b.init(12, other)
+	b.init(abi.NetNewest, other)
 	b.host.forget()
 	e := report.Errorf(report.Peer, "connect", "gone")
 	b.engine.contexts[0].err, b.engine.contexts[1].err = e, errors.New("odd")
@@ -63,7 +63,7 @@ func TestDoneSaysAnErrorOnceThroughItsOwner(t *testing.T) {
 
 func TestAPanicBecomesAnErrorWithItsPlace(t *testing.T) {
 	b := newBench(t, nil)
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
 	b.host.forget()
 	code := func() (code int32) {
 		defer func() {
@@ -85,7 +85,7 @@ func TestAPanicBecomesAnErrorWithItsPlace(t *testing.T) {
 func TestErrorsOfACommGoToItsHost(t *testing.T) {
 	b := newBench(t, nil)
 	b.init(8, nccl)
-	b.init(12, other)
+	b.init(abi.NetNewest, other)
 	b.host.forget()
 	c := b.engine.comm(b.engine.contexts[1], sendSide)
 	c.err = report.Errorf(report.Network, "regMr", "odd")
@@ -100,7 +100,7 @@ func TestErrorsOfACommGoToItsHost(t *testing.T) {
 
 func TestAPanickingLogIsSurvived(t *testing.T) {
 	b := newBench(t, nil)
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
 	b.log = panicking{}
 	if code := b.recovered("listen", "boom"); code != resultInternalError {
 		t.Errorf("code %d", code)
@@ -153,7 +153,7 @@ func TestVerbsIsOptional(t *testing.T) {
 		b := newBench(t, c.env)
 		b.cards = func() []string { return c.cards }
 		b.verbs = func(*knob.Values, report.Logger) (*verbs.Provider, error) { return nil, c.err }
-		b.mustInit(12)
+		b.mustInit(abi.NetNewest)
 		if b.opened != 1 || len(b.host.lines(c.level, c.says)) != 1 || len(b.host.lines(levelInfo, "verbs is not used"))+len(b.host.lines(levelWarn, "verbs is not used")) != 1 {
 			t.Errorf("%v: opened %d, %v", c.err, b.opened, b.host.said)
 		}

@@ -34,7 +34,7 @@ func TestMakeVDevice(t *testing.T) {
 	if err := b.MakeVDevice(&abi.NetMakeVDeviceArgs{Asked: 1, D: &d, Props: &props}); report.CauseOf(err) != report.Misuse {
 		t.Errorf("before init: %v", err)
 	}
-	b.mustInit(12)
+	b.mustInit(abi.NetNewest)
 	for want := int32(2); want < 4; want++ {
 		if got, err := b.fuse(0, 1); err != nil || got != want || b.counted(t) != want+1 {
 			t.Fatalf("device %d, %v, %d devices", got, err, b.counted(t))
@@ -65,7 +65,7 @@ func TestDevicesThatStayApart(t *testing.T) {
 	for _, c := range []struct {
 		tables []int
 		apart  bool
-	}{{[]int{9}, true}, {[]int{10}, false}, {[]int{8, 9}, false}, {[]int{9, 11}, false}, {[]int{12}, false}} {
+	}{{[]int{9}, true}, {[]int{10}, false}, {[]int{8, 9}, false}, {[]int{9, 11}, false}, {[]int{abi.NetNewest}, false}} {
 		b := newBench(t, nil)
 		b.engine.err, b.engine.apart = refusal, true
 		for _, table := range c.tables {
@@ -111,7 +111,7 @@ func TestDevicesThatStayApart(t *testing.T) {
 // A count right after an init, on its thread, is of the devices that NCCL has
 // not fused; any other is of all.
 func TestDevicesAreCountedAnew(t *testing.T) {
-	for _, table := range []int{9, 10, 11, 12} {
+	for table := tableCounts; table <= abi.NetNewest; table++ {
 		b := newBench(t, nil)
 		fused := func(want int32, members ...int32) {
 			t.Helper()

@@ -4,45 +4,37 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/abi"
 	"weft/transport/record/format"
 )
 
-// events are NCCL's names of what a profiler can ask for, by the number of the bit.
-var events = [format.Types]string{
-	format.Group: "group", format.Coll: "coll", format.P2p: "p2p", format.ProxyOp: "proxyop", format.ProxyStep: "proxystep",
-	format.ProxyCtrl: "proxyctrl", format.KernelCh: "kernelch", format.NetPlugin: "netplugin", format.GroupAPI: "groupapi",
-	format.CollAPI: "collapi", format.P2pAPI: "p2papi", format.KernelLaunch: "kernellaunch", format.CeColl: "cecoll",
-	format.CeSync: "cesync", format.CeBatch: "cebatch", format.KernelPhase: "kernelphase",
-}
-
-const (
-	every = 1<<format.Types - 1
-	// usual leaves out what the proxy's threads do between operations, which comes
-	// as often as they look for work.
-	usual = every &^ (1 << format.ProxyCtrl)
-)
+// usual are the events whose contents are recorded, but what the proxy's threads do
+// between operations, which comes as often as they look for work. An event that a
+// newer header brings is recorded without contents, if it is asked for.
+const usual = (1<<format.Types - 1) &^ (1 << format.ProxyCtrl)
 
 // Mask is the activation mask of a list of names, "all" among them; "" is every
-// event but proxyctrl. Upper and lower case are the same.
+// event of known contents but proxyctrl. Upper and lower case are the same.
 func Mask(list string) (int32, error) {
 	if strings.TrimSpace(list) == "" {
 		return usual, nil
 	}
+	bits, names := map[string]int32{}, []string{}
+	for bit, name := range abi.ProfilerEvents {
+		if name != "" {
+			name = strings.ToLower(name)
+			names = append(names, name)
+			bits[name] = 1 << bit
+			bits["all"] |= 1 << bit
+		}
+	}
 	mask := int32(0)
-names:
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
-		if name == "all" {
-			mask |= every
-			continue
+		if bits[name] == 0 {
+			return 0, fmt.Errorf("%q is no event: there are %s, and all", name, strings.Join(names, ", "))
 		}
-		for bit, known := range events {
-			if name == known {
-				mask |= 1 << bit
-				continue names
-			}
-		}
-		return 0, fmt.Errorf("%q is no event: there are %s, and all", name, strings.Join(events[:], ", "))
+		mask |= bits[name]
 	}
 	return mask, nil
 }

@@ -57,6 +57,9 @@ type process struct {
 	dev int // that listen and connect use
 }
 
+// aTable is any: it is told to whoever asks on whose behalf something failed, and decides nothing here.
+const aTable = 12
+
 // start plays a process: a core of its own.
 func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process {
 	t.Helper()
@@ -72,7 +75,7 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: 12, TrafficClass: -1})
+	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: aTable, TrafficClass: -1})
 	t.Cleanup(c.Close)
 	return p
 }

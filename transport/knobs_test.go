@@ -118,7 +118,7 @@ func seeStreams(t *testing.T, env map[string]string) string {
 
 func seeNetEvents(t *testing.T, env map[string]string) string {
 	a := start(t, env)
-	if a.NewContext(ContextOptions{Table: 12, NetEvents: func() uintptr { return 1 }}).opts.NetEvents() == 1 {
+	if a.NewContext(ContextOptions{Table: aTable, NetEvents: func() uintptr { return 1 }}).opts.NetEvents() == 1 {
 		return "the context's"
 	}
 	return "none"
@@ -364,8 +364,8 @@ func TestTrafficClass(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.env, c.context, c.connect), func(t *testing.T) {
 			join := func(a, b *process) (s, r *Comm) {
-				a.ctx = a.NewContext(ContextOptions{Table: 12, TrafficClass: c.context})
-				b.ctx = b.NewContext(ContextOptions{Table: 12, TrafficClass: c.context})
+				a.ctx = a.NewContext(ContextOptions{Table: aTable, TrafficClass: c.context})
+				b.ctx = b.NewContext(ContextOptions{Table: aTable, TrafficClass: c.context})
 				l, h := b.listen(t, wire.HandleMax)
 				defer l.Close()
 				eventually(t, "the connect ends", func() bool {

@@ -72,7 +72,7 @@ func child(run func(*Context, *bufio.Reader) error) error {
 	if err != nil {
 		return err
 	}
-	return run(c.NewContext(ContextOptions{Table: 12, TrafficClass: -1}), bufio.NewReader(os.Stdin))
+	return run(c.NewContext(ContextOptions{Table: aTable, TrafficClass: -1}), bufio.NewReader(os.Stdin))
 }
 
 // stderrLog prints what a child has to say.

@@ -182,7 +182,7 @@ func TestSimPoolYields(t *testing.T) {
 	for _, c := range open {
 		part(t, a, b, c[0], c[1])
 	}
-	a.ctx = a.NewContext(ContextOptions{Table: 12, TrafficClass: 8}) // which theirs is not
+	a.ctx = a.NewContext(ContextOptions{Table: aTable, TrafficClass: 8}) // which theirs is not
 	for range 2 {
 		s, r := pair(t, a, b)
 		if !overVerbs(s) || reused(t, s, r) {

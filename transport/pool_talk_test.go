@@ -117,10 +117,10 @@ func TestSimPoolServesItsLike(t *testing.T) {
 	}
 	like(true, "the same")
 	own := a.ctx
-	a.ctx = a.NewContext(ContextOptions{Table: 12, TrafficClass: 8})
+	a.ctx = a.NewContext(ContextOptions{Table: aTable, TrafficClass: 8})
 	like(false, "another service level")
 	a.ctx.Close()
-	a.ctx = a.NewContext(ContextOptions{Table: 12, TrafficClass: -1})
+	a.ctx = a.NewContext(ContextOptions{Table: aTable, TrafficClass: -1})
 	like(true, "another context")
 	a.ctx.hint(rdma.Attr{Proto: rdma.ProtoLL})
 	like(false, "small messages")

@@ -104,7 +104,7 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: 12, TrafficClass: -1})
+	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: aTable, TrafficClass: -1})
 	t.Cleanup(func() { c.Close(); provider.Close() }) // else its trials of a card that fails meet what later tests plan
 	return p
 }

@@ -282,7 +282,7 @@ func TestSessionEndEndsProbes(t *testing.T) {
 func TestEveryClassHasItsProbe(t *testing.T) {
 	a, b := startSim(t, "=simA", nil), startSim(t, "=simB", map[string]string{"NCCL_IB_FIFO_TC": "16"})
 	s, r := pair(t, a, b)
-	a.ctx = a.NewContext(ContextOptions{Table: 12, TrafficClass: 96})
+	a.ctx = a.NewContext(ContextOptions{Table: aTable, TrafficClass: 96})
 	s2, r2 := pair(t, a, b)
 	s3, r3 := pair(t, a, b)
 	for _, p := range []*process{a, b} { // the listening side's keys are what the offers name

@@ -27,12 +27,12 @@ func Files(u *model.Unit, root fs.FS) ([]output.File, error) {
 		return nil, err
 	}
 	out := tree{}
-	for _, emit := range []func(*plan.Plan, tree) error{mirrors, interfaces, slowHeader, exports, exportMap, compat, chains, hostTables, hostVersions} {
+	for _, emit := range []func(*plan.Plan, tree) error{mirrors, tables, interfaces, slowHeader, exports, exportMap, compat, chains, hostTables, hostVersions} {
 		if err := emit(p, out); err != nil {
 			return nil, err
 		}
 	}
-	if err := matrix(p, root, out); err != nil {
+	if err := errors.Join(matrix(p, root, out), readme(p, root, out)); err != nil {
 		return nil, err
 	}
 	var files []output.File

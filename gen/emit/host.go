@@ -171,15 +171,9 @@ func hostVersions(p *plan.Plan, out tree) error {
 	f.Comment("versions are the first and the newest version of each family, and the newest that tools/host calls by hand.")
 	f.Var().Id("versions").Op("=").Map(jen.Id("Family")).Id("span").Values(jen.DictFunc(func(d jen.Dict) {
 		for fam, kind := range hostKind {
-			var all []int
-			for _, t := range p.Tables {
-				if t.Family == fam {
-					all = append(all, t.Version)
-				}
-			}
-			if len(all) > 0 {
+			if first, newest := span(p, fam); newest > 0 {
 				d[jen.Lit(kind)] = jen.Values(jen.Dict{
-					jen.Id("first"): jen.Lit(slices.Min(all)), jen.Id("newest"): jen.Lit(slices.Max(all)), jen.Id("witness"): jen.Lit(p.Witness[fam])})
+					jen.Id("first"): jen.Lit(first), jen.Id("newest"): jen.Lit(newest), jen.Id("witness"): jen.Lit(p.Witness[fam])})
 			}
 		}
 	}))

@@ -35,6 +35,19 @@ func commands(t *testing.T, root string, in *invention) {
 	}
 }
 
+// named requires the newest tables where people and make read of them, which no Go test does.
+func named(t *testing.T, root string, last *invention) {
+	t.Helper()
+	if want := fmt.Sprintf(" to v%d, profiler v1 to v%d<!--", last.Net, last.Profiler); !strings.Contains(read(t, filepath.Join(root, "README.md")), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
+	cmd := exec.CommandContext(deadline(t, time.Minute), "make", "-s", "--eval=newest: ; @echo $(ARM_TABLE)", "newest")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != fmt.Sprintf("net_v%d", last.Net) {
+		t.Errorf("what stands for all tables on arm64: %v, %q", err, out)
+	}
+}
+
 // promise makes the one edit by hand, after the test that asks for it has said
 // where.
 func promise(t *testing.T, root string, made []*invention) {
@@ -69,7 +82,10 @@ func bench(t *testing.T, root string, last *invention) string {
 		{"./gen/parse", "./headers", "./collnet", "./profiler", "./internal/archtest"},
 		{"-run", "TestUpToDate|TestShims|TestNulls", "./gen", "./gen/proof"},
 		{"-run", "TestOtherFamilies", "./internal/host"},
-		{"-run", fmt.Sprintf("^TestLibrary$/_v(%d|%d)$", last.Net, last.Profiler), "./internal/conform"},
+		{"-run", fmt.Sprintf("^TestLibrary(OverRDMA)?$/_v(%d|%d)$", last.Net, last.Profiler), "./internal/conform"},
+		{"-run", fmt.Sprintf("^TestProfile(OfMessages)?$/^v(%d|%d)", last.Net, last.Profiler), "./internal/conform"},
+		{"-run", fmt.Sprintf("^Test(Most)?FusedDevices$/^v%d$", last.Net), "./internal/faults"},
+		{"./plugin", "./internal/trace/..."},
 		{"-run", fmt.Sprintf("^TestTableCalls$/^v%d", last.Net), "./internal/fuzz"},
 		{"-run", "TestRunEveryTable|TestConformCommand|TestRunUsage", "./tools/weft"},
 	}

@@ -71,7 +71,9 @@ func TestChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources = slices.DeleteFunc(sources, func(name string) bool { return !strings.Contains(name, "profiler") && filepath.Base(name) != "codes.c" && filepath.Base(name) != "chain.c" })
+	sources = slices.DeleteFunc(sources, func(name string) bool {
+		return !strings.Contains(name, "profiler") && filepath.Base(name) != "codes.c" && filepath.Base(name) != "chain.c"
+	})
 	args := []string{
 		"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 		"-I" + filepath.Join(root, "headers"), "-I" + filepath.Join(root, "plugin"), "-I" + filepath.Join(root, "transport/fastpath"),

@@ -44,6 +44,7 @@ func TestInventedReleases(t *testing.T) {
 	})
 	t.Run("two", func(t *testing.T) {
 		root, made := invented(t, r, 2)
+		named(t, root, made[len(made)-1])
 		promise(t, root, made)
 		lib := bench(t, root, made[len(made)-1])
 		exported(t, root, lib, made)

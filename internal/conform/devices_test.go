@@ -125,7 +125,7 @@ func TestDevicesAsEveryReleaseSeesThem(t *testing.T) {
 			}
 			for dev, want := range rdma {
 				want = cut(want, v)
-				if v < 6 { // these releases know two kinds of memory
+				if v < host.SinceRemoteError { // these releases know two kinds of memory
 					want = strings.Replace(want, "memory 5", "memory 1", 1)
 				}
 				if v == 2 {
@@ -147,9 +147,8 @@ func TestDevicesAsEveryReleaseSeesThem(t *testing.T) {
 // A device of ours is a host device in every release: no table offers device
 // code anything, and connect and accept leave the handles for it NULL.
 func TestDeviceNetworkingIsDeclined(t *testing.T) {
-	_, last := host.FamilyNet.Versions()
 	rdma := simulated(t, simverbs.Device{Name: "sim0", GIDs: []string{"10.101.0.1/24"}})
-	for v := 7; v <= last; v++ {
+	for v := host.SinceDeviceCode; v <= newest; v++ {
 		for over, env := range map[string][]string{"tcp": {"NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME==lo"}, "sim0": rdma} {
 			t.Run(fmt.Sprintf("v%d over %s", v, over), func(t *testing.T) {
 				t.Parallel()
@@ -243,11 +242,11 @@ func TestTrafficClassOfEveryRelease(t *testing.T) {
 		{10, nil, host.Args{"class", 104}, "", "SL 0, TC 104,", "SL 0, TC 104,", "TOS 104,"},
 		{10, nil, host.Args{"config", 0}, "", "SL 0, TC 0,", "SL 0, TC 0,", "TOS 0,"},
 		{11, host.Args{"class", 8}, nil, "", "SL 8, TC 8,", "SL 8, TC 8,", "TOS 8,"},
-		{12, host.Args{"class", 96}, nil, "", "SL 0, TC 96,", "SL 0, TC 96,", "TOS 96,"},
-		{12, host.Args{"class", 96}, nil, "NCCL_IB_FIFO_TC=16", "SL 0, TC 96,", "SL 0, TC 16,", "TOS 96,"},
-		{12, host.Args{"class", 96}, nil, "NCCL_IB_TC=32", "SL 0, TC 32,", "SL 0, TC 32,", "TOS 96,"},
-		{12, host.Args{"class", 96}, nil, "NCCL_IB_SL=3", "SL 3, TC 96,", "SL 3, TC 96,", "TOS 96,"},
-		{12, host.Args{"class", 96}, nil, "NCCL_SOCKET_TOS_CONFIG=40", "SL 0, TC 96,", "SL 0, TC 96,", "TOS 40,"},
+		{newest, host.Args{"class", 96}, nil, "", "SL 0, TC 96,", "SL 0, TC 96,", "TOS 96,"},
+		{newest, host.Args{"class", 96}, nil, "NCCL_IB_FIFO_TC=16", "SL 0, TC 96,", "SL 0, TC 16,", "TOS 96,"},
+		{newest, host.Args{"class", 96}, nil, "NCCL_IB_TC=32", "SL 0, TC 32,", "SL 0, TC 32,", "TOS 96,"},
+		{newest, host.Args{"class", 96}, nil, "NCCL_IB_SL=3", "SL 3, TC 96,", "SL 3, TC 96,", "TOS 96,"},
+		{newest, host.Args{"class", 96}, nil, "NCCL_SOCKET_TOS_CONFIG=40", "SL 0, TC 96,", "SL 0, TC 96,", "TOS 40,"},
 	} {
 		t.Run(fmt.Sprintf("v%d %v %v %s", c.version, c.init, c.connect, c.more), func(t *testing.T) {
 			n, h := loaded(t, c.version, append(env, c.more)...)
@@ -270,6 +269,9 @@ func TestTrafficClassOfEveryRelease(t *testing.T) {
 	}
 }
 
+// newest is the net table that tests bind where no other is meant.
+var newest = host.FamilyNet.Newest()
+
 // TestHints gives what NCCL 2.28 and later say before they connect, and while they
 // move data: connections made from then on use more of their queue pairs for a
 // message the fewer are busy at a time.
@@ -289,7 +291,7 @@ func TestHints(t *testing.T) {
 		{"nothing", []int{-1, -1, -1, -1, -1, -1, -1, -1}, all, all, all, "1 QP per message"},
 		{"a ring with one channel", []int{-1, -1, 1, -1, -1, -1, 1, -1}, all, ring, all, "4 QPs per message"},
 	} {
-		for _, version := range []int{11, 12} {
+		for _, version := range []int{host.SinceContexts, newest} {
 			t.Run(fmt.Sprintf("v%d %s", version, c.name), func(t *testing.T) {
 				n, h := loaded(t, version, env...)
 				if err := n.Init(); err != nil {

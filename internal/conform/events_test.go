@@ -60,7 +60,7 @@ func TestNetEvents(t *testing.T) {
 			if c.rdma {
 				env = append(env, simulated(t, card(0), card(1))...)
 			}
-			for version := 10; version <= host.FamilyNet.Newest(); version++ {
+			for version := host.SinceNetEvents; version <= host.FamilyNet.Newest(); version++ {
 				checks(t, version, env, func(e *Env) {
 					p := e.open("process")
 					p.init("prof", 1)
@@ -199,7 +199,7 @@ func TestNetEventsThatNobodyWants(t *testing.T) {
 // TestNetEventsOfEmptyHandles has what NCCL 2.27 hands over where its profiler wants no net events: a struct without the pointer
 // that its callback follows. 2.28 and later, which are told by their table, always have it there.
 func TestNetEventsOfEmptyHandles(t *testing.T) {
-	for version := 10; version <= host.FamilyNet.Newest(); version++ {
+	for version := host.SinceNetEvents; version <= host.FamilyNet.Newest(); version++ {
 		checks(t, version, nil, func(e *Env) {
 			p := e.open("process")
 			p.init("prof", 1)
@@ -208,7 +208,7 @@ func TestNetEventsOfEmptyHandles(t *testing.T) {
 			r, s := l.recvOp(1, b), l.sendOp(a, 1000, 1)
 			s.extra, r.parts[0].PH = []any{"ph", ph.addr}, ph.at(32).addr
 			e.run(r, s)
-			if n := len(p.netEvents(ph.addr)) + len(p.netEvents(ph.at(32).addr)); n != 0 == (version == 10) {
+			if n := len(p.netEvents(ph.addr)) + len(p.netEvents(ph.at(32).addr)); n != 0 == (version == host.SinceNetEvents) {
 				e.failf("v%d: %d events", version, n)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 // requests is how many receives a comm must carry at once: NCCL_NET_MAX_REQUESTS
 // of the releases that prefer the table.
 func requests(version int) int {
-	if version >= 8 {
+	if version >= host.SinceWideRegMr {
 		return 32
 	}
 	return 8

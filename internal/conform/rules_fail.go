@@ -6,14 +6,13 @@ import (
 	"weft/internal/host"
 )
 
-// legal tells whether a table's callers know the code. ncclRemoteError came with
-// NCCL 2.12 and v6 is the first table that only such releases look up.
+// legal tells whether a table's callers know the code.
 func legal(version int, c host.Result) bool {
 	switch c {
 	case host.Success, host.UnhandledCudaError, host.SystemError, host.InternalError, host.InvalidUsage:
 		return true
 	case host.RemoteError:
-		return version >= 6
+		return version >= host.SinceRemoteError
 	}
 	return false
 }

@@ -93,7 +93,7 @@ var propRules = []*Rule{
 			if x.Speed <= 0 || x.MaxComms <= 0 || x.Port < 0 {
 				e.failf("device %d: speed %d, maxComms %d, port %d", dev, x.Speed, x.MaxComms, x.Port)
 			}
-			if e.version >= 5 && (x.MaxRecvs < 1 || x.MaxRecvs > 8 || x.Latency < 0 || math.IsNaN(x.Latency) || math.IsInf(x.Latency, 0)) {
+			if e.version >= host.SinceGroups && (x.MaxRecvs < 1 || x.MaxRecvs > 8 || x.Latency < 0 || math.IsNaN(x.Latency) || math.IsInf(x.Latency, 0)) {
 				e.failf("device %d: maxRecvs %d, latency %v", dev, x.MaxRecvs, x.Latency)
 			}
 		})},
@@ -108,17 +108,13 @@ var propRules = []*Rule{
 			if x.MaxP2pBytes-1 >= 1<<40 || x.MaxCollBytes-1 >= 1<<40 {
 				e.failf("device %d: maxP2pBytes %d, maxCollBytes %d", dev, x.MaxP2pBytes, x.MaxCollBytes)
 			}
-			if e.version >= 11 && x.MaxMultiRequestSize < 1 {
+			if e.version >= host.SinceContexts && x.MaxMultiRequestSize < 1 {
 				e.failf("device %d: maxMultiRequestSize %d", dev, x.MaxMultiRequestSize)
 			}
 		})},
-	{ID: "props.vdevice", From: 9, Says: "vProps names 1 to 4 (8 from v12) devices that exist; a physical device names itself",
+	{ID: "props.vdevice", From: 9, Says: "vProps names devices that exist, at least one and no more than its struct has room for; a physical device names itself",
 		Basis: basisLoader, Check: propCheck(func(e *Env, p *proc, dev int, x *host.Props) {
-			limit := int64(4)
-			if e.version >= 12 {
-				limit = 8
-			}
-			if x.NVDevs < 1 || x.NVDevs > limit || int(x.NVDevs) != len(x.VDevs) {
+			if x.NVDevs < 1 || x.NVDevs > int64(p.net.Devs) || int(x.NVDevs) != len(x.VDevs) {
 				e.failf("device %d has vProps.ndevs %d", dev, x.NVDevs)
 			}
 			for _, d := range x.VDevs {

@@ -77,7 +77,7 @@ var vdeviceRules = []*Rule{
 			if !p.net.Slots["makeVDevice"] {
 				e.skipf("makeVDevice is NULL")
 			}
-			for _, members := range [][]int{{}, {0, 0}, {p.ndev}, {-1}, {0, p.ndev + 1000}, slices.Repeat([]int{0}, 9)} {
+			for _, members := range [][]int{{}, {0, 0}, {p.ndev}, {-1}, {0, p.ndev + 1000}, slices.Repeat([]int{0}, p.net.Devs+1)} {
 				d, err := p.net.MakeVDevice(members)
 				e.alive(err, "makeVDevice")
 				if err == nil {

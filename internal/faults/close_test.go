@@ -10,7 +10,7 @@ import (
 // TestCloseInFlight closes and ends the process as soon as the last send is done,
 // each way of leaving: every byte arrives, whatever was still on its way.
 func TestCloseInFlight(t *testing.T) {
-	for _, version := range []int{4, 12} {
+	for _, version := range []int{4, newest} {
 		for _, how := range []string{"exit", "return", "_exit"} {
 			t.Run(fmt.Sprintf("v%d_%s", version, how), func(t *testing.T) {
 				t.Parallel()
@@ -40,7 +40,7 @@ func TestCloseBeforeTheyRead(t *testing.T) {
 		for _, size := range []int64{100, 5000, 100_000} {
 			t.Run(fmt.Sprintf("%s_%d", how, size), func(t *testing.T) {
 				t.Parallel()
-				closeUnread(t, start(t, "sender", 12), start(t, "receiver", 12), how, size)
+				closeUnread(t, start(t, "sender", newest), start(t, "receiver", newest), how, size)
 			})
 		}
 	}
@@ -80,7 +80,7 @@ func closeUnread(t *testing.T, tx, rx *peer, how string, size int64) {
 // TestAbandoned gives up connects and listens in every half-made state: after the
 // deadlines the process holds as many descriptors as before.
 func TestAbandoned(t *testing.T) {
-	a, b := start(t, "connecting", 12, "WEFT_TIMEOUT=1", "WEFT_CONNECT_TIMEOUT=1"), start(t, "listening", 12, "WEFT_TIMEOUT=1")
+	a, b := start(t, "connecting", newest, "WEFT_TIMEOUT=1", "WEFT_CONNECT_TIMEOUT=1"), start(t, "listening", newest, "WEFT_TIMEOUT=1")
 	join(a, b, 1000).move(traffic{size: 1000, count: 1, window: 1})
 	_, keep := b.listen() // so that the rendezvous socket stays
 	defer b.n.CloseListen(keep)

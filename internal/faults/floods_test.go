@@ -201,7 +201,7 @@ func TestFloods(t *testing.T) {
 	for _, fl := range floods {
 		t.Run(fl.name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, "listening", 12, "WEFT_TIMEOUT=3")
+			b := start(t, "listening", newest, "WEFT_TIMEOUT=3")
 			_, err := b.h.RaiseFiles()
 			must(t, err, "limit of files")
 			f := &flooded{t: t, b: b}

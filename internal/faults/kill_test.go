@@ -21,7 +21,7 @@ func TestKilled(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range points {
 		at := time.Duration(rng.IntN(60_000)) * time.Microsecond
-		forked, victimSends, version := i%2 == 1, i%4 >= 2, []int{12, 6, 4, 9}[i/4%4]
+		forked, victimSends, version := i%2 == 1, i%4 >= 2, []int{newest, 6, 4, 9}[i/4%4]
 		wg.Add(1)
 		slots <- struct{}{}
 		go func() {
@@ -61,7 +61,7 @@ func kill(t *testing.T, begin func(name string, env ...string) *peer, at time.Du
 	if err == nil {
 		t.Fatal("no error reached the survivor")
 	}
-	if c := host.Code(err); c != host.HostError && c != host.RemoteError && !(c == host.SystemError && other.n.Version < 6) {
+	if c := host.Code(err); c != host.HostError && c != host.RemoteError && !(c == host.SystemError && other.n.Version < host.SinceRemoteError) {
 		t.Errorf("the survivor got %v", err)
 	}
 	// It is well: it serves others.
@@ -106,7 +106,7 @@ func once(tx, rx, other *peer) error {
 	}
 	w := tx.h.Go(tx.n.Setup, "net.connect", host.Args{"on", tx.n.As, "ctx", tx.n.Ctx, "dev", 0, "handle", to, "poll", 1, "limit", limit})
 	var recv host.Ptr
-	if rx == other && other.n.Version > 4 {
+	if rx == other && other.n.Version >= host.SinceGroups {
 		// accept never fails for want of a peer: poll it while the connecting side lives.
 		for recv == 0 && tx.h.Err() == nil {
 			if recv, err = rx.n.Accept(lc); err != nil {

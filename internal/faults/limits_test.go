@@ -28,7 +28,7 @@ func TestKnobs(t *testing.T) {
 		for _, v := range values {
 			t.Run(name+"="+v, func(t *testing.T) {
 				t.Parallel()
-				p := start(t, "process", 12, name+"="+v)
+				p := start(t, "process", newest, name+"="+v)
 				warned := 0
 				for _, l := range p.h.Logs() {
 					if l.Level == 2 && strings.Contains(l.Text, name) {
@@ -54,7 +54,7 @@ func TestNofile(t *testing.T) {
 	worked, refused := 0, 0
 	for extra := range 24 {
 		p := bare(t, fmt.Sprintf("process with %d more", extra), "WEFT_TIMEOUT=1", "WEFT_CONNECT_TIMEOUT=3")
-		p.load(12)
+		p.load(newest)
 		limit := uint64(fds(t, p) + extra)
 		must(t, p.h.Rlimit("nofile", limit, limit), "setrlimit")
 		err := p.n.Init()
@@ -115,7 +115,7 @@ func TestNofileKept(t *testing.T) {
 	p := bare(t, "process")
 	_, err := p.h.Call("main", "proc.rlimit", host.Args{"which", "nofile", "soft", 500, "hard", 5000})
 	must(t, err, "setrlimit")
-	p.load(12)
+	p.load(newest)
 	must(t, p.n.Init(), "init")
 	r, err := p.h.Call("main", "proc.rlimit", host.Args{"which", "nofile"})
 	must(t, err, "getrlimit")
@@ -127,7 +127,7 @@ func TestNofileKept(t *testing.T) {
 // TestTwoCopies has two NCCLs in one process share the library: each with tables of
 // its own, initialised and finalized apart, both at work at once.
 func TestTwoCopies(t *testing.T) {
-	for _, pair := range [][2]int{{12, 12}, {12, 6}, {4, 11}, {2, 10}} {
+	for _, pair := range [][2]int{{newest, newest}, {newest, 6}, {4, 11}, {first, 10}} {
 		t.Run(fmt.Sprint(pair), func(t *testing.T) {
 			p := start(t, "process", pair[0])
 			far, far2 := start(t, "first's peer", pair[0]), start(t, "second's peer", pair[1])

@@ -21,8 +21,8 @@ func TestLivesLeaveNothing(t *testing.T) {
 				var b *bond
 				switch over {
 				case "fused device":
-					w := newFusedWorld(t, 12, 2)
-					b = &bond{w: w, tx: w.end(w.start("left", 12)), rx: w.end(w.start("right", 12))}
+					w := newFusedWorld(t, newest, 2)
+					b = &bond{w: w, tx: w.end(w.start("left", newest)), rx: w.end(w.start("right", newest))}
 					for _, e := range []*end{b.tx, b.rx} {
 						_, err := e.fuse(0, 1)
 						must(t, err, "makeVDevice")

@@ -45,7 +45,7 @@ func TestMemoryIsNeverEmptied(t *testing.T) {
 					if how.before {
 						change()
 					}
-					p.load(12)
+					p.load(newest)
 					must(t, p.n.Init(), "init")
 					if !how.before {
 						join(p, p, 4096) // slabs are there to be locked

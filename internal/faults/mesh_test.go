@@ -25,7 +25,7 @@ func TestMesh(t *testing.T) {
 				if over == "tcp" {
 					env = append(env, "NCCL_IB_DISABLE=1")
 				}
-				ranks = append(ranks, w.start(d.Name, 12, env...))
+				ranks = append(ranks, w.start(d.Name, newest, env...))
 			}
 			var conns []*conn
 			for i, a := range ranks {
@@ -75,7 +75,7 @@ func TestManyQueuePairs(t *testing.T) {
 			t.Run(fmt.Sprintf("%d_split_%d", asked, split), func(t *testing.T) {
 				w := newWorld(t, simverbs.Device{}, simverbs.Device{})
 				env := []string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", asked), fmt.Sprintf("NCCL_IB_SPLIT_DATA_ON_QPS=%d", split), "WEFT_STRIPE_MIN=4096", "WEFT_LAZY=off"}
-				tx, rx := w.start("simA", 12, env...), w.start("simB", 12, env...)
+				tx, rx := w.start("simA", newest, env...), w.start("simB", newest, env...)
 				var conns []*conn
 				for i := range 4 {
 					c := join(tx, rx, 16<<20)

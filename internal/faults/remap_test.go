@@ -23,9 +23,9 @@ func TestPartOutlivesTheWhole(t *testing.T) {
 				var tx, rx *peer
 				if over == "RDMA" {
 					w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-					tx, rx = w.start("simA", 12), w.start("simB", 12)
+					tx, rx = w.start("simA", newest), w.start("simB", newest)
 				} else {
-					tx, rx = start(t, "sender", 12), start(t, "receiver", 12)
+					tx, rx = start(t, "sender", newest), start(t, "receiver", newest)
 				}
 				c := join(tx, rx, page)
 				big, err := rx.h.Alloc(8*page, "guard", 1)

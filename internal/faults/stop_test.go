@@ -17,7 +17,7 @@ func TestStopped(t *testing.T) {
 			t.Parallel()
 			// A timeout below the stop: a stopped process is no dead one.
 			env := []string{"WEFT_TIMEOUT=1", "NCCL_SOCKET_SNDBUF=131072", "NCCL_SOCKET_RCVBUF=131072"}
-			stopped(t, start(t, "rank 0", 12, env...), start(t, "rank 1", 12, env...), who, still)
+			stopped(t, start(t, "rank 0", newest, env...), start(t, "rank 1", newest, env...), who, still)
 		})
 	}
 }

@@ -43,7 +43,7 @@ func hello1(h wire.Handle, change func(*wire.Frame1)) []byte {
 // TestStrangers sends the listener what strangers send: each is closed without a
 // word, the process lives, and whoever has the handle gets on.
 func TestStrangers(t *testing.T) {
-	b := start(t, "listening", 12)
+	b := start(t, "listening", newest)
 	handle, lc := b.listen()
 	h, at := addr(t, handle)
 	wrong := h
@@ -131,7 +131,7 @@ func prove(t *testing.T, h wire.Handle, at string, say []byte) {
 // legitimate connects with the handle that strangers were after, and moves data.
 func legitimate(t *testing.T, b *peer, handle []byte, lc host.Ptr) time.Duration {
 	t.Helper()
-	a := start(t, "legitimate", 12)
+	a := start(t, "legitimate", newest)
 	at := a.put(handle)
 	begin := time.Now()
 	w := a.h.Go(a.n.Setup, "net.connect", host.Args{"ctx", a.n.Ctx, "dev", 0, "handle", at, "poll", 1, "limit", patience})
@@ -152,7 +152,7 @@ func legitimate(t *testing.T, b *peer, handle []byte, lc host.Ptr) time.Duration
 func TestIdleClients(t *testing.T) {
 	for _, say := range []int{0, 1, 40} {
 		t.Run(fmt.Sprintf("%d_bytes", say), func(t *testing.T) {
-			b := start(t, "listening", 12)
+			b := start(t, "listening", newest)
 			handle, lc := b.listen()
 			h, at := addr(t, handle)
 			before := fds(t, b)

@@ -46,7 +46,7 @@ func newFusedWorld(t *testing.T, version, cables int) *world {
 // TestFusedDevices makes one device of two through every table that can, on
 // both sides or on one, and moves data through it.
 func TestFusedDevices(t *testing.T) {
-	for version := 9; version <= host.FamilyNet.Newest(); version++ {
+	for version := host.SinceVDevices; version <= newest; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			t.Parallel()
 			w := newFusedWorld(t, version, 2)
@@ -104,12 +104,11 @@ func TestFusedDevices(t *testing.T) {
 // TestMostFusedDevices fuses as many devices as a release's table has places for,
 // moves data over all of them, and is refused one more, with the number.
 func TestMostFusedDevices(t *testing.T) {
-	for version := 9; version <= host.FamilyNet.Newest(); version++ {
-		most := 4
-		if version >= 12 {
-			most = 8
-		}
+	for version := host.SinceVDevices; version <= newest; version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
+			asked := bare(t, "asked")
+			asked.load(version)
+			most := asked.n.Devs
 			w := newFusedWorld(t, version, most+1)
 			a, b := w.start("left", version), w.start("right", version)
 			var members []int

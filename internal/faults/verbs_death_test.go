@@ -22,7 +22,7 @@ func (w *world) begin(name string, env ...string) *peer {
 	if name == "survivor" {
 		device = "simB"
 	}
-	return start(w.t, name, 12, append(w.env(device), env...)...)
+	return start(w.t, name, newest, append(w.env(device), env...)...)
 }
 
 // TestKilledOverRDMA is TestKilled with the bytes on queue pairs.
@@ -229,7 +229,7 @@ func TestStoppedOverRDMA(t *testing.T) {
 func TestForkOverRDMA(t *testing.T) {
 	w := newWorld(t, simverbs.Device{}, simverbs.Device{})
 	a := w.begin("parent")
-	forking(t, a, w.begin("survivor"), 12)
+	forking(t, a, w.begin("survivor"), newest)
 	if byRDMA(a, 0) != 2 {
 		t.Errorf("not by RDMA: %q", said(a, 0))
 	}

@@ -21,7 +21,7 @@ func TestAddressChanges(t *testing.T) {
 		t.Run(fmt.Sprintf("%s_another_stays_%v", side, c.stays), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-			a, b := w.start("simA", 12, "WEFT_TIMEOUT=4"), w.start("simB", 12, "WEFT_TIMEOUT=4")
+			a, b := w.start("simA", newest, "WEFT_TIMEOUT=4"), w.start("simB", newest, "WEFT_TIMEOUT=4")
 			var running *conn
 			if c.stays {
 				running = join(a, b, 1<<20)

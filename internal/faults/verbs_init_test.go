@@ -25,7 +25,7 @@ func TestEveryVerbsCallFailsAtInit(t *testing.T) {
 		t.Run(c.call, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-			other := w.start("simB", 12, "WEFT_TIMEOUT=4")
+			other := w.start("simB", newest, "WEFT_TIMEOUT=4")
 			places := 0
 			for n := 1; atInit(w, other, c.call, n, c.loses, c.also...); n += 1 + n/4 {
 				places++
@@ -43,7 +43,7 @@ func atInit(w *world, other *peer, call string, n int, loses bool, also ...strin
 	t, what := w.t, fmt.Sprintf("%s, call %d, fails", call, n)
 	p := bare(t, what, append(w.env("simA", append(also, fmt.Sprintf("fail %s %d EIO", call, n))...), "WEFT_TIMEOUT=4")...)
 	defer p.h.Kill()
-	p.load(12)
+	p.load(newest)
 	if err := p.n.Init(); err != nil {
 		t.Errorf("%s: %v", what, err)
 		return true

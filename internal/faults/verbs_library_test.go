@@ -43,7 +43,7 @@ func TestNamedLibrary(t *testing.T) {
 			if c.loads >= 0 {
 				library = copies[c.loads]
 			}
-			a, b := w.start("simA", 12, c.env...), w.start("simB", 12, c.env...)
+			a, b := w.start("simA", newest, c.env...), w.start("simB", newest, c.env...)
 			mark := marked(a)
 			join(a, b, 1<<20).move(traffic{size: 10_000, count: 4, window: 2})
 			if byRDMA(a, mark) != 1 {

@@ -32,7 +32,7 @@ const (
 
 func (w *world) bond(env ...string) *bond {
 	w.t.Helper()
-	return &bond{w: w, tx: w.end(w.start("simA", 12, env...)), rx: w.end(w.start("simB", 12, env...))}
+	return &bond{w: w, tx: w.end(w.start("simA", newest, env...)), rx: w.end(w.start("simB", newest, env...))}
 }
 
 func (w *world) end(p *peer) *end {

@@ -28,12 +28,12 @@ func TestMemberFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newFusedWorld(t, 12, 2)
+			w := newFusedWorld(t, newest, 2)
 			for i := range w.Devices {
 				w.Devices[i].Rate = slow
 			}
 			env := []string{"WEFT_TIMEOUT=4", "WEFT_LAZY=off"}
-			a, b := w.start("left", 12, env...), w.start("right", 12, env...)
+			a, b := w.start("left", newest, env...), w.start("right", newest, env...)
 			for _, p := range []*peer{a, b} {
 				_, err := p.fuse(0, 1)
 				must(t, err, "makeVDevice")

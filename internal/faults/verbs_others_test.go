@@ -26,7 +26,7 @@ func TestOthersGoOn(t *testing.T) {
 		t.Run(strings.NewReplacer(" ", "_", "/", "_", "%d", "of_one").Replace(c.fault), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-			a, b := w.start("simA", 12, "WEFT_TIMEOUT=4"), w.start("simB", 12, "WEFT_TIMEOUT=4")
+			a, b := w.start("simA", newest, "WEFT_TIMEOUT=4"), w.start("simB", newest, "WEFT_TIMEOUT=4")
 			var conns []*conn
 			for i := range 4 {
 				n := join(a, b, 1<<20)

@@ -36,7 +36,7 @@ func TestRoutedFabric(t *testing.T) {
 					simverbs.Device{Name: "fab0", Node: node, GIDs: []string{[]string{"10.10.0.0/31", "10.10.0.2/31"}[i]}, Speed: 400_000},
 					simverbs.Device{Name: "stor0", Node: node, GIDs: []string{[]string{"10.9.6.1/24", "10.9.6.2/24"}[i]}, Speed: 25_000})
 			}
-			a, b := w.start("left", 12, "WEFT_TIMEOUT=4"), w.start("right", 12, "WEFT_TIMEOUT=4")
+			a, b := w.start("left", newest, "WEFT_TIMEOUT=4"), w.start("right", newest, "WEFT_TIMEOUT=4")
 			join(a, b, 16<<20).move(traffic{size: 1 << 20, count: 20, window: 4})
 			for _, p := range []*peer{a, b} {
 				over := false

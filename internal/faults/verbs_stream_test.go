@@ -19,7 +19,7 @@ func TestFailsMidStream(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, simverbs.Device{}, simverbs.Device{})
 			env := []string{"WEFT_TIMEOUT=4", "WEFT_LAZY=off", "NCCL_IB_QPS_PER_CONNECTION=2", "NCCL_IB_SPLIT_DATA_ON_QPS=1", "WEFT_STRIPE_MIN=4096"}
-			a, b := w.start("simA", 12, env...), w.start("simB", 12, env...)
+			a, b := w.start("simA", newest, env...), w.start("simB", newest, env...)
 			there, back := join(a, b, 1<<20), join(b, a, 1<<20)
 			f := traffic{size: 10_000, count: 400, window: 8, limit: 2 * sweepLimit}
 			mark := marked(a)
@@ -62,7 +62,7 @@ func TestFailsMidStream(t *testing.T) {
 // TestEventsCannotBeRead: what the device says of itself is lost, a line says so, and connections go on.
 func TestEventsCannotBeRead(t *testing.T) {
 	w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-	a, b := w.start("simA", 12), w.start("simB", 12)
+	a, b := w.start("simA", newest), w.start("simB", newest)
 	c := join(a, b, 1<<20)
 	mark := marked(a)
 	w.command(a, "fail get_async_event 1 EIO", "event simA/simA CLIENT_REREGISTER")

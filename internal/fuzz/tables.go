@@ -13,7 +13,9 @@ import (
 )
 
 // tables are the versions whose calls differ most: blocking connects and no groups; groups; contexts and wide sizes.
-var tables = []int{2, 8, host.FamilyNet.Newest()}
+var tables = []int{oldest, host.SinceWideRegMr, newest}
+
+var oldest, newest = host.FamilyNet.Versions()
 
 // programs are what table calls are fuzzed with, in a folder of their own.
 type programs struct {

@@ -81,6 +81,7 @@ type Table struct {
 	Addr    Ptr
 	Name    string // the table's name member, read before init
 	Slots   map[string]bool
+	Devs    int    // that makeVDevice takes at most; 0: there is none
 	News    string // of a version that is not witnessed: what is passed as zero or not called
 }
 
@@ -93,7 +94,7 @@ func (l *Lib) Bind(f Family, version int, as string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{h: l.h, Family: f, Version: version, As: as, Addr: r.Ptr("table"), Name: r.Str("name"), News: r.Str("news"), Slots: map[string]bool{}}
+	t := &Table{h: l.h, Family: f, Version: version, As: as, Addr: r.Ptr("table"), Name: r.Str("name"), News: r.Str("news"), Devs: int(r.Int("devs")), Slots: map[string]bool{}}
 	for _, s := range strings.Split(r.Str("slots"), ",") {
 		t.Slots[s] = true
 	}

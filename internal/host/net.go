@@ -27,7 +27,7 @@ func (l *Lib) BindNetAs(version int, as string) (*Net, error) {
 		return nil, err
 	}
 	n := &Net{Table: t, Version: version, Setup: "service", Data: "progress"}
-	if version < 5 {
+	if version < SinceGroups {
 		n.Setup = "main"
 	}
 	return n, nil
@@ -42,14 +42,14 @@ func (n *Net) On(thread string) *Net {
 
 // HandleSize is NCCL_NET_HANDLE_MAXSIZE of the releases that use this table.
 func (n *Net) HandleSize() int {
-	if n.Version < 5 {
+	if n.Version < SinceGroups {
 		return 64
 	}
 	return 128
 }
 
 // Grouped tells whether irecv takes several buffers and tags.
-func (n *Net) Grouped() bool { return n.Version >= 5 }
+func (n *Net) Grouped() bool { return n.Version >= SinceGroups }
 
 // Init calls init on the main thread and keeps the context.
 func (n *Net) Init(extra ...any) error {
@@ -156,7 +156,7 @@ func (n *Net) ConnectAccept(dev int, handle, listen Ptr, limit time.Duration) (s
 				return send, recv, err
 			}
 		}
-		if recv == 0 && (send != 0 || n.Version >= 5) {
+		if recv == 0 && (send != 0 || n.Version >= SinceGroups) {
 			if recv, err = n.Accept(listen); err != nil {
 				return send, recv, err
 			}
@@ -248,7 +248,7 @@ func (n *Net) close(slot string, comm Ptr) error {
 
 // Finalize ends the context (v11 and later; before, there is nothing to call).
 func (n *Net) Finalize() error {
-	if n.Version < 11 {
+	if n.Version < SinceContexts {
 		return nil
 	}
 	_, err := n.Table.Call("main", "finalize", Args{"ctx", n.Ctx})

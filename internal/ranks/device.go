@@ -36,7 +36,7 @@ func (r *rank) device() (dev int, err error) {
 		members = append(members, d)
 	}
 	if dev, err = r.n.MakeVDevice(members); host.NoSlot(err) {
-		return 0, fmt.Errorf("%s cannot make one device of several: makeVDevice came with v9", host.FamilyNet.Symbol(r.n.Version))
+		return 0, fmt.Errorf("%s cannot make one device of several: makeVDevice came with v%d", host.FamilyNet.Symbol(r.n.Version), host.SinceVDevices)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("one device of %s: %w; the log (-v) says why", r.o.Device, err)

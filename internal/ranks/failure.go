@@ -93,9 +93,6 @@ func (f *Failure) peersOf(e *host.ResultError, size int) []int {
 	return nil
 }
 
-// tableRemote is the first table whose releases know ncclRemoteError.
-const tableRemote = 6
-
 // failure is failureOf with what this rank knows about the ring.
 func (r *rank) failure(err error) *Failure {
 	f := failureOf(r.g.Rank(), err)
@@ -104,7 +101,7 @@ func (r *rank) failure(err error) *Failure {
 	var result *host.ResultError
 	if errors.As(err, &result) {
 		f.Peers = f.peersOf(result, r.g.Size())
-		if result.Code == host.SystemError && r.n != nil && r.n.Version < tableRemote && len(f.Peers) > 0 {
+		if result.Code == host.SystemError && r.n != nil && r.n.Version < host.SinceRemoteError && len(f.Peers) > 0 {
 			f.Kind = Link
 		}
 	}

@@ -1,5 +1,7 @@
 package release
 
+import "weft/internal/host"
+
 // What releases do, each the rule of a range of them.
 
 // BlockingConnect: one thread connects all and then accepts; the comm is used
@@ -65,7 +67,7 @@ func (r *Release) SendsWhole() bool { return r.Code >= 22000 && r.Code < 22400 }
 func (r *Release) OptionalReceives() bool { return r.Code >= 22400 }
 
 // clears: the adapter resets *request for tables that do not know of it.
-func clears(table int) bool { return table <= 8 }
+func clears(table int) bool { return table < host.SinceVDevices }
 
 // Profiles: the release loads profilers; InNet: it looks for one in the net library too.
 func (r *Release) Profiles() bool { return len(r.Profiler) > 0 }
@@ -78,7 +80,7 @@ func (r *Release) ProfilerHandles() bool { return r.Code >= 22600 }
 
 // MaxRegister is the largest registration that reaches a plugin of this table.
 func (r *Release) MaxRegister(table int) int64 {
-	if table <= 7 {
+	if table < host.SinceWideRegMr {
 		return 1<<31 - 1
 	}
 	return 1 << 62

@@ -205,8 +205,8 @@ func (p *Process) load(pl *plugin) error {
 func (c *Comm) init() error {
 	pl, r := c.plug, c.P.R
 	first := pl.state == loaded
-	each := r.Contexts() && pl.table >= 11
-	adapter := r.Contexts() && pl.table < 11 && pl.inits == 0
+	each := r.Contexts() && pl.table >= host.SinceContexts
+	adapter := r.Contexts() && pl.table < host.SinceContexts && pl.inits == 0
 	n := *pl.net
 	c.Net = &n
 	if first || each || adapter {
@@ -240,7 +240,7 @@ func (c *Comm) drop(cause error) error {
 	pl, r := c.plug, c.P.R
 	pl.state, pl.outcome = disabled, disabled
 	c.P.Tried = append(c.P.Tried, fmt.Sprintf("%s: %v", pl.net.Name, cause))
-	if pl.table >= 11 && (cause == nil || r.FinalizesFailedInit()) {
+	if pl.table >= host.SinceContexts && (cause == nil || r.FinalizesFailedInit()) {
 		if err := c.Net.Finalize(); host.Code(err) == host.HostError {
 			return err
 		}
@@ -254,7 +254,7 @@ func (c *Comm) drop(cause error) error {
 // collnet initialises collNet; when that fails, or there are no devices, NCCL does without.
 func (c *Comm) collnet(first bool) error {
 	pl := c.plug
-	if pl.coll == nil || !first && !(c.P.R.Contexts() && pl.coll.Version >= 11) {
+	if pl.coll == nil || !first && !(c.P.R.Contexts() && pl.coll.Version >= host.SinceContexts) {
 		return nil
 	}
 	r, err := pl.coll.Call("main", "init", host.Args{"commId", c.ID})
@@ -283,7 +283,7 @@ func (p *Process) checkDevice(c *Comm) error {
 	if err != nil {
 		return err
 	}
-	if c.plug.table >= 7 && x.NetDeviceType != 0 && x.NetDeviceType != 1 {
+	if c.plug.table >= host.SinceDeviceCode && x.NetDeviceType != 0 && x.NetDeviceType != 1 {
 		return fmt.Errorf("unknown device type %d", x.NetDeviceType)
 	}
 	return nil
@@ -332,7 +332,7 @@ func (c *Comm) Destroy() error {
 func (c *Comm) finalize() error {
 	pl, r := c.plug, c.P.R
 	pl.inits--
-	if r.Contexts() && pl.table >= 11 {
+	if r.Contexts() && pl.table >= host.SinceContexts {
 		if err := c.Net.Finalize(); err != nil {
 			return err
 		}

@@ -32,10 +32,10 @@ func (c *Comm) topology() error {
 			return fmt.Errorf("devices %d and %d share the name %s", old, d, x.Name)
 		}
 		names[x.Name] = d
-		if pl.table >= 9 && (x.NVDevs < 1 || int(x.NVDevs) != len(x.VDevs)) {
+		if pl.table >= host.SinceVDevices && (x.NVDevs < 1 || int(x.NVDevs) != len(x.VDevs)) {
 			return fmt.Errorf("device %d: %d virtual devices: the adapter copies that many out of an uninitialised struct", d, x.NVDevs)
 		}
-		if c.P.R.Code >= 23000 && pl.table >= 9 && x.MaxP2pBytes-1 >= 1<<40 {
+		if c.P.R.Code >= 23000 && pl.table >= host.SinceVDevices && x.MaxP2pBytes-1 >= 1<<40 {
 			return fmt.Errorf("device %d: maxP2pBytes %d is not in 1 to 1 TiB", d, x.MaxP2pBytes)
 		}
 		c.Props = append(c.Props, x)
@@ -63,15 +63,11 @@ func (c *Comm) fuse() error {
 		}
 		ports[x.PCIPath] = append(ports[x.PCIPath], d)
 	}
-	most := 4
-	if pl.table >= 12 {
-		most = 8
-	}
 	for _, card := range cards {
 		if len(ports[card]) < 2 || card == "(null)" {
 			continue
 		}
-		if _, err := c.Net.MakeVDevice(ports[card][:min(len(ports[card]), most)]); host.Code(err) == host.HostError {
+		if _, err := c.Net.MakeVDevice(ports[card][:min(len(ports[card]), c.Net.Devs)]); host.Code(err) == host.HostError {
 			return err
 		} // refused: NCCL uses them one by one
 	}

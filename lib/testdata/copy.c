@@ -1,5 +1,6 @@
 /* copy.c: a copy of NCCL, as far as a plugin can tell: a module with a log function of its own, which calls the plugin. A
- * process may have several, and each may go away. */
+ * process may have several, and each may go away. It calls v8, whose context is the process's, or v12, which gives one to each
+ * communicator; released tables stay, so that these two stand for newer ones as well. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -121,7 +121,7 @@ static void* work(void* rounds) {
 
 int main(int argc, char** argv) {
 	int rounds = argc > 2 ? atoi(argv[2]) : 1;
-	CHECK(weft_chain_room() == 0 && weft_chain_begin(1, 0xffff, 7, "stress", 1, 1, 0, 0) == 0, "no memory");
+	CHECK(weft_chain_room() == 0 && weft_chain_begin(1, 0xffff, -1, 7, "stress", 1, 1, 0, 0) == 0, "no memory");
 	for (int i = 0; i < 2; i++) {
 		weft_chain[i] = (struct chained){.as = &weft_chain_profiler_v7, .table = &profiler};
 		weft_chain_comm(1)->of[i].mask = 0xffff;

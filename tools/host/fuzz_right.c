@@ -12,12 +12,12 @@
 
 char* place_at(const struct fuzz* f, int place) { return f->arena + (size_t)place * (ROOM + CANARY); }
 
-/* Groups and tags came with v5. */
-bool fuzz_grouped(const struct fuzz* f) { return f->t->version >= 5; }
+bool fuzz_grouped(const struct fuzz* f) { return f->t->version >= SINCE_GROUPS; }
 
 /* These two bypass the host's templates, which look into the arrays. */
 int call_irecv(const struct fuzz* f, void* comm, int n, void** data, int64_t* sizes, int* tags, void** mh, void** req) {
-  if (f->t->version >= 9 || !fuzz_grouped(f)) return f->t->irecv(f->t, comm, n, data, sizes, tags, mh, NULL, req);
+  if (f->t->version >= SINCE_WIDE_SIZES || !fuzz_grouped(f))
+    return f->t->irecv(f->t, comm, n, data, sizes, tags, mh, NULL, req);
   int narrow[GROUP];
   for (int i = 0; i < GROUP && sizes; i++) narrow[i] = (int)sizes[i];
   return SLOT(f, irecv, int, void*, int, void**, int*, int*, void**, void**)(

@@ -82,6 +82,11 @@ static void refused_unless_null(struct fuzz* f, const char* what, const void* ha
   f->accepted++;
 }
 
+/* A size that no message has. */
+static int64_t negative(struct fuzz* f) {
+  return f->t->version < SINCE_WIDE_SIZES ? -1 - (int64_t)draw(f, INT_MAX) : INT64_MIN + (int64_t)draw(f, 1 << 20);
+}
+
 static void no_send(struct fuzz* f, struct pair* p) {
   struct mr* mr = &p->end[SENDER].mr[draw(f, MRS)];
   const bool good = p->end[SENDER].comm && mr->mh && chance(f, 50);
@@ -101,7 +106,7 @@ static void no_send(struct fuzz* f, struct pair* p) {
         data = NULL;
         size++;
         break;
-      default: size = f->t->version < 9 ? -1 - (int64_t)draw(f, INT_MAX) : INT64_MIN + (int64_t)draw(f, 1 << 20); break;
+      default: size = negative(f); break;
     }
   const int rc = CALL(f, "isend", f->t->isend(f->t, comm, data, size, (int)draw(f, TAGS), mh, NULL, &req),
     "! %p %p %lld mh %p", comm, data, (long long)size, mh);
@@ -142,8 +147,7 @@ static void no_recv(struct fuzz* f, struct pair* p) {
       case 0: mh[at] = not_a(f, MEMORY); break;
       case 1: data[at] = place_at(f, mr->first + mr->count); break;
       case 2: data[at] = NULL; break;
-      case 3: sizes[at] = f->t->version < 9 ? -1 - (int64_t)draw(f, INT_MAX) : INT64_MIN + (int64_t)draw(f, 1 << 20);
-        break;
+      case 3: sizes[at] = negative(f); break;
       case 4: null = (int)draw(f, 4); break;
       default:
         n = odd_int(f);
@@ -207,7 +211,7 @@ static void no_reg(struct fuzz* f, struct pair* p) {
   if (what == 0 || !comm) comm = chance(f, 50) ? not_a(f, SEND) : none(f);
   else if (what == 1) data = NULL;
   else if (what == 2) type = odd_int(f);
-  else size = chance(f, 50) ? 0 : f->t->version < 8 ? INT_MIN : INT64_MAX;
+  else size = chance(f, 50) ? 0 : f->t->version < SINCE_WIDE_REGMR ? INT_MIN : INT64_MAX;
   const bool some = comm == e->comm || (comm && (comm == p->end[0].comm || alive(f, comm)));
   const int rc = CALL(f, "regMr", f->t->regMr(f->t, comm, data, size, type, &mh), "! %p %p %lld type %d", comm, data,
     (long long)size, type);
@@ -281,7 +285,7 @@ static void no_handle(struct fuzz* f, struct pair* p) {
     f->stray = NULL;
     if (CALL(f, "listen", f->t->listen(f->t, f->ctx, 0, handle, &f->stray), "stray") != 0)
       return wrong(f, "listen failed");
-    for (int i = 0; i < 2; i++) handle[draw(f, f->t->version < 5 ? 64 : 128)] ^= (char)(1 << draw(f, 8));
+    for (int i = 0; i < 2; i++) handle[draw(f, f->t->version < SINCE_GROUPS ? 64 : 128)] ^= (char)(1 << draw(f, 8));
   }
   const int rc = CALL(f, "connect", f->t->connect(f->t, f->ctx, 0, chance(f, 5) ? NULL : handle, &comm, NULL, NULL),
     "! handle");
@@ -295,7 +299,8 @@ static void no_context(struct fuzz* f, struct pair* p) {
   int32_t attr[16];
   void *got = NULL, *const ctx = not_a(f, CONTEXT);
   (void)p;
-  if (f->t->version < 11 || (uintptr_t)ctx < 16) return; /* small ones stand for the tables without contexts */
+  if (f->t->version < SINCE_CONTEXTS) return;
+  if ((uintptr_t)ctx < 16) return; /* small ones stand for the tables without contexts */
   for (int i = 0; i < 16; i++) attr[i] = odd_int(f);
   switch (draw(f, 5)) {
     case 0: return refused_now(f, "finalize", CALL(f, "finalize", SLOT(f, finalize, int, void*)(ctx), "! %p", ctx));
@@ -315,8 +320,8 @@ static void no_context(struct fuzz* f, struct pair* p) {
 static void no_service(struct fuzz* f, struct pair* p) {
   void *const comm = chance(f, 50) ? p->end[draw(f, 2)].comm : none(f), *got = NULL;
   struct {
-    int ndevs, devs[4];
-  } v = {odd_int(f), {odd_int(f), odd_int(f), odd_int(f), odd_int(f)}};
+    int ndevs, devs[MAX_GROUP]; /* no table has so many */
+  } v = {.ndevs = odd_int(f)};
   int d = -1;
   const int what = (int)draw(f, 3);
   if (what == 0 && slot_fn(f->t, S_getDeviceMr))
@@ -324,7 +329,8 @@ static void no_service(struct fuzz* f, struct pair* p) {
   if (what == 1 && slot_fn(f->t, S_irecvConsumed))
     CALL(f, "irecvConsumed", SLOT(f, irecvConsumed, int, void*, int, void*)(comm, odd_int(f), none(f)), "! %p", comm);
   if (what == 2 && slot_fn(f->t, S_makeVDevice)) {
-    if (v.ndevs > 0 && v.ndevs <= 4) v.ndevs = 5;
+    for (int i = 0; i < MAX_GROUP; i++) v.devs[i] = odd_int(f);
+    if (v.ndevs > 0 && v.ndevs <= f->t->devs) v.ndevs = f->t->devs + 1;
     refused_now(f, "makeVDevice",
       CALL(f, "makeVDevice", SLOT(f, makeVDevice, int, int*, void*)(&d, &v), "! %d devices", v.ndevs));
   }

@@ -127,11 +127,15 @@ struct view {
   const char* news; /* what is not called, or passed as zero */
 };
 
+/* The first net tables that are called in another way than those before (internal/host/since.go). */
+enum { SINCE_GROUPS = 5, SINCE_WIDE_REGMR = 8, SINCE_WIDE_SIZES = 9, SINCE_CONTEXTS = 11 };
+
 /* A table: how to call it with the widest parameters of all versions. */
 struct table {
   const char* base; /* what dlsym gave, or what is seen of it */
   int version;
   struct view* view; /* NULL: the templates know the version */
+  int devs;          /* that makeVDevice takes at most; 0: the version has none */
   uint16_t off[S_COUNT]; /* of each slot; 0: the version has none */
   int (*call)(const struct table*, enum slot, struct req*, struct io*);
   int (*listen)(const struct table*, void* ctx, int dev, void* handle, void** comm);

@@ -31,7 +31,7 @@ static bool ring_read(struct ring* r, struct req* q) {
                      .piece = num(q, "piece", 262144), .group = (int)num(q, "group", 1),
                      .rank = (int)num(q, "rank", 0), .nranks = (int)num(q, "nranks", 1)};
   clock_start(&r->clock, q);
-  if (r->t && r->t->version < 5) r->group = 1;
+  if (r->t && r->t->version < SINCE_GROUPS) r->group = 1;
   if (r->t && r->group >= 1 && r->group <= MAX_SLOTS / IN_FLIGHT && r->nranks > 0) return true;
   if (r->t) fail(q, "usage", "group is 1 to %d, nranks at least 1", MAX_SLOTS / IN_FLIGHT);
   return false;

@@ -81,6 +81,7 @@ static void c_bind(struct req* q) {
   out_ptr(q, "table", base);
   out_str(q, "name", *(const char* const*)base);
   if (view) out_str(q, "news", view->news);
+  out_num(q, "devs", known->devs);
   text_add(&q->out, " slots=");
   const char* comma = "";
   for (int s = 1; s < S_COUNT; s++) {

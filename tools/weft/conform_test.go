@@ -95,7 +95,7 @@ func TestConformPrintsThePluginsLog(t *testing.T) {
 	}
 	for _, verbose := range []string{"-v=false", "-v"} {
 		var out, logs said
-		if got := conformTo([]string{"--host", bin, "--abi", "12", "--rule", "conn.once", verbose, ours(t)}, &out, &logs); got != 0 {
+		if got := conformTo([]string{"--host", bin, "--abi", fmt.Sprint(host.FamilyNet.Newest()), "--rule", "conn.once", verbose, ours(t)}, &out, &logs); got != 0 {
 			t.Fatalf("status %d\n%s%s", got, out.text(), logs.text())
 		}
 		if has := strings.Contains(logs.text(), "# INFO ") && strings.Contains(logs.text(), " over "); has != (verbose == "-v") {

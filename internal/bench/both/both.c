@@ -288,7 +288,7 @@ int main(int argc, char** argv) {
   if (window < 1 || window > WINDOW) die("window is 1 to %d", WINDOW);
   void* lib = strcmp(argv[1], "verbs") ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
   if (!lib && strcmp(argv[1], "verbs")) die("%s", dlerror());
-  if (!(net = lib ? dlsym(lib, "ncclNetPlugin_v12") : &floor_net)) die("%s has no ncclNetPlugin_v12", argv[1]);
+  if (!(net = lib ? dlsym(lib, MEASURED) : &floor_net)) die("%s has no " MEASURED, argv[1]);
   join(dev);
   steps_start(argv[1]);
   struct side from, to;

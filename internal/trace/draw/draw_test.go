@@ -93,7 +93,7 @@ func TestRest(t *testing.T) {
 	b.Stop(step, 160)
 	socket := b.Start(format.NetPlugin, 151, format.Record{Parent: step, Flags: format.NetSocket, A: 12 | 1<<32, B: 8})
 	b.Stop(socket, 155)
-	b.Start(30, 170, format.Record{})
+	b.Start(40, 170, format.Record{}) // no bit of the mask
 	orphan := b.Message(175, 0x77, false, 1, 8, 1)
 	b.MessageEnd(180, orphan, 1, 8, 0)
 	b.Skip()

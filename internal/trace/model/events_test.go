@@ -69,7 +69,7 @@ func TestEnds(t *testing.T) {
 		a.Stop(replay, 450+100*i)
 		a.Stop(replay, 460+100*i)
 	}
-	a.Start(9+format.KernelPhase, 600, format.Record{Parent: working})
+	a.Start(40, 600, format.Record{Parent: working})
 	m := build(t, f)
 	colls := of(m.Processes[0], format.Coll)
 	if e := colls[0]; !e.Launch || e.From != 100 || e.To != 110 || e.Open {

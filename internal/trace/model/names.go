@@ -4,21 +4,17 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/abi"
 	"weft/transport/record/format"
 )
-
-var typeNames = [format.Types]string{
-	"Group", "Coll", "P2p", "ProxyOp", "ProxyStep", "ProxyCtrl", "KernelCh", "NetPlugin", "GroupApi", "CollApi", "P2pApi",
-	"KernelLaunch", "CeColl", "CeSync", "CeBatch", "KernelPhase",
-}
 
 // TypeName is what NCCL calls the event's type.
 func (e *Event) TypeName() string { return TypeName(e.Type) }
 
 // TypeName is what NCCL calls a type of events.
 func TypeName(t uint8) string {
-	if int(t) < len(typeNames) {
-		return typeNames[t]
+	if int(t) < len(abi.ProfilerEvents) && abi.ProfilerEvents[t] != "" {
+		return abi.ProfilerEvents[t]
 	}
 	return fmt.Sprintf("type %d", t)
 }
