@@ -14,6 +14,7 @@ type grid struct {
 	ID, Title, About string
 	Left, Top        px // where the cells begin
 	Wide, Cell       px // of all cells, and of one
+	Outline          px // of what is slow
 	Width, Height    px
 	Rows, Columns    []label
 	Cells            []cell
@@ -162,7 +163,7 @@ func (p *plan) axes() {
 		most = max(most, len([]rune(names[at])))
 	}
 	f.Cell = min(cellWide, px(gridWide)/px(n))
-	f.Wide = f.Cell * px(n)
+	f.Wide, f.Outline = f.Cell*px(n), min(3, max(1, f.Cell/6))
 	f.Upright = px(most*letterWide+10) > f.Cell
 	margin := px(most*letterWide + 34)
 	f.Left, f.Top = margin, 44

@@ -100,7 +100,7 @@ var elements = strings.Fields(`page html head meta title style body header p nav
 	figure figcaption table thead tbody tr th td svg desc g rect text line`)
 
 var attributes = strings.Fields(`lang charset http-equiv content name id class href role tabindex scope open aria-label aria-labelledby
-	x y x1 x2 y1 y2 dx dy width height viewBox transform`)
+	x y x1 x2 y1 y2 dx dy width height viewBox transform stroke-width`)
 
 // check returns the page's tree, in which everything is the layout's and leads nowhere.
 func check(t *testing.T, text string) *node {

@@ -16,6 +16,7 @@ import (
 
 // What a page has at most. What it leaves out it says, and has the slowest of all.
 const (
+	maxFindings      = 10   // unfolded
 	maxProcesses     = 256  // in a grid
 	maxCells         = 4096 // in a grid
 	maxRows          = 64   // in a picture of ranks
@@ -38,6 +39,7 @@ var (
 type view struct {
 	*summary.Report
 	Style                                template.CSS
+	FirstFindings, MoreFindings          []summary.Finding
 	Grids                                []grid
 	Ranks                                []ranks
 	Timelines                            []timeline
@@ -59,6 +61,8 @@ type row struct {
 // Write writes the page of a report.
 func Write(w io.Writer, r *summary.Report) error {
 	v := &view{Report: r, Style: template.CSS(style)}
+	shown := min(len(r.Findings), maxFindings)
+	v.FirstFindings, v.MoreFindings = r.Findings[:shown], r.Findings[shown:]
 	v.Grids, v.LeftOfGrids = grids(r)
 	v.ranks()
 	for i, c := range r.Slowest {

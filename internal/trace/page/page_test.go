@@ -125,6 +125,9 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	r.Pairs[0] = summary.Pair{From: 399, To: 398, Messages: 1, Bytes: 1000, P50: 900, Bandwidth: 1, Slower: 9, Slow: true}
+	for i := range 12 {
+		r.Findings = append(r.Findings, summary.Finding{Kind: "slow-link", What: fmt.Sprintf("link %d", i)})
+	}
 	for range 20 {
 		r.Communicators = append(r.Communicators, summary.Communicator{Label: "quick", ID: 1})
 	}
@@ -140,7 +143,7 @@ func TestLimits(t *testing.T) {
 	}
 	root := check(t, whole)
 	for _, w := range []string{
-		"144 of 400 processes, with all that they send and receive, and ", "pairs, the fastest", "159700 of 160000 pairs of processes", "159700 of 160000 links",
+		"12 things stand out", "2 more slow-link: link 10", "144 of 400 processes, with all that they send and receive, and ", "pairs, the fastest", "159700 of 160000 pairs of processes", "159700 of 160000 links",
 		"100 of 400 processes", "336 of 400 ranks, those that come first", "100 of 400 ranks", "5 of 21 communicators", "Slow link. rank 399 (n:399) to rank 398 (n:398): 900ns",
 		"Straggler. rank 399", "slow: 400 ranks",
 	} {
