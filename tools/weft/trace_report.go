@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"path/filepath"
 
 	"weft/internal/trace/model"
+	"weft/internal/trace/page"
 	"weft/internal/trace/summary"
 )
 
@@ -19,11 +22,15 @@ Tells from what the processes of a job have recorded:
   - of each link: messages, bytes, time from send to receive, and how long receivers
     waited for senders and senders for receivers
   - what was lost, and by how much the clocks may be wrong
+With --html also as a page with pictures: links between ranks, how late each rank is,
+the slowest collectives. It is one file, which needs no network and no scripts, and
+which nobody else may read.
 Exit status 0: nothing stands out; 1: something does, or a file could not be read;
 2: no file could be read, or usage.
 
 examples:
   weft trace report traces/
+  weft trace report --html job.html traces/
   weft trace report --json traces/ | jq '.findings[].what'
 
 flags:
@@ -32,15 +39,24 @@ flags:
 func traceReport(args []string, stdout, stderr io.Writer) int {
 	c := newTraceCall("report", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
+	html := c.flags.String("html", "", "write the report to this `file`, which ends in .html, as a page with pictures too")
 	names, status, ok := c.parse(args, traceReportUsage)
 	if !ok {
 		return status
+	}
+	if *html != "" && filepath.Ext(*html) != ".html" {
+		return c.refuse(fmt.Errorf("--html %s: end it in .html", *html))
 	}
 	files, status := c.load(names)
 	if files == nil {
 		return status
 	}
 	r := summary.New(model.New(files))
+	if *html != "" {
+		if err := writeWhole(*html, func(w io.Writer) error { return page.Write(w, r) }); err != nil {
+			return c.refuse(err)
+		}
+	}
 	write := r.Text
 	if *asJSON {
 		write = func(w io.Writer) error {

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +90,11 @@ func TestTrace(t *testing.T) {
 		{"report " + late, 1, []string{"straggler: rank 5 of world (node1:105)"}, ""},
 		{"report --json " + late, 1, []string{`"kind": "straggler"`}, ""},
 		{"report " + broken, 2, nil, "not a file"},
+		{"report --html " + out + ".html " + late, 1, []string{"straggler: rank 5 of world"}, ""},
+		{"report --json --html " + out + ".html " + dir, 0, []string{`"findings": []`}, ""},
+		{"report --html " + one + " " + dir, 2, nil, "end it in .html"},
+		{"report --html " + out + "/none/x.html " + dir, 2, nil, "no such file"},
+		{"report --html " + out + ".broken.html " + broken, 2, nil, "not a file"},
 		{"report -h", 0, []string{"usage: weft trace report"}, ""},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -107,8 +114,17 @@ func TestTrace(t *testing.T) {
 	if err != nil || !json.Valid(b) {
 		t.Errorf("%v, JSON %t", err, json.Valid(b))
 	}
-	if st, err := os.Stat(out + ".pftrace"); err != nil || st.Mode().Perm() != 0o600 || st.Size() == 0 {
-		t.Errorf("%v, %v", st, err)
+	for _, ext := range []string{".pftrace", ".html"} {
+		if st, err := os.Stat(out + ext); err != nil || st.Mode().Perm() != 0o600 || st.Size() == 0 {
+			t.Errorf("%s: %v, %v", ext, st, err)
+		}
+	}
+	// The second report took the place of the first, as merge does it.
+	if b, err := os.ReadFile(out + ".html"); err != nil || !bytes.Contains(b, []byte("<h1>Nothing stands out</h1>")) {
+		t.Errorf("%v, %.2000s", err, b)
+	}
+	if _, err := os.Stat(out + ".broken.html"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a page of no file: %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(out), ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q, %v", left, err)

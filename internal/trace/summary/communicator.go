@@ -20,6 +20,15 @@ type Communicator struct {
 	Skew       *Skew       `json:"skew,omitempty"`
 }
 
+// Count is how many operations there are, on all ranks together.
+func (c Communicator) Count() int {
+	n := 0
+	for _, o := range c.Operations {
+		n += o.Count
+	}
+	return n
+}
+
 // Operation is what collectives or messages of one kind and size took, on all ranks.
 type Operation struct {
 	Func      string  `json:"func"`
@@ -94,13 +103,19 @@ func (r *Report) communicator(c *model.Communicator, events map[*model.Comm][]*m
 	return out
 }
 
-// duration is how long an operation was at work: between the first and the last of
-// its kernels or, where these were not recorded, of its proxy operations.
+// duration is how long an operation was at work.
 func duration(e *model.Event) (ns uint64, by string) {
 	if e.Open || e.Launch {
 		return 0, ""
 	}
-	from, to := uint64(model.Never), uint64(0)
+	from, to, by := worked(e)
+	return to - from, by
+}
+
+// worked is when the first of an operation's kernels began and the last ended or,
+// where these were not recorded, of its proxy operations.
+func worked(e *model.Event) (from, to uint64, by string) {
+	from = model.Never
 	for _, want := range []struct {
 		typ uint8
 		by  string
@@ -111,10 +126,10 @@ func duration(e *model.Event) (ns uint64, by string) {
 			}
 		}
 		if from <= to {
-			return to - from, want.by
+			return from, to, want.by
 		}
 	}
-	return 0, ""
+	return 0, 0, ""
 }
 
 // copies is how often the count of a call goes into the size that nccl-tests shows.

@@ -2,7 +2,6 @@ package summary
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -18,6 +17,8 @@ type Link struct {
 	To          string `json:"to"`
 	FromDevice  string `json:"from_device"`
 	ToDevice    string `json:"to_device"`
+	FromProcess int    `json:"from_process"` // of Report's
+	ToProcess   int    `json:"to_process"`
 	Network     string `json:"network"`
 	Connections int    `json:"connections"`
 	Messages    int    `json:"messages"`
@@ -35,15 +36,18 @@ type Link struct {
 	Steps         int     `json:"steps"` // that SendersWaited is known of
 	Bound         uint64  `json:"bound"` // of the clocks' error
 	Unknown       bool    `json:"bound_unknown"`
-	Slower        float64 `json:"slower"` // than the median of links, message for message of a size; 0: nothing to compare
+	Slower        float64 `json:"slower"`    // than the median of links, message for message of a size; 0: nothing to compare
+	Slow          bool    `json:"slow"`      // it is a finding
+	Bandwidth     float64 `json:"bandwidth"` // GB/s while messages were under way; 0: not known
 
+	under []span
 	sizes map[int]*took // by the number of bits of the messages' size
 }
 
 // took is what messages did, ns: between both ends, and by the sender's own clock.
 type took struct{ flights, sends []int64 }
 
-func (r *Report) links(t *model.Trace) {
+func (r *Report) links(t *model.Trace) []*Link {
 	type key struct {
 		from, to             *model.Process
 		fromDevice, toDevice string
@@ -56,7 +60,8 @@ func (r *Report) links(t *model.Trace) {
 		l := all[k]
 		if l == nil {
 			l = &Link{
-				From: endName(t, k.from), To: endName(t, k.to), FromDevice: k.fromDevice, ToDevice: k.toDevice,
+				From: r.Processes[k.from.Index].Label(), To: r.Processes[k.to.Index].Label(), FromDevice: k.fromDevice, ToDevice: k.toDevice,
+				FromProcess: k.from.Index, ToProcess: k.to.Index,
 				Network: c.Sender.NetworkName(), sizes: map[int]*took{},
 			}
 			l.clocks(k.from.Machine, k.to.Machine)
@@ -78,11 +83,13 @@ func (r *Report) links(t *model.Trace) {
 			l.Messages++
 			l.Bytes += p.Send.Bytes
 			l.ReceiversWaited += uint64(max(0, left-posted))
+			l.under = append(l.under, span{came - ns, came})
 			l.add(p.Send.Bytes, ns, int64(p.Send.To-p.Send.From))
 		}
 	}
 	for _, l := range order {
 		l.spread()
+		l.Bandwidth = bandwidth(l.Bytes, l.under)
 	}
 	r.slow(order)
 	slices.SortStableFunc(order, func(a, b *Link) int { return cmp.Or(cmp.Compare(b.Slower, a.Slower), cmp.Compare(b.P50, a.P50)) })
@@ -90,6 +97,7 @@ func (r *Report) links(t *model.Trace) {
 	for _, l := range order {
 		r.Links = append(r.Links, *l)
 	}
+	return order
 }
 
 func (l *Link) add(bytes uint64, flight, send int64) {
@@ -118,18 +126,6 @@ func (l *Link) clocks(from, to *model.Machine) {
 	}
 	l.Bound = from.Clock.Bound + to.Clock.Bound
 	l.Unknown = from.Clock.Basis == clock.Wall || to.Clock.Basis == clock.Wall
-}
-
-// endName is a process as people call it: by its rank in its first communicator.
-func endName(t *model.Trace, p *model.Process) string {
-	for _, c := range t.Communicators {
-		for _, m := range c.Comms {
-			if m.Process == p {
-				return fmt.Sprintf("rank %d (%s)", m.Rank, p.Name())
-			}
-		}
-	}
-	return p.Name()
 }
 
 // wait is what steps of senders waited for receives.

@@ -3,6 +3,7 @@
 package summary
 
 import (
+	"weft/internal/trace/clock"
 	"weft/internal/trace/model"
 )
 
@@ -14,10 +15,14 @@ type Report struct {
 	Schema        int            `json:"schema"`
 	Findings      []Finding      `json:"findings"`
 	Communicators []Communicator `json:"communicators"`
+	Slowest       []Collective   `json:"slowest"` // collectives
 	Links         []Link         `json:"links"`
+	Pairs         []Pair         `json:"pairs"`
 	Processes     []Process      `json:"processes"`
 	Clocks        []Clock        `json:"clocks"`
 	Notes         []string       `json:"notes"`
+
+	remarks int // of Notes: the trace's
 }
 
 // Finding is something that is slower than its like.
@@ -25,18 +30,6 @@ type Finding struct {
 	Kind     string `json:"kind"` // straggler, slow-link
 	What     string `json:"what"`
 	Evidence string `json:"evidence"`
-}
-
-// Process is one whose file was read.
-type Process struct {
-	Name        string  `json:"name"`
-	File        string  `json:"file"`
-	Ranks       []int32 `json:"ranks"` // in the communicators it has
-	Events      int     `json:"events"`
-	Overwritten uint64  `json:"overwritten"`
-	Refused     uint64  `json:"refused"`
-	Torn        uint64  `json:"torn"`
-	Unread      uint64  `json:"unread_chunks"`
 }
 
 // Clock is how a machine's stands to the first one's.
@@ -47,25 +40,22 @@ type Clock struct {
 	Bound  uint64 `json:"bound"` // of the error; 0 with realtime clocks, where it is not known
 }
 
+// Known reports whether the clock's error is.
+func (c Clock) Known() bool { return c.Basis != string(clock.Wall) }
+
 // New judges a trace.
 func New(t *model.Trace) *Report {
-	r := &Report{Schema: Schema, Findings: []Finding{}, Notes: append([]string{}, t.Notes...)}
+	r := &Report{Schema: Schema, Findings: []Finding{}, Notes: append([]string{}, t.Notes...), remarks: len(t.Notes)}
 	for _, m := range t.Machines {
 		r.Clocks = append(r.Clocks, Clock{m.Host, string(m.Clock.Basis), m.Clock.Add, m.Clock.Bound})
 	}
-	for _, p := range t.Processes {
-		q := Process{Name: p.Name(), File: p.Path, Events: len(p.Events), Ranks: []int32{}}
-		q.Overwritten, q.Refused, q.Torn, q.Unread = p.Loss.Overwritten, p.Loss.Refused, p.Loss.Torn, p.Loss.Unread
-		for _, c := range p.Comms {
-			q.Ranks = append(q.Ranks, c.Rank)
-		}
-		r.Processes = append(r.Processes, q)
-	}
+	r.processes(t)
 	events := byComm(t)
 	for _, c := range t.Communicators {
 		r.Communicators = append(r.Communicators, r.communicator(c, events))
 	}
-	r.links(t)
+	r.slowest(t, events)
+	r.pairs(r.links(t))
 	return r
 }
 
@@ -81,6 +71,12 @@ func byComm(t *model.Trace) map[*model.Comm][]*model.Event {
 	}
 	return all
 }
+
+// Remarks are the notes on what was recorded.
+func (r *Report) Remarks() []string { return r.Notes[:r.remarks] }
+
+// Doubts are the notes on what may be slow, but cannot be told.
+func (r *Report) Doubts() []string { return r.Notes[r.remarks:] }
 
 func (r *Report) find(kind, what, evidence string) {
 	r.Findings = append(r.Findings, Finding{kind, what, evidence})

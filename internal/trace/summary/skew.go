@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"weft/internal/trace/clock"
 	"weft/internal/trace/model"
-	"weft/transport/record/format"
 )
 
 // Skew is how far apart the ranks come to their collectives.
@@ -28,6 +26,10 @@ type Late struct {
 	Last int   `json:"last"` // to how many it was the last
 	P50  int64 `json:"p50"`  // behind the median of the others
 	P99  int64 `json:"p99"`
+	// How long its part took, from its first kernel or proxy operation to its last; 0: nothing tells.
+	Took50    uint64 `json:"took_p50"`
+	Took99    uint64 `json:"took_p99"`
+	Straggler bool   `json:"straggler"` // that is a finding
 }
 
 // A rank is a straggler if it is the last of most collectives, by more than clocks
@@ -38,74 +40,51 @@ const (
 	leastPart     = 0.1  // of the collectives' time
 )
 
-// collective is one on all ranks: the number is of its function. What has the same
-// again, as with hosts that do not count, is told apart by its order.
-type collective struct {
-	fn     string
-	number uint64
-	again  int
-}
-
 // skew compares the ranks of a communicator; nil: there is nothing to compare.
 func (r *Report) skew(c *model.Communicator, events map[*model.Comm][]*model.Event, ops []Operation) *Skew {
 	if c.ID == 0 || len(c.Comms) < 2 {
 		return nil
 	}
 	s := &Skew{By: "kernel"}
-	entered := map[collective]map[*model.Comm]*model.Event{}
 	for _, m := range c.Comms {
-		times := map[collective]int{}
-		for _, e := range events[m] {
-			if e.Type != format.Coll || e.Captured {
-				continue
-			}
-			k := collective{fn: e.Func(), number: e.A}
-			times[k]++
-			k.again = times[k]
-			if k.again > 1 && m.Process.Loss.Any() {
-				continue
-			}
-			if entered[k] == nil {
-				entered[k] = map[*model.Comm]*model.Event{}
-			}
-			entered[k][m] = e
+		bound, unknown := clockError(m)
+		s.Bound, s.Unknown = max(s.Bound, bound), s.Unknown || unknown
+	}
+	entered := collectives(c, events)
+	for _, ranks := range entered {
+		for _, e := range ranks {
 			if _, ok := began(e); !ok {
 				s.By = "call"
 			}
 		}
-		s.clock(m)
 	}
 	late := map[*model.Comm][]int64{}
 	last := map[*model.Comm]int{}
+	times := map[*model.Comm][]uint64{}
 	var spans []uint64
 	for _, ranks := range entered {
 		if len(ranks) < len(c.Comms) {
 			continue // one that some file no longer has
 		}
 		spans = append(spans, s.one(c, ranks, late, last))
+		for m, e := range ranks {
+			if ns, by := duration(e); by != "" {
+				times[m] = append(times[m], ns)
+			}
+		}
 	}
 	if len(spans) == 0 {
 		return nil
 	}
 	s.Compared, s.P50, s.P99 = len(spans), median(spans), quantile(spans, 0.99)
 	for _, m := range c.Comms {
-		s.Ranks = append(s.Ranks, Late{m.Rank, last[m], median(late[m]), quantile(late[m], 0.99)})
+		s.Ranks = append(s.Ranks, Late{
+			Rank: m.Rank, Last: last[m], P50: median(late[m]), P99: quantile(late[m], 0.99),
+			Took50: median(times[m]), Took99: quantile(times[m], 0.99),
+		})
 	}
 	r.straggler(c, s, ops)
 	return s
-}
-
-// clock adds what the clocks of a rank's machine and GPU may be wrong by.
-func (s *Skew) clock(m *model.Comm) {
-	o := m.Process.Machine.Clock
-	s.Unknown = s.Unknown || o.Basis == clock.Wall
-	bound := o.Bound
-	for _, g := range m.Process.GPU {
-		if g.Comm == m {
-			bound += g.Slack
-		}
-	}
-	s.Bound = max(s.Bound, bound)
 }
 
 // one compares the ranks of one collective and returns how far apart they were.
@@ -167,8 +146,9 @@ func (r *Report) straggler(c *model.Communicator, s *Skew, ops []Operation) {
 		r.Notes = append(r.Notes, fmt.Sprintf("rank %d of %s seems late (%s), but the clocks may be wrong by %v", worst.Rank, c.Label(), evidence, time.Duration(s.Bound)))
 		return
 	}
-	for _, m := range c.Comms {
+	for i, m := range c.Comms {
 		if m.Rank == worst.Rank {
+			s.Ranks[i].Straggler = true
 			r.find("straggler", fmt.Sprintf("rank %d of %s (%s) comes late to its collectives", worst.Rank, c.Label(), m.Process.Name()),
 				fmt.Sprintf("%s; the clocks' error is at most %v", evidence, time.Duration(s.Bound)))
 			return

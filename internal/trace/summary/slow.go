@@ -31,7 +31,7 @@ func (r *Report) slow(links []*Link) {
 			}
 		}
 		if most > 0 {
-			what := fmt.Sprintf("%d messages of up to %s", most, bytesText(1<<size))
+			what := fmt.Sprintf("%d messages of up to %s", most, Size(1<<size))
 			r.judge(l, what, compare(l.sizes[size].flights, flights[size]), compare(l.sizes[size].sends, sends[size]))
 		}
 	}
@@ -65,10 +65,12 @@ func (r *Report) judge(l *Link, what string, flight, send comparison) {
 	}
 	link := fmt.Sprintf("the link from %s to %s (%s, %s to %s)", l.From, l.To, l.Network, l.FromDevice, l.ToDevice)
 	certain := !l.Unknown && uint64(flight.own-flight.others) > l.Bound
+	bySender := l.Network == "RDMA" && send.times >= slowTimes
+	l.Slow = certain || bySender
 	switch {
 	case certain:
 		r.find("slow-link", link+" is slow", fmt.Sprintf("%s %v; the clocks' error is at most %v", what, flight, time.Duration(l.Bound)))
-	case l.Network == "RDMA" && send.times >= slowTimes:
+	case bySender:
 		r.find("slow-link", link+" is slow", fmt.Sprintf("%s %v, by the sender's own clock", what, send))
 	case l.Network == "RDMA":
 	case l.Unknown:

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"weft/internal/trace/clock"
 )
@@ -60,7 +59,7 @@ func (p *printer) findings(r *Report) {
 }
 
 func (p *printer) communicator(c Communicator) {
-	p.line("\ncommunicator %s: %s", c.Label, ranksText(c))
+	p.line("\ncommunicator %s: %s", c.Label, c.Ranked())
 	var rows []string
 	for _, o := range c.Operations {
 		timed := o.TimedBy
@@ -74,8 +73,8 @@ func (p *printer) communicator(c Communicator) {
 		if o.Untimed > 0 {
 			rest = append(rest, fmt.Sprintf("%d without an end", o.Untimed))
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s", o.Func, bytesText(o.Bytes), strings.Trim(o.Algorithm+" "+o.Protocol, " "),
-			o.Count, nanos(int64(o.P50)), nanos(int64(o.P99)), gigabytes(o.Bus), timed, strings.Join(rest, ", ")))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s", o.Func, Size(o.Bytes), strings.Trim(o.Algorithm+" "+o.Protocol, " "),
+			o.Count, nanos(int64(o.P50)), nanos(int64(o.P99)), Gigabytes(o.Bus), timed, strings.Join(rest, ", ")))
 	}
 	p.table("operation\tsize\talgorithm\tcount\tp50\tp99\tbus GB/s\ttimed by\t", rows)
 	rows = nil
@@ -102,34 +101,6 @@ func (p *printer) skew(s *Skew) {
 	p.table("rank\tlast\tbehind the others p50\tp99", rows)
 }
 
-func ranksText(c Communicator) string {
-	if c.ID == 0 {
-		return fmt.Sprintf("rank %s; the host does not say which it is, so ranks are not compared", numbers(c.Recorded))
-	}
-	if c.Ranks == 0 {
-		return fmt.Sprintf("ranks %s recorded", numbers(c.Recorded))
-	}
-	return fmt.Sprintf("%d ranks, recorded %s", c.Ranks, numbers(c.Recorded))
-}
-
-// numbers shortens runs.
-func numbers(all []int32) string {
-	var parts []string
-	for i := 0; i < len(all); {
-		j := i
-		for j+1 < len(all) && all[j+1] == all[j]+1 {
-			j++
-		}
-		text := fmt.Sprint(all[i])
-		if j > i {
-			text += fmt.Sprintf("-%d", all[j])
-		}
-		parts = append(parts, text)
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
-}
-
 func (p *printer) links(links []Link) {
 	if len(links) == 0 {
 		return
@@ -149,7 +120,7 @@ func (p *printer) links(links []Link) {
 			bound = "?"
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s %s-%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s", l.From, l.To, l.Network, l.FromDevice, l.ToDevice, l.Messages, l.Unmatched,
-			bytesText(l.Bytes), nanos(l.P50), nanos(l.P99), bound, slower, nanos(int64(l.ReceiversWaited)), waited))
+			Size(l.Bytes), nanos(l.P50), nanos(l.P99), bound, slower, nanos(int64(l.ReceiversWaited)), waited))
 	}
 	p.table("from\tto\tover\tmessages\tunmatched\tbytes\tp50\tp99\t+-\tx median\treceivers waited\tsenders waited", rows)
 }
@@ -158,11 +129,7 @@ func (p *printer) processes(r *Report) {
 	p.line("")
 	var rows []string
 	for _, q := range r.Processes {
-		lost := "nothing"
-		if q.Overwritten+q.Refused+q.Torn+q.Unread > 0 {
-			lost = fmt.Sprintf("up to %d overwritten, %d refused, %d torn, %d chunks unread", q.Overwritten, q.Refused, q.Torn, q.Unread)
-		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%d\t%s", q.Name, numbers(q.Ranks), q.Events, lost))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%d\t%s", q.Name, Runs(q.Ranks), q.Events, q.Lost()))
 	}
 	p.table("process\tranks\tevents\tlost", rows)
 	for _, c := range r.Clocks {
@@ -173,26 +140,4 @@ func (p *printer) processes(r *Report) {
 			p.line("clock of %s: %s against the first machine's, by the realtime clocks, whose error is not known", c.Host, nanos(c.Offset))
 		}
 	}
-}
-
-func nanos(ns int64) string { return time.Duration(ns).String() }
-
-func gigabytes(v float64) string {
-	if v == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-func bytesText(n uint64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	i := 0
-	for ; n >= 1024 && n%1024 == 0 && i < len(units)-1; i++ {
-		n /= 1024
-	}
-	f := float64(n)
-	for ; f >= 10240 && i < len(units)-1; i++ {
-		f /= 1024
-	}
-	return fmt.Sprintf("%.0f %s", f, units[i])
 }
