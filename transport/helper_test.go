@@ -77,6 +77,9 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 	return p
 }
 
+// Devices are those of the host in NCCL's order, fused ones at the end.
+func (p *process) Devices() []*device.Device { return p.devices.All() }
+
 func (p *process) listen(t testing.TB, size int) (*Listener, []byte) {
 	t.Helper()
 	h := make([]byte, size)

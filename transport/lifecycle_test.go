@@ -227,9 +227,9 @@ func TestHandleStateOfOthersIsIgnored(t *testing.T) {
 	if c, err := a.ctx.Connect(0, -1, h); c != nil || err != nil {
 		t.Fatal(c, err)
 	}
-	other := parsed(t, h)
+	other, _ := wire.State(h)
 	l2, h2 := b.listen(t, wire.HandleMax)
-	wire.PutState(h2, other.State) // another listen's state
+	wire.PutState(h2, other) // another listen's state
 	if _, err := a.connect(h2); err != nil {
 		t.Fatal(err)
 	}
