@@ -201,7 +201,7 @@ func TestSimPortsThatCannotJoin(t *testing.T) {
 			over(t, s, r)
 			a.pool.Empty() // the next comm is to grow too
 			b.pool.Empty()
-			rested(a.Core)
+			rested(s)
 		}
 		t.Logf("%s: %d times without some", f.function, failed)
 	}

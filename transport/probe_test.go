@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/conns"
 	"weft/transport/lanes"
 	"weft/transport/session"
 	"weft/transport/wire"
@@ -86,7 +87,7 @@ func TestProbeMessagesAreChecked(t *testing.T) {
 		{"silent", silent, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k, far := connPair(t)
+			k, far := conns.Pair(t)
 			s := a.sessions.New(k, &wire.Hello{Build: "test"}, nil, c.active)
 			if err := a.watch.Serve(s, c.m.Append(nil)); (err == nil) != c.legal || err != nil && !errors.Is(err, wire.ErrMalformed) {
 				t.Error(err)

@@ -111,8 +111,8 @@ func (ss *All) forget(s *Session) {
 	}
 }
 
-// Open lists the sessions that others have opened and those of this process.
-func (ss *All) Open() (in, out []*Session) {
+// open lists the sessions that others have opened and those of this process.
+func (ss *All) open() (in, out []*Session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	for _, s := range ss.in {
@@ -135,7 +135,7 @@ func (ss *All) CloseAll() {
 	ss.mu.Lock()
 	ss.closed = true
 	ss.mu.Unlock()
-	in, out := ss.Open()
+	in, out := ss.open()
 	for _, s := range append(in, out...) {
 		s.closeDown()
 	}

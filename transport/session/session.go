@@ -137,21 +137,16 @@ func (s *Session) Hold() bool {
 	return true
 }
 
-// Held returns how many comms the session has, and how many keep it from ending.
-func (s *Session) Held() (comms, holds int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.members), s.users
-}
-
-// Release undoes Hold. The connecting side closes an unused session after a while.
-func (s *Session) Release() {
+// Release undoes Hold, and reports whether nobody holds the session any more: then
+// the connecting side closes it after a while.
+func (s *Session) Release() (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users--
 	if s.users == 0 && s.Active && s.ended == nil {
 		s.idle = time.AfterFunc(LingerIdle, s.bye)
 	}
+	return s.users == 0
 }
 
 // bye says so if still nobody needs the session.
