@@ -55,6 +55,8 @@ type process struct {
 	log *report.Recorder
 	ctx *Context
 	dev int // that listen and connect use
+
+	parted parted
 }
 
 // start plays a process: a core of its own.
@@ -78,7 +80,15 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 }
 
 // Devices are those of the host in NCCL's order, fused ones at the end.
-func (p *process) Devices() []*device.Device { return p.devices.All() }
+func (p *process) Devices() (all []*device.Device) {
+	for {
+		d, err := p.devices.Get("test", len(all))
+		if err != nil {
+			return all
+		}
+		all = append(all, d)
+	}
+}
 
 func (p *process) listen(t testing.TB, size int) (*Listener, []byte) {
 	t.Helper()
