@@ -56,7 +56,8 @@ type process struct {
 	ctx *Context
 	dev int // that listen and connect use
 
-	parted parted
+	parted  parted
+	probing probing
 }
 
 // start plays a process: a core of its own.

@@ -91,3 +91,10 @@ func loopsOf(t testing.TB, c *Comm) (loops []uint32) {
 	}
 	return loops
 }
+
+// othersThan are the queue pairs on the one port of a comm that are not its own: where it is the only one, those of probes.
+func othersThan(t testing.TB, c *Comm) []simverbs.QP {
+	t.Helper()
+	own := laneQP(t, c, 0).CQ
+	return slices.DeleteFunc(qpsOn(t, portsOf(c)[0]), func(q simverbs.QP) bool { return q.CQ == own })
+}

@@ -105,6 +105,7 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 		t.Fatal(err)
 	}
 	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: 12, TrafficClass: -1})
+	p.hears()
 	t.Cleanup(func() { c.Close(); provider.Close() }) // else its trials of a card that fails meet what later tests plan
 	return p
 }
