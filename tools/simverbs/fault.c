@@ -145,7 +145,7 @@ static void tally(char* answer, size_t size) {
   snprintf(answer, size, "ok mrs %u cqs %u qps %u failed %u\n", mrs, cqs, qps, get(failed));
 }
 
-/* The queue pairs of this process on a device: number, the peer's number, state, receive CQ, requests posted and done. */
+/* The queue pairs of this process on a device: number, the peer's, state, receive CQ, requests posted and done. */
 static void list(int dev, char* answer, size_t size) {
   size_t at = (size_t)snprintf(answer, size, "ok");
   sv_lock(&sv_objects_lock);
@@ -153,8 +153,8 @@ static void list(int dev, char* answer, size_t size) {
     struct vqp* q = get(sv_qps[i]);
     if (!q || q->ctx->dev->index != dev) continue;
     sv_lock(&q->lock);
-    at += (size_t)snprintf(answer + at, size - at, " %u-%u/%u/%u/%u/%u", q->s->qpn, q->s->dest, get(q->s->state), q->s->rcq,
-      q->tail, get(q->s->sq_head));
+    at += (size_t)snprintf(answer + at, size - at, " %u-%u/%u/%u/%u/%u", q->s->qpn, q->s->dest, get(q->s->state),
+      q->s->rcq, q->tail, get(q->s->sq_head));
     sv_unlock(&q->lock);
   }
   sv_unlock(&sv_objects_lock);
