@@ -6,7 +6,6 @@ import (
 
 	"weft/transport/comms"
 	"weft/transport/fastpath"
-	"weft/transport/streams"
 	"weft/transport/tcp"
 	"weft/transport/wire"
 )
@@ -113,7 +112,7 @@ func TestTOS(t *testing.T) {
 
 // fdsOf are the sockets of a comm's streams.
 func fdsOf(c *Comm) (all []int) {
-	c.Carrier().(*streams.Carrier).Each(func(_, fd int) { all = append(all, fd) })
+	c.Carrier().(tcp.Streams).Each(func(_, fd int) { all = append(all, fd) })
 	return all
 }
 

@@ -151,9 +151,6 @@ func (c *Core) finalized() bool {
 	return len(c.contexts.all) == 0
 }
 
-// Devices are those of the host in NCCL's order, fused ones at the end.
-func (c *Core) Devices() []*device.Device { return c.devices.All() }
-
 // Fuse makes one device of several, by their indices, and returns it.
 func (c *Core) Fuse(members []int) (*device.Device, error) { return c.devices.Fuse(members) }
 

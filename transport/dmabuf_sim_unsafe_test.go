@@ -309,7 +309,7 @@ func TestSimDataDirectDevice(t *testing.T) {
 	a.dev = 2
 	s, r := pair(t, b, a)
 	v, is := r.Carrier().(*lanes.Carrier)
-	if !is || v.Queues().Ports[0].Device.Name != "simM_dma" {
+	if !is || v.Routes()[0].Local.Name != "simM_dma" {
 		t.Fatalf("%q", a.log.Lines())
 	}
 	dst := export(t, 1<<16, false)

@@ -10,8 +10,7 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/lanes"
 	"weft/transport/route"
-	"weft/transport/verbs/event"
-	"weft/transport/verbs/ibv"
+	"weft/transport/wire"
 )
 
 // A fatal event ends the comms that it concerns on both sides, and no other.
@@ -24,12 +23,10 @@ func TestFatalEvents(t *testing.T) {
 	}{
 		{"of the card", func(t *testing.T, _ *process, _ *Comm) { command(t, "event simA DEVICE_FATAL") }, "device fatal error", false},
 		{"of a queue pair", func(t *testing.T, _ *process, s *Comm) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", queues(s).Lanes[0].QP.Number))
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", numbersOf(s)[0][0]))
 		}, "QP fatal error", true},
-		{"of a completion queue", func(t *testing.T, a *process, s *Comm) {
-			e := event.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: queues(s).Ports[0].CQ}
-			e.Err = report.Errorf(report.Host, "asynchronous event", "%v", e.Kind).On(e.NIC)
-			a.watch.Fatal(e)
+		{"of a completion queue", func(t *testing.T, _ *process, s *Comm) {
+			command(t, fmt.Sprintf("event simA CQ_ERR %d", laneQP(t, s, 0).CQ))
 		}, "CQ error", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +166,11 @@ func TestFatalEventInTheHandshake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, fmt.Sprintf("event simA QP_FATAL %d", v.Queues().Lanes[0].QP.Number))
+	var m wire.Offer
+	if err := v.Offer(&m); err != nil {
+		t.Fatal(err)
+	}
+	command(t, fmt.Sprintf("event simA QP_FATAL %d", m.Lanes[0].QPN))
 	eventually(t, "the event", func() bool { return a.watch.Doomed(v) != nil })
 	if c, err := comms.New(&a.ctx.comms, dev, fastpath.Send, "nobody", "", v); c != nil || report.CauseOf(err) != report.Host {
 		t.Errorf("%v, %v", c, err)

@@ -155,9 +155,7 @@ func TestAheadOfAProcessThatExits(t *testing.T) {
 	if err := p.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the control connection is noticed", func() bool {
-		return b.granted() == 0
-	})
+	eventually(t, "the end of the control connection is noticed", func() bool { return r.Member().Session.Over() != nil })
 	dst := buffer(t, exitSmall*exitMessages)
 	mr := register(t, r, dst, exitSmall)
 	for i := range exitMessages {

@@ -10,16 +10,6 @@ import (
 	"weft/internal/report"
 )
 
-// loopsOf counts the queue pairs for flushes that the executor has.
-func loopsOf(c *Comm) (n int) {
-	for _, p := range queues(c).Ports {
-		if p.Looped {
-			n++
-		}
-	}
-	return n
-}
-
 // slowFlush has a queue pair that cannot be connected at first tried again, 5 s later.
 func slowFlush(env map[string]string) map[string]string {
 	return with(with(with(env, "NCCL_IB_MQP_RETRY_CNT", "1"), "NCCL_IB_MQP_RETRY_SLEEP_MSEC", "5000"), "WEFT_TIMEOUT", "40")
@@ -60,11 +50,11 @@ func TestSimFlushQueuePairComes(t *testing.T) {
 				env["WEFT_TIMEOUT"] = "4"
 			}
 			_, _, s, r := simPair(t, env)
-			if n := loopsOf(r); n != first {
+			if n := len(loopsOf(t, r)); n != first {
 				t.Errorf("%d at first", n)
 			}
 			if mode == "background" {
-				eventually(t, "it comes", func() bool { return loopsOf(r) == 1 })
+				eventually(t, "it comes", func() bool { return len(loopsOf(t, r)) == 1 })
 			}
 			to := register(t, r, buffer(t, 4096), 4096)
 			drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
@@ -78,8 +68,8 @@ func TestSimFlushQueuePairComes(t *testing.T) {
 					t.Errorf("code %d", x.code)
 				}
 			}
-			if loopsOf(r) != 1 || loopsOf(s) != 0 {
-				t.Errorf("%d and %d", loopsOf(r), loopsOf(s))
+			if len(loopsOf(t, r)) != 1 || len(loopsOf(t, s)) != 0 {
+				t.Errorf("%v and %v", loopsOf(t, r), loopsOf(t, s))
 			}
 			noneLeft(t, s, r)
 		})
@@ -130,7 +120,7 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 				command(t, step)
 				close(wait)
 				eventually(t, "it cannot be made", func() bool { return b.log.Count("INFO", "has none yet, the first flush tries again") == times })
-				if loopsOf(r) != 0 {
+				if len(loopsOf(t, r)) != 0 {
 					t.Error("it is there")
 				}
 				to = register(t, r, buffer(t, 4096), 4096)
@@ -179,8 +169,8 @@ func TestSimFlushFailsAfterThePeerClosed(t *testing.T) {
 	_, b, s, r := simPair(t, map[string]string{"WEFT_FLUSH": "always"})
 	to := register(t, r, buffer(t, 4096), 4096)
 	drive(t, "data", recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096)))
-	eventually(t, "a queue pair for flushes", func() bool { return loopsOf(r) == 1 })
-	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", queues(r).Ports[0].Flush.Number))
+	eventually(t, "a queue pair for flushes", func() bool { return len(loopsOf(t, r)) == 1 })
+	command(t, fmt.Sprintf("error simB 1 LOC_PROT_ERR lost %d", loopsOf(t, r)[0]))
 	x := begun(t, r, to)
 	s.Close()
 	eventually(t, "the flush's end", func() bool { return b.log.Count("WARN", "a flush read ended LOC_PROT_ERR") == 1 })

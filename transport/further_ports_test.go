@@ -101,7 +101,7 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 			grow()
 			eventually(t, "the receiver has the lanes", func() bool { return len(posted(r)) == 3 })
 			eventually(t, "the sender knows of them", func() bool {
-				return len(queues(s).Lanes) == 3
+				return len(numbersOf(s)) == 3
 			})
 			for range 16 { // announced before
 				if n := len(posted(s)); n != 1 {
@@ -124,8 +124,8 @@ func TestSimPortsJoinUnderLoad(t *testing.T) {
 			}
 			late := register(t, r, buffer(t, windowSlot), windowSlot) // on all of its ports at once
 			drive(t, "memory registered later", recv(r, late), send(s, register(t, s, buffer(t, windowSlot), windowSlot)))
-			if code := until(t, "a flush ends", begun(t, r, late)); code != 0 || loopsOf(r) != 3 {
-				t.Errorf("code %d, by %d ports", code, loopsOf(r))
+			if code := until(t, "a flush ends", begun(t, r, late)); code != 0 || len(loopsOf(t, r)) != 3 {
+				t.Errorf("code %d, by %d ports", code, len(loopsOf(t, r)))
 			}
 			noneLeft(t, s, r)
 			fusedIdle(t, a, b)
@@ -155,8 +155,8 @@ func TestSimPortsJoinWhileAFlushWaits(t *testing.T) {
 		t.Error("a flush is done by a port that cannot flush")
 	}
 	drive(t, "flushes", x, y)
-	if x.code != 0 || y.code != 0 || loopsOf(r) != 3 {
-		t.Errorf("codes %d and %d, by %d ports", x.code, y.code, loopsOf(r))
+	if x.code != 0 || y.code != 0 || len(loopsOf(t, r)) != 3 {
+		t.Errorf("codes %d and %d, by %d ports", x.code, y.code, len(loopsOf(t, r)))
 	}
 	noneLeft(t, s, r)
 }
@@ -201,7 +201,7 @@ func TestSimPortsThatCannotJoin(t *testing.T) {
 			over(t, s, r)
 			a.pool.Empty() // the next comm is to grow too
 			b.pool.Empty()
-			rested(a.Core)
+			rested(s)
 		}
 		t.Logf("%s: %d times without some", f.function, failed)
 	}
@@ -223,10 +223,11 @@ func TestSimPortsThatAreSilent(t *testing.T) {
 	for _, size := range []int{10, 5000, 1 << 20} {
 		move(t, s, r, size)
 	}
-	silent, ports := s.Carrier().(*lanes.Carrier).Pairs[1].Local, queues(s).Ports
-	if len(ports) != 2 || slices.ContainsFunc(ports, func(p *lanes.Port) bool { return p.Device == silent }) {
-		t.Error("the silent port is part of the comm")
+	silent, ports := overRDMA(s).Pairs[1].Local.Name, portsOf(s)
+	if len(ports) != 2 || slices.Contains(ports, silent) {
+		t.Errorf("the silent port is part of the comm: %v", ports)
 	}
+	eventually(t, "nothing is left on the silent port", func() bool { return len(qpsOn(t, silent)) == 0 })
 	next, nextIn := pair(t, a, b)
 	command(t, "blackhole simD off")
 	if a.log.Count("INFO", "simC to its device 1", "left out", "it failed") != 1 {

@@ -177,7 +177,7 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 			if len(posted(s)) != 1 || len(posted(r)) != 1 {
 				t.Errorf("%d and %d lanes", len(posted(s)), len(posted(r)))
 			}
-			rested(a.Core)
+			rested(s)
 			again, againIn := pair(t, a, b)
 			grown(t, again, againIn, 2)
 			move(t, again, againIn, 1<<20)

@@ -1,8 +1,12 @@
 package transport
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/hostile"
 	"weft/transport/wire"
@@ -34,9 +38,23 @@ func halfway(t testing.TB, p *hostile.Peer) *hostile.Conn {
 	return c
 }
 
-func (p *process) granted() int {
-	in, _ := p.sessions.Open()
-	return len(in)
+// accepted is how many connections to a listen of this process are open.
+func accepted(t testing.TB, handle []byte) (n int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := int(parsed(t, handle).Addrs[0].Port)
+	for _, f := range all {
+		fd, _ := strconv.Atoi(f.Name())
+		here, _ := unix.Getsockname(fd)
+		_, err := unix.Getpeername(fd)
+		if in, is := here.(*unix.SockaddrInet4); is && in.Port == port && err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // A process has one control connection here, however often it asks. The next one
@@ -56,8 +74,11 @@ func TestOneSessionOfAProcess(t *testing.T) {
 	if _, err := p.Control(); err != hostile.ErrRejected {
 		t.Errorf("a second control connection: %v", err)
 	}
-	if n := b.granted(); n != 1 || first.Drained(time.Millisecond) {
-		t.Errorf("%d are left, or the first has ended", n)
+	if b.sessions.From(p.Process, first.Session) == nil || first.Drained(time.Millisecond) {
+		t.Error("the first has ended")
+	}
+	if n := accepted(t, handle); n != 2 {
+		t.Errorf("%d connections, beside its comm's", n-1)
 	}
 	again := make(chan error)
 	go func() {
@@ -80,7 +101,7 @@ func TestSessionWithoutComms(t *testing.T) {
 	b := start(t, map[string]string{"WEFT_TIMEOUT": "1"})
 	l, handle := b.listen(t, wire.HandleMax)
 	t.Run("never had one", func(t *testing.T) {
-		if !granted(t, peerOf(t, handle)).Drained(testLimit) || b.granted() != 0 {
+		if !granted(t, peerOf(t, handle)).Drained(testLimit) || accepted(t, handle) != 0 {
 			t.Error("it is there still")
 		}
 	})
@@ -106,18 +127,18 @@ func TestSessionWithoutComms(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(b.timeout + b.timeout/2) // a session with a comm outlives the time for its first
-		if b.granted() != 1 || b.unusedConns() != 0 {
-			t.Fatalf("%d sessions, %d connections without a comm", b.granted(), b.unusedConns())
+		here := b.sessions.From(p.Process, s.Session)
+		if here == nil || here.Over() != nil {
+			t.Fatal("it has ended")
 		}
 		c.Close()
 		r.Close()
-		eventually(t, "it counts as one that carries nothing", func() bool { return b.unusedConns() == 1 })
-		in, _ := b.sessions.Open()
-		in[0].Vacant(0) // as if it had been for a while
+		eventually(t, "it carries nothing", func() bool { return !here.Has(7) })
+		here.Vacant(0) // as if it had been for a while
 		if !s.Drained(testLimit) {
 			t.Error("it is there still")
 		}
-		eventually(t, "nothing is left of it", func() bool { return b.granted() == 0 && b.unusedConns() == 0 })
+		eventually(t, "nothing is left of it", func() bool { return accepted(t, handle) == 0 })
 	})
 	eventually(t, "a line for each", func() bool { return b.log.Count("INFO NET control connection", "no connection uses it") == 3 })
 }
@@ -190,10 +211,4 @@ func TestRefusalOfAGroupThatIsNotOpen(t *testing.T) {
 	if n := b.log.Count("WARN"); n != 1 {
 		t.Errorf("%d warnings: %q", n, b.log.Lines())
 	}
-}
-
-// unusedConns is how many connections know a token and carry nothing.
-func (p *process) unusedConns() int {
-	_, n := p.sockets.Held()
-	return n
 }

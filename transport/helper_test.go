@@ -55,6 +55,9 @@ type process struct {
 	log *report.Recorder
 	ctx *Context
 	dev int // that listen and connect use
+
+	parted  parted
+	probing probing
 }
 
 // aTable is any: it is told to whoever asks on whose behalf something failed, and decides nothing here.
@@ -78,6 +81,17 @@ func start(t testing.TB, env map[string]string, devices ...*tcp.Device) *process
 	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: aTable, TrafficClass: -1})
 	t.Cleanup(c.Close)
 	return p
+}
+
+// Devices are those of the host in NCCL's order, fused ones at the end.
+func (p *process) Devices() (all []*device.Device) {
+	for {
+		d, err := p.devices.Get("test", len(all))
+		if err != nil {
+			return all
+		}
+		all = append(all, d)
+	}
 }
 
 func (p *process) listen(t testing.TB, size int) (*Listener, []byte) {

@@ -45,7 +45,7 @@ func (x *target) over(handle []byte) {
 	eventually(x.t, "nothing is left of the peer", func() bool {
 		x.inbound.Lock()
 		defer x.inbound.Unlock()
-		return len(x.inbound.byNonce) == 0 && x.granted() == 0 && x.unusedConns() == 0
+		return len(x.inbound.byNonce) == 0 && accepted(x.t, handle) == 0
 	})
 	for _, l := range x.log.Lines() {
 		if strings.Contains(l, "defect of weft") {

@@ -182,7 +182,7 @@ func seeFirstLanes(t *testing.T, env map[string]string) string {
 	if a.log.Count("INFO", fmt.Sprintf("1 lane and %d later (QPs", n-1)) == 1 {
 		return fmt.Sprintf("1 of %d lanes", n)
 	}
-	return fmt.Sprintf("%d of %d lanes", len(queues(s).Lanes), n)
+	return fmt.Sprintf("%d of %d lanes", len(numbersOf(s)), n)
 }
 
 // seePool tells which queue pairs a connection has when the one before is closed.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"weft/internal/hostcalls"
-	"weft/transport/lanes"
 )
 
 // One line for every connection says all that it was agreed to have.
@@ -15,16 +14,23 @@ func TestSimConnectionLine(t *testing.T) {
 	a, b, s, r := simPair(t, env)
 	defer s.Close()
 	defer r.Close()
-	x, y := s.Carrier().(*lanes.Carrier), r.Carrier().(*lanes.Carrier)
+	connected := func(device string) (numbers []string) { // as the device has them, in the order in which they were made
+		for _, q := range qpsOn(t, device) {
+			if q.State == stateRTS {
+				numbers = append(numbers, fmt.Sprintf("%d-%d", q.Number, q.Peer))
+			}
+		}
+		return numbers
+	}
 	for _, c := range []struct {
-		p          *process
-		way        string
-		here, peer *lanes.Carrier
-		gids       string
+		p       *process
+		way     string
+		numbers []string
+		gids    string
 	}{
-		{a, "INFO NET simA -> ", x, y, "10.9.1.1 and 10.9.1.2"}, {b, "INFO NET simB <- ", y, x, "10.9.1.2 and 10.9.1.1"},
+		{a, "INFO NET simA -> ", connected("simA"), "10.9.1.1 and 10.9.1.2"}, {b, "INFO NET simB <- ", connected("simB"), "10.9.1.2 and 10.9.1.1"},
 	} {
-		first, eighth := fmt.Sprintf("(QPs %d-%d ", c.here.Queues().Lanes[0].QP.Number, c.peer.Queues().Lanes[0].QP.Number), fmt.Sprintf("%d-%d and 2 more)", c.here.Queues().Lanes[7].QP.Number, c.peer.Queues().Lanes[7].QP.Number)
+		first, eighth := "(QPs "+c.numbers[0]+" ", c.numbers[7]+" and 2 more)"
 		if c.p.log.Count(c.way, " over sim", "GIDs "+c.gids+", MTU 4096", "10 lanes", first, eighth, "SL 2, TC 96", "inline ", "ECE 0x4 of vendor 0x15b3") != 1 {
 			t.Errorf("%q", c.p.log.Lines())
 		}
@@ -52,7 +58,7 @@ func TestSimCompletionIsDecoded(t *testing.T) {
 			if until(t, "the send ends", out) == 0 || until(t, "the receive ends", in) == 0 {
 				t.Errorf("codes %d and %d", out.code, in.code)
 			}
-			number := fmt.Sprintf("QP %d in state ERR, port 1 active", queues(s).Lanes[0].QP.Number)
+			number := fmt.Sprintf("QP %d in state ERR, port 1 active", numbersOf(s)[0][0])
 			if a.log.Count("WARN completion on simA with simB of ", "a data write ended "+status, "vendor code 0x", number, "likely, in this order: "+cause) != 1 ||
 				a.log.Count("WARN") != 1 || b.log.Count("WARN", "simA: a data write ended "+name) != 1 {
 				t.Errorf("%q %q", a.log.Lines(), b.log.Lines())

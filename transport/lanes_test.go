@@ -11,7 +11,6 @@ import (
 	"weft/internal/report"
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
-	"weft/transport/lanes"
 	"weft/transport/rendezvous"
 	"weft/transport/tcp"
 	"weft/transport/wire"
@@ -27,9 +26,6 @@ func simPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
 	}
 	return a, b, s, r
 }
-
-// queues are those of a comm over RDMA.
-func queues(c *Comm) lanes.Queues { return c.Carrier().(*lanes.Carrier).Queues() }
 
 // noQPLeft makes comms until leaked queue pairs would show.
 func noQPLeft(t *testing.T, a, b *process) {
@@ -207,7 +203,7 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 			to := register(t, r, buffer(t, 4096), 4096)
 			in, out := recv(r, to), send(s, register(t, s, buffer(t, 4096), 4096))
 			drive(t, "data", in, out)
-			number := queues(r).Ports[0].Flush.Number
+			number := loopsOf(t, r)[0]
 			if strings.Contains(c.command, "%d") {
 				c.command = fmt.Sprintf(c.command, number)
 			}
@@ -225,12 +221,17 @@ func TestSimFlushFailureNamesItsQueuePair(t *testing.T) {
 	}
 }
 
+// stacks are those of all goroutines.
+func stacks() string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, true)])
+}
+
 // Whatever a peer repeats, one goroutine waits for what it left behind.
 func TestSimPeerClosesOnce(t *testing.T) {
 	_, _, s, r := simPair(t, nil)
 	waiting := func() int { // those of earlier tests too
-		stacks := make([]byte, 1<<20)
-		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by weft/transport/lanes.(*Carrier).Left")
+		return strings.Count(stacks(), "created by weft/transport/lanes.(*Carrier).Left")
 	}
 	before := waiting()
 	closed := wire.Closed{Header: r.Member().Header()}

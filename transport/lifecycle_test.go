@@ -13,6 +13,7 @@ import (
 	"weft/internal/report"
 	"weft/transport/comms"
 	"weft/transport/fastpath"
+	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -50,6 +51,8 @@ func TestEveryoneConnectsBeforeAnyoneAccepts(t *testing.T) {
 		}
 	}
 	var sends [ranks][ranks]*Comm
+	// Control connections, and whose they are.
+	in, out := map[*session.Session]int{}, map[*session.Session]int{}
 	for i := range ranks { // one thread, one after the other, to itself too
 		for j := range ranks {
 			c, err := ps[i].connect(hs[j][i])
@@ -68,19 +71,31 @@ func TestEveryoneConnectsBeforeAnyoneAccepts(t *testing.T) {
 			if rand.IntN(8) == 0 {
 				move(t, sends[i][j], c, 1000)
 			}
+			out[sends[i][j].Member().Session], in[c.Member().Session] = i, j
 		}
 	}
-	for i, p := range ps {
-		if in, out := p.sessions.Open(); len(in) != ranks || len(out) != ranks {
-			t.Errorf("rank %d has %d control connections in and %d out, there are %d processes", i, len(in), len(out), ranks)
+	for i := range ranks {
+		if in, out := countOf(in, i), countOf(out, i); in != ranks || out != ranks {
+			t.Errorf("rank %d has %d control connections in and %d out, there are %d processes", i, in, out, ranks)
 		}
 	}
+}
+
+// countOf is how many keys have a value.
+func countOf[K comparable](all map[K]int, value int) (n int) {
+	for _, v := range all {
+		if v == value {
+			n++
+		}
+	}
+	return n
 }
 
 func TestManyAtOnce(t *testing.T) {
 	a, b := start(t, nil), start(t, nil)
 	const n = 200
 	var wg sync.WaitGroup
+	var on sync.Map // control connections
 	for range 4 {
 		wg.Go(func() {
 			var ls [n / 4]*Listener
@@ -98,6 +113,9 @@ func TestManyAtOnce(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
+					if c != nil {
+						on.Store(c.Member().Session, nil)
+					}
 					if c != nil || err != nil {
 						delete(left, i)
 					}
@@ -113,8 +131,10 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, out := a.sessions.Open(); len(out) != 1 {
-		t.Errorf("%d control connections", len(out))
+	sessions := 0
+	on.Range(func(any, any) bool { sessions++; return true })
+	if sessions != 1 {
+		t.Errorf("%d control connections", sessions)
 	}
 }
 
@@ -227,9 +247,9 @@ func TestHandleStateOfOthersIsIgnored(t *testing.T) {
 	if c, err := a.ctx.Connect(0, -1, h); c != nil || err != nil {
 		t.Fatal(c, err)
 	}
-	other := parsed(t, h)
+	other, _ := wire.State(h)
 	l2, h2 := b.listen(t, wire.HandleMax)
-	wire.PutState(h2, other.State) // another listen's state
+	wire.PutState(h2, other) // another listen's state
 	if _, err := a.connect(h2); err != nil {
 		t.Fatal(err)
 	}

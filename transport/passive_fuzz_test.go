@@ -46,7 +46,7 @@ func FuzzAfterProof(f *testing.F) {
 		eventually(t, "nothing is left of the peer", func() bool {
 			p.inbound.Lock()
 			defer p.inbound.Unlock()
-			return len(p.inbound.byNonce) == 0 && p.granted() == 0
+			return len(p.inbound.byNonce) == 0 && accepted(t, handle) == 0
 		})
 	})
 }

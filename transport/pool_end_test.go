@@ -2,9 +2,10 @@ package transport
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
-	"weft/transport/lanes"
 	"weft/transport/verbs/event"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/qp"
@@ -80,15 +81,15 @@ func TestSimPoolEnds(t *testing.T) {
 		here bool // the other side goes on
 	}{
 		"the session": {func(t *testing.T, a, _ *process) {
-			a.kept().From.Conn.Close()
+			a.kept().Session().Conn.Close()
 		}, false},
 		"the last context": {func(t *testing.T, a, b *process) { a.ctx.Close(); b.ctx.Close() }, false},
 		"the card":         {func(t *testing.T, _, _ *process) { command(t, "event simA DEVICE_FATAL") }, true},
 		"a queue pair": {func(t *testing.T, a, _ *process) {
-			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.kept().Lanes[0].QP.Number))
+			command(t, fmt.Sprintf("event simA QP_FATAL %d", a.parted.lanes[0][0]))
 		}, true},
 		"a completion queue": {func(t *testing.T, a, _ *process) {
-			a.pool.Heard(&event.Event{Kind: ibv.EventCQErr, NIC: "simA", CQ: a.kept().Ports[0].CQ})
+			command(t, fmt.Sprintf("event simA CQ_ERR %d", a.parted.cq))
 		}, true},
 		"the port": {func(t *testing.T, _, _ *process) {
 			command(t, "link simA down")
@@ -149,15 +150,16 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	a, b, end := leftover(t, nil)
 	s, r := pair(t, a, b)
 	command(t, "event simC DEVICE_FATAL", "link simC down", "link simC up")
+	other := &qp.QP{}
 	s2, r2 := pair(t, a, b)
-	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: queues(s2).Lanes[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: other}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if !reused(t, s, r) {
 		t.Error("it was gone before")
 	}
 	part(t, a, b, s, r)
-	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: queues(s2).Lanes[0].QP}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
+	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: other}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
 	if a.parked() != 1 {
@@ -200,20 +202,25 @@ func TestSimPoolYields(t *testing.T) {
 // A connection that is closed here and not there yet when its card fails leaves
 // nothing: what the pool keeps would keep the card from being opened anew.
 func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
-	for name, event := range map[string]func(q *qp.QP) string{
-		"the card":     func(*qp.QP) string { return "event simA DEVICE_FATAL" },
-		"a queue pair": func(q *qp.QP) string { return fmt.Sprintf("event simA QP_FATAL %d", q.Number) },
+	for name, happens := range map[string]func(qpn uint32) string{
+		"the card":     func(uint32) string { return "event simA DEVICE_FATAL" },
+		"a queue pair": func(qpn uint32) string { return fmt.Sprintf("event simA QP_FATAL %d", qpn) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b, end := keptPair(t, nil)
 			s, r := pair(t, a, b)
 			complete(t, s, r)
 			move(t, s, r, 1000)
-			v := s.Carrier().(*lanes.Carrier)
-			q := v.Queues().Lanes[0].QP
+			heard := make(chan struct{})
+			once := sync.OnceFunc(func() { close(heard) })
+			defer a.cfg.Verbs.Subscribe(func(event.Event) { once() })() // behind the core
+			number := numbersOf(s)[0][0]
 			s.Close()
-			command(t, event(q))
-			eventually(t, "the event is heard", func() bool { return v.Queues().Spoiled })
+			command(t, happens(number))
+			<-heard
+			eventually(t, "it is acted on", func() bool {
+				return !strings.Contains(stacks(), "created by weft/transport/liveness.(*Watcher).Fatal")
+			})
 			r.Close()
 			over(t, s, r)
 			if a.parked() != 0 {

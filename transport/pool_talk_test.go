@@ -1,51 +1,61 @@
 package transport
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
+	"weft/transport/carrier"
 	"weft/transport/lanes"
 	"weft/transport/rdma"
-	"weft/transport/verbs/qp"
 	"weft/transport/wire"
 )
+
+// lying changes the offers of a connection's queue pairs that reach the listening side.
+type lying struct {
+	carrier.Asking
+	change func(m *wire.Offer)
+}
+
+func (l *lying) Reply(a *carrier.Arrival, frame []byte) (*carrier.Made, error) {
+	if m, err := wire.ParseOffer(frame); err == nil && m.Flags&wire.FlagReuse != 0 {
+		l.change(&m)
+		frame = m.Append(nil)
+	}
+	return l.Asking.Reply(a, frame)
+}
 
 // What cannot serve again is found before it is used, and the connection has new
 // queue pairs; nothing of the old ones is left.
 func TestSimPoolWhatDoesNotServe(t *testing.T) {
-	broken := func(t *testing.T, q *qp.QP) {
-		if err := q.Fence(); err != nil {
-			t.Error(err)
+	says := func(format string, a ...any) func(*testing.T, *process, *process) {
+		return func(t *testing.T, _, _ *process) { command(t, fmt.Sprintf(format, a...)) }
+	}
+	lies := func(change func(a *process, m *wire.Offer)) func(*testing.T, *process, *process) {
+		return func(_ *testing.T, a, b *process) {
+			b.ways[0] = &lying{b.ways[0].(carrier.Asking), func(m *wire.Offer) { change(a, m) }}
 		}
 	}
 	for name, spoil := range map[string]func(t *testing.T, a, b *process){
 		"the other side has none":   func(t *testing.T, _, b *process) { b.pool.Empty() },
-		"a lane that broke here":    func(t *testing.T, a, _ *process) { broken(t, a.kept().Lanes[1].QP) },
-		"a lane that broke there":   func(t *testing.T, _, b *process) { broken(t, b.kept().Lanes[3].QP) },
-		"a broken flush queue pair": func(t *testing.T, _, b *process) { broken(t, b.kept().Ports[0].Flush) },
-		"a request that fails":      func(t *testing.T, _, _ *process) { command(t, "error simA 2 RETRY_EXC_ERR") },
-		"one that fails there":      func(t *testing.T, _, _ *process) { command(t, "error simB 3 REM_OP_ERR") },
-		"a post that fails":         func(t *testing.T, _, _ *process) { command(t, "fail post_send 6 EIO") },
-		"one that fails there ":     func(t *testing.T, _, _ *process) { command(t, "fail post_send 2 EIO") },
-		"a receive that is missing": func(t *testing.T, _, b *process) { b.kept().Lanes[2].Posted-- },
-		"memory for the ring":       func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 1") },
-		"memory for the ring there": func(t *testing.T, _, _ *process) { command(t, "fail reg_mr 2") },
-		"other queue pairs": func(t *testing.T, a, _ *process) {
-			k := a.kept()
-			k.Lanes[0], k.Lanes[1] = k.Lanes[1], k.Lanes[0]
-		},
-		"another comm":    func(t *testing.T, a, _ *process) { a.kept().Number++ },
-		"an open comm":    func(t *testing.T, a, _ *process) { a.kept().Number = a.anyComm().Member().ID },
-		"another session": func(t *testing.T, _, b *process) { b.kept().From = nil },
-		"fewer lanes": func(t *testing.T, a, _ *process) {
-			k := a.kept()
-			if err := k.Lanes[3].QP.Close(); err != nil {
-				t.Error(err)
-			}
-			k.Lanes = k.Lanes[:3]
-		},
+		"a lane that broke here":    func(t *testing.T, a, _ *process) { command(t, fmt.Sprintf("break simA %d", a.parted.lanes[1][0])) },
+		"a lane that broke there":   func(t *testing.T, _, b *process) { command(t, fmt.Sprintf("break simB %d", b.parted.lanes[3][0])) },
+		"a broken flush queue pair": func(t *testing.T, _, b *process) { command(t, fmt.Sprintf("break simB %d", b.parted.loop)) },
+		"a request that fails":      says("error simA 2 RETRY_EXC_ERR"),
+		"one that fails there":      says("error simB 3 REM_OP_ERR"),
+		"a post that fails":         says("fail post_send 6 EIO"),
+		"one that fails there ":     says("fail post_send 2 EIO"),
+		"a receive that is missing": says("fail post_recv 1 ENOMEM"),
+		"memory for the ring":       says("fail reg_mr 1"),
+		"memory for the ring there": says("fail reg_mr 2"),
+		"other queue pairs":         lies(func(_ *process, m *wire.Offer) { m.Lanes[0], m.Lanes[1] = m.Lanes[1], m.Lanes[0] }),
+		"a new queue pair":          lies(func(_ *process, m *wire.Offer) { m.Lanes[3].QPN++ }),
+		"another comm":              lies(func(_ *process, m *wire.Offer) { m.Comm++ }),
+		"an open comm":              lies(func(a *process, m *wire.Offer) { m.Comm = a.anyComm().Member().ID }),
+		"another session":           lies(func(_ *process, m *wire.Offer) { m.Session++ }),
+		"fewer lanes":               lies(func(_ *process, m *wire.Offer) { m.Lanes = m.Lanes[:3] }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b, end := leftover(t, with(lanes4, "WEFT_FLUSH", "always"))
@@ -64,8 +74,8 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			}
 			part(t, a, b, s, r)
 			eventually(t, "nothing is left of it", func() bool {
-				it := a.kept().Number
-				b.pool.Forget(func(k *lanes.Kit) bool { return k.Number != it })
+				it := a.kept().Comm()
+				b.pool.Forget(func(k *lanes.Kit) bool { return k.Comm() != it })
 				now := objects(t)
 				return now.QPs == before.QPs && now.CQs == before.CQs && now.MRs == before.MRs
 			})
@@ -111,8 +121,8 @@ func TestSimPoolServesItsLike(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		if !want {
-			a.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.Member().ID })
-			b.pool.Forget(func(k *lanes.Kit) bool { return k.Number == s.Member().ID })
+			a.pool.Forget(func(k *lanes.Kit) bool { return k.Comm() == s.Member().ID })
+			b.pool.Forget(func(k *lanes.Kit) bool { return k.Comm() == s.Member().ID })
 		}
 	}
 	like(true, "the same")
@@ -180,7 +190,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 		}
 		part(t, a, b, s, r)
 		s, r = pair(t, a, b)
-		if !reused(t, s, r) || len(posted(s)) != 4 || len(queues(s).Ports) != 2 {
+		if !reused(t, s, r) || len(posted(s)) != 4 || len(portsOf(s)) != 2 {
 			t.Fatalf("%q", a.log.Lines())
 		}
 	}

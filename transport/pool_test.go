@@ -3,6 +3,7 @@ package transport
 import (
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,22 @@ func (p *process) parked() int { return len(p.kits()) }
 
 // kept is the oldest.
 func (p *process) kept() *lanes.Kit { return p.kits()[0] }
+
+// parted is what the last comm that part closed had: its lanes' queue pairs, here and there, the one for flushes, 0 for none,
+// and their completion queue.
+type parted struct {
+	lanes    [][2]uint32
+	loop, cq uint32
+}
+
+func partOf(t *testing.T, c *Comm) parted {
+	t.Helper()
+	p := parted{lanes: numbersOf(c), cq: laneQP(t, c, 0).CQ}
+	if loops := loopsOf(t, c); len(loops) > 0 {
+		p.loop = loops[0]
+	}
+	return p
+}
 
 // objects are those of all processes of the test.
 func objects(t *testing.T) simverbs.Objects {
@@ -65,6 +82,7 @@ func over(t *testing.T, all ...*Comm) {
 func part(t *testing.T, a, b *process, s, r *Comm) {
 	t.Helper()
 	was, there := a.parked(), b.parked()
+	a.parted, b.parted = partOf(t, s), partOf(t, r)
 	for _, c := range []*Comm{s, r} {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -78,7 +96,7 @@ func part(t *testing.T, a, b *process, s, r *Comm) {
 func reused(t *testing.T, s, r *Comm) bool {
 	t.Helper()
 	again := func(c *Comm) bool {
-		return queues(c).Lanes[0].Again
+		return strings.Contains(overRDMA(c).Describe(""), " of an earlier connection")
 	}
 	x, y := again(s), again(r)
 	if x != y {

@@ -2,13 +2,12 @@ package transport
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/lanes"
 	"weft/transport/rdma"
-	"weft/transport/wire"
 )
 
 // exchange sends size bytes of src into dst with handles that the caller has.
@@ -57,8 +56,11 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 		exchange(t, e.s, e.r, src, dst, mine, e.mr)
 		exchange(t, back, forth, dst, src, e.mr, mine)
 	}
-	if v := ends[2].s.Carrier().(*lanes.Carrier); v.Queues().Ports[0].Slot != 1 || v.Queues().Ports[0].Device.Name != "simC" {
-		t.Errorf("%s in slot %d", v.Queues().Ports[0].Device.Name, v.Queues().Ports[0].Slot)
+	port, here := overRDMA(ends[2].s).Routes()[0].Local, both.Devices()[0].Ports
+	if slot, err := here.Enter(port); err != nil || slot != 1 || port.Name != "simC" {
+		t.Errorf("%s in slot %d, %v", port.Name, slot, err)
+	} else {
+		here.Leave(slot)
 	}
 	late := register(t, ends[2].s, src, 0).Handle // on a comm of the other port
 	for i := 0; i < len(ends); i += 2 {
@@ -130,23 +132,23 @@ func TestSimGPUMemoryStaysOffTCP(t *testing.T) {
 func TestSimECE(t *testing.T) {
 	for _, c := range []struct {
 		from, to, enable string
-		want             wire.ECE
+		want             string
 		says             string // the listening side, once
 	}{
-		{"=simA", "=simB", "1", wire.ECE{Vendor: 0x15b3, Options: 4}, ""},
-		{"=simA", "=simB", "0", wire.ECE{}, ""},
-		{"=simC", "=simD", "1", wire.ECE{}, ""}, // nothing is offered
-		{"=simX", "=simY", "1", wire.ECE{}, "connections of simY do without ECE: ibv_set_ece answers operation not supported"},
-		{"=simA", "=simF", "1", wire.ECE{}, "simF declines a peer's ECE of vendor 0x15b3, options 0xc"},
-		{"=simF", "=simA", "1", wire.ECE{}, "simA declines a peer's ECE of vendor 0x14e4, options 0x1"},
+		{"=simA", "=simB", "1", "ECE 0x4 of vendor 0x15b3", ""},
+		{"=simA", "=simB", "0", "no ECE", ""},
+		{"=simC", "=simD", "1", "no ECE", ""}, // nothing is offered
+		{"=simX", "=simY", "1", "no ECE", "connections of simY do without ECE: ibv_set_ece answers operation not supported"},
+		{"=simA", "=simF", "1", "no ECE", "simF declines a peer's ECE of vendor 0x15b3, options 0xc"},
+		{"=simF", "=simA", "1", "no ECE", "simA declines a peer's ECE of vendor 0x14e4, options 0x1"},
 	} {
 		env := map[string]string{"NCCL_IB_ECE_ENABLE": c.enable, "NCCL_IB_QPS_PER_CONNECTION": "2", "WEFT_LAZY": "off"}
 		a, b := startSim(t, c.from, env), startSim(t, c.to, nil)
 		for range 2 {
 			s, r := pair(t, a, b)
 			for _, c2 := range []*Comm{s, r} {
-				if got := queues(c2).ECE; got != c.want {
-					t.Errorf("%v: %+v, want %v: %q", c, got, c.want, a.log.Lines())
+				if got := overRDMA(c2).Describe(""); !strings.HasSuffix(got, ", "+c.want) {
+					t.Errorf("%v: %s", c, got)
 				}
 			}
 			move(t, s, r, 10_000)

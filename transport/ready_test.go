@@ -30,13 +30,12 @@ func TestOnlyTakenConnectIsAccepted(t *testing.T) {
 	})
 	t.Run("RDMA", func(t *testing.T) {
 		a, b, s, r := simPair(t, nil)
-		onlyTaken(t, a, b)
-		s.Close()
-		r.Close()
+		onlyTaken(t, a, b, s, r)
 	})
 }
 
-func onlyTaken(t *testing.T, a, b *process) {
+// open is what both have open before.
+func onlyTaken(t *testing.T, a, b *process, open ...*Comm) {
 	first, h1 := b.listen(t, wire.HandleMax)
 	second, h2 := b.listen(t, wire.HandleMax)
 	left, wanted := a.connecting(t, h1), a.connecting(t, h2)
@@ -67,14 +66,20 @@ func onlyTaken(t *testing.T, a, b *process) {
 			t.Error(err)
 		}
 	}
+	m := left.comm.member
 	left.abandon()
-	eventually(t, "nothing of the other is left", func() bool {
-		comms, holds := send.Member().Session.Held()
-		return comms == holds
-	})
+	eventually(t, "the other comm ends", func() bool { return !m.Session.Has(m.ID) })
 	if lines := b.log.Lines()[before:]; len(lines) > 0 {
 		t.Errorf("the listening side says %q", lines)
 	}
-	send.Close()
-	recv.Close()
+	for _, c := range append(open, send, recv) {
+		c.Close()
+	}
+	eventually(t, "nothing of the other is left", func() bool { // but this hold
+		s, err := a.sessions.Get(t.Context(), m.Session.Peer.Process, nil)
+		if err != nil || s != m.Session {
+			t.Fatal(err)
+		}
+		return s.Release()
+	})
 }

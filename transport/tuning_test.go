@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"weft/transport/rdma"
@@ -22,8 +24,10 @@ func TestSimTuning(t *testing.T) {
 	r.Close()
 	a.ctx.hint(rdma.Attr{Proto: rdma.ProtoLL})
 	s, r = pair(t, a, b)
-	if n := queues(s).Lanes[0].QP.Inline; n < 256 {
-		t.Errorf("%d bytes inline", n)
+	var inline int
+	_, line, _ := strings.Cut(overRDMA(s).Describe(""), "inline ")
+	if fmt.Sscan(line, &inline); inline < 256 {
+		t.Errorf("%d bytes inline", inline)
 	}
 	if a.log.Count("INFO", "3 QPs per message, no adaptive routing") != 1 {
 		t.Errorf("%q", a.log.Lines())

@@ -105,6 +105,7 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 		t.Fatal(err)
 	}
 	p.Core, p.ctx = c, c.NewContext(ContextOptions{Table: aTable, TrafficClass: -1})
+	p.hears()
 	t.Cleanup(func() { c.Close(); provider.Close() }) // else its trials of a card that fails meet what later tests plan
 	return p
 }
@@ -172,13 +173,8 @@ func TestSimCarriesData(t *testing.T) {
 	}
 }
 
-// rested lets c try again at once what did not work: the time that it is left alone has passed.
-func rested(c *Core) {
-	_, out := c.sessions.Open()
-	for _, s := range out {
-		s.Ports = route.Known{}
-	}
-}
+// rested lets the connecting side of s try again at once what did not work: the time that it is left alone has passed.
+func rested(s *Comm) { s.Member().Session.Ports = route.Known{} }
 
 // What RDMA cannot do goes over TCP, says so, and leaves nothing behind.
 func TestSimFallsBack(t *testing.T) {
@@ -196,9 +192,10 @@ func TestSimFallsBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := startSim(t, "=simA", nil), startSim(t, c.hca, nil)
+			var s, r *Comm
 			for range 3 {
 				command(t, c.break_...)
-				s, r := pair(t, a, b)
+				s, r = pair(t, a, b)
 				command(t, c.after...)
 				move(t, s, r, 100_000)
 				s.Close()
@@ -210,7 +207,7 @@ func TestSimFallsBack(t *testing.T) {
 			if slow := c.after != nil; slow != (a.log.Count("INFO", "it failed") == 2) {
 				t.Errorf("a pair that costs time is tried once: %q", a.log.Lines())
 			}
-			rested(a.Core)
+			rested(s)
 			for range simQPs {
 				s, r := pair(t, a, b)
 				if !overVerbs(s) || !overVerbs(r) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -14,44 +13,6 @@ import (
 	"weft/transport/liveness"
 	"weft/transport/wire"
 )
-
-// working are the probes of p that work.
-func (p *process) working() []liveness.State {
-	return slices.DeleteFunc(p.watch.Probes(), func(s liveness.State) bool { return !s.Works })
-}
-
-// probe tells which of its queue pairs the probe of p has now; 0: none that works.
-func (p *process) probe() (number, qpn uint32) {
-	for _, x := range p.working() {
-		if x.End.QPN != 0 {
-			return x.Number, x.End.QPN
-		}
-	}
-	return 0, 0
-}
-
-// asked reports whether a probe of p was used since it was proven.
-func (p *process) asked() bool {
-	for _, x := range p.working() {
-		return x.Asked
-	}
-	return false
-}
-
-// probedPair is a comm between two processes that can ask their path.
-func probedPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
-	t.Helper()
-	a, b, s, r = simPair(t, env)
-	probed(t, a, b)
-	return a, b, s, r
-}
-
-// probed waits for the probe of the only pair of ports, before a test plans failures that
-// it would meet.
-func probed(t *testing.T, a, b *process) {
-	t.Helper()
-	eventually(t, "a probe on both sides", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
-}
 
 // noneLeft closes comms and waits until the simulated devices are as empty as before the first.
 func noneLeft(t *testing.T, all ...*Comm) {
@@ -164,7 +125,7 @@ func TestSlowTransferIsNoFailure(t *testing.T) {
 	defer command(t, "rate simA 0")
 	out := send(s, register(t, s, src, size))
 	out.step()
-	eventually(t, "asking", func() bool { out.step(); in.step(); return a.asked() })
+	eventually(t, "asking", func() bool { out.step(); in.step(); return a.asked(t) })
 	drive(t, "a slow transfer", out, in)
 	if out.code != 0 || in.code != 0 || !bytes.Equal(src, dst) {
 		t.Errorf("codes %d and %d, equal %v: %q %q", out.code, in.code, bytes.Equal(src, dst), a.log.Lines(), b.log.Lines())
@@ -188,13 +149,13 @@ func TestStoppedPeerOverRDMAIsNoFailure(t *testing.T) {
 	if !overVerbs(s) {
 		t.Fatalf("TCP: %q", a.log.Lines())
 	}
-	eventually(t, "a probe", func() bool { return len(a.working()) == 1 })
+	eventually(t, "a probe", func() bool { return len(a.working(t)) == 1 })
 	p.Process.Signal(syscall.SIGSTOP)
 	buf := register(t, s, buffer(t, 100), 100)
 	buf.Tag = 1
 	out := send(s, buf)
 	eventually(t, "posting the send", func() bool { out.step(); return out.req != 0 })
-	eventually(t, "asking", a.asked) // nobody polls, so nothing moves here either
+	eventually(t, "asking", func() bool { return a.asked(t) }) // nobody polls, so nothing moves here either
 	time.Sleep(3 * time.Second)
 	p.Process.Signal(syscall.SIGCONT)
 	drive(t, "the send", out)
@@ -216,15 +177,15 @@ func TestBrokenProbeIsMadeAnew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b, s, r := probedPair(t, nil)
-			first, qpnA := a.probe()
-			_, qpnB := b.probe()
+			first, qpnA := a.probe(t)
+			_, qpnB := b.probe(t)
 			c.break_(t, qpnA, qpnB)
 			in := awaiting(t, r, 4<<20)
 			command(t, "rate simA 0.002")
 			defer command(t, "rate simA 0")
 			out := send(s, register(t, s, buffer(t, 4<<20), 4<<20))
 			out.step()
-			eventually(t, "another probe", func() bool { n, _ := a.probe(); return n > first && len(b.working()) == 1 })
+			eventually(t, "another probe", func() bool { n, _ := a.probe(t); return n > first && len(b.working(t)) == 1 })
 			command(t, "rate simA 0")
 			drive(t, "the transfer", out, in)
 			if out.code != 0 || in.code != 0 {
@@ -241,15 +202,15 @@ func TestNoProbeIsSaid(t *testing.T) {
 	defer command(t, "fail create_qp 1000000000")
 	command(t, "fail create_qp 1 ENOMEM 1000000")
 	eventually(t, "giving up once", func() bool {
-		return a.log.Count("INFO", "probe on simA", "ibv_create_qp", "until one works") == 1 || len(a.working()) == 1
+		return a.log.Count("INFO", "probe on simA", "ibv_create_qp", "until one works") == 1 || len(a.working(t)) == 1
 	})
-	for _, x := range a.working() { // it was there before the calls began to fail
-		gone := wire.ProbeState{Number: x.Number, State: wire.ProbeGone, Reason: "the test ends it"}
-		if err := a.watch.Serve(x.Key.Session, gone.Append(nil)); err != nil {
+	for _, x := range a.working(t) { // it was there before the calls began to fail
+		gone := wire.ProbeState{Number: x.number, State: wire.ProbeGone, Reason: "the test ends it"}
+		if err := a.watch.Serve(x.on, gone.Append(nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "no probe", func() bool { return len(a.working())+len(b.working()) == 0 })
+	eventually(t, "no probe", func() bool { return len(a.working(t))+len(b.working(t)) == 0 })
 	in := awaiting(t, r, 4096)
 	command(t, "blackhole simA both")
 	defer command(t, "blackhole simA off")
@@ -269,10 +230,10 @@ func TestSessionEndEndsProbes(t *testing.T) {
 	command(t, "blackhole simA both")
 	defer command(t, "blackhole simA off")
 	out := send(s, register(t, s, buffer(t, 4096), 4096))
-	eventually(t, "a question", func() bool { out.step(); return a.asked() || b.asked() })
+	eventually(t, "a question", func() bool { out.step(); return a.asked(t) || b.asked(t) })
 	s.Member().Session.Conn.Close()
 	eventually(t, "no probe", func() bool {
-		return len(a.watch.Probes())+len(b.watch.Probes()) == 0
+		return len(othersThan(t, s))+len(othersThan(t, r)) == 0
 	})
 	command(t, "blackhole simA off")
 	noneLeft(t, s, r)
@@ -285,19 +246,17 @@ func TestEveryClassHasItsProbe(t *testing.T) {
 	a.ctx = a.NewContext(ContextOptions{Table: aTable, TrafficClass: 96})
 	s2, r2 := pair(t, a, b)
 	s3, r3 := pair(t, a, b)
-	for _, p := range []*process{a, b} { // the listening side's keys are what the offers name
-		eventually(t, "a probe for each class", func() bool {
-			classes := map[liveness.Class]int{}
-			for _, x := range p.working() {
-				classes[x.Key.Class]++
-			}
-			return len(classes) == 2 && classes[liveness.Class{}] == 1 && classes[liveness.Class{TC: 96}] == 1
-		})
-	}
+	eventually(t, "a probe for each class", func() bool { // the listening side's are what the offers name
+		classes := map[liveness.Class]int{}
+		for _, x := range b.working(t) {
+			classes[liveness.Class{SL: x.offer.SL, TC: x.offer.TC}]++
+		}
+		return len(a.working(t)) == 2 && len(classes) == 2 && classes[liveness.Class{}] == 1 && classes[liveness.Class{TC: 96}] == 1
+	})
 	for _, c := range []*Comm{s2, r2, s3, r3} {
 		c.Close()
 	}
-	eventually(t, "the end of one", func() bool { return len(a.working()) == 1 && len(b.working()) == 1 })
+	eventually(t, "the end of one", func() bool { return len(a.working(t)) == 1 && len(b.working(t)) == 1 })
 	noneLeft(t, s, r)
 }
 
@@ -310,7 +269,7 @@ func TestSilentMemberEndsWhatUsesIt(t *testing.T) {
 	s, r := pair(t, a, b)
 	a.dev, b.dev = 0, 0
 	other, otherIn := pair(t, a, b)
-	eventually(t, "a probe for each pair, on both sides", func() bool { return len(a.working()) == 2 && len(b.working()) == 2 })
+	eventually(t, "a probe for each pair, on both sides", func() bool { return len(a.working(t)) == 2 && len(b.working(t)) == 2 })
 	in := awaiting(t, r, 1<<20)
 	command(t, "blackhole simD both")
 	defer command(t, "blackhole simD off")
@@ -327,15 +286,15 @@ func TestSilentMemberEndsWhatUsesIt(t *testing.T) {
 func TestProcessAsksItself(t *testing.T) {
 	a := startSim(t, "=simA", nil)
 	s, r := pair(t, a, a)
-	eventually(t, "both ends of a probe", func() bool { return len(a.working()) == 2 })
+	eventually(t, "both ends of a probe", func() bool { return len(a.working(t)) == 2 })
 	in := awaiting(t, r, 4<<20)
 	command(t, "rate simA 0.002") // the lanes stand still for long enough to be asked about
 	defer command(t, "rate simA 0")
 	out := send(s, register(t, s, buffer(t, 4<<20), 4<<20))
 	out.step()
 	eventually(t, "both have asked", func() bool {
-		all := a.working()
-		return len(all) == 2 && all[0].Asked && all[1].Asked
+		all := a.working(t)
+		return len(all) == 2 && all[0].asked && all[1].asked
 	})
 	command(t, "rate simA 0")
 	drive(t, "the transfer", out, in)

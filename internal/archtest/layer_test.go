@@ -38,6 +38,7 @@ var beside = map[string][]string{
 	"headers":            {},
 	"gen":                {"gen", "headers"},
 	"tools/weft":         {"tools/weft", "internal", "headers", "abi", "transport/rdma", "transport/record/format"},
+	"internal/conns":     {"internal/knob", "internal/report", "transport/rdma", "transport/rendezvous", "transport/tcp", "transport/wire"},
 	"internal/hostcalls": {"transport/fastpath"},
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
 	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format"},

@@ -35,7 +35,7 @@ func RoCE(name, addr string, ifIndex int) Card {
 
 // Host is a machine with the links and an empty sysfs.
 func Host(t testing.TB, links ...machine.Link) *machine.Machine {
-	return &machine.Machine{Sysfs: t.TempDir(), Links: func() ([]machine.Link, error) { return links, nil }}
+	return &machine.Machine{Root: t.TempDir(), Links: func() ([]machine.Link, error) { return links, nil }}
 }
 
 // Eth is the network device eth<index>.
@@ -62,8 +62,8 @@ func Write(t testing.TB, text string, parts ...string) {
 // At gives the card a sysfs folder whose device link leads to a PCI function.
 func At(t *testing.T, h *machine.Machine, c Card, function string) Card {
 	t.Helper()
-	c.Sysfs = filepath.Join(h.Sysfs, "class", "infiniband", c.Name)
-	real := filepath.Join(h.Sysfs, "devices", "pci0000:00", function)
+	c.Sysfs = h.Sys("class/infiniband", c.Name)
+	real := h.Sys("devices/pci0000:00", function)
 	for _, dir := range []string{c.Sysfs, real} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			t.Fatal(err)

@@ -109,6 +109,26 @@ func (w World) Count(pid int) (o Objects, err error) {
 	return o, err
 }
 
+// QP is a queue pair of a process: its number and its peer's, once it is connected, its state as ibv_qp_state has it, its
+// receive CQ, how many requests were posted to it, and of how many the completion was polled.
+type QP struct{ Number, Peer, State, CQ, Posted, Done uint32 }
+
+// QPs lists those of a process on a device.
+func (w World) QPs(pid int, device string) (all []QP, err error) {
+	text, err := w.ask(pid, "list "+device)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range strings.Fields(text)[1:] {
+		var q QP
+		if _, err := fmt.Sscanf(f, "%d-%d/%d/%d/%d/%d", &q.Number, &q.Peer, &q.State, &q.CQ, &q.Posted, &q.Done); err != nil {
+			return nil, fmt.Errorf("simverbs: list %s: %q: %w", device, text, err)
+		}
+		all = append(all, q)
+	}
+	return all, nil
+}
+
 // ask returns the last line's answer.
 func (w World) ask(pid int, lines ...string) (answer string, err error) {
 	path := filepath.Join(w.State(), "ctl", fmt.Sprint(pid))

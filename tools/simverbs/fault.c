@@ -1,7 +1,7 @@
 /* Faults on command. Lines come from WEFT_SIMVERBS_FAULTS (separated by ';') when the library is set up, and at any
  * time through a unix stream socket, STATE/ctl/PID, and WEFT_SIMVERBS_CTL if that is set. Each line is answered "ok"
- * or "error: why". What concerns links, devices and the wire holds for every process of the world; `fail` and `slow`
- * for the process asked. */
+ * or "error: why". What concerns links, devices and the wire holds for every process of the world; `fail`, `slow`
+ * and `break` for the process asked. */
 #include "sim.h"
 
 #include <string.h>
@@ -76,6 +76,20 @@ static const char* fail_line(char* w[], int n) {
   return "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC; FUNCTION is not one that can fail";
 }
 
+/* A queue pair of this process to ERR, without an event. */
+static const char* break_line(uint32_t qpn) {
+  sv_lock(&sv_objects_lock);
+  struct vqp* q = get(sv_qps[qpn % MAX_QP]);
+  int known = q && get(q->s->qpn) == qpn;
+  if (known) {
+    sv_lock(&q->lock);
+    sv_qp_error(q);
+    sv_unlock(&q->lock);
+  }
+  sv_unlock(&sv_objects_lock);
+  return known ? NULL : "no such queue pair in this process";
+}
+
 static const char* device_line(char* w[], int n, int dev, struct port* p, uint32_t port) {
   struct shdev* d = &sv_arena->devs[dev];
   if (!strcmp(w[0], "link") && n == 3) {
@@ -99,6 +113,8 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
     d->error_placed = n > 4 && !strcmp(w[4], "placed");
     d->error_qpn = n > 5 ? (uint32_t)atoi(w[5]) : 0;
     put(d->error_in, atoll(w[2]));
+  } else if (!strcmp(w[0], "break") && n == 3) {
+    return break_line((uint32_t)atoi(w[2]));
   } else if (!strcmp(w[0], "event") && n >= 3) {
     int type = named(w[2], 21, sv_event_name);
     if (type < 0) return "an event is expected";
@@ -112,7 +128,8 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
     sv_broadcast(dev, IBV_EVENT_GID_CHANGE, port);
   } else {
     return "link D up|down, blackhole D tx|rx|both|off, limit D BYTES [tx|rx], delay D USEC, rate D GB/s, "
-      "reorder D on|off, error D N STATUS [placed [QPN]], event D TYPE [ARG], gid D INDEX GID, "
+      "reorder D on|off, error D N STATUS [placed [QPN]], break D QPN, event D TYPE [ARG], "
+      "gid D INDEX GID, "
       "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC";
   }
   sv_hot();
@@ -128,6 +145,22 @@ static void tally(char* answer, size_t size) {
   snprintf(answer, size, "ok mrs %u cqs %u qps %u failed %u\n", mrs, cqs, qps, get(failed));
 }
 
+/* The queue pairs of this process on a device: number, the peer's, state, receive CQ, requests posted and done. */
+static void list(int dev, char* answer, size_t size) {
+  size_t at = (size_t)snprintf(answer, size, "ok");
+  sv_lock(&sv_objects_lock);
+  for (uint32_t i = 0; i < MAX_QP && at + 64 < size; i++) {
+    struct vqp* q = get(sv_qps[i]);
+    if (!q || q->ctx->dev->index != dev) continue;
+    sv_lock(&q->lock);
+    at += (size_t)snprintf(answer + at, size - at, " %u-%u/%u/%u/%u/%u", q->s->qpn, q->s->dest, get(q->s->state),
+      q->s->rcq, q->tail, get(q->s->sq_head));
+    sv_unlock(&q->lock);
+  }
+  sv_unlock(&sv_objects_lock);
+  snprintf(answer + at, size - at, "\n");
+}
+
 static void obey(char* line, char* answer, size_t size) {
   char *w[8], *save = NULL;
   int n = 0, port = 1;
@@ -138,6 +171,7 @@ static void obey(char* line, char* answer, size_t size) {
     why = fail_line(w, n);
   } else if (n > 1) {
     int dev = find(w[1], &port);
+    if (dev >= 0 && n == 2 && !strcmp(w[0], "list")) { list(dev, answer, size); return; }
     why = dev < 0 ? "no such device and port"
       : device_line(w, n, dev, &sv_arena->ports[dev * MAX_PORT + port - 1], (uint32_t)port);
   }
@@ -147,7 +181,7 @@ static void obey(char* line, char* answer, size_t size) {
 static void* serve(void* arg) {
   int at = (int)(intptr_t)arg;
   for (;;) {
-    char line[256], answer[512];
+    char line[256], answer[4096];
     int c = accept4(at, NULL, NULL, SOCK_CLOEXEC);
     FILE* f = c < 0 ? NULL : fdopen(c, "r+");
     while (f && fgets(line, sizeof line, f)) {

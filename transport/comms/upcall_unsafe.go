@@ -28,7 +28,7 @@ var lastHost atomic.Pointer[Host]
 // belong to none.
 func Install(h *Host) {
 	lastHost.Store(h)
-	fastpath.SetDefaultUpcalls(unsafe.Pointer(C.weft_core_upcalls()))
+	fastpath.SetUpcalls(unsafe.Pointer(C.weft_core_upcalls()))
 }
 
 //export weftCoreFault

@@ -34,8 +34,8 @@ func NewList(found []*Device, k *knob.Values, log report.Logger) *List {
 // Found are the devices of the machine.
 func (l *List) Found() []*Device { return l.found }
 
-// All are the devices in NCCL's order, fused ones at the end.
-func (l *List) All() []*Device {
+// all are the devices in NCCL's order, fused ones at the end.
+func (l *List) all() []*Device {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Concat(l.found, l.fused)
@@ -43,7 +43,7 @@ func (l *List) All() []*Device {
 
 // Get is the device of an index, for a call op of the host.
 func (l *List) Get(op string, dev int) (*Device, error) {
-	all := l.All()
+	all := l.all()
 	if dev < 0 || dev >= len(all) {
 		return nil, report.Errorf(report.Misuse, op, "device %d of %d", dev, len(all))
 	}

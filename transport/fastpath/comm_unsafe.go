@@ -12,17 +12,16 @@ import (
 	"unsafe"
 )
 
-// The whole unsafe surface: the upcall table that the provider passes, the slab that a lane's provider asks for, and the
+// The whole unsafe surface: the upcall table that the core passes, the slab that a lane's provider asks for, and the
 // generated view of a slab.
 
 // Options says what a new comm is.
 type Options struct {
-	Kind    Kind
-	Device  uint32
-	Cookie  uint64         // the core's name for the comm, given back in upcalls
-	Cuts    bool           // a send larger than its receive is cut to it, not refused
-	Events  uintptr        // the host's callback for net events, ncclProfilerCallback_t; 0: none
-	Upcalls unsafe.Pointer // *C.struct_wf_upcalls, a const table; nil: that of SetDefaultUpcalls
+	Kind   Kind
+	Device uint32
+	Cookie uint64  // the core's name for the comm, given back in upcalls
+	Cuts   bool    // a send larger than its receive is cut to it, not refused
+	Events uintptr // the host's callback for net events, ncclProfilerCallback_t; 0: none
 }
 
 // New takes a slab. The host cannot see the comm before Open.
@@ -33,11 +32,7 @@ func New(o Options) (*Comm, error) {
 	if rc := C.wf_process_init(); rc != 0 {
 		return nil, fmt.Errorf("fastpath: new comm: the fork handler could not be installed: %w", syscall.Errno(rc))
 	}
-	upcalls := (*C.struct_wf_upcalls)(o.Upcalls)
-	if upcalls == nil {
-		upcalls = defaultUpcalls.Load()
-	}
-	c, err := C.wf_comm_new(C.uint32_t(o.Kind), C.uint32_t(o.Device), C.uint64_t(o.Cookie), upcalls)
+	c, err := C.wf_comm_new(C.uint32_t(o.Kind), C.uint32_t(o.Device), C.uint64_t(o.Cookie), upcalls.Load())
 	if c == nil {
 		return nil, fmt.Errorf("fastpath: new comm: no memory for slab %d: %w", C.wf_comm_count(), err)
 	}
@@ -52,14 +47,14 @@ func New(o Options) (*Comm, error) {
 	return comm, nil
 }
 
-var defaultUpcalls atomic.Pointer[C.struct_wf_upcalls]
+// upcalls is the table of every comm, and of faults that belong to none.
+var upcalls atomic.Pointer[C.struct_wf_upcalls]
 
-// SetDefaultUpcalls names the table (*C.struct_wf_upcalls) of comms that are made without one, and of faults that belong to no
-// comm.
-func SetDefaultUpcalls(table unsafe.Pointer) {
-	upcalls := (*C.struct_wf_upcalls)(table)
-	defaultUpcalls.Store(upcalls)
-	C.wf_set_default_upcalls(upcalls)
+// SetUpcalls names that table (*C.struct_wf_upcalls), which is const.
+func SetUpcalls(table unsafe.Pointer) {
+	t := (*C.struct_wf_upcalls)(table)
+	upcalls.Store(t)
+	C.wf_set_default_upcalls(t)
 }
 
 // Slab is the comm's slab (*C.struct_wf_comm), for the provider of its lanes.

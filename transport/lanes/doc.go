@@ -1,10 +1,14 @@
 // Package lanes carries a comm over RDMA: queue pairs that the executor posts to,
-// the lanes of the comm.
+// the lanes of the comm. Its files use only those that stand above them here:
 //
-//   - carrier.go, plan.go and life.go make a comm's queue pairs, hand them to the
-//     executor, and end them;
-//   - offer.go is what the two sides say of the first lanes, further.go, growth.go and
-//     talk.go how more of them come later;
-//   - flush.go is about the queue pairs through which received data is flushed;
-//   - kit.go keeps the queue pairs of a closed comm for a later one.
+//   - lane.go and onport.go are a lane and what it runs on, kit.go what a closed comm
+//     leaves of both, shared.go what all comms of a process share;
+//   - carrier.go is what a comm has of them; further.go tells how more lanes come;
+//   - flush.go makes the queue pairs through which received data is flushed, plan.go
+//     says how the executor uses lanes;
+//   - end.go, again.go and life.go end a comm, or leave it to the pool; make.go and
+//     offer.go make one, and say it to the other side;
+//   - growth.go makes further lanes, say.go tells of it, lead.go and talk.go are the
+//     two sides of that;
+//   - subject.go is what the watcher asks, line.go and explain.go what people read.
 package lanes

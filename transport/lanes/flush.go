@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"weft/internal/knob"
 	"weft/internal/report"
@@ -13,12 +11,8 @@ import (
 	"weft/transport/session"
 	"weft/transport/task"
 	"weft/transport/verbs/ibv"
-	"weft/transport/verbs/port"
 	"weft/transport/verbs/qp"
 )
-
-// flushDepth is how many reads a port has under way.
-const flushDepth = 32
 
 // A flush reads through a queue pair that is connected to itself, on each port
 // by which a receive may have brought what a GPU must see. Such a queue pair is
@@ -27,39 +21,26 @@ const flushDepth = 32
 // One that cannot be had is tried again by the flush that waits, and ends the
 // comm then: a flush cannot be left out.
 
-// loops is what the making of these queue pairs is at.
-type loops struct {
-	sync.Mutex             // held while they are made
-	begun      atomic.Bool // in the background
-	wanted     atomic.Bool // by a flush
-}
-
-// flushes reports whether a receive through a port may have to be flushed to be seen.
-func (v *Carrier) flushes(dev *port.Device) bool {
-	kinds, _ := dev.GPUMemory()
-	return v.Kind == fastpath.Recv && v.shared.flushing() != "never" && (v.always || kinds != 0)
-}
-
 // flushPlan is how the executor flushes by a port.
-func (v *Carrier) flushPlan(p *Port) fastpath.VerbsFlush {
-	f := fastpath.VerbsFlush{Needed: v.flushes(p.Device)}
-	if p.Looped {
-		f.QP, f.CQ, f.Depth = p.Flush.Pointer(), p.CQ.Pointer(), min(p.Flush.SendDepth, flushDepth)
+func (v *Carrier) flushPlan(p *onPort) fastpath.VerbsFlush {
+	f := fastpath.VerbsFlush{Needed: v.flushes(p.device)}
+	if p.looped {
+		f.QP, f.CQ, f.Depth = p.loop.Pointer(), p.cq.Pointer(), min(p.loop.SendDepth, flushDepth)
 	}
 	return f
 }
 
 // makeLoop makes a port's queue pair, connected to itself. The port has it as
 // soon as it is there, so that fences, events and the comm's end mean it too.
-func (v *Carrier) makeLoop(p *Port) error {
+func (v *Carrier) makeLoop(p *onPort) error {
 	v.life.Lock()
 	if v.dead || v.fenced.Load() {
 		v.life.Unlock()
 		return errOver
 	}
-	c := qp.Config{SendCQ: p.CQ, RecvCQ: p.CQ, SendDepth: flushDepth, RecvDepth: 1, Access: ibv.RemoteRead, Cookie: v.cookie}
-	q, err := qp.New(p.Device, p.pd, c)
-	p.Flush = q
+	c := qp.Config{SendCQ: p.cq, RecvCQ: p.cq, SendDepth: flushDepth, RecvDepth: 1, Access: ibv.RemoteRead, Cookie: v.cookie}
+	q, err := qp.New(p.device, p.pd, c)
+	p.loop = q
 	v.life.Unlock()
 	if err != nil {
 		return err
@@ -70,25 +51,25 @@ func (v *Carrier) makeLoop(p *Port) error {
 }
 
 // useLoop hands it to the executor of an open comm.
-func (v *Carrier) useLoop(p *Port) error {
+func (v *Carrier) useLoop(p *onPort) error {
 	v.life.Lock()
 	defer v.life.Unlock()
 	if v.dead || v.fenced.Load() {
 		return errOver
 	}
-	p.Looped = true
-	err := fastpath.AttachFlush(v.fp, p.Slot, v.flushPlan(p))
-	p.Looped = err == nil
+	p.looped = true
+	err := fastpath.AttachFlush(v.fp, p.slot, v.flushPlan(p))
+	p.looped = err == nil
 	return err
 }
 
 // dropLoop ends one that the executor does not have.
-func (v *Carrier) dropLoop(p *Port) {
+func (v *Carrier) dropLoop(p *onPort) {
 	v.life.Lock()
 	defer v.life.Unlock()
-	if p.Flush != nil {
-		v.stuck = errors.Join(v.stuck, p.Flush.Close())
-		p.Flush = nil
+	if p.loop != nil {
+		v.stuck = errors.Join(v.stuck, p.loop.Close())
+		p.loop = nil
 	}
 }
 
@@ -97,9 +78,9 @@ func (v *Carrier) makeLoops() error {
 	v.loops.Lock()
 	defer v.loops.Unlock()
 	v.life.Lock()
-	var missing []*Port
+	var missing []*onPort
 	for _, p := range v.ports {
-		if v.flushes(p.Device) && !p.Looped {
+		if v.flushes(p.device) && !p.looped {
 			missing = append(missing, p)
 		}
 	}

@@ -23,8 +23,8 @@ type growth struct {
 	m      *session.Member
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ports  []*Port   // that the comm did not have
-	lanes  []*Lane   // in the order in which the executor gets them
+	ports  []*onPort // that the comm did not have
+	lanes  []*lane   // in the order in which the executor gets them
 	keys   []uint32  // of what is written into at the peer's, by its slot
 	lost   []string  // why pairs of ports were left out
 	asked  time.Time // when the peer was, last
@@ -38,7 +38,7 @@ func (v *Carrier) grow(m *session.Member) (*growth, error) {
 	v.life.Lock()
 	over := v.dead || v.fenced.Load()
 	if !over {
-		v.further.now, g.keys = g, v.peerTarget.keys
+		v.further.now, g.keys = g.cancel, v.peerTarget.keys
 	}
 	v.life.Unlock()
 	if over {
@@ -65,13 +65,13 @@ func (g *growth) release() {
 // plan enters all lanes that the comm is to have and has not.
 func (g *growth) plan() {
 	for _, at := range g.v.PairAt[len(g.v.lanes):] {
-		g.lanes = append(g.lanes, &Lane{pair: &g.v.Pairs[at]})
+		g.lanes = append(g.lanes, &lane{pair: &g.v.Pairs[at]})
 	}
 }
 
 // each does a step for the lanes of each pair of ports, and leaves out the pairs
 // for which it fails. It fails when none is left.
-func (g *growth) each(step func(p *route.Pair, lanes []*Lane) error) error {
+func (g *growth) each(step func(p *route.Pair, lanes []*lane) error) error {
 	leave, err := g.v.shared.Growing.Enter(g.ctx)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (g *growth) each(step func(p *route.Pair, lanes []*Lane) error) error {
 }
 
 // lanesOf are the lanes of a pair.
-func (g *growth) lanesOf(p *route.Pair) (lanes []*Lane) {
+func (g *growth) lanesOf(p *route.Pair) (lanes []*lane) {
 	for _, l := range g.lanes {
 		if l.pair == p {
 			lanes = append(lanes, l)
@@ -125,21 +125,21 @@ func (g *growth) lose(p *route.Pair, took time.Duration, why error) {
 }
 
 // drop ends lanes, and ports that no other lane needs.
-func (g *growth) drop(lanes []*Lane) {
+func (g *growth) drop(lanes []*lane) {
 	v := g.v
-	g.lanes = slices.DeleteFunc(g.lanes, func(l *Lane) bool { return slices.Contains(lanes, l) })
+	g.lanes = slices.DeleteFunc(g.lanes, func(l *lane) bool { return slices.Contains(lanes, l) })
 	var stuck error
 	for _, l := range lanes {
-		if l.QP != nil {
-			stuck = errors.Join(stuck, l.QP.Close())
+		if l.qp != nil {
+			stuck = errors.Join(stuck, l.qp.Close())
 		}
 	}
-	g.ports = slices.DeleteFunc(g.ports, func(p *Port) bool {
-		if slices.ContainsFunc(g.lanes, func(l *Lane) bool { return l.pair.Local == p.Device }) {
+	g.ports = slices.DeleteFunc(g.ports, func(p *onPort) bool {
+		if slices.ContainsFunc(g.lanes, func(l *lane) bool { return l.pair.Local == p.device }) {
 			return false
 		}
 		v.dropLoop(p)
-		err := v.unqueue(p, nil)
+		err := p.unqueue(nil)
 		err = errors.Join(err, p.unregister())
 		stuck = errors.Join(stuck, err, v.leavePort(p))
 		return true
@@ -151,7 +151,7 @@ func (g *growth) drop(lanes []*Lane) {
 
 // makePair makes the queue pairs of a pair's lanes, in INIT, and its local port
 // if that is new: with it the host's memory is registered there.
-func (g *growth) makePair(p *route.Pair, lanes []*Lane) error {
+func (g *growth) makePair(p *route.Pair, lanes []*lane) error {
 	v := g.v
 	if why := p.Local.Down(); why != "" {
 		return errors.New(why)
@@ -159,7 +159,7 @@ func (g *growth) makePair(p *route.Pair, lanes []*Lane) error {
 	if port := portOn(slices.Concat(v.ports, g.ports), p.Local); port != nil {
 		return g.addTo(port, lanes)
 	}
-	port := &Port{Device: p.Local, gid: p.GID, Slot: -1}
+	port := &onPort{device: p.Local, gid: p.GID, slot: -1}
 	g.ports = append(g.ports, port)
 	for _, l := range lanes {
 		l.port = port
@@ -173,39 +173,39 @@ func (g *growth) makePair(p *route.Pair, lanes []*Lane) error {
 	if err := v.openPort(port); err != nil {
 		return err
 	}
-	if err := v.queues(port, lanes, others); err != nil {
+	if err := v.makeQueues(port, lanes, others); err != nil {
 		return err
 	}
-	if !v.flushes(port.Device) {
+	if !v.flushes(port.device) {
 		return nil
 	}
-	port.Looped = true
+	port.looped = true
 	return v.makeLoop(port)
 }
 
 // addTo makes lanes on a port that has a completion queue.
-func (g *growth) addTo(port *Port, lanes []*Lane) (err error) {
+func (g *growth) addTo(port *onPort, lanes []*lane) (err error) {
 	v := g.v
 	for _, l := range lanes {
 		l.port = port
-		if l.QP, err = qp.New(port.Device, port.pd, v.config(port)); err != nil {
+		if l.qp, err = qp.New(port.device, port.pd, v.config(port)); err != nil {
 			return err
 		}
 	}
-	most := bit(v.flushes(port.Device)) * flushDepth // completions
+	most := bit(v.flushes(port.device)) * flushDepth // completions
 	for _, l := range slices.Concat(v.lanes, g.lanes) {
-		if l.port == port && l.QP != nil {
-			most += l.QP.SendDepth + l.QP.RecvDepth
+		if l.port == port && l.qp != nil {
+			most += l.qp.SendDepth + l.qp.RecvDepth
 		}
 	}
-	if most > port.CQ.Depth {
-		return fmt.Errorf("%s: a completion queue of %d cannot hold %d", port.Device.Name, port.CQ.Depth, most)
+	if most > port.cq.Depth {
+		return fmt.Errorf("%s: a completion queue of %d cannot hold %d", port.device.Name, port.cq.Depth, most)
 	}
 	return nil
 }
 
 // connectPair connects a pair's lanes with the peer's ends.
-func (g *growth) connectPair(lanes []*Lane) error {
+func (g *growth) connectPair(lanes []*lane) error {
 	for _, l := range lanes {
 		if err := g.v.connectLane(g.ctx, l); err != nil {
 			return err
@@ -217,7 +217,7 @@ func (g *growth) connectPair(lanes []*Lane) error {
 // provePair makes sure that a pair that is new to the comm carries packets. One
 // side does: that to which its port is new, so that nobody else polls there; the
 // connecting one if it is new to both.
-func (g *growth) provePair(p *route.Pair, lanes []*Lane) error {
+func (g *growth) provePair(p *route.Pair, lanes []*lane) error {
 	here, there := true, true // new
 	for _, l := range g.v.lanes {
 		if l.pair == p {
@@ -231,7 +231,7 @@ func (g *growth) provePair(p *route.Pair, lanes []*Lane) error {
 	case !here || there && g.v.Kind == fastpath.Recv:
 		return nil // the other side's
 	}
-	return g.v.proveLane(g.ctx, lanes[0])
+	return lanes[0].prove(g.ctx)
 }
 
 // learn takes in the peer's ends, of each pair all or none: those that it has not
@@ -252,7 +252,7 @@ func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 	waiting := slices.Clone(g.lanes)
 	for i := range theirs {
 		e := &theirs[i]
-		at := slices.IndexFunc(waiting, func(l *Lane) bool { return l.pair.PeerIndex == e.Device && l.pair.LocalIndex == e.Peer })
+		at := slices.IndexFunc(waiting, func(l *lane) bool { return l.pair.PeerIndex == e.Device && l.pair.LocalIndex == e.Peer })
 		if at < 0 {
 			return fmt.Errorf("%d further lanes, of which number %d runs from device %d to %d: %w", len(theirs), i, e.Device, e.Peer, wire.ErrMalformed)
 		}
@@ -289,16 +289,6 @@ func (g *growth) keep(pairs uint32, why error) error {
 		}
 	}
 	return g.some()
-}
-
-// pairBit stands for a pair in a message.
-func (v *Carrier) pairBit(p *route.Pair) uint32 {
-	for i := range v.Pairs {
-		if &v.Pairs[i] == p {
-			return 1 << i
-		}
-	}
-	return 0
 }
 
 // pairs are those of the lanes.
@@ -338,4 +328,17 @@ func (g *growth) join(from uint64) (uint64, error) {
 	v.ports, v.lanes, v.peerTarget.keys = ports, lanes, g.keys
 	g.ports, g.lanes = nil, nil
 	return keyed, nil
+}
+
+// await waits for the peer's next message about a growth.
+func await[M any](g *growth, from chan *M) (*M, error) {
+	g.asked = time.Now()
+	select {
+	case x := <-from:
+		return x, nil
+	case <-g.m.Over:
+		return nil, errOver
+	case <-g.ctx.Done():
+		return nil, fmt.Errorf("no answer from the peer: %w", context.Cause(g.ctx))
+	}
 }

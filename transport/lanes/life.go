@@ -1,59 +1,26 @@
 package lanes
 
 import (
-	"errors"
-	"slices"
 	"syscall"
 	"time"
 
 	"weft/internal/report"
-	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/verbs/qp"
 )
-
-// ID names the comm to the executor.
-func (v *Carrier) ID() uint64 { return v.cookie }
-
-// Slab is the comm's, to which the lanes are attached.
-func (v *Carrier) Slab() (*fastpath.Comm, error) { return v.fp, nil }
-
-// Open says which comm v carries; it fails if a fatal event came before.
-func (v *Carrier) Open(c carrier.Comm) error {
-	v.comm = c
-	return v.shared.Watch.Carries(v, c)
-}
 
 // Fence ends all that the queue pairs have under way.
 func (v *Carrier) Fence() {
 	v.fenced.Store(true)
 	v.stop.Do(func() {
-		v.further.stop(v, errOver)
+		v.stopGrowth(errOver)
 		for _, q := range v.queuePairs() {
 			if err := q.Fence(); err != nil { // a device that is gone answers so, and touches nothing either
 				v.Log.Info(report.Net, "%v", err)
 			}
 		}
 	})
-}
-
-// queuePairs are those that live, but for lanes that the executor does not have yet.
-func (v *Carrier) queuePairs() (all []*qp.QP) {
-	v.life.Lock()
-	defer v.life.Unlock()
-	for _, l := range v.lanes {
-		if l.QP != nil {
-			all = append(all, l.QP)
-		}
-	}
-	for _, p := range v.ports {
-		if p.Flush != nil {
-			all = append(all, p.Flush)
-		}
-	}
-	return all
 }
 
 // Shut ends everything once it may, or leaves it to the pool. The last
@@ -82,77 +49,6 @@ func (v *Carrier) Shut(m *session.Member, busy bool) {
 			v.destroy()
 		}
 	}()
-}
-
-// destroy ends what exists.
-func (v *Carrier) destroy() {
-	v.end.Do(func() {
-		v.shared.Watch.Remove(v)
-		v.further.close(v)
-		_ = v.dismantle(nil) // it is said
-	})
-}
-
-// dismantle ends what exists, in an order in which nothing is used after its
-// end, but for what k has of it.
-func (v *Carrier) dismantle(k *Kit) error {
-	v.life.Lock()
-	defer v.life.Unlock()
-	err := v.stuck
-	for _, p := range v.ports {
-		if k == nil {
-			err = errors.Join(err, v.unqueue(p, v.lanes))
-		}
-		err = errors.Join(err, p.unregister())
-	}
-	if v.slab != nil {
-		v.slab.Close()
-	}
-	if v.fp != nil && err == nil { // what the device may still write to is never used again
-		fastpath.DetachVerbs(v.fp)
-		v.fp.Free()
-	}
-	for _, p := range v.ports {
-		if k != nil {
-			p.pd = nil
-		}
-		err = errors.Join(err, v.leavePort(p))
-	}
-	if err != nil {
-		report.Say(v.Log, err)
-	}
-	return err
-}
-
-// leavePort gives up a port whose objects are gone.
-func (v *Carrier) leavePort(p *Port) (err error) {
-	if p.pd != nil {
-		err = p.pd.Release()
-	}
-	if p.Slot >= 0 {
-		v.Device.Ports.Leave(p.Slot)
-	}
-	return err
-}
-
-// unqueue destroys the queue pairs of a port, of those that lanes have, and their
-// completion queue.
-func (v *Carrier) unqueue(p *Port, lanes []*Lane) (err error) {
-	for _, l := range lanes {
-		if l.port == p && l.QP != nil {
-			err = errors.Join(err, l.QP.Close())
-			l.QP = nil
-		}
-	}
-	if p.Flush != nil {
-		err = errors.Join(err, p.Flush.Close())
-		p.Flush = nil
-	}
-	if p.CQ != nil {
-		err = errors.Join(err, p.CQ.Close())
-		p.CQ = nil
-	}
-	return err
 }
 
 // Drain takes in what has arrived.
@@ -202,63 +98,4 @@ func (v *Carrier) Left() {
 			time.Sleep(leftEvery)
 		}
 	}()
-}
-
-// inFlight reports whether a work request has not ended.
-func (v *Carrier) inFlight() bool {
-	return slices.ContainsFunc(v.fp.LaneStates(nil), func(s fastpath.LaneState) bool { return s.Posted != s.Completed })
-}
-
-// Explain puts what a queue pair met into words; other faults stay as they are.
-func (v *Carrier) Explain(f *fastpath.Fault, err *report.Error) *report.Error {
-	q, dev := v.met(f)
-	switch f.Kind {
-	case fastpath.FaultCompletion:
-		c := qp.Completion{Status: uint32(f.Errno), Vendor: uint32(f.Got), QP: q, Work: workName(f.Want)}
-		if q != nil {
-			c.QPN = q.Number
-		}
-		err = c.Explain()
-	case fastpath.FaultPost:
-		err = qp.PostFailed(f.Where, dev, f.Errno, q)
-	}
-	if err.Dev == "" { // else the one of the comm's ports that it happened on
-		err.On(v.Device.Name)
-	}
-	return err.With(v.Peer)
-}
-
-// met is the queue pair that a fault is about, nil for none, and its port's name:
-// that of a lane, or a port's flush queue pair or completion queue.
-func (v *Carrier) met(f *fastpath.Fault) (q *qp.QP, dev string) {
-	v.life.Lock()
-	defer v.life.Unlock()
-	if lane := int(f.Lane); lane < len(v.lanes) {
-		return v.lanes[lane].QP, v.lanes[lane].port.Device.Name
-	}
-	for _, p := range v.ports {
-		switch {
-		case p.Slot != int(f.Lane)-fastpath.FaultDevice:
-		case f.Where == "ibv_poll_cq":
-			return nil, p.Device.Name
-		default:
-			return p.Flush, p.Device.Name
-		}
-	}
-	return nil, v.Device.Name
-}
-
-// workName says what a wr_id stands for: its upper four bits are the kind.
-func workName(wrID uint64) string {
-	switch wrID >> 60 {
-	case 1, 5, 6:
-		return "a data write"
-	case 2:
-		return "a CTS"
-	case 3:
-		return "a flush read"
-	case 4:
-		return "a receive"
-	}
-	return "a request"
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/internal/report"
+	"weft/transport/fastpath"
 	"weft/transport/liveness"
 	"weft/transport/route"
 	"weft/transport/wire"
@@ -55,6 +57,53 @@ func (v *Carrier) Answer(m *wire.Answer) {
 	m.Shared, m.Keys, m.Lanes, m.Later = mine.shared, mine.keys, endsOf(v.lanes), v.later()
 }
 
+// connect gives the lanes to the executor, which fills their receive queues,
+// and connects them with the peer's. Those of an earlier comm are settled first.
+func (v *Carrier) connect(ctx context.Context, peer target, theirs []wire.QPEnd, sl, tc uint8) error {
+	if len(theirs) != len(v.lanes) || len(peer.keys) == 0 || peer.shared == 0 {
+		return report.Errorf(report.Peer, "connect", "the peer offers %d lanes and %d keys at %#x for %d lanes",
+			len(theirs), len(peer.keys), peer.shared, len(v.lanes)).On(v.Device.Name).With(v.Peer).Try("both hosts must run the same weft")
+	}
+	for i, l := range v.lanes {
+		if l.again && l.theirs.QPN != theirs[i].QPN {
+			return fmt.Errorf("lane %d of %d: the peer means another queue pair", i, len(v.lanes))
+		}
+		l.theirs = theirs[i]
+	}
+	if err := v.settle(ctx); err != nil {
+		return err
+	}
+	v.peerTarget, v.sl, v.tc, v.ece = peer, sl, tc, theirs[0].ECE
+	if err := fastpath.AttachVerbs(v.fp, v.plan(v.ports, v.lanes, peer.keys)); err != nil {
+		return v.notAttached(v.lanes, err)
+	}
+	for i, l := range v.lanes {
+		if l.again {
+			continue
+		}
+		if err := v.connectLane(ctx, l); err != nil {
+			return &PairError{l.pair, fmt.Errorf("lane %d of %d: %w", i, len(v.PairAt), err)}
+		}
+	}
+	return nil
+}
+
+// prove makes sure that every pair of ports carries packets, of full size in the
+// direction of the data. What comes back is small: acknowledgements and CTS.
+func (v *Carrier) prove(ctx context.Context) error {
+	proven := map[*route.Pair]bool{}
+	for _, l := range v.lanes {
+		if proven[l.pair] || l.again { // which was settled
+			continue
+		}
+		proven[l.pair] = true
+		if err := l.prove(ctx); err != nil {
+			return &PairError{l.pair, err}
+		}
+	}
+	return v.shared.Watch.Doomed(v)
+}
+
 // runsAs checks that the peer's lanes, and those to come, run between the ports
 // of the route.
 func (v *Carrier) runsAs(lanes []wire.QPEnd, later []wire.PortPair) error {
@@ -78,7 +127,7 @@ func (v *Carrier) runsAs(lanes []wire.QPEnd, later []wire.PortPair) error {
 func (v *Carrier) later() (all []wire.PortPair) {
 	for i := range v.Pairs {
 		p := &v.Pairs[i]
-		if !slices.ContainsFunc(v.lanes, func(l *Lane) bool { return l.pair == p }) {
+		if !slices.ContainsFunc(v.lanes, func(l *lane) bool { return l.pair == p }) {
 			all = append(all, wire.PortPair{Device: p.LocalIndex, Peer: p.PeerIndex, GID: route.ToWire(p.GID)})
 		}
 	}

@@ -40,7 +40,7 @@ func (v *Carrier) Struck(e *event.Event) bool {
 	if v.concerned(e) {
 		return true
 	}
-	v.further.hit(v, e)
+	v.hit(e)
 	return v.concerned(e) // lanes that have joined just before that
 }
 
@@ -53,4 +53,25 @@ func (v *Carrier) concerned(e *event.Event) bool {
 		return v.owns(e.QP, e.CQ)
 	}
 	return slices.ContainsFunc(*v.routes.Load(), func(p *route.Pair) bool { return p.Local.NIC == e.NIC })
+}
+
+// hit ends the making of further lanes for a fatal event that means what is being made.
+func (v *Carrier) hit(e *event.Event) {
+	means := e.QP != nil && e.QP.Cookie == v.cookie
+	for i := range v.Pairs {
+		means = means || e.QP == nil && e.CQ == nil && v.Pairs[i].Local.NIC == e.NIC
+	}
+	if means {
+		v.stopGrowth(e.Err)
+	}
+}
+
+// stripe is the watch's turn for v, which carries a comm.
+func (v *Carrier) stripe() {
+	if !v.measures() {
+		return
+	}
+	if w := v.stripes.Turn(v.fp.LaneRates(nil), route.Speeds(*v.routes.Load())); w != nil {
+		_ = v.fp.SetWeights(w) // it fails only where further lanes have come meanwhile: then the next turn does it
+	}
 }

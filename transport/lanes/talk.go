@@ -2,11 +2,15 @@ package lanes
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"weft/internal/report"
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
+	"weft/transport/route"
 	"weft/transport/session"
 	"weft/transport/wire"
 )
@@ -79,6 +83,22 @@ func furtherOf(c session.Comm, kind fastpath.Kind) *Carrier {
 	return v
 }
 
+// awaited finds a comm of the session that may still be on its way to be built
+// here, while its other end is open.
+func awaited(ctx context.Context, s *session.Session, id uint64) session.Comm {
+	const look = 2 * time.Millisecond
+	for {
+		c, open := s.Known(id)
+		if !open {
+			return nil
+		}
+		if c != nil || ctx.Err() != nil {
+			return c
+		}
+		time.Sleep(look)
+	}
+}
+
 // acceptFurther makes this side of further lanes and answers.
 func (a *Shared) acceptFurther(s *session.Session, offer *wire.Further) {
 	ctx, cancel := context.WithTimeout(s.Life, a.OfferLimit())
@@ -104,18 +124,49 @@ func (a *Shared) acceptFurther(s *session.Session, offer *wire.Further) {
 	}
 }
 
-// awaited finds a comm of the session that may still be on its way to be built
-// here, while its other end is open.
-func awaited(ctx context.Context, s *session.Session, id uint64) session.Comm {
-	const look = 2 * time.Millisecond
-	for {
-		c, open := s.Known(id)
-		if !open {
-			return nil
-		}
-		if c != nil || ctx.Err() != nil {
-			return c
-		}
-		time.Sleep(look)
+// acceptFurther is the listening side's part, but for the last message to the
+// peer, nil for none: its host may close when it has that.
+func (v *Carrier) acceptFurther(g *growth, offer *wire.Further) (last session.Frame, err error) {
+	m, s := g.m, g.m.Session
+	answer := wire.FurtherAnswer{Header: m.Header()}
+	refuse := func(err error) (session.Frame, error) {
+		answer.Reason = report.Reason(err)
+		return &answer, err
 	}
+	if !v.further.begin() {
+		return refuse(errors.New("they have been offered before"))
+	}
+	g.plan()
+	if err := g.learn(offer.Keys, offer.Lanes, "not offered"); err != nil {
+		return refuse(err)
+	}
+	if err := g.each(func(p *route.Pair, lanes []*lane) error {
+		if err := g.makePair(p, lanes); err != nil {
+			return err
+		}
+		if err := g.connectPair(lanes); err != nil {
+			return err
+		}
+		return describeLanes(lanes, true)
+	}); err != nil {
+		return refuse(err)
+	}
+	answer.Reason, answer.Keys, answer.Lanes = strings.Join(g.lost, "; "), g.ringKeys(), endsOf(g.lanes)
+	s.Tell(&answer)
+	ready, err := await(g, v.further.joins)
+	if err != nil {
+		return nil, err
+	}
+	joined := wire.Joined{Header: m.Header()}
+	if err = g.keep(ready.Pairs, errors.New("the connecting side leaves it out")); err == nil {
+		err = g.each(g.provePair)
+	}
+	if err == nil {
+		joined.Pairs = g.pairs()
+		joined.From, err = g.join(0)
+	}
+	if joined.Reason = strings.Join(g.lost, "; "); err != nil {
+		joined.Pairs, joined.From, joined.Reason = 0, 0, report.Reason(err)
+	}
+	return &joined, err
 }

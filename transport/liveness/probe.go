@@ -29,7 +29,7 @@ import (
 // owns the queue pair.
 type probe struct {
 	watch   *Watcher
-	key     Key
+	key     key
 	pair    route.Pair
 	ctx     context.Context // its life: the session's, or shorter
 	cancel  context.CancelCauseFunc
@@ -58,9 +58,9 @@ const (
 )
 
 // newProbe enters a probe; watch.mu is held.
-func (w *Watcher) newProbe(k Key, pair *route.Pair) *probe {
+func (w *Watcher) newProbe(k key, pair *route.Pair) *probe {
 	p := &probe{watch: w, key: k, pair: *pair, wanted: make(chan struct{}, 1), answers: make(chan wire.QPEnd, 1)}
-	p.ctx, p.cancel = context.WithCancelCause(k.Session.Life)
+	p.ctx, p.cancel = context.WithCancelCause(k.session.Life)
 	p.giveUp = p.cancel // until a round has its own: what comes before that must not be lost
 	w.probes[k] = p
 	return p
@@ -76,7 +76,7 @@ func (w *Watcher) drop(p *probe) {
 }
 
 // lead starts the connecting side's part; watch.mu is held.
-func (w *Watcher) lead(k Key, pair *route.Pair) *probe {
+func (w *Watcher) lead(k key, pair *route.Pair) *probe {
 	p := w.newProbe(k, pair)
 	go func() {
 		defer task.Rescue(w.cfg.Log, "probe", task.Nobody) // what it leaves in its place keeps others from the same defect
@@ -109,7 +109,7 @@ func (p *probe) keep() {
 		passing := errors.Is(err, errEndedThere) || errors.Is(err, errNoAnswer) // the peer may have no connection yet, or be busy
 		if !said && !(passing && rest == probeRest) {
 			said = true
-			p.watch.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.Session.Name).
+			p.watch.cfg.Log.Info(report.Net, "%v", report.Errorf(report.Network, "probe", "%w", err).On(p.pair.Local.Name).With(p.key.session.Name).
 				Try("until one works, the NIC's own retries decide whether this path is dead"))
 		}
 		select {
@@ -123,8 +123,8 @@ func (p *probe) keep() {
 // meet is the connecting side's way to a probe that works.
 func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 	limit := p.watch.offer
-	sl, tc := p.key.Class.SL, p.key.Class.TC
-	p.key.Session.Tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
+	sl, tc := p.key.class.SL, p.key.class.TC
+	p.key.session.Tell(&wire.ProbeOffer{Number: e.number, SL: sl, TC: tc, End: e.local()})
 	var theirs wire.QPEnd
 	select {
 	case theirs = <-p.answers:
@@ -140,7 +140,7 @@ func (p *probe) meet(ctx context.Context, e *probeEnd) error {
 		return err
 	}
 	p.stands(e, true)
-	p.key.Session.Tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
+	p.key.session.Tell(&wire.ProbeState{Number: e.number, State: wire.ProbeWorks})
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (p *probe) follow(m *wire.ProbeOffer) {
 			return err
 		}
 		p.stands(e, false)
-		p.key.Session.Tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
+		p.key.session.Tell(&wire.ProbeAnswer{Number: m.Number, End: e.local()})
 		return nil
 	})
 }
@@ -168,7 +168,7 @@ func (p *probe) round(meet func(context.Context, *probeEnd) error) (worked bool,
 	p.giveUp = over
 	number := p.number
 	p.watch.mu.Unlock()
-	e, err := p.newEnd(number)
+	e, err := newEnd(&p.pair, number, p.watch.limit, p.watch.cfg.Log)
 	if err == nil {
 		defer e.close()
 		if err = meet(ctx, e); err == nil {
@@ -239,10 +239,10 @@ func (p *probe) lost(number uint32, why error) {
 	var u *qp.Unanswered
 	if errors.As(why, &u) {
 		state = wire.ProbeSilent
-		p.key.Session.Ports.Narrowed(&p.pair, u) // for the connections that follow
+		p.key.session.Ports.Narrowed(&p.pair, u) // for the connections that follow
 		p.watch.silent(p, u)
 	}
-	if p.key.Session.Life.Err() == nil {
-		p.key.Session.TellLater(&wire.ProbeState{Number: number, State: state, Reason: report.Reason(why)})
+	if p.key.session.Life.Err() == nil {
+		p.key.session.TellLater(&wire.ProbeState{Number: number, State: state, Reason: report.Reason(why)})
 	}
 }

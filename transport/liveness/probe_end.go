@@ -14,8 +14,10 @@ import (
 
 // probeEnd is the queue pair of a probe, with what it needs.
 type probeEnd struct {
-	probe  *probe
-	number uint32
+	pair   *route.Pair
+	limit  time.Duration // for an acknowledgement
+	log    report.Logger
+	number uint32 // of its offer
 	pd     *mr.PD
 	cq     *qp.CQ
 	qp     *qp.QP
@@ -24,8 +26,8 @@ type probeEnd struct {
 }
 
 // newEnd makes a queue pair in INIT. When it fails nothing is left.
-func (p *probe) newEnd(number uint32) (*probeEnd, error) {
-	e := &probeEnd{probe: p, number: number}
+func newEnd(pair *route.Pair, number uint32, limit time.Duration, log report.Logger) (*probeEnd, error) {
+	e := &probeEnd{pair: pair, number: number, limit: limit, log: log}
 	if err := e.make(); err != nil {
 		e.close()
 		return nil, err
@@ -34,7 +36,7 @@ func (p *probe) newEnd(number uint32) (*probeEnd, error) {
 }
 
 func (e *probeEnd) make() (err error) {
-	local := e.probe.pair.Local
+	local := e.pair.Local
 	if e.pd, err = local.AcquirePD(); err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func (e *probeEnd) make() (err error) {
 
 // local is this end as the peer must know it.
 func (e *probeEnd) local() wire.QPEnd {
-	p := &e.probe.pair
+	p := e.pair
 	l := e.qp.Local(p.GID)
 	return wire.QPEnd{Device: p.LocalIndex, Peer: p.PeerIndex, QPN: l.QPN, PSN: l.PSN, LID: l.LID, MTU: p.CapMTU(l.MTU), GID: route.ToWire(l.GID),
 		Scratch: wire.Scratch{Addr: mr.ScratchAddr(), Key: e.proof.RKey}}
@@ -60,13 +62,13 @@ func (e *probeEnd) connect(ctx context.Context, limit time.Duration, theirs *wir
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	e.theirs = theirs.Scratch
-	return e.qp.Connect(ctx, qp.Path{GID: e.probe.pair.GID, SL: sl, TC: tc,
-		Peer: qp.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.probe.pair.CapMTU(theirs.MTU), GID: route.FromWire(theirs.GID)}})
+	return e.qp.Connect(ctx, qp.Path{GID: e.pair.GID, SL: sl, TC: tc,
+		Peer: qp.End{QPN: theirs.QPN, PSN: theirs.PSN, LID: theirs.LID, MTU: e.pair.CapMTU(theirs.MTU), GID: route.FromWire(theirs.GID)}})
 }
 
 // ask writes packets of every size that comms use, and waits for the acknowledgements.
 func (e *probeEnd) ask(ctx context.Context) error {
-	return qp.Prove(ctx, e.probe.watch.limit, e.cq, qp.Proof{QP: e.qp, From: e.proof, Addr: e.theirs.Addr, RKey: e.theirs.Key})
+	return qp.Prove(ctx, e.limit, e.cq, qp.Proof{QP: e.qp, From: e.proof, Addr: e.theirs.Addr, RKey: e.theirs.Key})
 }
 
 // close ends what exists.
@@ -85,6 +87,6 @@ func (e *probeEnd) close() {
 		err = errors.Join(err, e.pd.Release())
 	}
 	if err != nil {
-		report.Say(e.probe.watch.cfg.Log, err)
+		report.Say(e.log, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"weft/internal/report"
-	"weft/transport/route"
 	"weft/transport/session"
 	"weft/transport/verbs/qp"
 	"weft/transport/wire"
@@ -52,7 +51,7 @@ func (w *Watcher) Serve(s *session.Session, b []byte) error {
 func (w *Watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := Key{s, m.End.Peer, m.End.Device, Class{m.SL, m.TC}}
+	k := key{s, m.End.Peer, m.End.Device, Class{m.SL, m.TC}}
 	pair := w.pairFor(k)
 	if pair == nil {
 		return errors.New("no connection of that class runs between these ports")
@@ -67,28 +66,6 @@ func (w *Watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
 	p.number = m.Number
 	go p.follow(m)
 	return nil
-}
-
-// pairFor finds the pair of ports of a key by a comm that uses it; w.mu is held.
-func (w *Watcher) pairFor(k Key) *route.Pair {
-	for v, x := range w.subjects {
-		if x.session() != k.Session {
-			continue
-		}
-		for _, pair := range v.Routes() {
-			if keyOf(v, k.Session, pair) == k {
-				return pair
-			}
-		}
-	}
-	return nil
-}
-
-// uses reports whether a comm that both sides have open still uses a pair of ports.
-func (w *Watcher) uses(k Key) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.pairFor(k) != nil
 }
 
 // answered hands the peer's end to who waits for it.
@@ -123,7 +100,7 @@ func (w *Watcher) told(s *session.Session, m *wire.ProbeState) {
 // numbered finds a probe by what its offer was numbered; w.mu is held.
 func (w *Watcher) numbered(s *session.Session, number uint32) *probe {
 	for k, p := range w.probes {
-		if k.Session == s && p.number == number {
+		if k.session == s && p.number == number {
 			return p
 		}
 	}

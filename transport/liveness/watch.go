@@ -11,9 +11,7 @@ import (
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/route"
-	"weft/transport/session"
 	"weft/transport/task"
-	"weft/transport/verbs/event"
 	"weft/transport/verbs/qp"
 )
 
@@ -41,8 +39,8 @@ type Watcher struct {
 	mu       sync.Mutex
 	running  bool                 // protected by mu, as all below
 	subjects map[Subject]*watched // from their making to their end
-	probes   map[Key]*probe
-	mute     map[Key]bool // without a probe, as has been said
+	probes   map[key]*probe
+	mute     map[key]bool // without a probe, as has been said
 	number   uint32       // given to the last probe
 	states   []fastpath.LaneState
 }
@@ -55,55 +53,11 @@ type Config struct {
 	Vacant     func()               // the last subject has gone
 }
 
-// Subject is what the watcher looks after: queue pairs that are to carry a comm,
-// or carry one. It is a pointer.
-type Subject interface {
-	// Routes are the pairs of ports that the lanes run over, in the executor's order.
-	Routes() []*route.Pair
-	// Class is how their packets are marked.
-	Class() Class
-	// Progress is how far the lanes have come, in the memory of into if there is
-	// enough; waits says that one which does not complete holds the comm up.
-	Progress(into []fastpath.LaneState) (lanes []fastpath.LaneState, waits bool)
-	// Tick is the subject's own turn, while s carries its comm.
-	Tick(s *session.Session)
-	// Struck reports whether a fatal event means it, and ends what it is making if
-	// the event means that.
-	Struck(e *event.Event) bool
-	// Spoil keeps its queue pairs from serving again.
-	Spoil()
-	// Drain takes in what has arrived.
-	Drain()
-}
-
-// Key is a pair of ports as one session uses it in one class of traffic: indices
-// here and there. Classes may fare differently on the same cable.
-type Key struct {
-	Session     *session.Session
-	Local, Peer uint16
-	Class       Class
-}
-
-// Class is what the sending side's packets ask of the network.
-type Class struct{ SL, TC uint8 }
-
-// watched is a subject as it was seen last. All is protected by Watcher.mu.
-type watched struct {
-	comm   carrier.Comm // nil: in its handshake
-	doomed error        // what ended it there
-	lanes  []progress
-}
-
-type progress struct {
-	completed uint32
-	since     time.Time // it stands there with requests outstanding; zero: none are
-}
-
 // New is a watcher that looks after nothing yet.
 func New(cfg Config) *Watcher {
 	t := cfg.Timeout
 	return &Watcher{cfg: cfg, late: t / 5, limit: t / 10, every: t / 40, offer: t / 4, stir: make(chan struct{}, 1),
-		subjects: map[Subject]*watched{}, probes: map[Key]*probe{}, mute: map[Key]bool{}}
+		subjects: map[Subject]*watched{}, probes: map[key]*probe{}, mute: map[key]bool{}}
 }
 
 // Add begins to look after v, whose queue pairs are made.
@@ -178,7 +132,7 @@ func (w *Watcher) turn(now time.Time) bool {
 		pair    *route.Pair
 		suspect carrier.Comm
 	}
-	used := map[Key]use{}
+	used := map[key]use{}
 	for v, x := range w.subjects {
 		s := x.session()
 		if s == nil {
@@ -197,7 +151,7 @@ func (w *Watcher) turn(now time.Time) bool {
 	}
 	for k, u := range used {
 		p := w.probes[k]
-		if p == nil && k.Session.Active {
+		if p == nil && k.session.Active {
 			p = w.lead(k, u.pair)
 		}
 		if u.suspect != nil {
@@ -205,7 +159,7 @@ func (w *Watcher) turn(now time.Time) bool {
 		}
 	}
 	for k, p := range w.probes {
-		if _, ok := used[k]; !ok && k.Session.Active { // the other side's ends when it is told so
+		if _, ok := used[k]; !ok && k.session.Active { // the other side's ends when it is told so
 			p.cancel(errUnused)
 			delete(w.probes, k)
 		}
@@ -219,25 +173,26 @@ func (w *Watcher) turn(now time.Time) bool {
 	return w.running
 }
 
-// keyOf is the key of a pair of ports that v runs over.
-func keyOf(v Subject, s *session.Session, p *route.Pair) Key {
-	return Key{s, p.LocalIndex, p.PeerIndex, v.Class()}
+// pairFor finds the pair of ports of a key by a comm that uses it; w.mu is held.
+func (w *Watcher) pairFor(k key) *route.Pair {
+	for v, x := range w.subjects {
+		if x.session() != k.session {
+			continue
+		}
+		for _, pair := range v.Routes() {
+			if keyOf(v, k.session, pair) == k {
+				return pair
+			}
+		}
+	}
+	return nil
 }
 
-// pairOf is the pair of a lane, which may have joined since pairs were asked for.
-func pairOf(pairs []*route.Pair, lane int) *route.Pair {
-	if lane >= len(pairs) {
-		lane = 0
-	}
-	return pairs[lane]
-}
-
-// session is the one of a comm that neither side has closed or given up.
-func (x *watched) session() *session.Session {
-	if x.comm == nil {
-		return nil
-	}
-	return x.comm.Standing()
+// uses reports whether a comm that both sides have open still uses a pair of ports.
+func (w *Watcher) uses(k key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pairFor(k) != nil
 }
 
 // still notes how far the lanes of v have come, and returns which of them have
@@ -263,7 +218,7 @@ func (w *Watcher) still(v Subject, x *watched, now time.Time) (lanes uint32) {
 }
 
 // ask has the probe used, unless it was a moment ago.
-func (w *Watcher) ask(k Key, p *probe, c carrier.Comm, now time.Time) {
+func (w *Watcher) ask(k key, p *probe, c carrier.Comm, now time.Time) {
 	if p == nil || !p.works {
 		if !w.mute[k] {
 			w.mute[k] = true
@@ -283,12 +238,12 @@ func (w *Watcher) silent(p *probe, u *qp.Unanswered) {
 	w.mu.Lock()
 	var lost []failing
 	for v, x := range w.subjects {
-		if x.session() != p.key.Session {
+		if x.session() != p.key.session {
 			continue
 		}
 		still, pairs := w.still(v, x, time.Now()), v.Routes()
 		for lane := range x.lanes {
-			if still>>lane&1 != 0 && keyOf(v, p.key.Session, pairOf(pairs, lane)) == p.key {
+			if still>>lane&1 != 0 && keyOf(v, p.key.session, pairOf(pairs, lane)) == p.key {
 				lost = append(lost, failing{v, x.comm})
 				break
 			}
@@ -304,7 +259,7 @@ func (w *Watcher) silent(p *probe, u *qp.Unanswered) {
 		what = fmt.Sprintf("large packets from port %v to %v are lost", here, there)
 	}
 	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.late, what, u.Err.Err).
-		On(p.pair.Local.Name).With(p.key.Session.Name)
+		On(p.pair.Local.Name).With(p.key.session.Name)
 	why.Remedy = u.Err.Remedy
 	failAll(lost, why)
 }

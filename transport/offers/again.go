@@ -16,13 +16,15 @@ import (
 // error is one after which there is nothing to try.
 func (c *caller) tryAgain(ctx context.Context, pairs []route.Pair, at []int, m wire.Offer) (*lanes.Carrier, error) {
 	s, t := c.Session, c.way.tune(&c.For, pairs, len(at))
-	old := c.way.Queues.Pool.Take(func(have *lanes.Kit) bool { return have.From == s && have.Suits(c.Device, pairs, at, t, m.SL, m.TC) })
+	old := c.way.Queues.Pool.Take(func(have *lanes.Kit) bool {
+		return have.Session() == s && have.Suits(c.Device, pairs, at, t, m.SL, m.TC)
+	})
 	if old == nil {
 		return nil, nil
 	}
 	m.Flags |= wire.FlagReuse
-	m.Session, m.Comm = s.ID, old.Number
-	v, err := c.carry(ctx, pairs, at, len(old.Lanes), &m, old)
+	m.Session, m.Comm = s.ID, old.Comm()
+	v, err := c.carry(ctx, pairs, at, old.Lanes(), &m, old)
 	lost, final := (*streamError)(nil), (*finalError)(nil)
 	if err == nil || errors.As(err, &lost) || errors.As(err, &final) {
 		return v, err
@@ -40,7 +42,7 @@ func (a *taker) again(ctx context.Context, m *wire.Offer, pairs []route.Pair, at
 	}
 	t := a.way.tune(&a.For, pairs, len(at))
 	suits := func(have *lanes.Kit) bool {
-		return have.From == s && have.Number == m.Comm && len(have.Lanes) == len(m.Lanes) && have.Suits(a.Device, pairs, at, t, m.SL, a.way.Provider.ReceiverTC(m.TC))
+		return have.Session() == s && have.Comm() == m.Comm && have.Lanes() == len(m.Lanes) && have.Suits(a.Device, pairs, at, t, m.SL, a.way.Provider.ReceiverTC(m.TC))
 	}
 	const look = time.Millisecond
 	for end := time.Now().Add(lanes.SettleLimit); ; time.Sleep(look) {

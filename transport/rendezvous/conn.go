@@ -26,8 +26,8 @@ type Conn struct {
 	place  atomic.Pointer[place] // in the room of those that carry nothing yet
 }
 
-// NewConn takes a connection in; it closes t when it fails.
-func NewConn(t *net.TCPConn) (*Conn, error) {
+// newConn takes a connection in; it closes t when it fails.
+func newConn(t *net.TCPConn) (*Conn, error) {
 	c := &Conn{TCPConn: t, FD: -1}
 	raw, err := t.SyscallConn()
 	if err == nil {
@@ -129,7 +129,7 @@ func dial(ctx context.Context, p Path, o tcp.Options, bind bool) (*Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	return NewConn(t)
+	return newConn(t)
 }
 
 // CutOnCancel makes reads and writes on c fail when ctx ends. The function it

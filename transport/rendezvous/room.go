@@ -21,10 +21,10 @@ type room struct {
 	left chan struct{} // a place became free
 }
 
-const MostStrangers = 256 // connections that have not proven anything
+const mostStrangers = 256 // connections that have not proven anything
 
 // The two rooms of a process. What is proven weighs up to 20 KiB.
-func roomForStrangers() *room { return newRoom(MostStrangers, MostStrangers, 100*time.Millisecond) } // no full frame 1 yet
+func roomForStrangers() *room { return newRoom(mostStrangers, mostStrangers, 100*time.Millisecond) } // no full frame 1 yet
 func roomForProven() *room    { return newRoom(4096, 1024, time.Second) }                            // know the token, and carry no comm
 
 // place is a connection's in a room.
@@ -133,11 +133,4 @@ func (r *room) remove(p *place) {
 	if own.Len() == 0 {
 		delete(r.from, p.from)
 	}
-}
-
-// held is how many connections are in the room.
-func (r *room) held() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.n
 }

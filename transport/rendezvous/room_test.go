@@ -67,6 +67,13 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// held is how many connections are in the room.
+func (r *room) held() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n
+}
+
 // connected is one end of a connection, and the other.
 func connected(t *testing.T) (*Conn, net.Conn) {
 	t.Helper()
@@ -83,7 +90,7 @@ func connected(t *testing.T) (*Conn, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewConn(out.(*net.TCPConn))
+	c, err := newConn(out.(*net.TCPConn))
 	if err != nil {
 		t.Fatal(err)
 	}

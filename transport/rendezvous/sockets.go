@@ -262,7 +262,7 @@ func (r *Sockets) accept(s *socket) (more bool) {
 		r.acceptFailed(s, err)
 		return true
 	}
-	c, err := NewConn(t)
+	c, err := newConn(t)
 	if err != nil {
 		return true
 	}
@@ -335,6 +335,3 @@ func advertised(all []*tcp.Device, own ...*tcp.Device) []advertise {
 // Unused counts a connection that carries nothing any more among those that may
 // be closed for others. It does not wait.
 func (r *Sockets) Unused(c *Conn) { c.waits(r.proven.push(c)) }
-
-// Held is how many connections carry nothing yet, of strangers and of who knows a token.
-func (r *Sockets) Held() (strangers, proven int) { return r.strangers.held(), r.proven.held() }

@@ -1,11 +1,8 @@
 package session
 
 import (
-	"context"
-	"errors"
 	"sync"
 
-	"weft/internal/report"
 	"weft/transport/wire"
 )
 
@@ -31,64 +28,6 @@ func NewAll(c Config) *All {
 	return &All{cfg: c, out: map[wire.ProcessID]*opening{}, in: map[wire.ProcessID]*Session{}}
 }
 
-// Get returns the session with process, held, opening it if need be. Of many
-// callers one opens; should its way fail, the next tries with a handle of its own.
-func (ss *All) Get(ctx context.Context, process wire.ProcessID, open func() (*Session, error)) (*Session, error) {
-	for {
-		ss.mu.Lock()
-		o := ss.out[process]
-		mine := o == nil
-		if mine {
-			o = &opening{ready: make(chan struct{})}
-			ss.out[process] = o
-		}
-		ss.mu.Unlock()
-		if mine {
-			return ss.lead(process, o, open)
-		}
-		select {
-		case <-o.ready:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		if o.err == nil && o.s.Hold() {
-			return o.s, nil
-		}
-		ss.drop(process, o)
-	}
-}
-
-func (ss *All) lead(process wire.ProcessID, o *opening, open func() (*Session, error)) (*Session, error) {
-	o.err = errors.New("opening the control connection broke off") // should open panic
-	defer func() {
-		if o.err != nil {
-			ss.drop(process, o)
-		}
-		close(o.ready)
-	}()
-	s, err := open()
-	ss.mu.Lock()
-	o.s = s
-	closed := ss.closed
-	ss.mu.Unlock()
-	if err == nil && closed {
-		s.closeDown()
-	}
-	if err == nil && !s.Hold() {
-		err = errors.New("the control connection ended at once")
-	}
-	o.err = err
-	return s, err
-}
-
-func (ss *All) drop(process wire.ProcessID, o *opening) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.out[process] == o {
-		delete(ss.out, process)
-	}
-}
-
 // From finds a session that another process has opened; nil: none.
 func (ss *All) From(process wire.ProcessID, id uint64) *Session {
 	ss.mu.Lock()
@@ -111,8 +50,8 @@ func (ss *All) forget(s *Session) {
 	}
 }
 
-// Open lists the sessions that others have opened and those of this process.
-func (ss *All) Open() (in, out []*Session) {
+// open lists the sessions that others have opened and those of this process.
+func (ss *All) open() (in, out []*Session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	for _, s := range ss.in {
@@ -128,23 +67,4 @@ func (ss *All) Open() (in, out []*Session) {
 		}
 	}
 	return in, out
-}
-
-// CloseAll ends them, and those that are being opened.
-func (ss *All) CloseAll() {
-	ss.mu.Lock()
-	ss.closed = true
-	ss.mu.Unlock()
-	in, out := ss.Open()
-	for _, s := range append(in, out...) {
-		s.closeDown()
-	}
-}
-
-// closeDown ends s because its core is closed, which is no news.
-func (s *Session) closeDown() {
-	s.mu.Lock()
-	s.parting = true
-	s.mu.Unlock()
-	s.End(report.Errorf(report.Host, "control connection", "this process closed it").With(s.Name))
 }

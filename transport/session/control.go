@@ -1,10 +1,7 @@
 package session
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"syscall"
 	"time"
 
 	"weft/internal/report"
@@ -134,80 +131,4 @@ func (s *Session) onFailed(f *wire.Failed) {
 	if c != nil {
 		c.PeerGaveUp(err, f.Aborted)
 	}
-}
-
-func (s *Session) withMember(id uint64, do func(*Member)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m := s.members[id]; m != nil {
-		do(m)
-	}
-}
-
-// Comm is the comm of an id, if it is built; nil: none.
-func (s *Session) Comm(id uint64) Comm {
-	c, _ := s.Known(id)
-	return c
-}
-
-// Known is the comm of an id; nil: it is not built yet. Open: its other end is.
-func (s *Session) Known(id uint64) (c Comm, open bool) {
-	s.withMember(id, func(m *Member) { c, open = m.comm, m.failed == nil && !m.closed })
-	return c, open
-}
-
-// Broken says how the connection ended, as far as the kernel tells.
-func (s *Session) Broken(doing string, err error) *report.Error {
-	e := report.Errorf(report.Network, "control connection", "%s: %w", doing, rendezvous.Short(err)).With(s.Name).
-		Try("the network to the peer failed; look at the link and at the peer's log")
-	switch {
-	case rendezvous.PeerGone(err):
-		e.Cause = report.Peer
-		e.Err = s.afterWord(e.Err)
-		e.Remedy = "the peer's process ended or was killed; look at its log"
-	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		since := "any more"
-		if d, known := s.Conn.Silence(); known {
-			since = fmt.Sprintf("for %v", d)
-		}
-		e.Remedy = fmt.Sprintf("the peer's host did not answer %s: it is down or the network between is cut", since)
-	}
-	return e
-}
-
-// End closes the session for good; its comms learn why.
-func (s *Session) End(why *report.Error) {
-	s.mu.Lock()
-	if s.ended != nil {
-		s.mu.Unlock()
-		return
-	}
-	s.ended = why
-	orderly := s.parting
-	if s.idle != nil {
-		s.idle.Stop()
-	}
-	var left []Comm
-	for _, m := range s.members {
-		m.finish()
-		if m.failed != nil { // the peer told its cause before it left
-			continue
-		}
-		m.failed = why
-		if m.comm != nil && !m.closed {
-			left = append(left, m.comm)
-		}
-	}
-	s.mu.Unlock()
-	s.all.forget(s)
-	s.all.cfg.Forget(s)
-	s.cut(why)
-	s.Conn.Close()
-	if len(left) == 0 {
-		if !orderly && !errors.Is(why, net.ErrClosed) && !rendezvous.PeerGone(why.Err) && s.Says() {
-			s.all.cfg.Log.Info(report.Net, "%v", why)
-		}
-		return
-	}
-	s.all.cfg.Ended(left, why)
 }

@@ -14,12 +14,6 @@ import (
 // has connected to the other. So the end of either is taken for the end of the
 // process only when both have been read to their ends.
 
-// word is why the peer last gave a connection up.
-type word struct {
-	reason string
-	at     time.Time
-}
-
 // LastWord is what the peer has said of a comm whose stream it has ended: that it
 // gave it up, or closed it; neither: nothing. The word left before the stream's
 // end did, so it is waited for a moment.

@@ -50,25 +50,6 @@ func (m *Member) Stands() bool {
 	return !m.closed && m.Session.ended == nil
 }
 
-// TellFailed has the peer end its side too. A comm that is not attached yet, m
-// nil, tells it then.
-func (m *Member) TellFailed(reason string, aborted bool) {
-	if m != nil {
-		m.Session.TellLater(&wire.Failed{Header: m.Header(), Aborted: aborted, Reason: reason})
-	}
-}
-
-// Part ends what a closed comm has of its session; m may be nil.
-func (m *Member) Part() {
-	if m == nil {
-		return
-	}
-	m.Session.Leave(m)
-	if m.Session.Active {
-		m.Session.Release()
-	}
-}
-
 // ErrAborted is what a comm ends with whose peer was given up by its host.
 func ErrAborted(peer, op, format string, args ...any) *report.Error {
 	return report.Errorf(report.Peer, op, format, args...).With(peer).

@@ -12,6 +12,8 @@ import (
 // Frame is a message that a session can send.
 type Frame interface{ Append([]byte) []byte }
 
+const outLimit = 1 << 20 // bytes waiting for a peer that does not read
+
 // Tell sends m and returns when it is with the kernel, or with a goroutine that
 // is sending already. A session that is over swallows it.
 func (s *Session) Tell(m Frame) {
@@ -26,6 +28,14 @@ func (s *Session) Tell(m Frame) {
 func (s *Session) TellLater(m Frame) {
 	if s.enqueue(m) && !s.flushNow() {
 		go s.flush()
+	}
+}
+
+// TellFailed has the peer end its side too. A comm that is not attached yet, m
+// nil, tells it then.
+func (m *Member) TellFailed(reason string, aborted bool) {
+	if m != nil {
+		m.Session.TellLater(&wire.Failed{Header: m.Header(), Aborted: aborted, Reason: reason})
 	}
 }
 

@@ -13,11 +13,6 @@ import (
 	"weft/transport/wire"
 )
 
-// LingerIdle is how long a control connection outlives its last comm.
-const LingerIdle = 30 * time.Second
-
-const outLimit = 1 << 20 // bytes waiting for a peer that does not read
-
 // Session is one control connection of a process pair, as one of the two sees
 // it. All comms that the connecting process has with the other share it.
 type Session struct {
@@ -58,6 +53,12 @@ type Session struct {
 type Background struct {
 	Led, Followed task.Errands // further lanes, on the connecting side and on the listening one
 	Loops         task.Errands // queue pairs for flushes
+}
+
+// word is why the peer last gave a connection up.
+type word struct {
+	reason string
+	at     time.Time
 }
 
 // New makes a session; Start has it serve the peer. Peer is what the peer says of itself.
@@ -107,64 +108,22 @@ func (s *Session) Over() error {
 	return s.ended
 }
 
-// Leave removes a comm.
-func (s *Session) Leave(m *Member) {
+func (s *Session) withMember(id uint64, do func(*Member)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.gone {
-		return
-	}
-	m.gone = true
-	delete(s.members, m.ID)
-	if !s.Active && len(s.members) == 0 && s.idle == nil && s.ended == nil {
-		s.idle = time.AfterFunc(LingerIdle+s.all.cfg.Timeout, s.unused)
-		s.all.cfg.Sockets.Unused(s.Conn)
+	if m := s.members[id]; m != nil {
+		do(m)
 	}
 }
 
-// Hold keeps the session from ending for want of comms; false when it is over.
-func (s *Session) Hold() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended != nil || s.parting {
-		return false
-	}
-	s.users++
-	if s.idle != nil {
-		s.idle.Stop()
-		s.idle = nil
-	}
-	return true
+// Comm is the comm of an id, if it is built; nil: none.
+func (s *Session) Comm(id uint64) Comm {
+	c, _ := s.Known(id)
+	return c
 }
 
-// Held returns how many comms the session has, and how many keep it from ending.
-func (s *Session) Held() (comms, holds int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.members), s.users
-}
-
-// Release undoes Hold. The connecting side closes an unused session after a while.
-func (s *Session) Release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users--
-	if s.users == 0 && s.Active && s.ended == nil {
-		s.idle = time.AfterFunc(LingerIdle, s.bye)
-	}
-}
-
-// bye says so if still nobody needs the session.
-func (s *Session) bye() {
-	defer task.Rescue(s.all.cfg.Log, "control connection", task.Nobody)
-	s.mu.Lock()
-	if s.users > 0 || s.ended != nil {
-		s.mu.Unlock()
-		return
-	}
-	s.parting = true
-	s.mu.Unlock()
-	s.all.forget(s)
-	s.Tell(&wire.Bye{})
-	s.Conn.CloseWrite()
+// Known is the comm of an id; nil: it is not built yet. Open: its other end is.
+func (s *Session) Known(id uint64) (c Comm, open bool) {
+	s.withMember(id, func(m *Member) { c, open = m.comm, m.failed == nil && !m.closed })
+	return c, open
 }

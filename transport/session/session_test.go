@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"weft/internal/conns"
 	"weft/internal/report"
 	"weft/transport/rendezvous"
 	"weft/transport/wire"
@@ -52,36 +52,12 @@ func eventually(t *testing.T, what string, is func() bool) {
 
 var errOver = errors.New("it is over")
 
-// connPair is a TCP connection, and its other end.
-func connPair(t *testing.T) (*rendezvous.Conn, *net.TCPConn) {
-	t.Helper()
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	out, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := rendezvous.NewConn(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { k.Close(); in.Close() })
-	return k, in
-}
-
 // A control connection that ends while it is being opened is not there for the next connect.
 func TestControlConnectionEndsAtOnce(t *testing.T) {
 	a := start()
 	peer := wire.Hello{Build: "test", Process: wire.ProcessID{1}}
 	for range 20 {
-		k, _ := connPair(t)
+		k, _ := conns.Pair(t)
 		gone := make(chan struct{})
 		s, err := a.Get(t.Context(), peer.Process, func() (*Session, error) {
 			s := a.New(k, &peer, nil, true)
@@ -124,13 +100,13 @@ func TestControlConnectionWhoseOpeningPanics(t *testing.T) {
 func TestControlConnectionOfAClosedProcess(t *testing.T) {
 	a := start()
 	peer := wire.Hello{Build: "test", Process: wire.ProcessID{1}}
-	k, _ := connPair(t)
+	k, _ := conns.Pair(t)
 	active := a.New(k, &peer, nil, true)
 	_, err := a.Get(t.Context(), peer.Process, func() (*Session, error) {
 		a.CloseAll()
 		return active, nil
 	})
-	k, _ = connPair(t)
+	k, _ = conns.Pair(t)
 	passive := a.New(k, &peer, nil, false)
 	if err := a.Claim(passive); err != nil {
 		t.Error(err)
@@ -145,11 +121,59 @@ func TestControlConnectionOfAClosedProcess(t *testing.T) {
 	}
 }
 
+// A control connection may be closed for others while it has no comm.
+func TestControlConnectionMakesRoom(t *testing.T) {
+	a := start()
+	a.cfg.Attach = func(*Member, *wire.Attach) error { return nil }
+	k, _ := conns.Pair(t)
+	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
+	defer s.End(report.Errorf(report.Host, "test", "over"))
+	a.cfg.Sockets.Unused(k) // as who has just proven its token
+	s.Vacant(time.Hour)
+	crowd := func() { // another connection takes every place of this address
+		other, _ := conns.Pair(t)
+		for range 1024 {
+			a.cfg.Sockets.Unused(other)
+		}
+	}
+	if err := s.onAttach(&wire.Attach{Header: wire.Header{Comm: 7}}); err != nil {
+		t.Fatal(err)
+	}
+	crowd()
+	if k.Life.Err() != nil {
+		t.Fatal("it was closed with its comm")
+	}
+	s.Leave(s.members[7])
+	crowd()
+	if k.Life.Err() == nil {
+		t.Error("it is open still")
+	}
+}
+
+// What holds a control connection is counted.
+func TestLastHoldOfAControlConnection(t *testing.T) {
+	a := start()
+	k, _ := conns.Pair(t)
+	s := a.New(k, &wire.Hello{Build: "test"}, nil, true)
+	defer s.End(report.Errorf(report.Host, "test", "over"))
+	for range 2 {
+		if !s.Hold() {
+			t.Fatal("it cannot be held")
+		}
+	}
+	if s.Release() || s.idle != nil {
+		t.Error("it is let go, and held still")
+	}
+	if !s.Release() || s.idle == nil {
+		t.Error("nobody holds it, and it does not end")
+	}
+}
+
 // What is said of a peer's silence is how long it was, not how long it may be.
 func TestSilenceIsMeasured(t *testing.T) {
 	begin := time.Now()
 	a := start()
-	k, in := connPair(t)
+	k, in := conns.Pair(t)
 	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
 	defer s.End(report.Errorf(report.Host, "test", "over"))
 	if _, err := in.Write([]byte{0}); err != nil {
@@ -166,7 +190,7 @@ func TestSilenceIsMeasured(t *testing.T) {
 // What the kernel takes at once is with it when TellLater returns: a process that ends then, by whatever means, has told its peer.
 func TestToldBeforeTheCallReturns(t *testing.T) {
 	a := start()
-	k, in := connPair(t)
+	k, in := conns.Pair(t)
 	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
 	defer s.End(report.Errorf(report.Host, "test", "over"))
 	go io.Copy(io.Discard, in)
@@ -185,7 +209,7 @@ func TestToldBeforeTheCallReturns(t *testing.T) {
 // A message that the kernel has not taken yet keeps the process from exiting, for a moment.
 func TestExitWaitsForMessages(t *testing.T) {
 	a := start()
-	k, in := connPair(t)
+	k, in := conns.Pair(t)
 	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
 	defer s.End(report.Errorf(report.Host, "test", "over"))
 	full := func() bool {
@@ -230,8 +254,8 @@ func TestLastWordIsHeard(t *testing.T) {
 			t.Run(c.name+map[bool]string{true: ", opened here", false: ", opened there"}[active], func(t *testing.T) {
 				a := start()
 				peer := wire.Hello{Build: "test", Process: wire.ProcessID{1}}
-				here, farHere := connPair(t)
-				there, farThere := connPair(t)
+				here, farHere := conns.Pair(t)
+				there, farThere := conns.Pair(t)
 				out, in := a.New(here, &peer, nil, true), a.New(there, &peer, nil, false)
 				if _, err := a.Get(t.Context(), peer.Process, func() (*Session, error) { return out, nil }); err != nil {
 					t.Fatal(err)
@@ -268,16 +292,12 @@ func TestLastWordIsHeard(t *testing.T) {
 func TestBye(t *testing.T) {
 	a, b := start(), start()
 	here, there := wire.ProcessID{1}, wire.ProcessID{2}
-	k, other := connPair(t)
+	k, other := conns.Pair(t)
 	mine := a.New(k, &wire.Hello{Build: "test", Process: there}, nil, true)
 	if _, err := a.Get(t.Context(), there, func() (*Session, error) { return mine, nil }); err != nil {
 		t.Fatal(err)
 	}
-	c, err := rendezvous.NewConn(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs := b.New(c, &wire.Hello{Build: "test", Process: here}, nil, false)
+	theirs := b.New(other, &wire.Hello{Build: "test", Process: here}, nil, false)
 	if err := b.Claim(theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -288,8 +308,8 @@ func TestBye(t *testing.T) {
 	mine.Release()
 	mine.bye() // what the timer does
 	eventually(t, "both sides forgot it", func() bool {
-		in, _ := b.Open()
-		_, out := a.Open()
+		in, _ := b.open()
+		_, out := a.open()
 		return len(in)+len(out) == 0 && mine.Over() != nil && theirs.Over() != nil
 	})
 	for _, p := range []*process{a, b} {

@@ -25,7 +25,7 @@ func TestDevicesInOrderOfPCI(t *testing.T) {
 	two.Ports[1].LinkLayer = ibv.LinkInfiniBand
 	two.Ports[1].GIDs = []ibv.GIDEntry{fakeibv.Entry(0, ibv.GIDInfiniBand, "fe80::2", 0)}
 	rxe := fakeibv.RoCE("rxe0", "10.0.0.1", 1)
-	rxe.Sysfs = filepath.Join(h.Sysfs, "class", "infiniband", "rxe0")
+	rxe.Sysfs = h.Sys("class/infiniband/rxe0")
 	fakeibv.Write(t, "veth0\n", rxe.Sysfs, "parent")
 	siw := fakeibv.RoCE("siw0", "10.0.0.1", 1)
 	siw.Transport = 1
@@ -86,13 +86,13 @@ func TestMergingAndOrderKnobs(t *testing.T) {
 func TestParentGivesThePCIPath(t *testing.T) {
 	h := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24"))
 	c := fakeibv.RoCE("rxe0", "10.0.0.1", 1)
-	c.Sysfs = filepath.Join(h.Sysfs, "class", "infiniband", "rxe0")
+	c.Sysfs = h.Sys("class/infiniband/rxe0")
 	fakeibv.Write(t, "eth1\n", c.Sysfs, "parent")
-	function := filepath.Join(h.Sysfs, "devices", "pci0000:00", "0000:00:05.0")
+	function := h.Sys("devices/pci0000:00/0000:00:05.0")
 	virtio := filepath.Join(function, "virtio2")
 	os.MkdirAll(virtio, 0o777)
-	os.MkdirAll(filepath.Join(h.Sysfs, "class", "net", "eth1"), 0o777)
-	if err := os.Symlink(virtio, filepath.Join(h.Sysfs, "class", "net", "eth1", "device")); err != nil {
+	os.MkdirAll(h.Sys("class/net/eth1"), 0o777)
+	if err := os.Symlink(virtio, h.Sys("class/net/eth1/device")); err != nil {
 		t.Fatal(err)
 	}
 	p, _, err := start(fakeibv.New(t, c), h, nil)

@@ -29,7 +29,7 @@ const directPath = "/devices/pci0000:85/0000:85:00.0"
 func directCard(t *testing.T) (*ibv.Calls, *machine.Machine, *fakeibv.Lib) {
 	h := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24"))
 	f := fakeibv.New(t, fakeibv.At(t, h, fakeibv.RoCE("mlx5_0", "10.0.0.1", 1), "0000:3b:00.0"))
-	if err := os.MkdirAll(filepath.Join(h.Sysfs, directPath), 0o777); err != nil {
+	if err := os.MkdirAll(h.Sys(directPath), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	c := f.Table()

@@ -38,12 +38,11 @@ func TestGPUMemory(t *testing.T) {
 			"nvidia_peermem does not serve a device of software, no DMA-BUFs: a test's library has no ibv_reg_dmabuf_mr, NCCL stages"},
 	} {
 		h := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24"))
-		h.Proc = t.TempDir()
 		if c.module != "" {
-			fakeibv.Write(t, "1\n", h.Sysfs, c.module)
+			fakeibv.Write(t, "1\n", h.Sys(c.module))
 		}
 		if c.driver != "" {
-			fakeibv.Write(t, c.driver+"\nGCC version:  gcc version 12.2.0\n", h.Proc, "driver/nvidia/version")
+			fakeibv.Write(t, c.driver+"\nGCC version:  gcc version 12.2.0\n", h.Root, "proc/driver/nvidia/version")
 		}
 		card := fakeibv.At(t, h, fakeibv.RoCE("a", "10.0.0.1", 1), "0000:3b:00.0")
 		if c.soft {

@@ -27,7 +27,7 @@ func laneAgain(t *testing.T, tx, rx *laneSide) {
 		}
 		fastpath.DetachVerbs(s.comm)
 		s.comm.Free()
-		s.comm = must(fastpath.New(fastpath.Options{Kind: []fastpath.Kind{fastpath.Send, fastpath.Recv}[i], Device: 300, Cookie: uint64(i), Upcalls: hostcalls.Upcalls()}))
+		s.comm = must(fastpath.New(fastpath.Options{Kind: []fastpath.Kind{fastpath.Send, fastpath.Recv}[i], Device: 300, Cookie: uint64(i)}))
 		addr, size := s.comm.Shared()
 		for d := range 2 {
 			if err := s.regions[2*d].Release(); err != nil {

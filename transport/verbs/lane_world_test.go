@@ -67,7 +67,7 @@ func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
 	const device = 300
 	var sides [2]*laneSide
 	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
-		s := &laneSide{comm: must(fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i), Upcalls: hostcalls.Upcalls()}))}
+		s := &laneSide{comm: must(fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i)}))}
 		sides[i] = s
 		if c.size == 0 {
 			c.size = 4 << 20

@@ -30,7 +30,7 @@ type Card struct {
 func Open(l *Library, e *ibv.DeviceEntry) (*Card, error) {
 	sysfs := e.Sysfs
 	if sysfs == "" {
-		sysfs = fmt.Sprintf("%s/class/infiniband/%s", l.Host.Sysfs, e.Name)
+		sysfs = l.Host.Sys("class/infiniband", e.Name)
 	}
 	o, err := open(l, e)
 	if err != nil {

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -21,9 +20,9 @@ var peerFolders = []string{"kernel/mm/memory_peers", "kernel/memory_peers", "mem
 // has a version, as it does once it is registered.
 func (m *Machine) peerClient() string {
 	for _, folder := range peerFolders {
-		entries, _ := os.ReadDir(filepath.Join(m.Sysfs, folder)) // no folder: no client
+		entries, _ := os.ReadDir(m.Sys(folder)) // no folder: no client
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), ".") && Exists(m.Sysfs, folder, e.Name(), "version") {
+			if !strings.HasPrefix(e.Name(), ".") && Exists(m.Sys(folder, e.Name(), "version")) {
 				return e.Name()
 			}
 		}
@@ -33,12 +32,12 @@ func (m *Machine) peerClient() string {
 
 // GDR reads that.
 func (m *Machine) GDR() (g GDR) {
-	if g.Module = m.peerClient(); g.Module == "" && Exists(m.Sysfs, "module/nvidia_peermem/version") {
+	if g.Module = m.peerClient(); g.Module == "" && Exists(m.Sys("module/nvidia_peermem/version")) {
 		g.Module = "nvidia_peermem"
 	}
-	text, err := Read(m.Proc, "driver/nvidia/version")
-	g.Driver = err == nil || Exists(m.Sysfs, "module/nvidia")
+	text, err := Read(m.Root, "proc/driver/nvidia/version")
+	g.Driver = err == nil || Exists(m.Sys("module/nvidia"))
 	g.Closed = err == nil && !strings.Contains(text, "Open Kernel Module")
-	g.AMD = Exists(m.Sysfs, "module/amdgpu")
+	g.AMD = Exists(m.Sys("module/amdgpu"))
 	return g
 }

@@ -2,7 +2,6 @@ package machine_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,15 +28,15 @@ func TestPeerClients(t *testing.T) {
 		{"behind one that is not", []string{"kernel/mm/memory_peers/a/", "kernel/mm/memory_peers/amdkfd/version"}, "amdkfd"},
 		{"hidden", []string{"kernel/mm/memory_peers/.hidden/version"}, ""},
 	} {
-		h := &machine.Machine{Sysfs: t.TempDir(), Proc: t.TempDir()}
+		h := &machine.Machine{Root: t.TempDir()}
 		for _, f := range c.files {
 			if strings.HasSuffix(f, "/") {
-				if err := os.MkdirAll(filepath.Join(h.Sysfs, f), 0o755); err != nil {
+				if err := os.MkdirAll(h.Sys(f), 0o755); err != nil {
 					t.Fatal(err)
 				}
 				continue
 			}
-			fakeibv.Write(t, "1.0\n", h.Sysfs, f)
+			fakeibv.Write(t, "1.0\n", h.Sys(f))
 		}
 		if got := h.GDR().Module; got != c.want {
 			t.Errorf("%s: client %q, want %q", c.name, got, c.want)

@@ -23,20 +23,24 @@ type Link struct {
 // Machine is what discovery looks at besides the library. Tests describe other
 // machines with it.
 type Machine struct {
-	Sysfs string // "/sys"
-	Proc  string // "/proc"
+	Root  string // "/": sysfs and procfs are below it
 	Links func() ([]Link, error)
 	Route func(dev string, from, to netip.Addr) (bool, error) // whether one leaves by the network device
 }
 
 // This asks the kernel.
 func This() *Machine {
-	return &Machine{Sysfs: "/sys", Proc: "/proc", Links: kernelLinks, Route: kernelRoute}
+	return &Machine{Root: "/", Links: kernelLinks, Route: kernelRoute}
+}
+
+// Sys is a file of sysfs.
+func (m *Machine) Sys(parts ...string) string {
+	return filepath.Join(m.Root, "sys", filepath.Join(parts...))
 }
 
 // Cards are the RDMA devices that the kernel has, whether they can be used or not.
 func (m *Machine) Cards() (names []string) {
-	entries, _ := os.ReadDir(filepath.Join(m.Sysfs, "class", "infiniband")) // no folder: no RDMA in this kernel
+	entries, _ := os.ReadDir(m.Sys("class/infiniband")) // no folder: no RDMA in this kernel
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

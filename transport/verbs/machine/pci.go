@@ -15,7 +15,7 @@ func (m *Machine) PCIPaths(sysfs string, mergeVFs bool) (function, path string) 
 		return function, mergePCI(function, mergeVFs)
 	}
 	if parent := parentLink(sysfs); parent != "" {
-		function = pciFunction(filepath.Join(m.Sysfs, "class", "net", parent, "device"))
+		function = pciFunction(m.Sys("class/net", parent, "device"))
 	}
 	return function, function
 }

@@ -19,7 +19,7 @@ import (
 func TestGIDsOfAnOldLibrary(t *testing.T) {
 	h := fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/22"), fakeibv.Eth(2, false, "10.0.9.1/24"))
 	card := fakeibv.RoCE("a", "10.0.0.1", 1)
-	card.Sysfs = filepath.Join(h.Sysfs, "class", "infiniband", "a")
+	card.Sysfs = h.Sys("class/infiniband/a")
 	card.Ports[0].GIDs = append(card.Ports[0].GIDs, fakeibv.Entry(4, ibv.GIDRoCEv2, "10.0.9.1", 2), fakeibv.Entry(5, ibv.GIDRoCEv2, "10.0.7.1", 1))
 	attrs := filepath.Join(card.Sysfs, "ports", "1", "gid_attrs")
 	for i, kind := range []string{"IB/RoCE v1", "RoCE v2", "IB/RoCE v1", "RoCE v2", "RoCE v2"} { // 5 cannot be read
