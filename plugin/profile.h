@@ -48,7 +48,8 @@ int weft_chain_open(const char* library, int host, const char** name, char* why,
 
 /* Begins communicator n, 1 to UINT16_MAX, whose own events are given, and those that its host may be asked for; 0, or
  * errno. weft_chain_init follows. */
-int weft_chain_begin(int n, int own, int allowed, uint64_t id, const char* name, int nodes, int ranks, int rank, uintptr_t logger);
+int weft_chain_begin(int n, int own, int allowed, uint64_t id, const char* name, int nodes, int ranks, int rank,
+	uintptr_t logger);
 
 /* How many profilers there are; 0 means that events go to our own record alone. */
 extern int weft_chain_length;

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/template"
@@ -16,6 +17,7 @@ import (
 
 	"weft/gen/model"
 	"weft/gen/parse"
+	"weft/gen/rules"
 	"weft/internal/link"
 )
 
@@ -99,13 +101,32 @@ func contract(t *testing.T, root, lib string, in *invention) {
 // release, and the arguments with the invented ones slipped in.
 type call struct{ Name, Params, Args string }
 
+// witnessed is the version whose calls the driver spells, as tools/host does.
+func witnessed(t *testing.T) int {
+	set, err := rules.LoadFS(os.DirFS("../rules"), "gen/rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range set.Verb("witness") {
+		if r.Family == string(model.Net) {
+			n, err := strconv.Atoi(r.Use().Words[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("gen/rules names no witness of net")
+	return 0
+}
+
 func callsOf(t *testing.T, root string, in *invention) []call {
 	unit, err := parse.NCCL(os.DirFS(filepath.Join(root, "headers")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, f := range unit.Table(model.Net, newest(t, filepath.Join("../..", headers), "net")).Record.Fields {
+	for _, f := range unit.Table(model.Net, witnessed(t)).Record.Fields {
 		if f.Type.IsFuncPtr() {
 			for _, p := range f.Type.Elem.Func.Params {
 				known[f.Name+"."+p.Name] = true

@@ -34,8 +34,9 @@ static struct known all[2][IDS];
 static uint64_t told[2]; /* events that have begun */
 
 /* rank is the event's id, and what else a type has says which parent it must have. */
-static ncclResult_t start(void* context, void** handle, ncclProfilerEventDescr_v7_t* d) {
-	int profiler = *(int*)context;
+static int start(const void* table, uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
+	int profiler = (int)context;
+	CHECK(table == told, "table %p", table);
 	struct known* parent = d->parentObj;
 	int of = 0;
 	if (d->type == ncclProfileProxyOp) of = d->proxyOp.nSteps;
@@ -48,24 +49,24 @@ static ncclResult_t start(void* context, void** handle, ncclProfilerEventDescr_v
 	CHECK(d->rank < IDS, "%d events are too many", d->rank);
 	struct known* k = &all[profiler][d->rank];
 	*k = (struct known){.magic = MAGIC, .profiler = profiler, .id = d->rank};
-	*handle = k;
+	*handle = (uintptr_t)k;
 	__atomic_add_fetch(&told[profiler], 1, __ATOMIC_RELAXED);
-	return ncclSuccess;
+	return 0;
 }
 
-static int which[2] = {0, 1}; /* the contexts */
-
-static ncclResult_t stop(void* handle) {
-	CHECK(((struct known*)handle)->magic == MAGIC, "stopped %p", handle);
-	return ncclSuccess;
+static int stop(const void* table, uintptr_t handle) {
+	CHECK(table == told && ((struct known*)handle)->magic == MAGIC, "stopped %#lx", (unsigned long)handle);
+	return 0;
 }
 
-static ncclResult_t state(void* handle, ncclProfilerEventState_v7_t s, ncclProfilerEventStateArgs_v7_t* args) {
-	CHECK(((struct known*)handle)->magic == MAGIC && !args, "state %d of %p", (int)s, handle);
-	return ncclSuccess;
+static int state(const void* table, uintptr_t handle, ncclProfilerEventState_cur_t s,
+		ncclProfilerEventStateArgs_cur_t* args) {
+	CHECK(table == told && !args, "state %d", (int)s);
+	CHECK(((struct known*)handle)->magic == MAGIC, "state %d of %#lx", (int)s, (unsigned long)handle);
+	return 0;
 }
 
-static const ncclProfiler_v7_t profiler = {.startEvent = start, .stopEvent = stop, .recordEventState = state};
+static const struct weft_chain_profiler version = {.startEvent = start, .stopEvent = stop, .recordEventState = state};
 
 /* Our own record has the turn's number alone. */
 void weft_profile_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
@@ -123,9 +124,9 @@ int main(int argc, char** argv) {
 	int rounds = argc > 2 ? atoi(argv[2]) : 1;
 	CHECK(weft_chain_room() == 0 && weft_chain_begin(1, 0xffff, -1, 7, "stress", 1, 1, 0, 0) == 0, "no memory");
 	for (int i = 0; i < 2; i++) {
-		weft_chain[i] = (struct chained){.as = &weft_chain_profiler_v7, .table = &profiler};
+		weft_chain[i] = (struct chained){.as = &version, .table = told};
 		weft_chain_comm(1)->of[i].mask = 0xffff;
-		weft_chain_comm(1)->of[i].context = (uintptr_t)&which[i];
+		weft_chain_comm(1)->of[i].context = (uintptr_t)i;
 	}
 	weft_chain_length = 2;
 	pthread_t threads[THREADS];
