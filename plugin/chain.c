@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,23 +115,74 @@ int weft_chain_begin(int n, int own, int allowed, uint64_t id, const char* name,
 	return 0;
 }
 
+/* A host's mask: one for each copy of NCCL in the process, which reads it whenever something begins. */
+#define HOSTS 8
+static struct {
+	int* mask;
+	int own, allowed, said, comms;
+} hosts[HOSTS];
+static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What is asked of a host. Under the lock. */
+static int wanted_of(int own, int allowed) {
+	int wanted = own;
+	for (int i = 0; i < weft_chain_length; i++) {
+		if (!weft_chain[i].comms) continue;
+		int its = __atomic_load_n(&weft_chain[i].mask, __ATOMIC_RELAXED) & allowed;
+		wanted |= (int)((uint64_t)(unsigned)its & weft_chain[i].as->kinds);
+	}
+	return wanted;
+}
+
+static void tell(int h) {
+	int wanted = wanted_of(hosts[h].own, hosts[h].allowed);
+	if (wanted == hosts[h].said) return;
+	hosts[h].said = wanted;
+	__atomic_store_n(hosts[h].mask, wanted, __ATOMIC_RELAXED);
+}
+
+static void tell_host(struct chain_comm* c, int* mask) {
+	pthread_mutex_lock(&hosts_lock);
+	for (int i = 0; i < weft_chain_length; i++) weft_chain[i].comms += !c->of[i].refused;
+	int h = 0;
+	while (h < HOSTS && hosts[h].comms) h++; /* a free place, unless the host has one */
+	for (int i = 0; i < HOSTS; i++) {
+		if (hosts[i].comms && hosts[i].mask == mask) h = i;
+	}
+	if (h < HOSTS) {
+		hosts[h].mask = mask;
+		hosts[h].own = c->own;
+		hosts[h].allowed = c->allowed;
+		hosts[h].comms++;
+		hosts[h].said = wanted_of(c->own, c->allowed);
+		c->host = h + 1;
+	}
+	/* More hosts than there are places hear no changes. */
+	__atomic_store_n(mask, wanted_of(c->own, c->allowed), __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&hosts_lock);
+}
+
+void weft_chain_poll(void) {
+	pthread_mutex_lock(&hosts_lock);
+	for (int h = 0; h < HOSTS; h++) {
+		if (hosts[h].comms) tell(h);
+	}
+	pthread_mutex_unlock(&hosts_lock);
+}
+
 void weft_chain_init(uintptr_t context, int* mask) {
 	struct chain_comm* c = weft_chain_length ? weft_chain_comm(context) : NULL;
 	if (!c) return;
 	for (int i = 0; i < weft_chain_length; i++) {
-		const struct chained* p = &weft_chain[i];
-		uintptr_t own = 0;
-		int wanted = 0;
-		int rc = p->as->init(p->table, &own, c->id, &wanted, c->name, c->nodes, c->ranks, c->rank, c->logger);
-		if (rc) {
-			weft_chain_refused(i, rc, c->logger);
-			continue;
-		}
-		c->of[i].context = own;
-		c->of[i].mask = (int)((uint64_t)(wanted & c->allowed) & p->as->kinds);
-		*mask |= c->of[i].mask;
+		struct chained* p = &weft_chain[i];
+		uintptr_t its = 0;
+		int rc = p->as->init(p->table, &its, c->id, &p->mask, c->name, c->nodes, c->ranks, c->rank, c->logger);
+		if (rc) weft_chain_refused(i, rc, c->logger);
+		c->of[i].refused = rc != 0;
+		c->of[i].context = rc ? 0 : its;
 	}
 	c->logger = 0;
+	tell_host(c, mask);
 }
 
 void weft_chain_finalize(uintptr_t context) {
@@ -141,6 +193,11 @@ void weft_chain_finalize(uintptr_t context) {
 		c->of[i].context = 0;
 		if (of) weft_chain[i].as->finalize(weft_chain[i].table, of);
 	}
+	pthread_mutex_lock(&hosts_lock);
+	for (int i = 0; c->host && i < weft_chain_length; i++) weft_chain[i].comms -= !c->of[i].refused;
+	if (c->host) hosts[c->host - 1].comms--;
+	c->host = 0;
+	pthread_mutex_unlock(&hosts_lock);
 	weft_chain_ended();
 }
 

@@ -65,6 +65,36 @@ static struct handles find(uint64_t handle) {
 	return h;
 }
 
+/* Whoever wants an event of a type is told of those above it, too, which it names as parents: NCCL does the same. */
+static uint64_t with_children(uint64_t type) {
+	const uint64_t steps_of = ncclProfileProxyStep | ncclProfileNetPlugin;
+	const uint64_t task = ncclProfileProxyOp | steps_of | ncclProfileKernelCh | ncclProfileKernelPhase;
+	const uint64_t copies = ncclProfileCeColl | ncclProfileCeSync | ncclProfileCeBatch;
+	switch (type) {
+	case ncclProfileGroupApi:
+		return type | ncclProfileCollApi | ncclProfileP2pApi | ncclProfileKernelLaunch | ncclProfileGroup |
+			ncclProfileColl | ncclProfileP2p | task | copies;
+	case ncclProfileCollApi: return type | ncclProfileColl | task | copies;
+	case ncclProfileP2pApi: return type | ncclProfileP2p | task;
+	case ncclProfileGroup: return type | ncclProfileColl | ncclProfileP2p | task;
+	case ncclProfileColl:
+	case ncclProfileP2p: return type | task;
+	case ncclProfileProxyOp: return type | steps_of;
+	case ncclProfileProxyStep: return steps_of;
+	case ncclProfileKernelCh: return type | ncclProfileKernelPhase;
+	case ncclProfileCeColl: return copies;
+	default: return type;
+	}
+}
+
+static bool wants(int mask, uint64_t type) { return (uint64_t)(unsigned)mask & with_children(type); }
+
+/* Whether a profiler is told of a type of events of a communicator. */
+static bool told(const struct chain_comm* c, int i, uint64_t type) {
+	const struct chained* p = &weft_chain[i];
+	return !c->of[i].refused && (p->as->kinds & type) && wants(__atomic_load_n(&p->mask, __ATOMIC_RELAXED), type);
+}
+
 static struct pool* pool_of(uint64_t type) { return type & OPERATIONS ? &operations : &steps; }
 
 /* The place of a new event, and its handle; NULL when every place has an event that has not stopped. */
@@ -149,7 +179,7 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	}
 	struct handles h = {0};
 	uint64_t any = 0;
-	if (d->type & (uint64_t)(unsigned)c->own) {
+	if (wants(c->own, d->type)) {
 		ncclProfilerEventDescr_cur_t own = below(d, parent.own, group.own);
 		uintptr_t ours = 0;
 		weft_profile_start(context, &ours, &own);
@@ -157,7 +187,7 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	}
 	weft_chain_about(c);
 	for (int i = 0; i < weft_chain_length; i++) {
-		if (!(d->type & (uint64_t)(unsigned)c->of[i].mask)) continue;
+		if (!told(c, i, d->type)) continue;
 		ncclProfilerEventDescr_cur_t its = below(d, parent.of[i], group.of[i]);
 		uintptr_t theirs = 0;
 		if (weft_chain[i].as->startEvent(weft_chain[i].table, c->of[i].context, &theirs, &its)) continue;

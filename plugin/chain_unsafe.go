@@ -9,13 +9,27 @@ import "C"
 
 import (
 	"errors"
+	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"weft/abi"
 	"weft/internal/report"
+	"weft/transport/task"
 )
+
+var pollChain sync.Once
+
+// poll tells hosts, ten times a second, what the profilers want by now: each has the
+// address of its mask, and may be switched on and off by its user.
+func poll() {
+	defer task.Rescue(theProcess.log, "profiler", task.Nobody)
+	for range time.Tick(time.Second / 10) {
+		C.weft_chain_poll()
+	}
+}
 
 // OpenProfiler loads a further profiler for a host that uses the given table. It
 // stays loaded.
@@ -24,6 +38,7 @@ func (cHost) OpenProfiler(library string, table int) (name string, version int, 
 	defer C.free(unsafe.Pointer(clibrary))
 	var cname *C.char
 	var why [1024]C.char
+	pollChain.Do(func() { go poll() })
 	version = int(C.weft_chain_open(clibrary, C.int(table), &cname, &why[0], C.size_t(len(why))))
 	if version == 0 {
 		return "", 0, errors.New(C.GoString(&why[0]))

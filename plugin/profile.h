@@ -4,6 +4,7 @@
 #define WEFT_PLUGIN_PROFILE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ struct chained {
 	const struct weft_chain_profiler* as;
 	const void* table;
 	const char* name; /* its own */
+	int mask;  /* of events that it wants. It has the address, and may change it at any time */
+	int comms; /* that it has taken, and that have not ended */
 };
 
 /* A communicator as the profilers know it. */
@@ -34,12 +37,13 @@ struct chain_comm {
 	int allowed; /* events that the host may be asked for */
 	struct {
 		uintptr_t context;
-		int mask; /* 0: it refused, or wants nothing */
+		bool refused;
 	} of[CHAIN_MAX];
 	uint64_t id;
 	char* name;
 	int nodes, ranks, rank;
 	uintptr_t logger; /* as long as init lasts */
+	int host; /* 1 + the number of the host whose mask it is asked for by; 0: none */
 };
 
 /* Opens a library and chooses its table: the host's version, else the nearest older one, else the nearest newer one.
@@ -50,6 +54,9 @@ int weft_chain_open(const char* library, int host, const char** name, char* why,
  * errno. weft_chain_init follows. */
 int weft_chain_begin(int n, int own, int allowed, uint64_t id, const char* name, int nodes, int ranks, int rank,
 	uintptr_t logger);
+
+/* Tells hosts what profilers want by now. */
+void weft_chain_poll(void);
 
 /* How many profilers there are; 0 means that events go to our own record alone. */
 extern int weft_chain_length;

@@ -43,20 +43,25 @@ type Profiler struct {
 // Init numbers the communicator. Its context is that number, which is all that
 // the events of a context need.
 func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
-	*a.Context, *a.EActivationMask = 0, 0
+	*a.Context = 0
 	mask, chained := p.Wanted(a)
+	if !chained { // else C says it, which knows more; hosts have one mask for all communicators
+		*a.EActivationMask = mask
+	}
 	if mask == 0 && !chained {
 		return nil
 	}
 	n := p.comms.Add(1)
 	if n > math.MaxUint16 {
 		p.comms.Store(math.MaxUint16) // it stays there, and nothing is recorded of those that follow
+		*a.EActivationMask = 0
 		return nil
 	}
 	if chained && !p.Begin(uint16(n), mask, a) {
+		*a.EActivationMask = 0
 		return nil
 	}
-	*a.Context, *a.EActivationMask = uintptr(n), mask
+	*a.Context = uintptr(n)
 	if mask == 0 {
 		return nil
 	}

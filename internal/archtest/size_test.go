@@ -23,7 +23,7 @@ var budgets = []struct {
 	{"libibverbs, transport/verbs/ibv/*.c and *.h", 230, func(f string) bool { return path.Dir(f) == "transport/verbs/ibv" }},
 	{"the shims by hand, compat/*.c and *.h", 110, func(f string) bool { return path.Dir(f) == "compat" }},
 	{"what the plugin has of C, plugin/*.c and *.h", 90, func(f string) bool { return path.Dir(f) == "plugin" && !ofProfiler(f) }},
-	{"the profiler's events, plugin/profile.c and .h, and chain*.c", 370, ofProfiler},
+	{"the profiler's events, plugin/profile.c and .h, and chain*.c", 440, ofProfiler},
 	{"the host, tools/host/*, but for fuzz*", 1700, func(f string) bool { return path.Dir(f) == "tools/host" && !ofFuzzer(f) }},
 	{"the fuzzer of table calls, tools/host/fuzz*", 750, func(f string) bool { return path.Dir(f) == "tools/host" && ofFuzzer(f) }},
 	{"the simulated libibverbs, tools/simverbs/*", 2000, func(f string) bool { return path.Dir(f) == "tools/simverbs" }},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/abi"
 	"weft/internal/build"
@@ -162,6 +163,7 @@ func TestChainOfSome(t *testing.T) {
 		heard int    // starts that the newest profiler is told of, of a collective and a step
 	}{
 		{name: "it wants collectives alone", list: []string{libs[last]}, env: []string{"CHAINED_MASK=2"}, mask: 2, heard: 1},
+		{name: "it wants what is below", list: []string{libs[last]}, env: []string{"CHAINED_MASK=0x80"}, mask: 0x80, heard: 2},
 		{name: "it wants nothing", list: []string{libs[last]}, env: []string{"CHAINED_MASK=0"}, mask: 0},
 		{name: "it wants what its version does not know", list: []string{libs[first], libs[last]}, env: []string{"CHAINED_MASK=0x4000"}, mask: 0x4000},
 		{name: "it refuses", list: []string{libs[last]}, env: []string{fmt.Sprint("CHAINED_REFUSES=", last)}, mask: 0, says: "its init returned 3"},
@@ -200,5 +202,35 @@ func TestChainOfSome(t *testing.T) {
 				t.Errorf("told of %d events, want %d:\n%s", got, c.heard, heard(t, log, last))
 			}
 		})
+	}
+}
+
+// TestChainLater switches a profiler on when the host is at work: it hears of what begins from then on.
+func TestChainLater(t *testing.T) {
+	libs := chained(t)
+	_, last := host.FamilyProf.Versions()
+	call, log, _ := chainHost(t, last, []string{libs[last]}, "CHAINED_MASK=0", "CHAINED_LATER=0x12")
+	begin := call("init", host.Args{"name", "world"})
+	if begin.Int("mask") != 0 {
+		t.Errorf("mask %#x", begin.Int("mask"))
+	}
+	start := func() *host.Reply {
+		return call("startEvent", host.Args{"ctx", begin.Ptr("ctx"), "type", 1 << format.Coll})
+	}
+	if r := start(); r.Ptr("handle") != 0 {
+		t.Errorf("an event that nobody wants has the handle %v", r.Ptr("handle"))
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		r := start()
+		if r.Int("mask") == 0x12 && r.Ptr("handle") != 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("mask %#x, handle %v", r.Int("mask"), r.Ptr("handle"))
+		}
+	}
+	call("finalize", host.Args{"ctx", begin.Ptr("ctx")})
+	if got := heard(t, log, last); !strings.Contains(got, "start 1 type=0x2") {
+		t.Errorf("told\n%s", got)
 	}
 }

@@ -19,9 +19,6 @@ import (
 // records what NCCL reports, whole and under the right parents, and every message with its two ends.
 func TestTrace(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
-		if r.Since(2, 26) && !r.Since(2, 27) {
-			t.Skipf("%s hangs in ncclCommDestroy when there is a profiler, over its own sockets too", r)
-		}
 		lib, err := build.Library()
 		if err != nil {
 			t.Fatal(err)
@@ -55,14 +52,15 @@ func TestTrace(t *testing.T) {
 			if messages == 0 {
 				t.Errorf("no messages; notes %q", job.Notes)
 			}
-			if !r.Since(2, 23) {
-				continue // no profilers
+			if !r.Since(2, 23) || r.Since(2, 26) && !r.Since(2, 27) {
+				continue // no profilers, or one that is asked for no events: 2.26 would hang in ncclCommDestroy
 			}
 			for _, p := range job.Processes {
 				var of [format.Types]int
 				for _, e := range p.Events {
 					of[e.Type]++
-					if e.Stop == model.Never {
+					// 2.24 loses the handles of some steps, over its own sockets too.
+					if e.Stop == model.Never && (e.Type != format.ProxyStep || r.Since(2, 26)) {
 						t.Errorf("a %s was not stopped", e.TypeName())
 					}
 					if e.Parent != 0 && e.Up == nil {

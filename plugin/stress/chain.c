@@ -66,7 +66,8 @@ static int state(const void* table, uintptr_t handle, ncclProfilerEventState_cur
 	return 0;
 }
 
-static const struct weft_chain_profiler version = {.startEvent = start, .stopEvent = stop, .recordEventState = state};
+static const struct weft_chain_profiler version = {.kinds = ~0ull, .startEvent = start, .stopEvent = stop,
+	.recordEventState = state};
 
 /* Our own record has the turn's number alone. */
 void weft_profile_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
@@ -124,8 +125,7 @@ int main(int argc, char** argv) {
 	int rounds = argc > 2 ? atoi(argv[2]) : 1;
 	CHECK(weft_chain_room() == 0 && weft_chain_begin(1, 0xffff, -1, 7, "stress", 1, 1, 0, 0) == 0, "no memory");
 	for (int i = 0; i < 2; i++) {
-		weft_chain[i] = (struct chained){.as = &version, .table = told};
-		weft_chain_comm(1)->of[i].mask = 0xffff;
+		weft_chain[i] = (struct chained){.as = &version, .table = told, .mask = 0xffff};
 		weft_chain_comm(1)->of[i].context = (uintptr_t)i;
 	}
 	weft_chain_length = 2;

@@ -15,6 +15,9 @@ static void out_props_str(struct req* q, const char* key, const char* s, int fil
   out_str(q, key, s == untouched ? text : s);
 }
 
+/* One for the process, as NCCL has it: a profiler may write it at any time after its init. */
+static int prof_mask;
+
 /* For the templates: names of functions and types of version V. zz_tables.inc sets V, TABLE (the table's type, or
  * the view through which it is called) and VIEW. */
 #define CAT2(a, b, c) a##b##c

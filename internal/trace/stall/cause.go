@@ -168,6 +168,9 @@ func steps(n *node) []string {
 		if e.Type != format.ProxyStep || e.Stop != model.Never || len(e.States) == 0 {
 			continue
 		}
+		if e.Up != nil && e.Up.Stop != model.Never {
+			continue // NCCL 2.24 leaves steps of what is done without an end
+		}
 		s := e.States[len(e.States)-1]
 		of[s.Number]++
 		if n.now > s.Time {

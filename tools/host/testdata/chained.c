@@ -1,6 +1,7 @@
 /* A profiler as other libraries have one, of version V, that writes down what it is told: into the file that the
  * environment names in CHAINED_LOG with ".vV" at its end. It follows every handle and parent that it gets: one that it
- * has not given is a line that begins with BAD. With CHAINED_REFUSES=V it refuses communicators. */
+ * has not given is a line that begins with BAD. With CHAINED_REFUSES=V it refuses communicators, CHAINED_MASK is what it
+ * wants, CHAINED_LATER what it wants a moment later. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,12 +52,26 @@ static int known(const void* handle, const char* what) {
   return (int)(e - events) + 1;
 }
 
+static int* its;
+
+/* Its user switches it on. */
+static void* later(void* unused) {
+  usleep(300000);
+  __atomic_store_n(its, (int)strtol(getenv("CHAINED_LATER"), NULL, 0), __ATOMIC_RELAXED);
+  return unused;
+}
+
 static ncclResult_t begin(void** context, int* mask, const char* name, uint64_t id, int nodes, int ranks, int rank) {
   const char *refuses = getenv("CHAINED_REFUSES"), *wants = getenv("CHAINED_MASK");
   pthread_mutex_lock(&lock);
   say("init %s %llu %d %d %d", name ? name : "(no name)", (unsigned long long)id, nodes, ranks, rank);
   *context = &comms[commCount++ % 64];
   *mask = wants ? (int)strtol(wants, NULL, 0) : 0xffff;
+  if (getenv("CHAINED_LATER") && !its) {
+    pthread_t thread;
+    its = mask;
+    if (pthread_create(&thread, NULL, later, NULL) || pthread_detach(thread)) abort();
+  }
   pthread_mutex_unlock(&lock);
   return refuses && atoi(refuses) == V ? 3 : 0;
 }
