@@ -89,14 +89,16 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		}
 		return knobs()
 	}).events
-	chained = p.chained(log, int(a.Abi), knobs)
-	if a.Abi == tableHangs && (mask != 0 || chained) {
+	if a.Abi == tableHangs && mask == 0 && knobs().Text(knob.ProfilerChain) == "" {
+		return 0, false
+	}
+	if a.Abi == tableHangs {
 		p.profile.hangs.Do(func() {
 			log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none; the network's messages alone are recorded, and further profilers hear nothing. 2.27 and later have none of that")
 		})
 		return 0, false
 	}
-	return mask & hostsEvents(a.Abi), chained
+	return mask & hostsEvents(a.Abi), p.chained(log, int(a.Abi), knobs)
 }
 
 // hostsEvents are those that a host of a table may be asked for.

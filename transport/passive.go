@@ -13,6 +13,15 @@ import (
 
 var errNoConfirm = errors.New("frame 3 does not prove the token")
 
+// A connection on the listening side, from the first frame to the comm that accept
+// hands out, in this order:
+//
+//	passive.go    its frames until both sides have proven themselves, then what the host offers
+//	handshake.go  the connecting side's hello, and which streams it has
+//	serve.go      its offers, until it says go or gives up
+//	inbound.go    its streams together, a session for it, and the comm
+//	listener.go   the comms that wait for an accept
+
 // proven serves a connection that knows the token.
 func (l *Listener) proven(c *rendezvous.Conn, f1 wire.Frame1) {
 	rd := readers.Get().(*wire.Reader)

@@ -115,7 +115,7 @@ func signs(t *model.Trace, n *node) []string {
 	if n.process == nil {
 		return append(all, "it has no file here: record it too (WEFT_PROFILE=trace), or read its folder")
 	}
-	return append(append(all, behind(t, n.process)...), steps(n)...)
+	return append(append(all, behind(t, n.process)...), gpu(n)...)
 }
 
 // operation is one of a communicator, counted by its function.
@@ -157,33 +157,6 @@ func behind(t *model.Trace, p *model.Process) []string {
 		}
 	}
 	slices.Sort(all)
-	return all
-}
-
-// steps tells for what the open steps of a process's proxy wait on its own side.
-func steps(n *node) []string {
-	const sendGPU, receiveGPU = 8, 12 // states of a step
-	of, since := map[uint32]int{}, map[uint32]uint64{}
-	for _, e := range n.process.Events {
-		if e.Type != format.ProxyStep || e.Stop != model.Never || len(e.States) == 0 {
-			continue
-		}
-		if e.Up != nil && e.Up.Stop != model.Never {
-			continue // NCCL 2.24 leaves steps of what is done without an end
-		}
-		s := e.States[len(e.States)-1]
-		of[s.Number]++
-		if n.now > s.Time {
-			since[s.Number] = max(since[s.Number], n.now-s.Time)
-		}
-	}
-	var all []string
-	if of[receiveGPU] > 0 {
-		all = append(all, fmt.Sprintf("%d of its proxy's steps wait for its GPU to take what has come, for %v", of[receiveGPU], short(since[receiveGPU])))
-	}
-	if of[sendGPU] > 0 {
-		all = append(all, fmt.Sprintf("%d of its proxy's steps wait for its GPU to give what is to be sent, for %v", of[sendGPU], short(since[sendGPU])))
-	}
 	return all
 }
 

@@ -92,6 +92,7 @@ func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *R
 			}
 		}
 	}
+	r.steps(t, nodes)
 	slices.SortStableFunc(r.Waits, func(a, b Wait) int { return cmp.Compare(b.Ns, a.Ns) })
 	r.causes(t)
 	return r
@@ -173,24 +174,31 @@ func (r *Report) alone(e *model.End, own *node, peers map[string]*node) {
 
 // wait adds a message to the wait that it belongs to.
 func (r *Report) wait(c *model.Connection, from, to *node, why string, m *model.Message, now uint64) {
-	if now < m.From || now-m.From < uint64(r.Least) {
-		return
-	}
 	mine, its := c.Sender, c.Receiver
 	if why == NoSend {
 		mine, its = its, mine
 	}
+	r.add(Wait{Why: why, Network: m.End.NetworkName(), FromDevice: mine.Device, ToDevice: its.Device, Bytes: m.Bytes, Uncertain: !c.Sure, from: from, to: to}, m.From, now)
+}
+
+// add counts one message of which somebody has waited since then.
+func (r *Report) add(one Wait, since, now uint64) {
+	if now < since || now-since < uint64(r.Least) {
+		return
+	}
 	at := slices.IndexFunc(r.Waits, func(w Wait) bool {
-		return w.from == from && w.to == to && w.Why == why && w.FromDevice == mine.Device && w.ToDevice == its.Device
+		return w.from == one.from && w.to == one.to && w.Why == one.Why && w.FromDevice == one.FromDevice && w.ToDevice == one.ToDevice
 	})
 	if at < 0 {
 		at = len(r.Waits)
-		r.Waits = append(r.Waits, Wait{From: from.name, To: to.name, Why: why, Network: m.End.NetworkName(),
-			FromDevice: mine.Device, ToDevice: its.Device, from: from, to: to})
+		r.Waits = append(r.Waits, Wait{
+			From: one.from.name, To: one.to.name, Why: one.Why, Network: one.Network,
+			FromDevice: one.FromDevice, ToDevice: one.ToDevice, from: one.from, to: one.to,
+		})
 	}
 	w := &r.Waits[at]
 	w.Messages++
-	w.Ns = max(w.Ns, now-m.From)
-	w.Bytes += m.Bytes
-	w.Uncertain = w.Uncertain || !c.Sure
+	w.Ns = max(w.Ns, now-since)
+	w.Bytes += one.Bytes
+	w.Uncertain = w.Uncertain || one.Uncertain
 }

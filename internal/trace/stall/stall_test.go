@@ -75,7 +75,7 @@ func (g *ring) coll(r int, number uint64) {
 
 // step leaves a step of the proxy in a state.
 func (g *ring) step(r int, state uint32) {
-	op := g.of[r].Start(format.ProxyOp, 95*second, format.Record{Comm: 1, Rank: int32(r)})
+	op := g.of[r].Start(format.ProxyOp, 95*second, format.Record{Comm: 1, Rank: int32(r), A: 1 << 40, B: uint64(r+1) % uint64(len(g.of))})
 	id := g.of[r].Start(format.ProxyStep, 95*second, format.Record{Comm: 1, Rank: int32(r), Parent: op})
 	g.of[r].State(id, 95*second, state, 4096)
 }
@@ -125,6 +125,10 @@ func TestCauses(t *testing.T) {
 			g.send(0, 95*second, false)
 			g.step(1, 12)
 		}, []string{"process rank 1 (node:101) 1 [1 of its proxy's steps wait for its GPU to take what has come, for 5s]"}, []string{"0 1 no receive"}},
+		{"a send that its receiver has not posted", 3, func(g *ring) {
+			g.step(0, 20)
+			g.receive(2, 95*second, false)
+		}, []string{"process rank 1 (node:101) 2 [it has begun nothing"}, []string{"0 1 no receive", "2 1 no send"}},
 		{"a GPU that gives nothing", 2, func(g *ring) {
 			g.receive(0, 95*second, false)
 			g.step(1, 8)

@@ -31,7 +31,11 @@ func (r *Report) Text(w io.Writer) error {
 			if x.Uncertain {
 				what += " (likely)"
 			}
-			fmt.Fprintf(tab, "  %s\t%s\t%s\t%s\t%d\t%s, %s to %s\n", x.From, x.To, what, short(x.Ns), x.Messages, x.Network, or(x.FromDevice), or(x.ToDevice))
+			over := x.Network
+			if x.FromDevice != "" {
+				over += fmt.Sprintf(", %s to %s", x.FromDevice, or(x.ToDevice))
+			}
+			fmt.Fprintf(tab, "  %s\t%s\t%s\t%s\t%d\t%s\n", x.From, x.To, what, short(x.Ns), x.Messages, over)
 		}
 		if err := tab.Flush(); err != nil {
 			return err
