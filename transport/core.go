@@ -29,6 +29,7 @@ type Core struct {
 	watch *liveness.Watcher
 	pool  *pool.Pool[*lanes.Kit]
 	lanes *lanes.Shared
+	serve kinds
 	deaf  func() // ends the subscription to events
 
 	contexts struct {
@@ -65,6 +66,7 @@ func Open(cfg Config) (*Core, error) {
 		ReceiverTC: func(tc uint8) uint8 { return cfg.Verbs.ReceiverTC(tc) }})
 	c.lanes = &lanes.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Timeout: c.timeout, Watch: c.watch, Pool: c.pool, Growing: task.NewSlots(), Lingers: reaper.Lingers,
 		Busy: func() bool { return c.outgoing.Busy()+c.incoming.Busy() > 0 }}
+	c.serve = serves(c.watch, c.lanes)
 	c.sessions = session.NewAll(c.ofSessions(reaper.Lingers))
 	c.plain = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: reaper}
 	c.ways = ways(&c.env, c.lanes, c.plain)
@@ -94,16 +96,18 @@ func (c *Core) ofSessions(lingers func(n int)) session.Config {
 		Lingers: lingers,
 		Coming:  c.settingUp,
 		Attach:  c.attach,
-		Serve:   serves(c.watch, c.lanes),
+		Serve:   c.serve,
 		Forget:  func(s *session.Session) { c.pool.Forget(func(k *lanes.Kit) bool { return k.Session() == s }) },
 		Ended:   comms.SessionEnded,
 	}
 }
 
-// serves is who takes messages on control connections, by their kind; those about
-// sessions are the sessions' own.
-func serves(w *liveness.Watcher, l *lanes.Shared) map[wire.Kind]func(*session.Session, []byte) error {
-	return map[wire.Kind]func(*session.Session, []byte) error{
+// kinds is who takes messages on control connections, by their kind.
+type kinds map[wire.Kind]func(*session.Session, []byte) error
+
+// serves is for all but the messages about sessions, which are the sessions' own.
+func serves(w *liveness.Watcher, l *lanes.Shared) kinds {
+	return kinds{
 		wire.KindProbeOffer: w.Serve, wire.KindProbeAnswer: w.Serve, wire.KindProbeState: w.Serve,
 		wire.KindFurther: l.Serve, wire.KindFurtherAnswer: l.Serve, wire.KindJoin: l.Serve, wire.KindJoined: l.Serve,
 	}
