@@ -8,7 +8,8 @@ import (
 // A link is slow if its messages take so many times as long as those of others.
 const (
 	slowTimes    = 1.5
-	leastSamples = 3 // messages of a size on a link, and links with such
+	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
+	leastSamples = 3      // messages of a size on a link, and links with such
 )
 
 // slow compares, size for size, what messages take on each link with the median of
@@ -60,7 +61,7 @@ func (c comparison) String() string {
 // sender's own may: over RDMA a send is done when the receiver's card has it.
 func (r *Report) judge(l *Link, what string, flight, send comparison) {
 	l.Slower = flight.times
-	if flight.times < slowTimes {
+	if flight.times < slowTimes || flight.own-flight.others < leastSlower {
 		return
 	}
 	link := fmt.Sprintf("the link from %s to %s (%s, %s to %s)", l.From, l.To, l.Network, l.FromDevice, l.ToDevice)

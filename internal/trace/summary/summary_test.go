@@ -38,6 +38,7 @@ func TestFindings(t *testing.T) {
 		{"nothing", nil, nil, nil},
 		{"a late rank", map[int]uint64{5: 60_000}, nil, []string{"rank 5 of world (node1:105) comes late"}},
 		{"a slow link", nil, map[int]uint64{2: 45_000}, []string{"the link from rank 2 (node0:102) to rank 3 (node0:103)"}},
+		{"a link that is slower by some microseconds", nil, map[int]uint64{2: 9_500}, nil},
 		{"a slow link between machines", nil, map[int]uint64{3: 60_000}, []string{"the link from rank 3 (node0:103) to rank 4 (node1:104)"}},
 		{"both", map[int]uint64{0: 60_000}, map[int]uint64{6: 60_000}, []string{"rank 0 of world", "the link from rank 6"}},
 	} {
