@@ -45,8 +45,8 @@ type Profiler struct {
 func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
 	*a.Context = 0
 	mask, chained := p.Wanted(a)
-	if !chained { // else C says it, which knows more; hosts have one mask for all communicators
-		*a.EActivationMask = mask
+	if !chained { // else C says it, which knows more. Hosts have one mask for all communicators, which may begin at once
+		atomic.StoreInt32(a.EActivationMask, mask)
 	}
 	if mask == 0 && !chained {
 		return nil
@@ -54,11 +54,11 @@ func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
 	n := p.comms.Add(1)
 	if n > math.MaxUint16 {
 		p.comms.Store(math.MaxUint16) // it stays there, and nothing is recorded of those that follow
-		*a.EActivationMask = 0
+		atomic.StoreInt32(a.EActivationMask, 0)
 		return nil
 	}
 	if chained && !p.Begin(uint16(n), mask, a) {
-		*a.EActivationMask = 0
+		atomic.StoreInt32(a.EActivationMask, 0)
 		return nil
 	}
 	*a.Context = uintptr(n)

@@ -176,6 +176,9 @@ func TestChainOfSome(t *testing.T) {
 		{name: "five", list: []string{libs[last], libs[first], libs[first+1], libs[first+3], libs[first+4]}, mask: 0xffff, says: "4 profilers are the most", heard: 2},
 		{name: "nothing but commas", list: []string{" ", ""}, mask: 0},
 	} {
+		if c.list[0] == build.Self {
+			continue // the tables are inside the host: there is no file of weft's
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			call, log, h := chainHost(t, last, c.list, c.env...)
