@@ -95,14 +95,11 @@ struct {{.Type}} {
 #endif
 `
 
-// chainParams are the core's parameters of a function behind the table; what
-// only our own core is told is not among them.
+// chainParams are a function's parameters, behind the table.
 func chainParams(call *plan.ChainedCall) string {
 	params := []string{"const void* table"}
-	for _, q := range call.Core.Params {
-		if !q.Extra {
-			params = append(params, q.C+" "+q.Name)
-		}
+	for _, q := range call.Params {
+		params = append(params, q.C+" "+q.Name)
 	}
 	return strings.Join(params, ", ")
 }
@@ -119,8 +116,8 @@ func chainFunction(c *plan.Chained, call *plan.ChainedCall) string {
 		used[a.Core.Name] = true
 		args = append(args, b.chained(a))
 	}
-	for _, q := range call.Core.Params {
-		if !used[q.Name] && !q.Extra {
+	for _, q := range call.Params {
+		if !used[q.Name] {
 			b.linef("(void)%s;", q.Name)
 		}
 	}

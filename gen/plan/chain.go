@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weft/gen/model"
+	"weft/gen/rules"
 )
 
 // Chained is a table of another library, as the core calls it: in the terms of
@@ -16,23 +17,23 @@ type Chained struct {
 	Kinds  []string // enumerators of the unions' selectors that its structs have members for, or that need none
 }
 
-// ChainedCall is one function of it. Its arguments are those of the table, each
-// made of the core's parameter of that name.
+// ChainedCall is one function of it. Its parameters are those that the rule names,
+// so that C written by hand can call it whatever newer headers add. Its arguments
+// are those of the table, each made of the parameter of that name.
 type ChainedCall struct {
-	Name string
-	Core *Core
-	Func *model.Func
-	Args []*Arg // nil Core: the core has nothing for it, and the table gets zero
+	Name   string
+	Params []*CoreParam
+	Func   *model.Func
+	Args   []*Arg // nil Core: nothing is known of it, and the table gets zero
 }
 
 // chained plans the calls of the tables that rules want to be called.
 func (p *planner) chained() {
-	for _, r := range p.rules.Verb("chain") {
-		r.Use()
-		for _, t := range p.unit.Tables {
-			if from := p.number("from", t.Family); string(t.Family) == r.Family && from > 0 && t.Version >= from {
-				p.plan.Chained = append(p.plan.Chained, p.chainedTable(t))
-			}
+	for _, t := range p.unit.Tables {
+		from := p.number("from", t.Family)
+		wanted := slices.ContainsFunc(p.rules.Verb("chain"), func(r *rules.Rule) bool { return r.Family == string(t.Family) })
+		if wanted && from > 0 && t.Version >= from {
+			p.plan.Chained = append(p.plan.Chained, p.chainedTable(t))
 		}
 	}
 	p.kinds()
@@ -42,13 +43,17 @@ func (p *planner) chainedTable(t *model.Table) *Chained {
 	out := &Table{Table: t, called: true}
 	c := &Chained{Table: t}
 	for _, f := range slots(t) {
+		r := p.rules.Slot("chain", string(t.Family), t.Version, f.Name)
+		if r == nil {
+			continue // nobody calls it
+		}
 		p.current(t, f)
 		core := p.cores[string(t.Family)+"."+f.Name]
 		if core == nil {
 			p.missing(f.Pos, fmt.Sprintf("function %q is not in the newest table, and a chained one must be called", f.Name))
 			continue
 		}
-		c.Calls = append(c.Calls, p.chainedCall(out, t, f, core))
+		c.Calls = append(c.Calls, p.chainedCall(out, t, f, core, r))
 	}
 	c.Copies = out.Copies
 	for _, copy := range c.Copies {
@@ -59,15 +64,26 @@ func (p *planner) chainedTable(t *model.Table) *Chained {
 	return c
 }
 
-func (p *planner) chainedCall(out *Table, t *model.Table, f *model.Field, core *Core) *ChainedCall {
-	call := &ChainedCall{Name: f.Name, Core: core, Func: f.Type.Elem.Func}
+func (p *planner) chainedCall(out *Table, t *model.Table, f *model.Field, core *Core, r *rules.Rule) *ChainedCall {
+	call := &ChainedCall{Name: f.Name, Func: f.Type.Elem.Func}
+	for _, name := range r.Words {
+		q := core.Param(name)
+		if q == nil {
+			p.errorf("%s: chain: %s has no parameter %s", r.Pos(), core.CFunc, name)
+			return call
+		}
+		call.Params = append(call.Params, q)
+	}
 	s := &Slot{Name: f.Name, Func: call.Func, Core: core, Pos: f.Pos}
 	for _, q := range call.Func.Params {
 		name := q.Name
 		if r := p.rules.Param("rename", string(t.Family), t.Version, f.Name, name); r != nil {
 			name = r.Words[0]
 		}
-		a := &Arg{Core: core.Param(name), Old: q, Conv: Pass}
+		a := &Arg{Old: q, Conv: Pass}
+		if slices.Contains(r.Words, name) {
+			a.Core = core.Param(name)
+		}
 		if a.Core != nil && a.Core.Role == StructIn {
 			from, stars := deref(a.Core.Type)
 			to, want := deref(q.Type)

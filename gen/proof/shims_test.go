@@ -23,7 +23,7 @@ func TestShims(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program, rest := filepath.Join(dir, "shims"), filepath.Join(dir, "rest.c")
-	write(t, rest, unrecorded(t, root))
+	write(t, rest, unrecorded(t, root, "shims.c"))
 	args := []string{
 		"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 		"-I" + filepath.Join(root, "headers"), "-I" + filepath.Join(root, "plugin"),
@@ -46,9 +46,9 @@ var (
 // unrecorded defines the core's functions by the generated prototypes: one that
 // has a recorder hands it the parameters that it knows, any other ends the
 // program.
-func unrecorded(t *testing.T, root string) string {
+func unrecorded(t *testing.T, root, driver string) string {
 	t.Helper()
-	recorders := read(t, filepath.Join(root, "gen/proof/testdata/shims.c"))
+	recorders := read(t, filepath.Join(root, "gen/proof/testdata", driver))
 	took := map[string]string{}
 	for _, m := range recorder.FindAllStringSubmatch(recorders, -1) {
 		took["weft_"+m[1]] = m[2]
@@ -71,7 +71,7 @@ func unrecorded(t *testing.T, root string) string {
 		}
 	}
 	for name := range took {
-		t.Errorf("testdata/shims.c records %s, which plugin/zz_slow.h does not declare", name)
+		t.Errorf("testdata/%s records %s, which plugin/zz_slow.h does not declare", driver, name)
 	}
 	return c.String()
 }

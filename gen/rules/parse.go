@@ -32,7 +32,7 @@ var grammar = map[string]string{
 	"null":     "family versions slot !",
 	"adapter":  "family versions slot word !",
 	"call":     "family slot words",
-	"chain":    "family",
+	"chain":    "family slot words",
 	"extra":    "family slot word word =c",
 	"rename":   "family versions param word",
 	"default":  "family versions param =c",

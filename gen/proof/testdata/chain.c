@@ -44,26 +44,26 @@ void weft_chain_know(const struct weft_chain_profiler* const* all, int count) { 
 void weft_chain_init(uintptr_t context, int* mask) { (void)context, (void)mask; }
 void weft_chain_finalize(uintptr_t context) { (void)context; }
 
-int weft_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
+int took_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
 	CHECK(abi == version);
 	if (abi >= 4) CHECK(commId == HASH && !strcmp(commName, NAME) && nNodes == 2 && nranks == 16 && rank == 9 && logfn == 0x77);
 	*context = 70;
 	*eActivationMask = 0x55;
 	return 0;
 }
-int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
+int took_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
 	CHECK(context == 70);
 	seen = *eDescr;
 	*eHandle = 98;
 	return 0;
 }
-int weft_prof_stopEvent(uintptr_t eHandle) { return eHandle == 98 ? 0 : 3; }
-int weft_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs) {
+int took_prof_stopEvent(uintptr_t eHandle) { return eHandle == 98 ? 0 : 3; }
+int took_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs) {
 	CHECK(eHandle == 98);
 	if (eStateArgs) seen_args = *eStateArgs;
 	return (int)eState == 1000 ? 3 : 0;
 }
-int weft_prof_finalize(uintptr_t context) { return context == 70 ? 0 : 3; }
+int took_prof_finalize(uintptr_t context) { return context == 70 ? 0 : 3; }
 
 /* Every byte of a descriptor is 1, so that a bool is one; what a version keeps as a code is a name that has one. */
 static void fill(uint64_t type) {
