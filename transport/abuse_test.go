@@ -130,7 +130,7 @@ func TestAttemptsGivenUpAreNoNews(t *testing.T) {
 			}
 			c.(*net.TCPConn).CloseWrite()
 			silent(t, c)
-			if n := b.log.Count("listener") + b.log.Count("accept"); n != 0 {
+			if n := b.log.Count("", "listener") + b.log.Count("", "accept"); n != 0 {
 				t.Errorf("%d lines: %q", n, b.log.Lines())
 			}
 		})

@@ -114,7 +114,7 @@ func TestStreamsEndByAClose(t *testing.T) {
 			t.Errorf("code %d", out.code)
 		}
 	}
-	if w, i := a.log.Count("WARN isend", "the peer closed the connection", "this is an abort"), a.log.Count("INFO", "isend", "the peer closed the connection"); w != 1 || i != 2 || a.log.Count("closed stream") != 0 {
+	if w, i := a.log.Count("WARN isend", "the peer closed the connection", "this is an abort"), a.log.Count("INFO", "isend", "the peer closed the connection"); w != 1 || i != 2 || a.log.Count("", "closed stream") != 0 {
 		t.Errorf("%d warnings and %d others: %q", w, i, a.log.Lines())
 	}
 }

@@ -102,7 +102,7 @@ func TestSimPeerClosesInGoodOrder(t *testing.T) {
 	for _, s := range all {
 		eventually(t, "the end is known", s.Over)
 	}
-	if n := a.log.Count("the peer closed"); n != 0 {
+	if n := a.log.Count("", "the peer closed"); n != 0 {
 		t.Errorf("%d lines about a peaceful end: %q", n, a.log.Lines())
 	}
 	for _, s := range all {

@@ -50,7 +50,7 @@ func TestProbeThatThePeerEndsIsNoNews(t *testing.T) {
 	eventually(t, "the connection's end", s.Member().ClosedWell)
 	ended()
 	eventually(t, "no probe", func() bool { return len(othersThan(t, s)) == 0 })
-	if n := a.log.Count("probe"); n != 0 {
+	if n := a.log.Count("", "probe"); n != 0 {
 		t.Errorf("%d lines: %q", n, a.log.Lines())
 	}
 	noneLeft(t, s)

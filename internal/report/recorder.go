@@ -39,8 +39,12 @@ func (r *Recorder) Lines() []string {
 	return slices.Clone(r.lines.all)
 }
 
-// Count says how many lines begin with prefix and contain every part.
+// Count says how many lines begin with prefix and contain every part. A prefix that
+// no line can have would make a test that cannot fail: it panics.
 func (r *Recorder) Count(prefix string, parts ...string) int {
+	if level, _, _ := strings.Cut(prefix, " "); level != "" && level != "WARN" && level != "INFO" && level != "TRACE" {
+		panic(fmt.Sprintf("no line begins with %q: lines begin with their level", prefix))
+	}
 	n := 0
 lines:
 	for _, l := range r.Lines() {
