@@ -188,13 +188,14 @@ void weft_chain_init(uintptr_t context, int* mask) {
 void weft_chain_finalize(uintptr_t context) {
 	struct chain_comm* c = weft_chain_length ? weft_chain_comm(context) : NULL;
 	if (!c) return;
+	atomic_store_explicit(&c->ended, true, memory_order_release);
 	for (int i = 0; i < weft_chain_length; i++) {
-		uintptr_t of = c->of[i].context;
-		c->of[i].context = 0;
+		uintptr_t of = atomic_exchange(&c->of[i].context, 0);
 		if (of) weft_chain[i].as->finalize(weft_chain[i].table, of);
 	}
 	pthread_mutex_lock(&hosts_lock);
-	for (int i = 0; c->host && i < weft_chain_length; i++) weft_chain[i].comms -= !c->of[i].refused;
+	for (int i = 0; !c->counted_out && i < weft_chain_length; i++) weft_chain[i].comms -= !c->of[i].refused;
+	c->counted_out = true;
 	if (c->host) hosts[c->host - 1].comms--;
 	c->host = 0;
 	pthread_mutex_unlock(&hosts_lock);

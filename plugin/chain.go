@@ -57,11 +57,11 @@ func (p *process) chainRefused(which int, result int32, logfn uintptr) {
 	log.Warn("profiler %s of WEFT_PROFILER_CHAIN: its init returned %d; it is told of nothing of this communicator", p.chain.names[which], result)
 }
 
-// chainEnded says, once, that further profilers missed events.
+// chainEnded says, once, that ends of events were not told.
 func (p *process) chainEnded() {
-	if lost := p.host.ChainLost(); lost > 0 {
+	if n := p.host.ChainForgotten(); n > 0 {
 		p.chain.ended.Do(func() {
-			p.log.Warn("%d events were told to nobody: half a million had begun and not ended. The profilers of WEFT_PROFILER_CHAIN, and what WEFT_PROFILE records, lack them", lost)
+			p.log.Warn("profiler.finalize: %d events had begun and not ended when their places were needed, half a million at once: what NCCL says of them later is told to nobody (NCCL forgets to end steps that it begins again; a mask without proxystep and netplugin has none of them)", n)
 		})
 	}
 }

@@ -19,11 +19,12 @@
 	(ncclProfileGroup | ncclProfileColl | ncclProfileP2p | ncclProfileGroupApi | ncclProfileCollApi | \
 		ncclProfileP2pApi | ncclProfileKernelLaunch | ncclProfileCeColl)
 
-/* All but next and stopped are read without the lock: handle is 0 while they are written. */
+/* handle, own and of are read without the lock: handle is 0 while they are written. */
 struct event {
 	_Atomic uint64_t handle;
 	_Atomic uint64_t own; /* in our record */
 	_Atomic uint64_t of[CHAIN_MAX];
+	uint64_t turn; /* how often the place was given */
 	uint32_t next;
 	bool stopped;
 };
@@ -33,6 +34,7 @@ struct pool {
 	pthread_mutex_t lock;
 	uint32_t first, size, rest; /* rest: how many stay stopped before one is given anew */
 	uint32_t used, idle, head, tail;
+	uint32_t taken; /* where events that never stop are forgotten next */
 };
 
 static struct event* events; /* PLACES of them, of which memory has those that were given */
@@ -40,7 +42,7 @@ static struct pool operations = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = PLAC
 	.head = NOBODY, .tail = NOBODY};
 static struct pool steps = {.lock = PTHREAD_MUTEX_INITIALIZER, .first = PLACES / 2, .size = PLACES / 2, .rest = 1 << 14,
 	.head = NOBODY, .tail = NOBODY};
-static _Atomic uint64_t lost;
+static _Atomic uint64_t forgotten;
 
 struct handles {
 	uint64_t own, of[CHAIN_MAX];
@@ -92,15 +94,19 @@ static bool wants(int mask, uint64_t type) { return (uint64_t)(unsigned)mask & w
 /* Whether a profiler is told of a type of events of a communicator. */
 static bool told(const struct chain_comm* c, int i, uint64_t type) {
 	const struct chained* p = &weft_chain[i];
+	/* A proxy's thread may outlive the communicator whose context it has. */
+	if (atomic_load_explicit(&c->ended, memory_order_acquire)) return false;
 	return !c->of[i].refused && (p->as->kinds & type) && wants(__atomic_load_n(&p->mask, __ATOMIC_RELAXED), type);
 }
 
 static struct pool* pool_of(uint64_t type) { return type & OPERATIONS ? &operations : &steps; }
 
-/* The place of a new event, and its handle; NULL when every place has an event that has not stopped. */
+/* The place of a new event, and its handle. Hosts forget to stop some: NCCL loses the handles of steps that it begins
+ * again. Where every place has an event that has not stopped, one is forgotten. */
 static struct event* take(uint64_t type, uint64_t* handle) {
+	const uint64_t turns = (1ull << (TYPE_SHIFT - PLACE_BITS)) - 1;
 	struct pool* p = pool_of(type);
-	struct event* e = NULL;
+	struct event* e;
 	pthread_mutex_lock(&p->lock);
 	if (p->idle > p->rest || (p->idle && p->used == p->size)) {
 		e = &events[p->head];
@@ -108,23 +114,23 @@ static struct event* take(uint64_t type, uint64_t* handle) {
 		if (!--p->idle) p->tail = NOBODY;
 	} else if (p->used < p->size) {
 		e = &events[p->first + p->used++];
+	} else {
+		e = &events[p->first + p->taken++ % p->size];
+		atomic_fetch_add_explicit(&forgotten, 1, memory_order_relaxed);
 	}
-	if (e) e->stopped = false;
+	e->stopped = false;
+	e->turn = (e->turn + 1) & turns;
+	atomic_store_explicit(&e->handle, 0, memory_order_relaxed);
+	*handle = (uint64_t)(weft_profile_number(type) + 1) << TYPE_SHIFT | e->turn << PLACE_BITS | (uint64_t)(e - events);
 	pthread_mutex_unlock(&p->lock);
-	if (!e) return NULL;
-	/* own keeps the number of the turn while the place has no event. */
-	uint64_t turn = atomic_load_explicit(&e->handle, memory_order_relaxed) >> PLACE_BITS;
-	uint64_t mask = (1ull << (TYPE_SHIFT - PLACE_BITS)) - 1;
-	*handle = (uint64_t)(weft_profile_number(type) + 1) << TYPE_SHIFT | ((turn + 1) & mask) << PLACE_BITS |
-		(uint64_t)(e - events);
 	return e;
 }
 
-/* An event has stopped: its place waits for its turn. A host may stop one twice. */
-static void release(struct event* e) {
+/* An event has stopped: its place waits for its turn. A host may stop one twice, and one whose place is another's. */
+static void release(struct event* e, uint64_t handle) {
 	struct pool* p = e - events < (ptrdiff_t)steps.first ? &operations : &steps;
 	pthread_mutex_lock(&p->lock);
-	if (!e->stopped) {
+	if (!e->stopped && atomic_load_explicit(&e->handle, memory_order_relaxed) == handle) {
 		e->stopped = true;
 		e->next = NOBODY;
 		uint32_t place = (uint32_t)(e - events);
@@ -137,8 +143,7 @@ static void release(struct event* e) {
 }
 
 static void publish(struct event* e, uint64_t handle, const struct handles* h) {
-	atomic_store_explicit(&e->handle, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
+	atomic_thread_fence(memory_order_release); /* after handle was cleared */
 	atomic_store_explicit(&e->own, h->own, memory_order_relaxed);
 	for (int i = 0; i < CHAIN_MAX; i++) atomic_store_explicit(&e->of[i], h->of[i], memory_order_relaxed);
 	atomic_store_explicit(&e->handle, handle, memory_order_release);
@@ -149,6 +154,20 @@ static void** group_of(ncclProfilerEventDescr_cur_t* d) {
 	if (d->type == ncclProfileColl) return &d->coll.parentGroup;
 	if (d->type == ncclProfileP2p) return &d->p2p.parentGroup;
 	return NULL;
+}
+
+/* The first version whose collectives are below the call; until then they were below the group, and nothing else. */
+#define CALLS 5
+
+/* What a profiler of a version has above an event: NCCL's own tables for older profilers do the same. */
+static void above(int version, const ncclProfilerEventDescr_cur_t* d, uint64_t* parent, uint64_t* group) {
+	if (d->type != ncclProfileColl && d->type != ncclProfileP2p) return;
+	bool of_old = (uintptr_t)d->parentObj >> TYPE_SHIFT == weft_profile_number(ncclProfileGroup) + 1u;
+	if (version < CALLS && !of_old) *parent = *group;
+	if (version >= CALLS && of_old) {
+		*group = *parent;
+		*parent = 0;
+	}
 }
 
 static ncclProfilerEventDescr_cur_t below(const ncclProfilerEventDescr_cur_t* d, uint64_t parent, uint64_t group) {
@@ -163,22 +182,17 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	const struct chain_comm* c = weft_chain_comm(context);
 	*handle = 0;
 	if (!c) return;
-	uint64_t given = 0;
-	struct event* e = take(d->type, &given);
-	if (!e) {
-		atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-		return;
-	}
 	void** group_place = group_of(d);
 	struct handles parent = find((uintptr_t)d->parentObj);
 	struct handles group = find(group_place ? (uintptr_t)*group_place : 0);
-	/* The parent of another process (PXN) is that process's to know: each profiler gets the number as it came. */
+	/* The parent of another process (PXN) is that process's to know: each profiler gets the number as it came. In our
+	 * record it would be taken for a position. */
 	if (d->type == ncclProfileProxyOp && d->proxyOp.pid != getpid()) {
-		parent.own = (uintptr_t)d->parentObj;
 		for (int i = 0; i < CHAIN_MAX; i++) parent.of[i] = (uintptr_t)d->parentObj;
 	}
 	struct handles h = {0};
-	uint64_t any = 0;
+	uint64_t any = 0, given = 0;
+	struct event* e = take(d->type, &given);
 	if (wants(c->own, d->type)) {
 		ncclProfilerEventDescr_cur_t own = below(d, parent.own, group.own);
 		uintptr_t ours = 0;
@@ -188,15 +202,17 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	weft_chain_about(c);
 	for (int i = 0; i < weft_chain_length; i++) {
 		if (!told(c, i, d->type)) continue;
-		ncclProfilerEventDescr_cur_t its = below(d, parent.of[i], group.of[i]);
-		uintptr_t theirs = 0;
-		if (weft_chain[i].as->startEvent(weft_chain[i].table, c->of[i].context, &theirs, &its)) continue;
+		uint64_t up = parent.of[i], its_group = group.of[i];
+		above(weft_chain[i].as->version, d, &up, &its_group);
+		ncclProfilerEventDescr_cur_t its = below(d, up, its_group);
+		uintptr_t theirs = 0, its_context = atomic_load_explicit(&c->of[i].context, memory_order_relaxed);
+		if (weft_chain[i].as->startEvent(weft_chain[i].table, its_context, &theirs, &its)) continue;
 		h.of[i] = theirs;
 		any |= theirs;
 	}
 	publish(e, given, &h);
 	if (any) *handle = given;
-	else release(e); /* nobody wants to hear of it again */
+	else release(e, given); /* nobody wants to hear of it again */
 }
 
 void weft_chain_stop(uintptr_t handle) {
@@ -205,15 +221,19 @@ void weft_chain_stop(uintptr_t handle) {
 		if (h.of[i]) weft_chain[i].as->stopEvent(weft_chain[i].table, h.of[i]);
 	}
 	if (h.own) weft_profile_stop(h.own);
-	if (handle && atomic_load_explicit(&at(handle)->handle, memory_order_relaxed) == handle) release(at(handle));
+	if (handle) release(at(handle), handle);
 }
+
+/* Profilers before that version take a later state for a place in an array of theirs. */
+#define STATES_GREW 4
 
 void weft_chain_state(uintptr_t handle, ncclProfilerEventState_cur_t state, ncclProfilerEventStateArgs_cur_t* args) {
 	struct handles h = find(handle);
 	for (int i = 0; i < weft_chain_length; i++) {
+		if (state > ncclProfilerProxyCtrlAppendEnd && weft_chain[i].as->version < STATES_GREW) continue;
 		if (h.of[i]) weft_chain[i].as->recordEventState(weft_chain[i].table, h.of[i], state, args);
 	}
 	if (h.own) weft_profile_state(h.own, state, args);
 }
 
-uint64_t weft_chain_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }
+uint64_t weft_chain_forgotten(void) { return atomic_load_explicit(&forgotten, memory_order_relaxed); }

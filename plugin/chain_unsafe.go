@@ -38,11 +38,11 @@ func (cHost) OpenProfiler(library string, table int) (name string, version int, 
 	defer C.free(unsafe.Pointer(clibrary))
 	var cname *C.char
 	var why [1024]C.char
-	pollChain.Do(func() { go poll() })
 	version = int(C.weft_chain_open(clibrary, C.int(table), &cname, &why[0], C.size_t(len(why))))
 	if version == 0 {
 		return "", 0, errors.New(C.GoString(&why[0]))
 	}
+	pollChain.Do(func() { go poll() })
 	if cname == nil {
 		return "without a name", version, nil
 	}
@@ -59,8 +59,8 @@ func (cHost) BeginChained(n uint16, mask int32, a *abi.ProfilerInitArgs) error {
 	return nil
 }
 
-// ChainLost are the events that nobody was told of.
-func (cHost) ChainLost() uint64 { return uint64(C.weft_chain_lost()) }
+// ChainForgotten are the events that had not ended when their places were needed.
+func (cHost) ChainForgotten() uint64 { return uint64(C.weft_chain_forgotten()) }
 
 // weft_chain_refused and weft_chain_ended are chain.c's, on the host's thread.
 //

@@ -34,10 +34,10 @@ type fakeHost struct {
 	hints   map[uintptr]abi.NetAttr // protected by mu
 	noHints error                   // of KeepHints
 
-	chain   []string // libraries of profilers that were opened
-	begun   []uint16 // communicators that they know
-	noChain error    // of BeginChained
-	lost    uint64   // events that they missed
+	chain     []string // libraries of profilers that were opened
+	begun     []uint16 // communicators that they know
+	noChain   error    // of BeginChained
+	forgotten uint64   // events that had not ended
 }
 
 type said struct {
@@ -110,7 +110,7 @@ func (h *fakeHost) BeginChained(comm uint16, _ int32, _ *abi.ProfilerInitArgs) e
 	return h.noChain
 }
 
-func (h *fakeHost) ChainLost() uint64 { return h.lost }
+func (h *fakeHost) ChainForgotten() uint64 { return h.forgotten }
 
 func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
 

@@ -19,7 +19,7 @@ type host interface {
 	StepEvents(callback uintptr) uintptr // the callback of table v10, made safe; 0: none
 	OpenProfiler(library string, table int) (name string, version int, err error)
 	BeginChained(comm uint16, mask int32, a *abi.ProfilerInitArgs) error
-	ChainLost() uint64
+	ChainForgotten() uint64
 }
 
 // module is a loaded object: where it lies and which file it is.

@@ -146,10 +146,11 @@ static uint8_t type_of(uintptr_t handle) { return (uint8_t)(((handle & ~OF_IB) >
 void weft_profile_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* descr) {
 	uint64_t at;
 	struct weft_cause cause = {0};
+	*handle = 0;
+	if (!context) return; /* a communicator of which nothing is recorded */
 	if (descr->type == ncclProfileNetPlugin) cause = weft_record_cause();
 	uint32_t n = descr->type & LONG || cause.link ? 2 : 1;
 	struct weft_record* r = weft_record_take(n, &at);
-	*handle = 0;
 	if (!r) return;
 	uint8_t type = weft_profile_number(descr->type);
 	*r = (struct weft_record){.kind = WEFT_RECORD_START, .type = type, .comm = (uint16_t)context,

@@ -36,13 +36,15 @@ struct chain_comm {
 	int own;     /* events for our own record */
 	int allowed; /* events that the host may be asked for */
 	struct {
-		uintptr_t context;
+		_Atomic uintptr_t context;
 		bool refused;
 	} of[CHAIN_MAX];
 	uint64_t id;
 	char* name;
 	int nodes, ranks, rank;
 	uintptr_t logger; /* as long as init lasts */
+	_Atomic bool ended;
+	bool counted_out; /* of those that its profilers have */
 	int host; /* 1 + the number of the host whose mask it is asked for by; 0: none */
 };
 
@@ -74,7 +76,7 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 void weft_chain_stop(uintptr_t handle);
 void weft_chain_state(uintptr_t handle, ncclProfilerEventState_cur_t state, ncclProfilerEventStateArgs_cur_t* args);
 
-/* Events that no profiler was told of, since too many had not ended. */
-uint64_t weft_chain_lost(void);
+/* Events that were forgotten, since too many had not ended. */
+uint64_t weft_chain_forgotten(void);
 
 #endif

@@ -69,6 +69,9 @@ func heard(t *testing.T, log string, v int) string {
 	return string(text)
 }
 
+// calls is the first version whose collectives are below the call of the program.
+const calls = 5
+
 // TestChain has hosts of every version tell profilers of every version of a group, a collective, its proxy's operation and step.
 func TestChain(t *testing.T) {
 	libs := chained(t)
@@ -107,12 +110,18 @@ func TestChain(t *testing.T) {
 					call("recordEventState", host.Args{"handle", none, "state", 9})
 				}
 				group := start(format.Group, 0)
-				coll := start(format.Coll, group, "seq", 5, "group", group)
+				above, of := group, host.Ptr(0)
+				if v >= calls {
+					above, of = start(format.CollAPI, 0), group
+				}
+				coll := start(format.Coll, above, "seq", 5, "group", of)
 				call("stopEvent", host.Args{"handle", coll})
 				call("stopEvent", host.Args{"handle", group})
 				op := start(format.ProxyOp, coll, "own", 1)
 				step := start(format.ProxyStep, op)
-				call("recordEventState", host.Args{"handle", step, "state", 9})
+				for _, state := range []int{9, 20} {
+					call("recordEventState", host.Args{"handle", step, "state", state})
+				}
 				call("stopEvent", host.Args{"handle", step})
 				call("stopEvent", host.Args{"handle", op})
 				start(format.ProxyOp, 0xabc0) // PXN: the parent is another process's
@@ -123,22 +132,43 @@ func TestChain(t *testing.T) {
 					switch {
 					case p <= 3:
 						of += " name=world hash=77"
-					case p >= 5 && v >= 5:
+					case p >= calls:
 						of += " group=1"
-					case p >= 5:
-						of += " group=0"
 					}
 					who := "(no name) 0 0 0 0"
 					if p >= 4 && v >= 4 {
 						who = "world 77 2 4 2"
 					}
-					want := fmt.Sprintf("init %s\nstart 1 type=0x1 below 0\nstart 2 type=0x2 below 1 %s\nstop 2\nstop 1\nstart 3 type=0x8 below 2\nstart 4 type=0x10 below 3\nstate 4 9\nstop 4\nstop 3\nstart 5 type=0x8 below -1\nfinalize: 5 events, 1 open, 0 stopped twice\n", who, of)
+					// What is above a collective: its group until the calls came, its call since. A profiler that does not know
+					// calls has the group, one that does has nothing above it where the host does not.
+					var lines []string
+					n, up := 1, 1
+					lines = append(lines, "init "+who, "start 1 type=0x1 below 0")
+					switch {
+					case p >= calls && v >= calls:
+						n, up = 2, 2
+						lines = append(lines, "start 2 type=0x200 below 0")
+					case p >= calls:
+						up = 0
+					}
+					lines = append(lines, fmt.Sprintf("start %d type=0x2 below %d %s", n+1, up, of), fmt.Sprintf("stop %d", n+1), "stop 1",
+						fmt.Sprintf("start %d type=0x8 below %d", n+2, n+1), fmt.Sprintf("start %d type=0x10 below %d", n+3, n+2), fmt.Sprintf("state %d 9", n+3))
+					if p >= 4 { // the state is of that version
+						lines = append(lines, fmt.Sprintf("state %d 20", n+3))
+					}
+					lines = append(lines, fmt.Sprintf("stop %d", n+3), fmt.Sprintf("stop %d", n+2), fmt.Sprintf("start %d type=0x8 below -1", n+4),
+						fmt.Sprintf("finalize: %d events, %d open, 0 stopped twice", n+4, n))
+					want := strings.Join(lines, "\n") + "\n"
 					if got := heard(t, log, p); got != want {
 						t.Errorf("v%d was told\n%s\nwant\n%s", p, got, want)
 					}
 				}
 				p := recorded(t, dir).Processes[0]
-				if len(p.Events) != 5 || p.Events[1].Up != p.Events[0] || p.Events[2].Up != p.Events[1] || p.Events[3].Up != p.Events[2] {
+				own := p.Events
+				if v >= calls {
+					own = own[1:] // the group, which is beside them
+				}
+				if len(own) != 5 || own[1].Up != own[0] || own[2].Up != own[1] || own[3].Up != own[2] || own[4].Parent != 0 {
 					t.Errorf("our own record has %d events, or others above them", len(p.Events))
 				}
 			})

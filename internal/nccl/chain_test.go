@@ -68,6 +68,10 @@ func TestChain(t *testing.T) {
 			if at := strings.Index(string(text), "BAD"); at >= 0 {
 				t.Errorf("v%d: %s", v, strings.SplitN(string(text[at:]), "\n", 2)[0])
 			}
+			// What was above collectives until v4, their group, is above them still; calls came with v5, and NCCL 2.28.
+			if at := strings.Index(string(text), "type=0x2 below 0"); at >= 0 && (v < 5 || r.Since(2, 28)) {
+				t.Errorf("v%d: a collective is below nothing:\n%.300s", v, text[max(0, at-200):])
+			}
 			var told [format.Types]int
 			for _, m := range startLine.FindAllStringSubmatch(string(text), -1) {
 				bits, err := strconv.ParseUint(m[1], 0, 64)

@@ -135,7 +135,15 @@ int main(int argc, char** argv) {
 	uint64_t events = (uint64_t)THREADS * (uint64_t)rounds * 400 * (2 + STEPS);
 	for (int i = 0; i < 2; i++)
 		CHECK(told[i] == events, "told of %lu of %lu events", (unsigned long)told[i], (unsigned long)events);
-	CHECK(!weft_chain_lost(), "%lu lost", (unsigned long)weft_chain_lost());
+	CHECK(!weft_chain_forgotten(), "%lu forgotten", (unsigned long)weft_chain_forgotten());
+	/* A host that stops nothing is heard all the same. */
+	int id;
+	uintptr_t newest = 0, first = begin(ncclProfileProxyStep, 0, 0, &id);
+	for (int i = 0; i < 600000; i++) newest = begin(ncclProfileProxyStep, 0, 0, &id);
+	CHECK(weft_chain_forgotten() && newest != first, "none was forgotten");
+	weft_chain_stop(first); /* whose place another event has */
+	weft_chain_state(newest, ncclProfilerProxyStepSendWait, NULL);
+	CHECK(told[0] == events + 600001, "told of %lu", (unsigned long)told[0]);
 	printf("chain: %lu events\n", (unsigned long)events);
 	return 0;
 }
