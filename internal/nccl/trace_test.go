@@ -113,11 +113,12 @@ func TestStall(t *testing.T) {
 
 func waits(t *testing.T, dir string) *stall.Report {
 	t.Helper()
+	look := stall.Here("/proc")
 	files, bad, err := trace.Load([]string{dir})
 	if err != nil || len(bad) != 0 {
 		t.Fatal(err, bad)
 	}
-	return stall.New(model.New(files), stall.Here("/proc"), time.Second)
+	return stall.New(model.New(files), look, time.Second)
 }
 
 // named waits until the process is the one cause, for a reason that has this text.

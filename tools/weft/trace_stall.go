@@ -44,11 +44,12 @@ func traceStall(args []string, stdout, stderr io.Writer) int {
 	if *least < 0 {
 		return c.refuse(fmt.Errorf("--least %v is negative", *least))
 	}
+	look := stall.Here("/proc") // its time is before that of the files: what they tell is from then on
 	files, status := c.load(names)
 	if files == nil {
 		return status
 	}
-	r := stall.New(model.New(files), stall.Here("/proc"), *least)
+	r := stall.New(model.New(files), look, *least)
 	write := r.Text
 	if *asJSON {
 		write = func(w io.Writer) error {

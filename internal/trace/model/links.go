@@ -18,6 +18,7 @@ type End struct {
 	Peer     string
 	Comm     uint64 // NCCL's id of the communicator, 0: none
 	Known    bool   // its record is there
+	Doubtful bool   // others have its number, too
 	Messages []*Message
 	Of       *Connection // nil: the other end was not recorded
 
@@ -60,6 +61,7 @@ type Message struct {
 	Entry  uint8  // of a send; format.AheadEntry: it left before its receive was known
 
 	Other *Message // the receive that took a send, the first send that a receive took; nil: not found
+	Took  int      // of a receive: sends that it took
 }
 
 // links gathers a process's.
@@ -170,6 +172,9 @@ func (t *Trace) connections() {
 		switch {
 		case len(both[0]) > 1 || len(both[1]) > 1:
 			doubtful++
+			for _, e := range slices.Concat(both[0], both[1]) {
+				e.Doubtful = true
+			}
 			continue
 		case len(both[0])+len(both[1]) == 1:
 			alone++

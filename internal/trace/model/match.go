@@ -43,6 +43,7 @@ func (c *Connection) match() {
 
 func (c *Connection) pair(s, r *Message) {
 	s.Other = r
+	r.Took++
 	if r.Other == nil {
 		r.Other = s
 	}
@@ -75,14 +76,32 @@ type entry struct {
 	entry uint8
 }
 
+// slot is an entry of a receive in the order of its tag.
+type slot struct {
+	entry
+	of *Message
+}
+
+// covers reports whether no open message stands where the other end's are gone: then
+// one without its other end has none.
+func covers(sends []*Message, slots []slot, shift int) bool {
+	for i := range max(0, min(-shift, len(sends))) {
+		if sends[i].Open {
+			return false
+		}
+	}
+	for i := range max(0, min(shift, len(slots))) {
+		if slots[i].of.Open {
+			return false
+		}
+	}
+	return true
+}
+
 // matchAhead joins the sends with a tag to the entries of receives with it, in order.
 // Where the first ones are gone, a send that had its receive shows how the orders
 // stand to each other. It returns whether every order is known.
 func (c *Connection) matchAhead(took map[*Message]entry) bool {
-	type slot struct {
-		entry
-		of *Message
-	}
 	sends, slots := map[uint32][]*Message{}, map[uint32][]slot{}
 	for _, s := range c.Sender.Messages {
 		sends[s.Tags[0]] = append(sends[s.Tags[0]], s)
@@ -111,7 +130,7 @@ func (c *Connection) matchAhead(took map[*Message]entry) bool {
 				shift, known = place[e]-i, true
 			}
 		}
-		sure = sure && known
+		sure = sure && known && covers(queue, slots[tag], shift)
 		for i, s := range queue {
 			if to := i + shift; known && to >= 0 && to < len(slots[tag]) && s.Other == nil && !s.Failed && !slots[tag][to].of.Failed {
 				c.pair(s, slots[tag][to].of)

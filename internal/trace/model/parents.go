@@ -2,8 +2,9 @@ package model
 
 import "weft/transport/record/format"
 
-// Words of a ProxyOp.
-func (e *Event) opPID() uint64 { return e.A & 0xffffffff }
+// OpPID is the process that a ProxyOp is of: another where NCCL uses a GPU's proxy
+// for others (PXN).
+func (e *Event) OpPID() uint64 { return e.A & 0xffffffff }
 
 // Channel of a ProxyOp, KernelCh or KernelPhase.
 func (e *Event) Channel() uint8 {
@@ -35,8 +36,8 @@ func (t *Trace) parents() {
 				continue
 			}
 			of := []*Process{p}
-			if e.Type == format.ProxyOp && e.opPID() != p.Header.PID {
-				of = byPID[key{p.Machine, e.opPID()}]
+			if e.Type == format.ProxyOp && e.OpPID() != p.Header.PID {
+				of = byPID[key{p.Machine, e.OpPID()}]
 			}
 			if !e.under(of) {
 				gone++

@@ -2,6 +2,7 @@ package stall
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,54 +17,67 @@ import (
 func (r *Report) causes(t *model.Trace) {
 	after := map[*node][]*node{} // who waits for whom
 	var waited []*node
+	var ways, perhaps []*Wait
+	seen := map[*node]bool{}
 	for i := range r.Waits {
 		w := &r.Waits[i]
-		if w.Why == Way && !w.from.stands() && !w.to.stands() {
-			r.link(w)
+		from, to := w.from, w.to
+		switch {
+		case w.Why == Way && !from.stands() && !to.stands() && w.Uncertain:
+			perhaps = append(perhaps, w)
+			continue
+		case w.Why == Way && !from.stands() && !to.stands():
+			ways = append(ways, w)
+			continue
+		case w.Why == Way && from.stands() && to.stands():
+			continue
+		case w.Why == Way && from.stands(): // what it sent does not come
+			from, to = to, from
+		case from.stands(): // what it waits for is nobody's fault
 			continue
 		}
-		from, to := w.from, w.to
-		if w.Why == Way && w.from.stands() { // what it sent does not come
-			from, to = to, from
-		}
-		if !slices.Contains(waited, to) {
+		if !seen[to] {
+			seen[to] = true
 			waited = append(waited, to)
 		}
-		if !from.stands() {
-			after[from] = append(after[from], to)
-		}
+		after[from] = append(after[from], to)
 	}
-	found := false
+	last := called(t)
 	for _, n := range waited {
-		if len(after[n]) == 0 && !r.ofLink(n) {
-			r.Causes = append(r.Causes, Cause{Kind: "process", What: n.name, Waiting: waiting(n, after), Evidence: evidence(t, n)})
-			found = true
+		onWay := slices.ContainsFunc(ways, func(w *Wait) bool { return w.from == n || w.to == n })
+		if len(after[n]) == 0 && (!onWay || n.stands()) {
+			r.Causes = append(r.Causes, Cause{Kind: "process", What: n.name, Waiting: waiting(n, after), Evidence: evidence(last, n)})
 		}
 	}
-	if !found && len(r.Causes) == 0 && len(waited) > 0 {
-		r.circle(t, waited)
+	if len(r.Causes) == 0 && len(ways) == 0 {
+		ways = perhaps // which sends were received is not known
+	}
+	for _, w := range ways {
+		r.link(w)
+	}
+	if len(r.Causes) == 0 && len(waited) > 0 {
+		r.circle(last, waited)
 	}
 	slices.SortStableFunc(r.Causes, func(a, b Cause) int { return b.Waiting - a.Waiting })
 }
 
-// ofLink reports whether a process has what it waits for on a way that is at fault.
-func (r *Report) ofLink(n *node) bool {
-	return slices.ContainsFunc(r.Waits, func(w Wait) bool { return w.Why == Way && (w.from == n || w.to == n) && !n.stands() })
-}
-
 func (r *Report) link(w *Wait) {
+	likely := ""
+	if w.Uncertain {
+		likely = "likely: "
+	}
 	r.Causes = append(r.Causes, Cause{
 		Kind: "link", Waiting: 2,
 		What:     fmt.Sprintf("the way from %s to %s (%s, %s to %s)", w.From, w.To, w.Network, or(w.FromDevice), or(w.ToDevice)),
-		Evidence: []string{fmt.Sprintf("%d messages were sent, their receives are there, and they have not come or were not acknowledged, for %v", w.Messages, short(w.Ns))},
+		Evidence: []string{likely + fmt.Sprintf("%d messages were sent, their receives are there, and they have not come or were not acknowledged, for %v", w.Messages, short(w.Ns))},
 	})
 }
 
 // circle is what is left where everybody waits for somebody.
-func (r *Report) circle(t *model.Trace, waited []*node) {
+func (r *Report) circle(last calls, waited []*node) {
 	c := Cause{Kind: "circle", What: "everybody waits for another", Waiting: len(waited)}
 	for _, n := range waited {
-		for _, s := range signs(t, n) {
+		for _, s := range signs(last, n) {
 			c.Evidence = append(c.Evidence, n.name+": "+s)
 		}
 	}
@@ -94,28 +108,30 @@ func waiting(n *node, after map[*node][]*node) int {
 }
 
 // evidence is why a process is waited for, as far as is known.
-func evidence(t *model.Trace, n *node) []string {
-	if all := signs(t, n); all != nil {
+func evidence(last calls, n *node) []string {
+	if all := signs(last, n); all != nil {
 		return all
 	}
 	return []string{"it has begun nothing that others have not: what keeps it is outside of the network (its program, its GPU)"}
 }
 
 // signs are what a process's own records and the kernel say of it.
-func signs(t *model.Trace, n *node) []string {
+func signs(last calls, n *node) []string {
 	var all []string
 	switch {
 	case n.life.Stopped:
 		all = append(all, "the process is stopped, by a signal or a debugger")
 	case n.life.Gone && n.stands():
 		all = append(all, fmt.Sprintf("the process has ended, %v before the others' last sign of life", short(n.silent)))
+	case n.stands() && n.life.Now != 0:
+		all = append(all, fmt.Sprintf("the kernel has it running, but it has shown no sign of life for %v: it is frozen, or gets no CPU", short(n.silent)))
 	case n.stands():
 		all = append(all, fmt.Sprintf("it has shown no sign of life for %v: it is stopped or has ended, or its machine stands still", short(n.silent)))
 	}
 	if n.process == nil {
 		return append(all, "it has no file here: record it too (WEFT_PROFILE=trace), or read its folder")
 	}
-	return append(append(all, behind(t, n.process)...), gpu(n)...)
+	return append(append(all, last.behind(n.process)...), gpu(n)...)
 }
 
 // operation is one of a communicator, counted by its function.
@@ -124,11 +140,13 @@ type operation struct {
 	fn string
 }
 
-// behind tells of which collectives a process has begun fewer than others.
-func behind(t *model.Trace, p *model.Process) []string {
-	last := map[operation]map[*model.Process]uint64{}
-	for _, q := range t.Processes {
-		for _, e := range q.Events {
+// calls are the numbers behind the last that each process has called.
+type calls map[operation]map[*model.Process]uint64
+
+func called(t *model.Trace) calls {
+	last := calls{}
+	for _, p := range t.Processes {
+		for _, e := range p.Events {
 			if e.Type != format.Coll || e.In == nil || e.In.Of.ID == 0 {
 				continue
 			}
@@ -136,11 +154,16 @@ func behind(t *model.Trace, p *model.Process) []string {
 			if last[k] == nil {
 				last[k] = map[*model.Process]uint64{}
 			}
-			last[k][q] = max(last[k][q], e.A+1)
+			last[k][p] = max(last[k][p], e.A+1)
 		}
 	}
+	return last
+}
+
+// behind tells of which collectives a process has called fewer than others.
+func (c calls) behind(p *model.Process) []string {
 	var all []string
-	for k, of := range last {
+	for k, of := range c {
 		if !slices.ContainsFunc(k.of.Comms, func(c *model.Comm) bool { return c.Process == p }) {
 			continue
 		}
@@ -150,6 +173,7 @@ func behind(t *model.Trace, p *model.Process) []string {
 		}
 		switch {
 		case of[p] == most:
+		case of[p] == 0 && p.Loss.Overwritten > 0: // it may have, long ago
 		case of[p] == 0:
 			all = append(all, fmt.Sprintf("it has not called %s of %s, which others have called", k.fn, k.of.Label()))
 		default:
@@ -169,7 +193,7 @@ func or(device string) string {
 
 // short rounds to what people read.
 func short(ns uint64) string {
-	d := time.Duration(ns)
+	d := time.Duration(min(ns, math.MaxInt64))
 	switch {
 	case d > time.Minute:
 		return d.Round(time.Second).String()

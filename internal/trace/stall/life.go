@@ -13,8 +13,8 @@ import (
 	"weft/transport/record/format"
 )
 
-// Here says of the processes of this machine how they are, and of others nothing.
-// proc is /proc.
+// Here says how the processes of this machine and this container are, and of others
+// nothing. The time is that of this call. proc is /proc.
 func Here(proc string) func(*model.Process) Life {
 	boot, pids := bootID(proc), format.PIDs(proc+"/self/ns/pid")
 	var now unix.Timespec
@@ -23,10 +23,11 @@ func Here(proc string) func(*model.Process) Life {
 		if err != nil || boot != p.Header.Boot || boot == [format.IDLen]byte{} {
 			return Life{}
 		}
-		l := Life{Now: uint64(now.Nano())}
-		if p.Header.PIDs != 0 && p.Header.PIDs == pids { // else its number may be another's here
-			l.Stopped, l.Gone = state(fmt.Sprintf("%s/%d/stat", proc, p.Header.PID), p.Header.Started)
+		if p.Header.PIDs == 0 || p.Header.PIDs != pids { // its number may be another's here
+			return Life{}
 		}
+		l := Life{Now: uint64(now.Nano())}
+		l.Stopped, l.Gone = state(fmt.Sprintf("%s/%d/stat", proc, p.Header.PID), p.Header.Started)
 		return l
 	}
 }

@@ -22,6 +22,14 @@ type Report struct {
 	Causes []Cause  `json:"causes"`
 	Waits  []Wait   `json:"waits"` // the longest first
 	Notes  []string `json:"notes"`
+
+	at map[waitKey]int // in Waits, until they are sorted
+}
+
+// waitKey is what makes messages one wait.
+type waitKey struct {
+	from, to                  *node
+	why, fromDevice, toDevice string
 }
 
 // Cause is what others wait for and what itself waits for nobody.
@@ -67,6 +75,7 @@ type node struct {
 	name    string
 	process *model.Process // nil: no file of it was read
 	life    Life
+	seen    uint64 // when it last recorded something, or showed that it ran
 	now     uint64 // until when its waits count
 	silent  uint64 // for how long it has not shown that it runs, while others of its machine did
 }
@@ -80,14 +89,14 @@ func (n *node) stands() bool { return n.life.Stopped || n.silent > uint64(silenc
 // New judges a trace. look says what is known of a process now; what has been
 // under way for less than least counts as going on.
 func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *Report {
-	r := &Report{Schema: Schema, Least: int64(least), Causes: []Cause{}, Waits: []Wait{}, Notes: append([]string{}, t.Notes...)}
+	r := &Report{Schema: Schema, Least: int64(least), Causes: []Cause{}, Waits: []Wait{}, at: map[waitKey]int{}, Notes: append([]string{}, t.Notes...)}
 	nodes, peers := r.nodes(t, look), map[string]*node{}
 	for _, c := range t.Connections {
 		r.connection(c, nodes)
 	}
 	for _, p := range t.Processes {
 		for _, e := range p.Ends {
-			if e.Of == nil {
+			if e.Of == nil && e.Known && !e.Doubtful {
 				r.alone(e, nodes[p], peers)
 			}
 		}
@@ -98,22 +107,28 @@ func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *R
 	return r
 }
 
-// nodes are the processes. It is now, for a machine one of whose processes still
-// runs here; else when the last of them showed that it did.
+// nodes are the processes. For a machine one of whose processes is known to run it
+// is now, or later where a file that was read after that tells it; for others it is
+// when the last of their processes showed that it ran.
 func (r *Report) nodes(t *model.Trace, look func(*model.Process) Life) map[*model.Process]*node {
-	all, now := map[*model.Process]*node{}, map[*model.Machine]uint64{}
+	all, now, last := map[*model.Process]*node{}, map[*model.Machine]uint64{}, map[*model.Machine]uint64{}
 	for _, p := range t.Processes {
-		n := &node{name: p.Title(), process: p, life: look(p)}
-		at := max(p.Last, p.Header.Alive)
-		if !n.life.Gone {
-			at = max(at, n.life.Now)
+		n := &node{name: p.Title(), process: p, life: look(p), seen: max(p.Last, p.Header.Alive)}
+		if n.life.Now != 0 && !n.life.Gone {
+			now[p.Machine] = n.life.Now
 		}
-		all[p], now[p.Machine] = n, max(now[p.Machine], at)
+		all[p], last[p.Machine] = n, max(last[p.Machine], n.seen)
 	}
 	for _, n := range all {
 		n.now = now[n.process.Machine]
-		if last := max(n.process.Last, n.process.Header.Alive); last < n.now {
-			n.silent = n.now - last
+		if n.now == 0 {
+			n.now = last[n.process.Machine]
+		}
+		if n.process.Header.Alive != 0 && n.seen < n.now {
+			n.silent = n.now - n.seen
+		}
+		if n.life.Now != 0 && !n.life.Gone {
+			n.now = max(n.now, n.seen)
 		}
 	}
 	for _, m := range t.Machines {
@@ -127,23 +142,20 @@ func (r *Report) nodes(t *model.Trace, look func(*model.Process) Life) map[*mode
 // connection finds who waits on one.
 func (r *Report) connection(c *model.Connection, nodes map[*model.Process]*node) {
 	from, to := nodes[c.Sender.Process], nodes[c.Receiver.Process]
+	sending, receiving := anyOpen(c.Sender), anyOpen(c.Receiver)
 	for _, m := range c.Sender.Messages {
-		if !m.Open {
-			continue
-		}
-		why := Way
 		switch {
-		case c.Sure && m.Other == nil, !c.Sure && !anyOpen(c.Receiver):
-			why = NoReceive
+		case !m.Open:
+		case c.Sure && m.Other == nil, !c.Sure && !receiving:
+			r.wait(c, from, to, NoReceive, m, from.now)
+		default:
+			r.wait(c, from, to, Way, m, from.now)
 		}
-		r.wait(c, from, to, why, m, from.now)
 	}
 	for _, m := range c.Receiver.Messages {
-		if !m.Open {
-			continue
-		}
 		switch {
-		case c.Sure && m.Other == nil, !c.Sure && !anyOpen(c.Sender):
+		case !m.Open:
+		case c.Sure && m.Took < len(m.Tags), !c.Sure && !sending:
 			r.wait(c, to, from, NoSend, m, to.now)
 		case c.Sure && !m.Other.Open: // sent, and not come
 			r.wait(c, from, to, Way, m, to.now)
@@ -186,11 +198,11 @@ func (r *Report) add(one Wait, since, now uint64) {
 	if now < since || now-since < uint64(r.Least) {
 		return
 	}
-	at := slices.IndexFunc(r.Waits, func(w Wait) bool {
-		return w.from == one.from && w.to == one.to && w.Why == one.Why && w.FromDevice == one.FromDevice && w.ToDevice == one.ToDevice
-	})
-	if at < 0 {
+	k := waitKey{one.from, one.to, one.Why, one.FromDevice, one.ToDevice}
+	at, is := r.at[k]
+	if !is {
 		at = len(r.Waits)
+		r.at[k] = at
 		r.Waits = append(r.Waits, Wait{
 			From: one.from.name, To: one.to.name, Why: one.Why, Network: one.Network,
 			FromDevice: one.FromDevice, ToDevice: one.ToDevice, from: one.from, to: one.to,

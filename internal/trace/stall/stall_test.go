@@ -75,7 +75,7 @@ func (g *ring) coll(r int, number uint64) {
 
 // step leaves a step of the proxy in a state.
 func (g *ring) step(r int, state uint32) {
-	op := g.of[r].Start(format.ProxyOp, 95*second, format.Record{Comm: 1, Rank: int32(r), A: 1 << 40, B: uint64(r+1) % uint64(len(g.of))})
+	op := g.of[r].Start(format.ProxyOp, 95*second, format.Record{Comm: 1, Rank: int32(r), A: uint64(100+r) | 1<<40, B: uint64(r+1) % uint64(len(g.of))})
 	id := g.of[r].Start(format.ProxyStep, 95*second, format.Record{Comm: 1, Rank: int32(r), Parent: op})
 	g.of[r].State(id, 95*second, state, 4096)
 }
@@ -139,6 +139,28 @@ func TestCauses(t *testing.T) {
 			}
 			g.life[101] = stall.Life{Now: now, Stopped: true}
 		}, []string{"process rank 1 (node:101) 2 [the process is stopped, by a signal or a debugger]"}, []string{"0 2 no send", "1 0 no send", "2 1 no send"}},
+		{"a stopped rank, and one that computes", 3, func(g *ring) {
+			g.receive(1, 95*second, false) // from rank 0, which waits for nobody
+			g.receive(2, 95*second, false)
+			g.life[101] = stall.Life{Now: now, Stopped: true}
+		}, []string{"process rank 1 (node:101) 1 [the process is stopped"}, []string{"1 0 no send", "2 1 no send"}},
+		{"files that are read while the job goes on", 2, func(g *ring) {
+			g.receive(0, now-second/2, false)
+			g.alive(1, now+60*second) // read a minute later
+		}, nil, nil},
+		{"a frozen rank", 2, func(g *ring) {
+			g.receive(0, 95*second, false)
+			g.alive(1, 95*second)
+		}, []string{"process rank 1 (node:101) 1 [the kernel has it running, but it has shown no sign of life for 5s"}, []string{"0 1 no send"}},
+		{"a file that does not tell of life", 2, func(g *ring) {
+			g.receive(0, 95*second, false)
+			g.alive(1, 0)
+		}, []string{"process rank 1 (node:101) 1 [it has begun nothing"}, []string{"0 1 no send"}},
+		{"a group of receives, of which one was sent", 2, func(g *ring) {
+			g.groups[1]++
+			g.of[1].Message(94*second, 0x20, false, g.groups[1], 4096, 7, 8)
+			g.send(0, 95*second, true)
+		}, []string{"process rank 0 (node:100) 1 [it has begun nothing"}, []string{"1 0 no send"}},
 		{"a rank that ended", 3, func(g *ring) {
 			for r := range 3 {
 				g.receive(r, 95*second, false)
@@ -162,7 +184,7 @@ func TestCauses(t *testing.T) {
 		}, nil, nil},
 		{"files of another machine", 2, func(g *ring) {
 			g.receive(0, 95*second, false)
-			g.alive(1, 0)
+			g.alive(1, 90*second)
 			for r := range 2 {
 				g.life[uint64(100+r)] = stall.Life{}
 			}
@@ -278,7 +300,7 @@ func TestHere(t *testing.T) {
 		{"gone", 8, here, pids, 777, true, stall.Life{Gone: true}},
 		{"another of its number", 5, here, pids, 776, true, stall.Life{Gone: true}},
 		{"its start is not known", 5, here, pids, 0, true, stall.Life{}},
-		{"in another container", 6, here, pids + 1, 777, true, stall.Life{}},
+		{"in another container", 6, here, pids + 1, 777, false, stall.Life{}},
 		{"of another machine", 6, other, pids, 777, false, stall.Life{}},
 		{"no words", 9, here, pids, 777, true, stall.Life{}},
 	} {

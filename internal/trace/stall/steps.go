@@ -35,6 +35,9 @@ func (r *Report) steps(t *model.Trace, nodes map[*model.Process]*node) {
 			if in.Number != sendPeer || e.Up == nil || e.Up.In == nil || e.Up.In.Of.ID == 0 {
 				return
 			}
+			if e.Up.OpPID() != p.Header.PID {
+				return // PXN: the communicator is one of the process that asked
+			}
 			for _, c := range e.Up.In.Of.Comms {
 				if c.Rank == e.Up.Peer() && c.Process != p {
 					r.add(Wait{Why: NoReceive, Network: "NCCL's proxy", Bytes: in.A, from: nodes[p], to: nodes[c.Process]}, in.Time, nodes[p].now)
