@@ -54,7 +54,7 @@ func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
 	n := p.comms.Add(1)
 	if n > math.MaxUint16 {
 		p.comms.Store(math.MaxUint16) // it stays there, and nothing is recorded of those that follow
-		return nil // the mask stays: it is that of all the host's communicators
+		return nil                    // the mask stays: it is that of all the host's communicators
 	}
 	if chained && !p.Begin(uint16(n), mask, a) {
 		return nil
