@@ -82,8 +82,14 @@ static int init(const void* table, uintptr_t* context, uint64_t commId, int* eAc
 
 static int startEvent(const void* table, uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
   ncclProfilerEventDescr_v1_t eDescr_old;
-  if (eDescr) lower_ncclProfilerEventDescr_v1(&eDescr_old, eDescr);
-  return (int)((const ncclProfiler_v1_t*)table)->startEvent((void*)context, (void**)eHandle, eDescr ? &eDescr_old : NULL);
+  lower_ncclProfilerEventDescr_v1(&eDescr_old, eDescr);
+#line 23 "gen/rules/profiler.rules"
+  if (eDescr->type == ncclProfileColl) eDescr_old.parentObj = eDescr->coll.parentGroup;
+#line 89 "zz_chain_profiler_v1.c"
+#line 24 "gen/rules/profiler.rules"
+  if (eDescr->type == ncclProfileP2p) eDescr_old.parentObj = eDescr->p2p.parentGroup;
+#line 92 "zz_chain_profiler_v1.c"
+  return (int)((const ncclProfiler_v1_t*)table)->startEvent((void*)context, (void**)eHandle, &eDescr_old);
 }
 
 static int stopEvent(const void* table, uintptr_t eHandle) {
@@ -93,6 +99,9 @@ static int stopEvent(const void* table, uintptr_t eHandle) {
 static int recordEventState(const void* table, uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs) {
   ncclProfilerEventStateArgs_v1_t eStateArgs_old;
   if (eStateArgs) lower_ncclProfilerEventStateArgs_v1(&eStateArgs_old, eStateArgs, eState);
+#line 20 "gen/rules/profiler.rules"
+  if (eState > ncclProfilerProxyCtrlAppendEnd) return ncclSuccess;
+#line 105 "zz_chain_profiler_v1.c"
   return (int)((const ncclProfiler_v1_t*)table)->recordEventState((void*)eHandle, eState, eStateArgs ? &eStateArgs_old : NULL);
 }
 

@@ -65,8 +65,14 @@ static int init(const void* table, uintptr_t* context, uint64_t commId, int* eAc
 
 static int startEvent(const void* table, uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
   ncclProfilerEventDescr_v4_t eDescr_old;
-  if (eDescr) lower_ncclProfilerEventDescr_v4(&eDescr_old, eDescr);
-  return (int)((const ncclProfiler_v4_t*)table)->startEvent((void*)context, (void**)eHandle, eDescr ? &eDescr_old : NULL);
+  lower_ncclProfilerEventDescr_v4(&eDescr_old, eDescr);
+#line 23 "gen/rules/profiler.rules"
+  if (eDescr->type == ncclProfileColl) eDescr_old.parentObj = eDescr->coll.parentGroup;
+#line 72 "zz_chain_profiler_v4.c"
+#line 24 "gen/rules/profiler.rules"
+  if (eDescr->type == ncclProfileP2p) eDescr_old.parentObj = eDescr->p2p.parentGroup;
+#line 75 "zz_chain_profiler_v4.c"
+  return (int)((const ncclProfiler_v4_t*)table)->startEvent((void*)context, (void**)eHandle, &eDescr_old);
 }
 
 static int stopEvent(const void* table, uintptr_t eHandle) {

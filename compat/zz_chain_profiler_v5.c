@@ -89,8 +89,14 @@ static int init(const void* table, uintptr_t* context, uint64_t commId, int* eAc
 
 static int startEvent(const void* table, uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr) {
   ncclProfilerEventDescr_v5_t eDescr_old;
-  if (eDescr) lower_ncclProfilerEventDescr_v5(&eDescr_old, eDescr);
-  return (int)((const ncclProfiler_v5_t*)table)->startEvent((void*)context, (void**)eHandle, eDescr ? &eDescr_old : NULL);
+  lower_ncclProfilerEventDescr_v5(&eDescr_old, eDescr);
+#line 25 "gen/rules/profiler.rules"
+  if (eDescr->type == ncclProfileColl && eDescr->parentObj == eDescr->coll.parentGroup) eDescr_old.parentObj = NULL;
+#line 96 "zz_chain_profiler_v5.c"
+#line 26 "gen/rules/profiler.rules"
+  if (eDescr->type == ncclProfileP2p && eDescr->parentObj == eDescr->p2p.parentGroup) eDescr_old.parentObj = NULL;
+#line 99 "zz_chain_profiler_v5.c"
+  return (int)((const ncclProfiler_v5_t*)table)->startEvent((void*)context, (void**)eHandle, &eDescr_old);
 }
 
 static int stopEvent(const void* table, uintptr_t eHandle) {

@@ -170,12 +170,12 @@ static ncclResult_t profiler_v2_init(void** context, int* eActivationMask) {
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
-#line 19 "gen/rules/profiler.rules"
+#line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
 #line 176 "zz_profiler_v2.c"
   rc = weft_prof_init(2, (uintptr_t*)context, 0, eActivationMask, NULL, 0, 0, 0, 0);
   if (rc) return (ncclResult_t)rc;
-#line 20 "gen/rules/profiler.rules"
+#line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
 #line 181 "zz_profiler_v2.c"
   return ncclSuccess;
@@ -186,10 +186,10 @@ static ncclResult_t profiler_v2_startEvent(void* context, void** eHandle, ncclPr
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
-#line 22 "gen/rules/profiler.rules"
+#line 30 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) weft_chain_says(eDescr->coll.name, eDescr->coll.commHash);
 #line 192 "zz_profiler_v2.c"
-#line 23 "gen/rules/profiler.rules"
+#line 31 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) weft_chain_says(eDescr->p2p.name, eDescr->p2p.commHash);
 #line 195 "zz_profiler_v2.c"
   ncclProfilerEventDescr_cur_t eDescr_cur;
@@ -217,7 +217,7 @@ static ncclResult_t profiler_v2_recordEventState(void* eHandle, ncclProfilerEven
 static ncclResult_t profiler_v2_finalize(void* context) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
-#line 21 "gen/rules/profiler.rules"
+#line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
 #line 223 "zz_profiler_v2.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);

@@ -185,12 +185,12 @@ static ncclResult_t profiler_v3_init(void** context, int* eActivationMask) {
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
-#line 19 "gen/rules/profiler.rules"
+#line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
 #line 191 "zz_profiler_v3.c"
   rc = weft_prof_init(3, (uintptr_t*)context, 0, eActivationMask, NULL, 0, 0, 0, 0);
   if (rc) return (ncclResult_t)rc;
-#line 20 "gen/rules/profiler.rules"
+#line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
 #line 196 "zz_profiler_v3.c"
   return ncclSuccess;
@@ -201,10 +201,10 @@ static ncclResult_t profiler_v3_startEvent(void* context, void** eHandle, ncclPr
   if (rc) return (ncclResult_t)rc;
   if (!eHandle) return (ncclResult_t)weft_null("profiler.startEvent", "eHandle");
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
-#line 22 "gen/rules/profiler.rules"
+#line 30 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) weft_chain_says(eDescr->coll.name, eDescr->coll.commHash);
 #line 207 "zz_profiler_v3.c"
-#line 23 "gen/rules/profiler.rules"
+#line 31 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) weft_chain_says(eDescr->p2p.name, eDescr->p2p.commHash);
 #line 210 "zz_profiler_v3.c"
   ncclProfilerEventDescr_cur_t eDescr_cur;
@@ -232,7 +232,7 @@ static ncclResult_t profiler_v3_recordEventState(void* eHandle, ncclProfilerEven
 static ncclResult_t profiler_v3_finalize(void* context) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
-#line 21 "gen/rules/profiler.rules"
+#line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
 #line 238 "zz_profiler_v3.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);

@@ -172,12 +172,12 @@ static ncclResult_t profiler_v4_init(void** context, int* eActivationMask, const
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
-#line 19 "gen/rules/profiler.rules"
+#line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
 #line 178 "zz_profiler_v4.c"
   rc = weft_prof_init(4, (uintptr_t*)context, commHash, eActivationMask, (char*)commName, nNodes, nranks, rank, (uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
-#line 20 "gen/rules/profiler.rules"
+#line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
 #line 183 "zz_profiler_v4.c"
   return ncclSuccess;
@@ -208,7 +208,7 @@ static ncclResult_t profiler_v4_recordEventState(void* eHandle, ncclProfilerEven
 static ncclResult_t profiler_v4_finalize(void* context) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
-#line 21 "gen/rules/profiler.rules"
+#line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
 #line 214 "zz_profiler_v4.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);

@@ -303,12 +303,12 @@ static ncclResult_t profiler_v6_init(void** context, uint64_t commId, int* eActi
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
-#line 19 "gen/rules/profiler.rules"
+#line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
 #line 309 "zz_profiler_v6.c"
   rc = weft_prof_init(6, (uintptr_t*)context, commId, eActivationMask, (char*)commName, nNodes, nranks, rank, (uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
-#line 20 "gen/rules/profiler.rules"
+#line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
 #line 314 "zz_profiler_v6.c"
   return ncclSuccess;
@@ -339,7 +339,7 @@ static ncclResult_t profiler_v6_recordEventState(void* eHandle, ncclProfilerEven
 static ncclResult_t profiler_v6_finalize(void* context) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
-#line 21 "gen/rules/profiler.rules"
+#line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
 #line 345 "zz_profiler_v6.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);

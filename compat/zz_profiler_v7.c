@@ -228,12 +228,12 @@ static ncclResult_t profiler_v7_init(void** context, uint64_t commId, int* eActi
   if (rc) return (ncclResult_t)rc;
   if (!context) return (ncclResult_t)weft_null("profiler.init", "context");
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
-#line 19 "gen/rules/profiler.rules"
+#line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
 #line 234 "zz_profiler_v7.c"
   rc = weft_prof_init(7, (uintptr_t*)context, commId, eActivationMask, (char*)commName, nNodes, nranks, rank, (uintptr_t)logfn);
   if (rc) return (ncclResult_t)rc;
-#line 20 "gen/rules/profiler.rules"
+#line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
 #line 239 "zz_profiler_v7.c"
   return ncclSuccess;
@@ -262,7 +262,7 @@ static ncclResult_t profiler_v7_recordEventState(void* eHandle, ncclProfilerEven
 static ncclResult_t profiler_v7_finalize(void* context) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
-#line 21 "gen/rules/profiler.rules"
+#line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
 #line 268 "zz_profiler_v7.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);

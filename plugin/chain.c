@@ -1,5 +1,5 @@
 /* chain.c: further profilers (WEFT_PROFILER_CHAIN). NCCL loads one profiler; this library forwards to others what it
- * hears. Which there are is decided once; what each wants, for each communicator. */
+ * hears. Which there are is decided once. Each has one mask for all communicators, as under NCCL. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

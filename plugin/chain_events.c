@@ -156,18 +156,8 @@ static void** group_of(ncclProfilerEventDescr_cur_t* d) {
 	return NULL;
 }
 
-/* The first version whose collectives are below the call; until then they were below the group, and nothing else. */
-#define CALLS 5
-
-/* What a profiler of a version has above an event: NCCL's own tables for older profilers do the same. */
-static void above(int version, const ncclProfilerEventDescr_cur_t* d, uint64_t* parent, uint64_t* group) {
-	if (d->type != ncclProfileColl && d->type != ncclProfileP2p) return;
-	bool of_old = (uintptr_t)d->parentObj >> TYPE_SHIFT == weft_profile_number(ncclProfileGroup) + 1u;
-	if (version < CALLS && !of_old) *parent = *group;
-	if (version >= CALLS && of_old) {
-		*group = *parent;
-		*parent = 0;
-	}
+static bool is_group(const void* handle) {
+	return (uintptr_t)handle >> TYPE_SHIFT == weft_profile_number(ncclProfileGroup) + 1u;
 }
 
 static ncclProfilerEventDescr_cur_t below(const ncclProfilerEventDescr_cur_t* d, uint64_t parent, uint64_t group) {
@@ -184,7 +174,8 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	if (!c) return;
 	void** group_place = group_of(d);
 	struct handles parent = find((uintptr_t)d->parentObj);
-	struct handles group = find(group_place ? (uintptr_t)*group_place : 0);
+	/* A host that has no calls gives the group as the parent. */
+	struct handles group = group_place && !is_group(d->parentObj) ? find((uintptr_t)*group_place) : parent;
 	/* The parent of another process (PXN) is that process's to know: each profiler gets the number as it came. In our
 	 * record it would be taken for a position. */
 	if (d->type == ncclProfileProxyOp && d->proxyOp.pid != getpid()) {
@@ -202,9 +193,7 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	weft_chain_about(c);
 	for (int i = 0; i < weft_chain_length; i++) {
 		if (!told(c, i, d->type)) continue;
-		uint64_t up = parent.of[i], its_group = group.of[i];
-		above(weft_chain[i].as->version, d, &up, &its_group);
-		ncclProfilerEventDescr_cur_t its = below(d, up, its_group);
+		ncclProfilerEventDescr_cur_t its = below(d, parent.of[i], group.of[i]);
 		uintptr_t theirs = 0, its_context = atomic_load_explicit(&c->of[i].context, memory_order_relaxed);
 		if (weft_chain[i].as->startEvent(weft_chain[i].table, its_context, &theirs, &its)) continue;
 		h.of[i] = theirs;
@@ -224,13 +213,9 @@ void weft_chain_stop(uintptr_t handle) {
 	if (handle) release(at(handle), handle);
 }
 
-/* Profilers before that version take a later state for a place in an array of theirs. */
-#define STATES_GREW 4
-
 void weft_chain_state(uintptr_t handle, ncclProfilerEventState_cur_t state, ncclProfilerEventStateArgs_cur_t* args) {
 	struct handles h = find(handle);
 	for (int i = 0; i < weft_chain_length; i++) {
-		if (state > ncclProfilerProxyCtrlAppendEnd && weft_chain[i].as->version < STATES_GREW) continue;
 		if (h.of[i]) weft_chain[i].as->recordEventState(weft_chain[i].table, h.of[i], state, args);
 	}
 	if (h.own) weft_profile_state(h.own, state, args);

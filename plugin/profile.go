@@ -89,13 +89,12 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		}
 		return knobs()
 	}).events
-	if a.Abi == tableHangs && mask == 0 && knobs().Text(knob.ProfilerChain) == "" {
-		return 0, false
-	}
 	if a.Abi == tableHangs {
-		p.profile.hangs.Do(func() {
-			log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none; the network's messages alone are recorded, and further profilers hear nothing. 2.27 and later have none of that")
-		})
+		if mask != 0 || knobs().Text(knob.ProfilerChain) != "" {
+			p.profile.hangs.Do(func() {
+				log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none. Only the network's messages are recorded, and further profilers hear nothing. 2.27 and later do not stand still")
+			})
+		}
 		return 0, false
 	}
 	return mask & hostsEvents(a.Abi), p.chained(log, int(a.Abi), knobs)

@@ -40,10 +40,11 @@ func chains(p *plan.Plan, out tree) error {
 		for _, copy := range c.Copies {
 			copies = append(copies, copyFunction(copy))
 		}
-		name := fmt.Sprintf("compat/zz_chain_%s_v%d.c", lower(c.Family), c.Version)
-		if err := execute(out, name, chainTemplate, map[string]any{"Header": Header, "T": c, "Type": f.Type, "Copies": copies, "Functions": fns}); err != nil {
+		name := fmt.Sprintf("zz_chain_%s_v%d.c", lower(c.Family), c.Version)
+		if err := execute(out, "compat/"+name, chainTemplate, map[string]any{"Header": Header, "T": c, "Type": f.Type, "Copies": copies, "Functions": fns}); err != nil {
 			return err
 		}
+		out["compat/"+name] = lineNumbers(name, out["compat/"+name])
 	}
 	if families == nil {
 		return nil
@@ -114,12 +115,15 @@ func chainFunction(c *plan.Chained, call *plan.ChainedCall) string {
 			continue
 		}
 		used[a.Core.Name] = true
-		args = append(args, b.chained(a))
+		args = append(args, b.chained(a, slices.Contains(call.Required, a.Old.Name)))
 	}
 	for _, q := range call.Params {
 		if !used[q.Name] {
 			b.linef("(void)%s;", q.Name)
 		}
+	}
+	for _, r := range call.Before {
+		b.rule(r.Line, r.File, r.C)
 	}
 	b.linef("return (int)((const %s*)table)->%s(%s);", c.Record.Name, call.Name, strings.Join(args, ", "))
 	return fmt.Sprintf("static int %s(%s) {\n%s}\n", call.Name, chainParams(call), b.String())
@@ -127,7 +131,7 @@ func chainFunction(c *plan.Chained, call *plan.ChainedCall) string {
 
 // chained writes what one argument of a chained call needs, and gives the
 // expression that is passed.
-func (b *body) chained(a *plan.Arg) string {
+func (b *body) chained(a *plan.Arg, required bool) string {
 	name := a.Core.Name
 	switch {
 	case a.Copy != nil:
@@ -136,6 +140,10 @@ func (b *body) chained(a *plan.Arg) string {
 			selector = ", " + a.Copy.On
 		}
 		b.linef("%s %s_old;", a.Copy.Old, name)
+		if required {
+			b.linef("%s(&%s_old, %s%s);", a.Copy.Name, name, name, selector)
+			return "&" + name + "_old"
+		}
 		b.linef("if (%s) %s(&%s_old, %s%s);", name, a.Copy.Name, name, name, selector)
 		return fmt.Sprintf("%s ? &%s_old : NULL", name, name)
 	case a.Core.Role == plan.Value:

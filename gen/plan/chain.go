@@ -25,6 +25,9 @@ type ChainedCall struct {
 	Params []*CoreParam
 	Func   *model.Func
 	Args   []*Arg // nil Core: nothing is known of it, and the table gets zero
+	Before []*rules.Rule
+	// Required are the parameters of the table that are never NULL.
+	Required []string
 }
 
 // chained plans the calls of the tables that rules want to be called.
@@ -74,6 +77,11 @@ func (p *planner) chainedCall(out *Table, t *model.Table, f *model.Field, core *
 		}
 		call.Params = append(call.Params, q)
 	}
+	for _, r := range p.rules.Verb("chained") {
+		if r.Family == string(t.Family) && r.Slot == f.Name && r.Covers(t.Version) {
+			call.Before = append(call.Before, r.Use())
+		}
+	}
 	s := &Slot{Name: f.Name, Func: call.Func, Core: core, Pos: f.Pos}
 	for _, q := range call.Func.Params {
 		name := q.Name
@@ -96,6 +104,8 @@ func (p *planner) chainedCall(out *Table, t *model.Table, f *model.Field, core *
 		}
 		call.Args = append(call.Args, a)
 	}
+	p.required(t, s)
+	call.Required = s.Required
 	return call
 }
 

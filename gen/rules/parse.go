@@ -33,6 +33,7 @@ var grammar = map[string]string{
 	"adapter":  "family versions slot word !",
 	"call":     "family slot words",
 	"chain":    "family slot words",
+	"chained":  "family versions slot c",
 	"extra":    "family slot word word =c",
 	"rename":   "family versions param word",
 	"default":  "family versions param =c",

@@ -12,7 +12,7 @@
 
 static ncclProfilerEventDescr_cur_t given, seen;
 static ncclProfilerEventStateArgs_cur_t seen_args;
-static int failures, events;
+static int failures, events, states;
 static int of_v1; /* this version has codes instead of names */
 
 uint32_t weft_progress_epoch;
@@ -60,6 +60,7 @@ int took_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEven
 int took_prof_stopEvent(uintptr_t eHandle) { return eHandle == 98 ? 0 : 3; }
 int took_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs) {
 	CHECK(eHandle == 98);
+	states++;
 	if (eStateArgs) seen_args = *eStateArgs;
 	return (int)eState == 1000 ? 3 : 0;
 }
@@ -69,6 +70,7 @@ int took_prof_finalize(uintptr_t context) { return context == 70 ? 0 : 3; }
 static void fill(uint64_t type) {
 	memset(&given, 1, sizeof given);
 	given.type = type;
+	given.parentObj = (void*)0x22;
 	if (!of_v1) return;
 	if (type == ncclProfileColl) {
 		given.coll.func = weft_v1_func(4), given.coll.datatype = weft_v1_datatype(7);
@@ -86,7 +88,11 @@ static void table(const struct weft_chain_profiler* as, const void* table) {
 		if (!(as->kinds >> bit & 1)) continue;
 		fill(1ull << bit);
 		CHECK(!as->startEvent(table, 70, &handle, &given) && handle == 98);
-		CHECK(seen.type == given.type && seen.parentObj == given.parentObj && seen.rank == given.rank);
+		CHECK(seen.type == given.type && seen.rank == given.rank);
+		void* above = given.parentObj;
+		if (version < 5 && given.type == ncclProfileColl) above = given.coll.parentGroup;
+		if (version < 5 && given.type == ncclProfileP2p) above = given.p2p.parentGroup;
+		CHECK(seen.parentObj == above);
 		if (version < 4 && (given.type == ncclProfileColl || given.type == ncclProfileP2p)) {
 			CHECK(said_name && !strcmp(said_name, NAME) && said_hash == HASH);
 		}
@@ -96,11 +102,17 @@ static void table(const struct weft_chain_profiler* as, const void* table) {
 		default: break;
 		}
 	}
+	/* A host that has no calls gives the group as both. */
+	fill(ncclProfileColl);
+	given.parentObj = given.coll.parentGroup = (void*)0x33;
+	CHECK(!as->startEvent(table, 70, &handle, &given) && seen.parentObj == (version < 5 ? given.parentObj : NULL));
 	CHECK(!as->stopEvent(table, 98) && as->stopEvent(table, 97) == 3);
 	ncclProfilerEventStateArgs_cur_t args;
 	memset(&args, 1, sizeof args);
 	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyCtrlAppend, &args) && seen_args.proxyCtrl.appendedProxyOps == 0x01010101);
 	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyCtrlAppend, NULL));
+	states = 0;
+	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyStepSendPeerWait_v4, &args) && states == (version >= 4));
 	CHECK(!as->finalize(table, 70) && as->finalize(table, 71) == 3);
 }
 
