@@ -29,35 +29,12 @@ func chained(t *testing.T) map[int]string {
 	return libs
 }
 
-// chainHost is a host of one version whose profilers are the given libraries.
+// chainHost is a host of one version whose profilers are the given libraries, which write to files that begin with log.
 func chainHost(t *testing.T, v int, libs []string, env ...string) (call func(slot string, a host.Args) *host.Reply, log string, h *host.Host) {
 	t.Helper()
-	lib, err := build.Library()
-	if err != nil {
-		t.Fatal(err)
-	}
 	log = filepath.Join(t.TempDir(), "told")
-	env = append(env, "WEFT_PROFILER_CHAIN="+strings.Join(libs, ","), "CHAINED_LOG="+log)
-	h, err = host.Start(host.Options{Bin: hostProgram(t), Env: env})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Kill() })
-	l, err := h.Load(lib)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := l.Bind(host.FamilyProf, v, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(slot string, a host.Args) *host.Reply {
-		r, err := table.Call("main", slot, a)
-		if err != nil {
-			t.Fatalf("%s: %v", slot, err)
-		}
-		return r
-	}, log, h
+	call, h = profHost(t, v, append(env, "WEFT_PROFILER_CHAIN="+strings.Join(libs, ","), "CHAINED_LOG="+log)...)
+	return call, log, h
 }
 
 func heard(t *testing.T, log string, v int) string {

@@ -28,37 +28,43 @@ func recorded(t *testing.T, dir string) *model.Trace {
 	return model.New(files)
 }
 
-// TestProfile has every profiler table record a collective, its proxy's operation and step, and is killed then.
-func TestProfile(t *testing.T) {
+// profHost is a host that has weft's profiler table of a version.
+func profHost(t *testing.T, v int, env ...string) (call func(slot string, a host.Args) *host.Reply, h *host.Host) {
+	t.Helper()
 	lib, err := build.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if h, err = host.Start(host.Options{Bin: hostProgram(t), Env: env}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Kill)
+	l, err := h.Load(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := l.Bind(host.FamilyProf, v, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(slot string, a host.Args) *host.Reply {
+		t.Helper()
+		r, err := table.Call("main", slot, a)
+		if err != nil {
+			t.Fatalf("%s: %v", slot, err)
+		}
+		return r
+	}, h
+}
+
+// TestProfile has every profiler table record a collective, its proxy's operation and step, and is killed then.
+func TestProfile(t *testing.T) {
 	first, last := host.FamilyProf.Versions()
 	for v := first; v <= last; v++ {
 		t.Run(fmt.Sprint("v", v), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			h, err := host.Start(host.Options{Bin: hostProgram(t), Env: []string{"WEFT_PROFILE=trace", "WEFT_PROFILE_SIZE=4", "WEFT_PROFILE_DIR=" + dir}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Kill()
-			l, err := h.Load(lib)
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := l.Bind(host.FamilyProf, v, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			call := func(slot string, a host.Args) *host.Reply {
-				r, err := table.Call("main", slot, a)
-				if err != nil {
-					t.Fatalf("%s: %v", slot, err)
-				}
-				return r
-			}
+			call, h := profHost(t, v, "WEFT_PROFILE=trace", "WEFT_PROFILE_SIZE=4", "WEFT_PROFILE_DIR="+dir)
 			begin := call("init", host.Args{"name", "world", "commId", 77, "nranks", 4, "rank", 2, "nnodes", 2})
 			if v == 3 { // NCCL 2.26 would hang
 				if begin.Int("mask") != 0 || begin.Ptr("ctx") != 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -113,4 +114,14 @@ func (c *traceCall) load(names []string) (files []*trace.File, status int) {
 		return nil, 2
 	}
 	return files, status
+}
+
+// print writes a report as text, or as one JSON document.
+func (c *traceCall) print(r interface{ Text(io.Writer) error }, asJSON bool) error {
+	if !asJSON {
+		return r.Text(c.stdout)
+	}
+	e := json.NewEncoder(c.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -57,15 +56,7 @@ func traceReport(args []string, stdout, stderr io.Writer) int {
 			return c.refuse(err)
 		}
 	}
-	write := r.Text
-	if *asJSON {
-		write = func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(r)
-		}
-	}
-	if err := write(stdout); err != nil {
+	if err := c.print(r, *asJSON); err != nil {
 		return c.refuse(err)
 	}
 	if len(r.Findings) > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -50,15 +49,7 @@ func traceStall(args []string, stdout, stderr io.Writer) int {
 		return status
 	}
 	r := stall.New(model.New(files), look, *least)
-	write := r.Text
-	if *asJSON {
-		write = func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(r)
-		}
-	}
-	if err := write(stdout); err != nil {
+	if err := c.print(r, *asJSON); err != nil {
 		return c.refuse(err)
 	}
 	if len(r.Waits) > 0 {

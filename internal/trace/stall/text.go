@@ -1,13 +1,15 @@
 package stall
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"text/tabwriter"
 )
 
 // Text writes the report for people.
-func (r *Report) Text(w io.Writer) error {
+func (r *Report) Text(to io.Writer) error {
+	w := new(bytes.Buffer)
 	if len(r.Waits) == 0 {
 		fmt.Fprintf(w, "nobody has waited for %s or longer\n", short(uint64(r.Least)))
 	}
@@ -37,16 +39,13 @@ func (r *Report) Text(w io.Writer) error {
 			}
 			fmt.Fprintf(tab, "  %s\t%s\t%s\t%s\t%d\t%s\n", x.From, x.To, what, short(x.Ns), x.Messages, over)
 		}
-		if err := tab.Flush(); err != nil {
-			return err
-		}
+		tab.Flush() // to a buffer: it cannot fail
 	}
 	for _, n := range r.Notes {
-		if _, err := fmt.Fprintf(w, "note: %s\n", n); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "note: %s\n", n)
 	}
-	return nil
+	_, err := w.WriteTo(to)
+	return err
 }
 
 func wait(n int) string {
