@@ -257,8 +257,8 @@ func TestSimPortsJoinAnEnd(t *testing.T) {
 			t.Fatalf("%q", a.log.Lines())
 		}
 		register(t, s, buffer(t, 1<<16), 1<<16)
-		move(t, s, r, 5000)
-		time.Sleep(time.Duration(rand.IntN(80_000)) * time.Microsecond) // the watch looks every 50 ms
+		growing(t, s, r)
+		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
 		ends[i%len(ends)](s, r)
 	}
 	noneLeft(t)

@@ -27,6 +27,17 @@ func simPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
 	return a, b, s, r
 }
 
+// What a comm that failed had posted must not reach memory that the host takes back: its queue pairs are in ERR.
+func TestSimFailedCommIsFenced(t *testing.T) {
+	_, _, s, r := simPair(t, nil)
+	if q := laneQP(t, s, 0); q.State != stateRTS {
+		t.Fatalf("QP %d is in state %d", q.Number, q.State)
+	}
+	s.Fail(report.Errorf(report.Host, "test", "a cause"))
+	eventually(t, "the card is told", func() bool { return laneQP(t, s, 0).State == stateErr })
+	noneLeft(t, s, r)
+}
+
 // noQPLeft makes comms until leaked queue pairs would show.
 func noQPLeft(t *testing.T, a, b *process) {
 	t.Helper()

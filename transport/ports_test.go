@@ -56,9 +56,15 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 		exchange(t, e.s, e.r, src, dst, mine, e.mr)
 		exchange(t, back, forth, dst, src, e.mr, mine)
 	}
-	port, here := overRDMA(ends[2].s).Routes()[0].Local, both.Devices()[0].Ports
-	if slot, err := here.Enter(port); err != nil || slot != 1 || port.Name != "simC" {
-		t.Errorf("%s in slot %d, %v", port.Name, slot, err)
+	local, here := overRDMA(ends[2].s).Routes()[0].Local, both.Devices()[0].Ports
+	other := overRDMA(ends[2].r).Routes()[0].Local // the peer's: any that is not in use here
+	if slot, err := here.Enter(other); err != nil || slot != 2 { // the device's own has the first
+		t.Errorf("a port that is new gets slot %d, %v: the comm over %s has none", slot, err, local.Name)
+	} else {
+		here.Leave(slot)
+	}
+	if slot, err := here.Enter(local); err != nil || slot != 1 || local.Name != "simC" {
+		t.Errorf("%s in slot %d, %v", local.Name, slot, err)
 	} else {
 		here.Leave(slot)
 	}

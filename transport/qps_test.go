@@ -13,8 +13,11 @@ import (
 
 // What these tests know of queue pairs is what a line of the log says of a comm, and what the simulated devices have.
 
-// stateRTS is IBV_QPS_RTS.
-const stateRTS = 3
+// States of a queue pair: IBV_QPS_RTS and IBV_QPS_ERR.
+const (
+	stateRTS = 3
+	stateErr = 6
+)
 
 // qpsOn are this process's queue pairs on a simulated device.
 func qpsOn(t testing.TB, device string) []simverbs.QP {
