@@ -78,6 +78,10 @@ func TestEveryoneConnectsBeforeAnyoneAccepts(t *testing.T) {
 		if in, out := countOf(in, i), countOf(out, i); in != ranks || out != ranks {
 			t.Errorf("rank %d has %d control connections in and %d out, there are %d processes", i, in, out, ranks)
 		}
+		// Each comm has one stream here; what is more would be control connections that no comm uses.
+		if n := accepted(t, hs[i][0]); n != 2*ranks {
+			t.Errorf("rank %d has %d connections to it open, of %d comms and as many control connections", i, n, ranks)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func TestSimMemoryIsTheDevices(t *testing.T) {
 		exchange(t, back, forth, dst, src, e.mr, mine)
 	}
 	local, here := overRDMA(ends[2].s).Routes()[0].Local, both.Devices()[0].Ports
-	other := overRDMA(ends[2].r).Routes()[0].Local // the peer's: any that is not in use here
+	other := overRDMA(ends[2].r).Routes()[0].Local               // the peer's: any that is not in use here
 	if slot, err := here.Enter(other); err != nil || slot != 2 { // the device's own has the first
 		t.Errorf("a port that is new gets slot %d, %v: the comm over %s has none", slot, err, local.Name)
 	} else {
