@@ -37,7 +37,10 @@ WARN     := -Wall -Wextra -Wshadow -Wno-unused-parameter
 PLAYER   := $(CXX) -std=c++20 -fPIC -fvisibility=hidden -O2 -g1 -Wall -Wextra -Wno-unused-parameter -DWORK=$(WORK) $(NCCL_DEF) -DNVTX_NO_IMPL -I$(OWN)cuda -isystem $(OWN)include $(NCCL_INC:-I%=-isystem %)
 CFLAGS   := -std=gnu11 -O2 -g1 -fPIC -fvisibility=hidden $(WARN) -I$(OWN)include
 
-all: $(O)/libnccl.so.2 $(O)/libnvidia-ml.so.1 $(O)/driver
+# NVIDIA's inspector, a profiler that releases bring from 2.28 on.
+INSPECT  := $(firstword $(wildcard $(S)/plugins/profiler/inspector $(S)/ext-profiler/inspector))
+
+all: $(O)/libnccl.so.2 $(O)/libnvidia-ml.so.1 $(O)/driver $(if $(INSPECT),$(O)/libnccl-profiler-inspector.so)
 nets: $(O)/libnccl-net-socket.so $(O)/libnccl-net-ib.so
 
 where:
@@ -100,6 +103,12 @@ $(O)/libnccl-net-$1.so: $(O)/libnccl.so.2
 endef
 $(eval $(call NET,socket,ncclNetSocket))
 $(eval $(call NET,ib,ncclNetIb))
+
+# get_git_version_info is what its own Makefile writes.
+$(O)/libnccl-profiler-inspector.so: $(wildcard $(INSPECT)/*.cc $(INSPECT)/*.h $(INSPECT)/nccl/*.h) $(O)/libsimcuda.so
+	@echo 'extern "C" const char* get_git_version_info() { return "$(notdir $(O))"; }' >$(O)/inspector.cc
+	@echo "  $(notdir $(O)): $(@F)"; $(CXX) -std=c++17 -fPIC -w -O1 -shared -Wl,-Bsymbolic -o $@ -I$(INSPECT) -I$(INSPECT)/nccl -I$(OWN)include \
+	  $(filter-out %/version.cc,$(filter %.cc,$^)) $(O)/inspector.cc '-Wl,-rpath,$$ORIGIN' -L$(O) -lsimcuda -ldl -lpthread
 
 $(O)/driver: $(wildcard $(OWN)driver/*.c) $(OWN)driver/driver.h $(O)/libnccl.so.2
 	$(CC) $(filter-out -fPIC,$(CFLAGS)) -isystem $(O)/include -o $@ $(filter %.c,$^) '-Wl,-rpath,$$ORIGIN' -L$(O) -lnccl -lsimcuda -lpthread

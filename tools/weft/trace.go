@@ -18,10 +18,11 @@ Reads what processes have recorded with WEFT_PROFILE=trace: the files
 weft-HOST-PID-ID.rec of WEFT_PROFILE_DIR, whole, of a process that was killed, or
 of one that is still running. A folder stands for all such files in it.
 
-  show      what is in each file
-  merge     one trace of all, for ui.perfetto.dev or another viewer
-  report    what collectives and links took, which ranks are late, which links slow
-  stall     who waits for whom, in a job that stands still
+  show       what is in each file
+  merge      one trace of all, for ui.perfetto.dev or another viewer
+  report     what collectives and links took, which ranks are late, which links slow
+  stall      who waits for whom, in a job that stands still
+  inspector  what NVIDIA's inspector would have written
 
 weft trace COMMAND -h explains a command.
 
@@ -40,6 +41,7 @@ var traceCommands = []struct {
 	{"merge", traceMerge},
 	{"report", traceReport},
 	{"stall", traceStall},
+	{"inspector", traceInspector},
 }
 
 // runTrace is "weft trace".

@@ -81,14 +81,14 @@ func args(e *model.Event) []Arg {
 		l.text("protocol", e.Protocol())
 		l.number("root", e.More[2]&0xffffffff)
 		if e.Type == format.Coll {
-			l.number("channels", e.More[2]>>32&0xff)
+			l.number("channels", uint64(e.Channels()))
 			l.number("warps", e.More[2]>>40&0xff)
 			l.text("kernel", e.Process.Text(e.More[6]))
 		}
 	case format.P2p:
 		operands(&l, e)
 		l.number("peer", e.B&0xffffffff)
-		l.number("channels", e.More[1])
+		l.number("channels", uint64(e.Channels()))
 	case format.CollAPI, format.P2pAPI:
 		operands(&l, e)
 		l.number("stream", e.B)

@@ -76,6 +76,15 @@ func (e *Event) hasTimer() bool {
 	return (e.Type == format.KernelCh || e.Type == format.KernelPhase) && e.B != 0
 }
 
+// GPUTime is what the event took by the GPU's own timer, ns; false: the host has not said.
+func (e *Event) GPUTime() (ns uint64, ok bool) {
+	_, stop, ok := e.timerStop()
+	if !e.hasTimer() || !ok || stop < e.B {
+		return 0, false
+	}
+	return stop - e.B, true
+}
+
 // timerStop is when the event ended on the GPU, and when the host heard of it.
 func (e *Event) timerStop() (at, timer uint64, ok bool) {
 	for i := len(e.States) - 1; i >= 0; i-- {

@@ -49,6 +49,14 @@ func (e *Event) Protocol() string {
 	return e.Process.Text(e.More[1] >> 32)
 }
 
+// Channels is how many a Coll or P2p uses; 0: the host does not say.
+func (e *Event) Channels() int {
+	if e.Type == format.P2p {
+		return int(e.More[1] & 0xff)
+	}
+	return int(e.More[2] >> 32 & 0xff)
+}
+
 // Peer is the rank that a P2p or ProxyOp is for.
 func (e *Event) Peer() int32 { return int32(uint32(e.B)) }
 

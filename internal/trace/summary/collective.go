@@ -107,7 +107,7 @@ func parts(c *model.Communicator, ranks map[*model.Comm]*model.Event) Collective
 			continue
 		}
 		bytes, _ := e.Bytes()
-		one.Bytes, one.Algorithm, one.Protocol = bytes*uint64(copies(e.Func(), c.Ranks)), e.Algorithm(), e.Protocol()
+		one.Bytes, one.Algorithm, one.Protocol = Traffic(e.Func(), bytes, c.Ranks), e.Algorithm(), e.Protocol()
 		bound, unknown := clockError(m)
 		one.Bound, one.Unknown = max(one.Bound, bound), one.Unknown || unknown
 		p := Part{Rank: m.Rank, Enqueued: m.Process.Machine.At(e.Time), Open: e.Open}

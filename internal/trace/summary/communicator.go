@@ -3,7 +3,6 @@ package summary
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"weft/internal/trace/model"
 	"weft/transport/record/format"
@@ -63,7 +62,7 @@ func (r *Report) communicator(c *model.Communicator, events map[*model.Comm][]*m
 				continue
 			}
 			bytes, _ := e.Bytes()
-			k := key{e.Func(), bytes * uint64(copies(e.Func(), c.Ranks)), e.Algorithm(), e.Protocol()}
+			k := key{e.Func(), Traffic(e.Func(), bytes, c.Ranks), e.Algorithm(), e.Protocol()}
 			if e.Type == format.P2p {
 				k.algorithm = ""
 			}
@@ -95,7 +94,7 @@ func (r *Report) communicator(c *model.Communicator, events map[*model.Comm][]*m
 		op := all[k]
 		op.P50, op.P99 = median(took[k]), quantile(took[k], 0.99)
 		if op.P50 > 0 {
-			op.Bus = float64(op.Bytes) / float64(op.P50) * factor(op.Func, c.Ranks)
+			op.Bus = float64(op.Bytes) / float64(op.P50) * Factor(op.Func, c.Ranks)
 		}
 		out.Operations = append(out.Operations, *op)
 	}
@@ -130,34 +129,6 @@ func worked(e *model.Event) (from, to uint64, by string) {
 		}
 	}
 	return 0, 0, ""
-}
-
-// copies is how often the count of a call goes into the size that nccl-tests shows.
-func copies(fn string, ranks int) int {
-	switch strings.ToLower(fn) {
-	case "allgather", "reducescatter", "alltoall", "gather", "scatter":
-		return max(1, ranks)
-	}
-	return 1
-}
-
-// factor makes a size over a time the bandwidth of a link, as nccl-tests does; 0
-// where the number of ranks is not known.
-func factor(fn string, ranks int) float64 {
-	n := float64(ranks)
-	switch strings.ToLower(fn) {
-	case "allreduce":
-		if ranks < 1 {
-			return 0
-		}
-		return 2 * (n - 1) / n
-	case "allgather", "reducescatter", "alltoall", "gather", "scatter":
-		if ranks < 1 {
-			return 0
-		}
-		return (n - 1) / n
-	}
-	return 1
 }
 
 // Waits are what the steps of a rank's proxy spent their time with, ns.
