@@ -95,6 +95,13 @@ func TestTrace(t *testing.T) {
 		{"report --html " + one + " " + dir, 2, nil, "end it in .html"},
 		{"report --html " + out + "/none/x.html " + dir, 2, nil, "no such file"},
 		{"report --html " + out + ".broken.html " + broken, 2, nil, "not a file"},
+		{"inspector " + dir, 2, nil, "-o is missing"},
+		{"inspector -h", 0, []string{"usage: weft trace inspector", "-min-size"}, ""},
+		{"inspector " + broken + " -o " + out + ".inspector", 2, nil, "not a file"},
+		{"inspector " + dir + " -o " + out + "/none/x", 2, nil, "no such file"},
+		{"inspector " + dir + " -o " + out + ".inspector", 0, []string{"job.inspector/node0-pid103.log: 4 operations\n"}, ""},
+		{"inspector --prometheus " + dir + " -o " + out + ".inspector", 0, []string{"nccl_inspector_metrics_node1-pid107.prom: 4 operations\n"}, ""},
+		{"inspector --min-size 2000000 " + dir + " -o " + out + ".inspector", 0, []string{"0 operations; left out: 4 with fewer bytes"}, ""},
 		{"report -h", 0, []string{"usage: weft trace report"}, ""},
 	} {
 		var stdout, stderr bytes.Buffer
