@@ -114,7 +114,7 @@ func (f *File) readTexts(r io.ReaderAt, size int64) {
 			bad++
 			continue
 		}
-		f.texts[uint32(i)+1] = plain(c[format.OffCellText:][:length])
+		f.texts[uint32(i)+1] = Plain(c[format.OffCellText:][:length])
 	}
 	if bad > 0 {
 		f.note("%d texts have a length that they cannot have", bad)
@@ -124,11 +124,11 @@ func (f *File) readTexts(r io.ReaderAt, size int64) {
 // line is a text that ends with NUL or its field.
 func line(field []byte) string {
 	text, _, _ := bytes.Cut(field, []byte{0})
-	return plain(text)
+	return Plain(text)
 }
 
-// plain keeps what a file says from steering a terminal.
-func plain(text []byte) string {
+// Plain keeps what a file says from steering a terminal.
+func Plain(text []byte) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
 			return '?'

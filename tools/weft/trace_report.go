@@ -24,11 +24,14 @@ Tells from what the processes of a job have recorded:
 With --html also as a page with pictures: links between ranks, how late each rank is,
 the slowest collectives. It is one file, which needs no network and no scripts, and
 which nobody else may read.
-Exit status 0: nothing stands out; 1: something does, or a file could not be read;
-2: no file could be read, or usage.
+With --ras also what the RAS service of the job's NCCL (2.24 on) says while it runs: who
+is dead, missing, behind in operations, or has failed.
+Exit status 0: nothing stands out; 1: something does, a file could not be read, or RAS
+has not answered; 2: no file could be read, or usage.
 
 examples:
   weft trace report traces/
+  weft trace report --ras traces/
   weft trace report --html job.html traces/
   weft trace report --json traces/ | jq '.findings[].what'
 
@@ -39,6 +42,7 @@ func traceReport(args []string, stdout, stderr io.Writer) int {
 	c := newTraceCall("report", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
 	html := c.flags.String("html", "", "write the report to this `file`, which ends in .html, as a page with pictures too")
+	asked := c.rasFlag()
 	names, status, ok := c.parse(args, traceReportUsage)
 	if !ok {
 		return status
@@ -50,7 +54,9 @@ func traceReport(args []string, stdout, stderr io.Writer) int {
 	if files == nil {
 		return status
 	}
-	r := summary.New(model.New(files))
+	t := model.New(files)
+	r := summary.New(t)
+	r.RAS = asked.hold(t, r.Files())
 	if *html != "" {
 		if err := writeWhole(*html, func(w io.Writer) error { return page.Write(w, r) }); err != nil {
 			return c.refuse(err)
@@ -59,7 +65,7 @@ func traceReport(args []string, stdout, stderr io.Writer) int {
 	if err := c.print(r, *asJSON); err != nil {
 		return c.refuse(err)
 	}
-	if len(r.Findings) > 0 {
+	if len(r.Findings) > 0 || r.RAS.Wrong() {
 		return 1
 	}
 	return status

@@ -21,12 +21,15 @@ processes have recorded:
     sent), for how long
 Of processes of this machine it also asks the kernel how they are. Files of other
 machines can be copied into one folder, or the folder be shared.
-Exit status 0: nobody waits; 1: somebody does, or a file could not be read; 2: no file
-could be read, or usage.
+With --ras, the RAS service of the job's NCCL (2.24 on) is asked as well, and it is said
+whether it agrees.
+Exit status 0: nobody waits; 1: somebody does, a file could not be read, or RAS names
+somebody or has not answered; 2: no file could be read, or usage.
 
 examples:
   weft trace stall traces/
   weft trace stall --least 30s traces/
+  weft trace stall --ras=node7:28028 traces/
   weft trace stall --json traces/ | jq '.causes[].what'
 
 flags:
@@ -36,6 +39,7 @@ func traceStall(args []string, stdout, stderr io.Writer) int {
 	c := newTraceCall("stall", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
 	least := c.flags.Duration("least", 2*time.Second, "what takes less is no wait")
+	asked := c.rasFlag()
 	names, status, ok := c.parse(args, traceStallUsage)
 	if !ok {
 		return status
@@ -48,11 +52,13 @@ func traceStall(args []string, stdout, stderr io.Writer) int {
 	if files == nil {
 		return status
 	}
-	r := stall.New(model.New(files), look, *least)
+	t := model.New(files)
+	r := stall.New(t, look, *least)
+	r.RAS = asked.hold(t, r.Files())
 	if err := c.print(r, *asJSON); err != nil {
 		return c.refuse(err)
 	}
-	if len(r.Waits) > 0 {
+	if len(r.Waits) > 0 || r.RAS.Wrong() {
 		return 1
 	}
 	return status

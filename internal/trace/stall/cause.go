@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/trace/model"
+	"weft/internal/trace/ras"
 	"weft/transport/record/format"
 )
 
@@ -46,7 +47,7 @@ func (r *Report) causes(t *model.Trace) {
 	for _, n := range waited {
 		onWay := slices.ContainsFunc(ways, func(w *Wait) bool { return w.from == n || w.to == n })
 		if len(after[n]) == 0 && (!onWay || n.stands()) {
-			r.Causes = append(r.Causes, Cause{Kind: "process", What: n.name, Waiting: waiting(n, after), Evidence: evidence(last, n)})
+			r.Causes = append(r.Causes, Cause{Kind: "process", What: n.name, Waiting: waiting(n, after), Evidence: evidence(last, n), process: n.process})
 		}
 	}
 	if len(r.Causes) == 0 && len(ways) == 0 {
@@ -59,6 +60,19 @@ func (r *Report) causes(t *model.Trace) {
 		r.circle(last, waited)
 	}
 	slices.SortStableFunc(r.Causes, func(a, b Cause) int { return b.Waiting - a.Waiting })
+}
+
+// Files is what the report says, to be held to RAS's answer.
+func (r *Report) Files() ras.Files {
+	var f ras.Files
+	for _, c := range r.Causes {
+		if c.process == nil {
+			f.Else = true
+		} else {
+			f.Accused = append(f.Accused, c.process)
+		}
+	}
+	return f
 }
 
 func (r *Report) link(w *Wait) {

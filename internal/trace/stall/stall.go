@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/trace/model"
+	"weft/internal/trace/ras"
 )
 
 // Schema is the version of the report's JSON. Times are in nanoseconds.
@@ -22,6 +23,8 @@ type Report struct {
 	Causes []Cause  `json:"causes"`
 	Waits  []Wait   `json:"waits"` // the longest first
 	Notes  []string `json:"notes"`
+
+	RAS *ras.Section `json:"ras,omitempty"` // where it was asked
 
 	at map[waitKey]int // in Waits, until they are sorted
 }
@@ -38,6 +41,8 @@ type Cause struct {
 	What     string   `json:"what"`
 	Waiting  int      `json:"waiting"` // processes, at first or second hand
 	Evidence []string `json:"evidence"`
+
+	process *model.Process // nil: it is none of which a file was read
 }
 
 // Reasons of a Wait.

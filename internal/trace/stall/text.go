@@ -41,6 +41,12 @@ func (r *Report) Text(to io.Writer) error {
 		}
 		tab.Flush() // to a buffer: it cannot fail
 	}
+	if r.RAS != nil {
+		if len(r.Waits) > 0 {
+			fmt.Fprintln(w)
+		}
+		_ = r.RAS.Text(w) // to a buffer: it cannot fail
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}

@@ -5,6 +5,7 @@ package summary
 import (
 	"weft/internal/trace/clock"
 	"weft/internal/trace/model"
+	"weft/internal/trace/ras"
 )
 
 // Schema is the version of the report's JSON. Times are in nanoseconds.
@@ -22,7 +23,10 @@ type Report struct {
 	Clocks        []Clock        `json:"clocks"`
 	Notes         []string       `json:"notes"`
 
-	remarks int // of Notes: the trace's
+	RAS *ras.Section `json:"ras,omitempty"` // where it was asked
+
+	remarks    int // of Notes: the trace's
+	stragglers []*model.Process
 }
 
 // Finding is something that is slower than its like.
@@ -74,6 +78,11 @@ func byComm(t *model.Trace) map[*model.Comm][]*model.Event {
 
 // Remarks are the notes on what was recorded.
 func (r *Report) Remarks() []string { return r.Notes[:r.remarks] }
+
+// Files is what the report says, to be held to RAS's answer.
+func (r *Report) Files() ras.Files {
+	return ras.Files{Accused: r.stragglers, Else: len(r.Findings) > len(r.stragglers), Times: true}
+}
 
 // Doubts are the notes on what may be slow, but cannot be told.
 func (r *Report) Doubts() []string { return r.Notes[r.remarks:] }

@@ -149,6 +149,7 @@ func (r *Report) straggler(c *model.Communicator, s *Skew, ops []Operation) {
 	for i, m := range c.Comms {
 		if m.Rank == worst.Rank {
 			s.Ranks[i].Straggler = true
+			r.stragglers = append(r.stragglers, m.Process)
 			r.find("straggler", fmt.Sprintf("rank %d of %s (%s) comes late to its collectives", worst.Rank, c.Label(), m.Process.Name()),
 				fmt.Sprintf("%s; the clocks' error is at most %v", evidence, time.Duration(s.Bound)))
 			return

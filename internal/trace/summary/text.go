@@ -13,6 +13,9 @@ import (
 func (r *Report) Text(w io.Writer) error {
 	out := &printer{w: w}
 	out.findings(r)
+	if r.RAS != nil && out.err == nil {
+		out.err = r.RAS.Text(w)
+	}
 	for _, c := range r.Communicators {
 		out.communicator(c)
 	}
