@@ -22,6 +22,8 @@ const Default = "localhost:28028"
 
 const (
 	connecting = 3 * time.Second
+	greeting   = time.Second
+	greetings  = 10
 	answering  = 20 * time.Second // RAS itself gives up after 10
 	again      = time.Second      // after which somebody who is still behind stands
 	longest    = 64 << 20         // bytes of an answer
@@ -50,44 +52,69 @@ func Ask(ctx context.Context, address string) (*Answer, error) {
 	return b, nil
 }
 
-func ask(ctx context.Context, address string) (*Answer, error) {
-	d := net.Dialer{Timeout: connecting}
-	c, err := d.DialContext(ctx, "tcp", address)
+// ask tries again where nobody says hello: all processes of a host listen at the one
+// port, and the kernel may choose one that is stopped.
+func ask(ctx context.Context, address string) (a *Answer, err error) {
+	for range greetings {
+		a, err = once(ctx, address)
+		if err == nil || !errors.Is(err, errNoHello) || ctx.Err() != nil {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("nobody listens at %s: the job has ended, its NCCL is older than 2.24, NCCL_RAS_ENABLE=0 is set, or NCCL_RAS_ADDR names another address", address)
 	case err != nil:
-		return nil, err
-	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { c.Close() })
-	defer stop()
-	if err := c.SetDeadline(time.Now().Add(answering)); err != nil {
-		return nil, err
-	}
-	a, err := talk(c)
-	if err != nil {
 		return nil, fmt.Errorf("RAS at %s: %w", address, err)
 	}
 	a.Address = address
 	return a, nil
 }
 
-// talk asks for JSON, which RAS has from some 2.28 on, and takes text where it has none.
-func talk(c io.ReadWriter) (*Answer, error) {
+func once(ctx context.Context, address string) (*Answer, error) {
+	d := net.Dialer{Timeout: connecting}
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
 	in := bufio.NewReaderSize(c, line)
-	hello, err := say(c, in, "CLIENT PROTOCOL 2")
+	if err := c.SetDeadline(time.Now().Add(greeting)); err != nil {
+		return nil, err
+	}
+	if err := hello(c, in); err != nil {
+		return nil, err
+	}
+	if err := c.SetDeadline(time.Now().Add(answering)); err != nil {
+		return nil, err
+	}
+	return status(c, in)
+}
+
+var errNoHello = errors.New("nobody says hello: the process that listens is stopped, or it is no RAS")
+
+func hello(w io.Writer, in *bufio.Reader) error {
+	reply, err := say(w, in, "CLIENT PROTOCOL 2")
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errNoHello
+	case err != nil:
+		return err
+	case !strings.HasPrefix(strings.ToUpper(reply), "SERVER PROTOCOL "):
+		return fmt.Errorf("it is no RAS service: it says %q", reply)
+	}
+	return nil
+}
+
+// status asks for JSON, which RAS has from some 2.28 on, and takes text where it has none.
+func status(w io.Writer, in *bufio.Reader) (*Answer, error) {
+	format, err := say(w, in, "SET FORMAT json")
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(strings.ToUpper(hello), "SERVER PROTOCOL ") {
-		return nil, fmt.Errorf("it is no RAS service: it says %q", hello)
-	}
-	format, err := say(c, in, "SET FORMAT json")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.WriteString(c, "VERBOSE STATUS\n"); err != nil {
+	if _, err := io.WriteString(w, "VERBOSE STATUS\n"); err != nil {
 		return nil, err
 	}
 	all, err := io.ReadAll(io.LimitReader(in, longest+1))

@@ -52,6 +52,7 @@ func Compare(a *Answer, t *model.Trace, f Files) *Section {
 		for _, w := range finding.Who {
 			p := process(t, finding.Communicator, w)
 			switch {
+			case p == nil && w.PID == 0: // a rank of which the files do not say whose it is
 			case p == nil:
 				more = append(more, w.String())
 			case named[p]:
@@ -103,7 +104,7 @@ func (s *Section) judge(f Files, both, more, less []string) {
 
 func orNobody(who []string) string {
 	if len(who) == 0 {
-		return "nobody, though something is wrong"
+		return "nobody whom the files know, though something is wrong"
 	}
 	return list(who)
 }

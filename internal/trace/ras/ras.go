@@ -42,7 +42,7 @@ type Finding struct {
 type Who struct {
 	Rank     int32  `json:"rank"` // -1: not known
 	Host     string `json:"host,omitempty"`
-	PID      int64  `json:"pid"`                // 0: not known
+	PID      int64  `json:"pid"`      // 0: not known
 	Launched uint64 `json:"launched"` // operations, of one that is behind
 }
 
