@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"weft/internal/trace/model"
+	"weft/internal/trace/ras"
 	"weft/internal/trace/rectest"
 	"weft/internal/trace/summary"
 	"weft/transport/record/format"
@@ -39,7 +40,11 @@ func named(t *testing.T, text string) *node {
 		f.Path = text
 		f.Notes = append(f.Notes, text)
 	}
-	return check(t, write(t, summary.New(model.New(read))))
+	r := summary.New(model.New(read))
+	r.RAS = &ras.Section{Verdict: ras.KnowsMore, Why: text, Answer: &ras.Answer{Address: text, Version: text, Findings: []ras.Finding{
+		{Kind: ras.Failed, Communicator: 7, Why: text, Who: []ras.Who{{Rank: 1, PID: 2, Host: text}}},
+	}}}
+	return check(t, write(t, r))
 }
 
 var hostile = []string{

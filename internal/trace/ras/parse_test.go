@@ -31,12 +31,13 @@ func TestAnswers(t *testing.T) {
 		what, text string // text: or the name of a file
 		want       []string
 	}{
-		// What RAS of a real NCCL has said of a job with one rank that was late or stopped.
+		// What RAS of a real NCCL has said of a job with one rank that was late, or had been stopped for a moment or a minute.
 		{"", "behind-2.24.3.txt", []string{"behind in 0x7f71b7e2886eb590, collective: rank 1, process 16637 on 127.0.0.1 (21 of 22)"}},
 		{"", "behind-2.30.7.txt", []string{"behind in 0xe044c46bb08309d5, AllReduce: rank 1, process 16777 on 127.0.0.1 (21 of 22)"}},
 		{"", "behind.json", []string{"behind in 0xe044c46bb08309d5, AllReduce: rank 1, process 16777 on 127.0.0.1 (21 of 22)"}},
 		{"", "silent-2.24.3.txt", []string{"no answer: process 18983 on 127.0.0.1", "no answer in 0x2c36fd4f0daecd4e: rank 1"}},
 		{"", "silent-2.30.7.txt", []string{"no answer: process 19024 on 127.0.0.1", "no answer in 0x4801c9e05ad24a70: rank 1, process 19024 on 127.0.0.1"}},
+		{"", "dead-2.24.3.txt", []string{"dead: process 13822 on 127.0.0.1", "no answer in 0x1deed82b6fa9524f: rank 1"}},
 		{"", "silent.json", []string{"no answer in 0xab3f3c77ed3a96db: rank 1, process 8169 on 127.0.0.1"}},
 
 		{"nothing", said("", ""), nil},
@@ -126,7 +127,7 @@ func TestWhoStandsStill(t *testing.T) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	for _, name := range []string{"behind-2.24.3.txt", "behind-2.30.7.txt", "behind.json", "silent-2.24.3.txt", "silent-2.30.7.txt", "silent.json"} {
+	for _, name := range []string{"dead-2.24.3.txt", "behind-2.24.3.txt", "behind-2.30.7.txt", "behind.json", "silent-2.24.3.txt", "silent-2.30.7.txt", "silent.json"} {
 		b, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			f.Fatal(err)
