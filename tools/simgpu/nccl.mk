@@ -37,8 +37,8 @@ WARN     := -Wall -Wextra -Wshadow -Wno-unused-parameter
 PLAYER   := $(CXX) -std=c++20 -fPIC -fvisibility=hidden -O2 -g1 -Wall -Wextra -Wno-unused-parameter -DWORK=$(WORK) $(NCCL_DEF) -DNVTX_NO_IMPL -I$(OWN)cuda -isystem $(OWN)include $(NCCL_INC:-I%=-isystem %)
 CFLAGS   := -std=gnu11 -O2 -g1 -fPIC -fvisibility=hidden $(WARN) -I$(OWN)include
 
-# NVIDIA's inspector, a profiler that releases bring from 2.28 on.
-INSPECT  := $(firstword $(wildcard $(S)/plugins/profiler/inspector $(S)/ext-profiler/inspector))
+# NVIDIA's inspector, a profiler that releases bring from 2.28 on; from 2.30 on it writes what it does today.
+INSPECT  := $(if $(filter 4 5 6 7 8 9 1% 20 21 22 23 24 25 26 27 28 29,$(NCCL_MINOR)),,$(wildcard $(S)/plugins/profiler/inspector))
 
 all: $(O)/libnccl.so.2 $(O)/libnvidia-ml.so.1 $(O)/driver $(if $(INSPECT),$(O)/libnccl-profiler-inspector.so)
 nets: $(O)/libnccl-net-socket.so $(O)/libnccl-net-ib.so

@@ -108,7 +108,7 @@ func hello(w io.Writer, in *bufio.Reader) error {
 	return nil
 }
 
-// status asks for JSON, which 2.27 does not have and 2.30 does, and takes text instead.
+// status asks for JSON, which came with 2.28, and takes text where it has none.
 func status(w io.Writer, in *bufio.Reader) (*Answer, error) {
 	format, err := say(w, in, "SET FORMAT json")
 	if err != nil {
