@@ -138,14 +138,14 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 		log.Info(report.Env, "%s", line)
 	}
 	tuneRuntime(p.host, log)
-	p.profiled(log, func() *knob.Values { return knobs })
+	profile := p.profiled(log, func() *knob.Values { return knobs })
 	interfaces, err := p.devices(knobs, log)
 	if err != nil {
 		return nil, err
 	}
 	provider, noVerbs := p.rdma(knobs, log)
 	devices := device.Found(interfaces, provider)
-	e, err := p.start(transport.Config{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs})
+	e, err := p.start(transport.Config{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs, Stall: profile.stall})
 	if err != nil {
 		if provider != nil {
 			provider.Close()

@@ -16,6 +16,7 @@ import (
 type profile struct {
 	once   sync.Once
 	events int32     // that the host is asked for
+	stall  bool      // the log tells of what stands still
 	hangs  sync.Once // it was said that a release cannot have a profiler
 }
 
@@ -47,9 +48,11 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 			switch strings.TrimSpace(mode) {
 			case "trace":
 				trace = true
+			case "stall":
+				p.profile.stall = true
 			case "", "0", "off":
 			default:
-				log.Warn("WEFT_PROFILE=%s: %q is not known; there is trace", modes, mode)
+				log.Warn("WEFT_PROFILE=%s: %q is not known; there are trace and stall", modes, mode)
 			}
 		}
 		if !trace {

@@ -17,5 +17,6 @@ type Config struct {
 	Interfaces []*tcp.Device                    // what rendezvous and control connections run on
 	Verbs      *verbs.Provider                  // behind the devices that have Verbs; nil without
 	NoVerbs    string                           // why Verbs is nil, for the peers' messages
+	Stall      bool                             // the log tells of what stands still
 	Build      string                           // this build, for the peer's error messages
 }

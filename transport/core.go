@@ -12,6 +12,7 @@ import (
 	"weft/transport/pool"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
+	"weft/transport/stall"
 	"weft/transport/streams"
 	"weft/transport/task"
 	"weft/transport/tcp"
@@ -29,6 +30,7 @@ type Core struct {
 	watch *liveness.Watcher
 	pool  *pool.Pool[*lanes.Kit]
 	lanes *lanes.Shared
+	stall *stall.Watcher
 	serve kinds
 	deaf  func() // ends the subscription to events
 
@@ -66,7 +68,8 @@ func Open(cfg Config) (*Core, error) {
 		ReceiverTC: func(tc uint8) uint8 { return cfg.Verbs.ReceiverTC(tc) }})
 	c.lanes = &lanes.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Timeout: c.timeout, Watch: c.watch, Pool: c.pool, Growing: task.NewSlots(), Lingers: reaper.Lingers,
 		Busy: func() bool { return c.outgoing.Busy()+c.incoming.Busy() > 0 }}
-	c.serve = serves(c.watch, c.lanes)
+	c.stall = stall.New(stall.Config{Log: cfg.Log, Host: c.host, PID: c.pid, Least: cfg.Knobs.Seconds(knob.StallSeconds), Comms: c.watched})
+	c.serve = serves(c.watch, c.lanes, c.stall)
 	c.sessions = session.NewAll(c.ofSessions(reaper.Lingers))
 	c.plain = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: reaper}
 	c.ways = ways(&c.env, c.lanes, c.plain)
@@ -74,6 +77,9 @@ func Open(cfg Config) (*Core, error) {
 	if cfg.Verbs != nil {
 		c.hear(cfg.Verbs)
 		cfg.Verbs.Spare(c.pool.Yield)
+	}
+	if cfg.Stall {
+		c.stall.Start()
 	}
 	return c, nil
 }
@@ -106,10 +112,11 @@ func (c *Core) ofSessions(lingers func(n int)) session.Config {
 type kinds map[wire.Kind]func(*session.Session, []byte) error
 
 // serves is for all but the messages about sessions, which are the sessions' own.
-func serves(w *liveness.Watcher, l *lanes.Shared) kinds {
+func serves(w *liveness.Watcher, l *lanes.Shared, st *stall.Watcher) kinds {
 	return kinds{
 		wire.KindProbeOffer: w.Serve, wire.KindProbeAnswer: w.Serve, wire.KindProbeState: w.Serve,
 		wire.KindFurther: l.Serve, wire.KindFurtherAnswer: l.Serve, wire.KindJoin: l.Serve, wire.KindJoined: l.Serve,
+		wire.KindWaitAsk: st.Serve, wire.KindWaitReply: st.Serve,
 	}
 }
 
@@ -123,6 +130,7 @@ func (c *Core) Close() {
 		all = append(all, x)
 	}
 	c.contexts.Unlock()
+	c.stall.Stop()
 	for _, x := range all {
 		x.Close()
 	}
@@ -157,6 +165,20 @@ func (c *Core) finalized() bool {
 	c.contexts.Lock()
 	defer c.contexts.Unlock()
 	return len(c.contexts.all) == 0
+}
+
+// watched are the comms that are open.
+func (c *Core) watched() (all []stall.Subject) {
+	c.contexts.Lock()
+	defer c.contexts.Unlock()
+	for x := range c.contexts.all {
+		x.owned.Lock()
+		for comm := range x.owned.comms {
+			all = append(all, comm)
+		}
+		x.owned.Unlock()
+	}
+	return all
 }
 
 // Fuse makes one device of several, by their indices, and returns it.

@@ -63,7 +63,7 @@ func (e *env) init(cfg Config) {
 
 // hello is what this process says of itself on a connection of dev.
 func (e *env) hello(dev *device.Device) wire.Hello {
-	return wire.Hello{Speaks: wire.Version, Device: dev.Indices()[0], PID: e.pid,
+	return wire.Hello{Header: wire.Header{Flags: wire.FlagWaits}, Speaks: wire.Version, Device: dev.Indices()[0], PID: e.pid,
 		Process: e.process, Host: e.host, Build: e.cfg.Build, Name: dev.Name}
 }
 

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"transport/route", "transport/rendezvous", "transport/memory"},
 	{"transport/session", "transport/device"},
 	{"transport/carrier"},
-	{"transport/comms", "transport/streams", "transport/liveness", "transport/pool"},
+	{"transport/comms", "transport/streams", "transport/liveness", "transport/pool", "transport/stall"},
 	{"transport/lanes"},
 	{"transport/offers"},
 	{"transport"},

@@ -95,6 +95,7 @@ const (
 	ProfileDir
 	ProfileSize
 	ProfilerChain
+	StallSeconds
 
 	count
 )

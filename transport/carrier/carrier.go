@@ -54,6 +54,7 @@ type StreamState struct {
 	Ended  bool   // every stream has had the peer's end
 	Unread int    // bytes that wait for our host
 	Bytes  uint64 // received so far
+	Acked  uint64 // and of ours, taken by the peer's kernel
 }
 
 // Explaining is a carrier that knows more of some faults than the executor does.

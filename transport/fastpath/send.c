@@ -160,7 +160,10 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	}
 	if (wf_unlikely(i == -2)) return wf_send_ended(wf_leave_fault(t, c, "isend"), sendComm, size, request);
 	struct wf_req* r = i < 0 && ahead == WF_NONE ? NULL : wf_take(c, &slot, WF_REQUESTS);
-	if (!r) goto leave;
+	if (!r) {
+		wf_put(c->vain, wf_get(c->vain) + 1);
+		goto leave;
+	}
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, &(uint64_t){size}, tag, mhandle, 0) < 0)) {
 		wf_give(c, slot);
 		return wf_leave_fault(t, c, "isend");

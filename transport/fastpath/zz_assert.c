@@ -320,8 +320,10 @@ _Static_assert(offsetof(struct wf_comm, messages) == 320, "offset of struct wf_c
 _Static_assert(sizeof(((struct wf_comm*)0)->messages) == 8, "size of struct wf_comm.messages");
 _Static_assert(offsetof(struct wf_comm, bytes) == 328, "offset of struct wf_comm.bytes");
 _Static_assert(sizeof(((struct wf_comm*)0)->bytes) == 8, "size of struct wf_comm.bytes");
-_Static_assert(offsetof(struct wf_comm, pad5) == 336, "offset of struct wf_comm.pad5");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad5) == 48, "size of struct wf_comm.pad5");
+_Static_assert(offsetof(struct wf_comm, vain) == 336, "offset of struct wf_comm.vain");
+_Static_assert(sizeof(((struct wf_comm*)0)->vain) == 8, "size of struct wf_comm.vain");
+_Static_assert(offsetof(struct wf_comm, pad5) == 344, "offset of struct wf_comm.pad5");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad5) == 40, "size of struct wf_comm.pad5");
 _Static_assert(offsetof(struct wf_comm, lanes) == 384, "offset of struct wf_comm.lanes");
 _Static_assert(sizeof(((struct wf_comm*)0)->lanes) == 2048, "size of struct wf_comm.lanes");
 _Static_assert(offsetof(struct wf_comm, gauge) == 2432, "offset of struct wf_comm.gauge");

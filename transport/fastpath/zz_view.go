@@ -310,7 +310,8 @@ type wfComm struct {
 	openEvents uint32 // that it has
 	messages   uint64 // line 5, counters for logs. written by: owner
 	bytes      uint64
-	pad5       [6]uint64
+	vain       uint64 // isends that found no receive, and returned no request
+	pad5       [5]uint64
 	lanes      [32]wfLane
 	gauge      [32]wfGauge
 	places     uint32 // of the order, in use. written by: core, at any time
@@ -527,7 +528,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.openEvents)-316]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-336]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.vain)-336]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-344]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3456]

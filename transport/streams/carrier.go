@@ -169,6 +169,7 @@ func (t *Carrier) Streams() carrier.StreamState {
 			st.Ended = false
 		}
 		st.Bytes += info.Bytes_received
+		st.Acked += info.Bytes_acked
 		if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err == nil {
 			st.Unread += n
 		}

@@ -193,3 +193,14 @@ func FuzzProbeState(f *testing.F) {
 	law(f, ParseProbeState, func(m ProbeState) []byte { return m.Append(nil) },
 		ProbeState{Header: sample, Number: 7, State: ProbeWorks}, ProbeState{Header: sample, Number: 8, State: ProbeSilent, Reason: "no answer"})
 }
+
+func FuzzWaitAsk(f *testing.F) {
+	law(f, ParseWaitAsk, func(m WaitAsk) []byte { return m.Append(nil) }, WaitAsk{Header: sample})
+}
+
+func FuzzWaitReply(f *testing.F) {
+	law(f, ParseWaitReply, func(m WaitReply) []byte { return m.Append(nil) },
+		WaitReply{Header: sample}, WaitReply{Header: sample, Groups: 3, Asks: true, Watches: true},
+		WaitReply{Header: sample, Groups: 1 << 40, Lacks: true, Owes: true, Watches: true, Why: WaitWay, Millis: 5100, For: "node7:17314",
+			End: EndSilent, EndAge: 400, EndWho: "node6:17312"})
+}

@@ -36,6 +36,9 @@ const (
 	KindFurtherAnswer Kind = 25
 	KindJoin          Kind = 26
 	KindJoined        Kind = 27
+
+	KindWaitAsk   Kind = 28
+	KindWaitReply Kind = 29
 )
 
 // Header is length 2 | kind 1 | version 1 | lane 1 | hop 1 | flags 2 | epoch 4 |
@@ -63,6 +66,7 @@ const (
 	FlagAnyOrder = 4
 	FlagFinal    = 8
 	FlagReuse    = 16
+	FlagWaits    = 32
 )
 
 // begin appends h with a length of zero; finish writes the length.
@@ -172,6 +176,10 @@ func (k Kind) String() string {
 		return "join"
 	case KindJoined:
 		return "joined"
+	case KindWaitAsk:
+		return "question about a wait"
+	case KindWaitReply:
+		return "reply about a wait"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

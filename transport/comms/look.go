@@ -1,0 +1,34 @@
+package comms
+
+import (
+	"strings"
+
+	"weft/transport/carrier"
+	"weft/transport/fastpath"
+)
+
+// What who watches whether comms stand still sees of one.
+
+// Sends tells the direction.
+func (c *Comm) Sends() bool { return c.kind == fastpath.Send }
+
+// Look is how far c has come.
+func (c *Comm) Look() fastpath.Look { return c.fp.Look() }
+
+// Progress grows with what the kernel, or the cards, move within a message.
+func (c *Comm) Progress() (moved uint64) {
+	if s, is := c.carrier.(carrier.Streaming); is {
+		st := s.Streams()
+		return st.Bytes + st.Acked
+	}
+	for _, l := range c.fp.LaneStates(nil) {
+		moved += uint64(l.Completed)
+	}
+	return moved
+}
+
+// Devices are c's own and the peer's.
+func (c *Comm) Devices() (own, peer string) {
+	peer, _, _ = strings.Cut(c.peer, " of ")
+	return c.dev.Name, peer
+}

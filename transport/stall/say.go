@@ -1,0 +1,144 @@
+package stall
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"weft/internal/report"
+	"weft/transport/wire"
+)
+
+// linesMost bounds the lines of one look, of waits and of those that are over each;
+// one more says how many there are besides.
+const linesMost = 4
+
+func name(host string, pid uint32) string { return fmt.Sprintf("%s:%d", host, pid) }
+
+// line is one for the log.
+type line struct {
+	log  report.Logger
+	text string
+}
+
+// lines are those about waits; w.mu is held.
+func (w *Watcher) lines(sorted []*wait, now time.Time) (all []line) {
+	more, comms := 0, 0
+	var log report.Logger
+	for _, x := range sorted {
+		if !w.ripe(x, now) {
+			continue
+		}
+		x.said = true
+		x.next = min(x.waited, math.MaxInt64/2) * 2
+		if len(all) < linesMost {
+			all = append(all, line{x.of.Log(), x.text()})
+			continue
+		}
+		more, comms, log = more+1, comms+x.count, x.of.Log()
+	}
+	if more > 0 {
+		all = append(all, line{log, fmt.Sprintf("stall: %d further waits of %d connections are not told one by one", more, comms)})
+	}
+	return all
+}
+
+// ends are the lines about waits that are over.
+func ends(over []*wait) (all []line) {
+	for i, x := range over {
+		if i == linesMost {
+			return append(all, line{x.of.Log(), fmt.Sprintf("stall: %d further waits are over as well", len(over)-i)})
+		}
+		all = append(all, line{x.of.Log(), fmt.Sprintf("stall: %s moves again, after %s", x.title(), short(x.longest))})
+	}
+	return all
+}
+
+// title says what waits.
+func (x *wait) title() string {
+	verb, arrow := "receive from", "<-"
+	if x.key.sends {
+		verb, arrow = "send to", "->"
+	}
+	return fmt.Sprintf("%s %s (%s %s %s)", verb, nameOf(x.session), x.key.own, arrow, x.key.peer)
+}
+
+// text is the line about a wait.
+func (x *wait) text() string {
+	many := ""
+	if x.count > 1 {
+		many = fmt.Sprintf(", as have %d further connections between these", x.count-1)
+	}
+	return fmt.Sprintf("stall: %s has waited %s%s: %s", x.title(), short(x.waited), many, x.verdict.text(x.key.sends, x.why))
+}
+
+// text says who is waited for, and why.
+func (v *verdict) text(sends bool, why uint8) string {
+	lacks := map[uint8]string{
+		wire.WaitReceive: "its NCCL has posted no receive", wire.WaitSend: "its NCCL has sent nothing",
+		wire.WaitWay: "its NCCL does not go on with it",
+	}[why]
+	if v.idle && v.kind == late && why != wire.WaitWay {
+		lacks = "its NCCL has begun its part and does not go on with it"
+	}
+	switch v.kind {
+	case mute:
+		return "the weft of that process cannot be asked what it waits for"
+	case silent:
+		return v.ending()
+	case runs:
+		return lacks + "; that process runs, and does not watch what it waits for (WEFT_PROFILE=stall)"
+	case late:
+		return lacks + "; " + v.ending()
+	case way:
+		what := "the receive is posted and the message was sent, and it does not come"
+		if sends {
+			what = "its receive is posted, and what was sent is not acknowledged"
+			if why == wire.WaitReceive {
+				what = "its receive is posted, and this host has not heard of it"
+			}
+		}
+		return what + "; look at the way between the two devices"
+	}
+	text := fmt.Sprintf("%s; that process runs and waits itself for %s to %s, for %s", lacks, v.next, wants(v.why), short(time.Duration(v.millis)*time.Millisecond))
+	switch {
+	case v.end == wire.EndUnknown:
+		return text
+	case v.who == v.next:
+		return text + "; " + v.ending()
+	}
+	return text + "; in the end for " + v.who + ": " + v.ending()
+}
+
+// ending says what is wrong at the end of a chain.
+func (v *verdict) ending() string {
+	switch v.end {
+	case wire.EndSilent:
+		if v.idle {
+			return "neither that process nor its machine replies: the machine is down or stands still, or the network to it is cut"
+		}
+		return "that process does not reply, though its machine does: it is stopped or frozen, or gets no CPU"
+	case wire.EndLate:
+		return "that process runs and waits for nobody: what keeps it is outside of the network (its program, its GPU)"
+	}
+	return "what was sent does not come"
+}
+
+// wants is what a process that waits wants another to do, as weft trace stall has it.
+func wants(why uint8) string {
+	switch why {
+	case wire.WaitReceive:
+		return "post a receive"
+	case wire.WaitSend:
+		return "send"
+	}
+	return "get what was sent"
+}
+
+// short rounds to what people read.
+func short(d time.Duration) string {
+	if d >= time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}

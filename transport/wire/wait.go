@@ -1,0 +1,105 @@
+package wire
+
+// WaitAsk asks what the process at the other end of a comm has done for it, and
+// what it waits for itself.
+type WaitAsk struct {
+	Header
+}
+
+// WaitReply says so, of the same comm.
+type WaitReply struct {
+	Header
+	Groups  uint64 // that its host has begun on the comm: posted, or sent
+	Asks    bool   // its host asks there for what does not come
+	Lacks   bool   // a sender: for a receive
+	Owes    bool   // a sender: it has sent what has not left yet
+	Watches bool   // it knows what it waits for; else all that follows is 0
+
+	Why    uint8  // WaitNone, or what its longest wait is for
+	Millis uint32 // of that wait
+	For    string // the process that it waits for
+	End    uint8  // EndUnknown, or what that comes from in the end
+	EndAge uint32 // milliseconds since whoever found that out saw it last
+	EndWho string // a process; of a way, its two
+}
+
+// What a process waits for.
+const (
+	WaitNone    = 0
+	WaitReceive = 1 // the peer's receive, for a send
+	WaitSend    = 2 // the peer's send, for a receive
+	WaitWay     = 3 // what was sent
+	waitMost    = WaitWay
+)
+
+// What all that waits comes from, as far as somebody on the way knows.
+const (
+	EndUnknown = 0
+	EndSilent  = 1 // a process that does not reply
+	EndLate    = 2 // a process that waits for nobody
+	EndWay     = 3 // the way between two processes
+	endMost    = EndWay
+)
+
+const maxWho = 2*maxHost + 32
+
+// Append writes m.
+func (m *WaitAsk) Append(dst []byte) []byte {
+	start := len(dst)
+	return finish(m.begin(dst, KindWaitAsk), start)
+}
+
+// ParseWaitAsk reads a question about a wait.
+func ParseWaitAsk(frame []byte) (WaitAsk, error) {
+	h, c, err := open(frame, KindWaitAsk)
+	if err != nil {
+		return WaitAsk{}, err
+	}
+	if !c.done() {
+		return WaitAsk{}, malformed("question about a wait", "%d bytes", len(frame))
+	}
+	return WaitAsk{Header: h}, nil
+}
+
+const (
+	waitAsks = 1 << iota
+	waitLacks
+	waitOwes
+	waitWatches
+	waitBits = waitAsks | waitLacks | waitOwes | waitWatches
+)
+
+// Append writes m.
+func (m *WaitReply) Append(dst []byte) []byte {
+	start := len(dst)
+	bits := bit(m.Asks, waitAsks) | bit(m.Lacks, waitLacks) | bit(m.Owes, waitOwes) | bit(m.Watches, waitWatches)
+	dst = append(le.AppendUint64(m.begin(dst, KindWaitReply), m.Groups), bits, m.Why)
+	dst = appendText(le.AppendUint32(dst, m.Millis), m.For, maxWho)
+	dst = le.AppendUint32(append(dst, m.End), m.EndAge)
+	return finish(appendText(dst, m.EndWho, maxWho), start)
+}
+
+func bit(is bool, b byte) byte {
+	if is {
+		return b
+	}
+	return 0
+}
+
+// ParseWaitReply reads a reply about a wait.
+func ParseWaitReply(frame []byte) (WaitReply, error) {
+	h, c, err := open(frame, KindWaitReply)
+	if err != nil {
+		return WaitReply{}, err
+	}
+	m := WaitReply{Header: h, Groups: c.u64()}
+	bits := c.u8()
+	m.Asks, m.Lacks, m.Owes, m.Watches = bits&waitAsks != 0, bits&waitLacks != 0, bits&waitOwes != 0, bits&waitWatches != 0
+	m.Why, m.Millis, m.For = c.u8(), c.u32(), c.text(maxWho)
+	m.End, m.EndAge, m.EndWho = c.u8(), c.u32(), c.text(maxWho)
+	if !c.done() || bits&^waitBits != 0 || m.Why > waitMost || m.End > endMost ||
+		(m.Why == WaitNone) != (m.For == "") || (m.End == EndUnknown) != (m.EndWho == "") {
+		return WaitReply{}, malformed("reply about a wait", "bits %#x, for %d of %q, in the end %d of %q, in %d bytes", bits, m.Why, m.For, m.End, m.EndWho, len(frame))
+	}
+	return m, nil
+}
