@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 )
 
 var stallsSoon = map[string]string{"WEFT_STALL_SECONDS": "1"}
@@ -30,6 +31,20 @@ func overBoth(t *testing.T, n int, test func(t *testing.T, hosts []*process)) {
 		}
 		test(t, all)
 	})
+}
+
+// seeStall has a receive wait for two seconds, as the watcher counts them.
+func seeStall(t *testing.T, env map[string]string) string {
+	a, b := start(t, nil), start(t, env)
+	s, r := pair(t, a, b)
+	move(t, s, r, 8)
+	b.stall.Start()
+	in := recv(r, register(t, r, buffer(t, 100), 100))
+	pumped(t, "two seconds", func() bool { return lines(b) > 0 || b.stall.Longest() >= 2*time.Second }, in)
+	if lines(b) > 0 {
+		return "within 2 s"
+	}
+	return "not within 2 s"
 }
 
 // lines counts those of the watcher that have all parts.
@@ -117,6 +132,22 @@ func TestNoStallOfIdleComms(t *testing.T) {
 		drive(t, "the message", out, in)
 		none(t, p...)
 	})
+}
+
+// A message that takes several times as long as a wait that is told, and moves all the while, is none.
+func TestNoStallOfASlowMessage(t *testing.T) {
+	a, b := start(t, stallsSoon), start(t, stallsSoon)
+	s, r := pair(t, a, b)
+	const size = 96 << 20
+	out, in := send(s, register(t, s, buffer(t, size), size)), recv(r, register(t, r, buffer(t, size), size))
+	pumped(t, "a receive", func() bool { return in.req != 0 && out.req != 0 }, in, out)
+	watching(a, b)
+	for last := a.stall.Looked(); !in.done; in.step() { // a piece for each look
+		eventually(t, "a look", func() bool { out.step(); return a.stall.Looked() != last })
+		last = a.stall.Looked()
+	}
+	drive(t, "the message", out, in)
+	none(t, a, b)
 }
 
 // looks waits for so many looks of a process.

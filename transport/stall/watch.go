@@ -100,3 +100,13 @@ func (w *Watcher) Looked() time.Time {
 	defer w.mu.Unlock()
 	return w.looked
 }
+
+// Longest is the longest wait that there is.
+func (w *Watcher) Longest() (longest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.waits {
+		longest = max(longest, x.waited)
+	}
+	return longest
+}
