@@ -50,6 +50,7 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 				trace = true
 			case "stall":
 				p.profile.stall = true
+				log.Info(report.Init, "what stands still for %v is said in this log (WEFT_PROFILE)", k.Seconds(knob.StallSeconds))
 			case "", "0", "off":
 			default:
 				log.Warn("WEFT_PROFILE=%s: %q is not known; there are trace and stall", modes, mode)

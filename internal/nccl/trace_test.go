@@ -111,6 +111,63 @@ func TestStall(t *testing.T) {
 	})
 }
 
+// TestStallIsSaid stops one rank of three: each other says, in NCCL's log and while the job stands still, that it waits for that
+// one, at first hand or in the end, and that it goes on when the rank does.
+func TestStallIsSaid(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		j.Env = []string{quiet, "WEFT_PROFILE=stall", "WEFT_STALL_SECONDS=2", "NCCL_ALGO=Ring", "NCCL_PROTO=Simple"}
+		run := start(t, j, "traffic", "ops=allreduce", "size=1M")
+		underWay(t, run)
+		victim := run.Ranks[1]
+		if err := victim.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		named := fmt.Sprintf(":%d ", victim.Cmd.Process.Pid)
+		for _, k := range run.Ranks {
+			if k != victim {
+				says(t, run, k.Number, named, "does not reply, though its machine does")
+			}
+		}
+		if err := victim.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range run.Ranks {
+			if k != victim {
+				says(t, run, k.Number, "moves again, after")
+			}
+		}
+		if n := ours(t, run, victim.Number, "stall: "); len(n) != 0 {
+			t.Errorf("the rank that was stopped says %v", n)
+		}
+	})
+}
+
+// says waits for a line of weft's about a stall, with these parts.
+func says(t *testing.T, run *Run, rank int, parts ...string) {
+	t.Helper()
+	var all []Line
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Second / 4) {
+		var err error
+		if all, err = run.Log(rank); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range all {
+			if l.Ours() && strings.Contains(l.Text, "stall: ") && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(l.Text, p) }) {
+				return
+			}
+		}
+	}
+	t.Errorf("rank %d has not said %q: %v", rank, parts, all)
+}
+
+// A run in which nothing stands still says nothing.
+func TestNoStallInPeace(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		j.Env = []string{"WEFT_PROFILE=stall"}
+		peacefully(t, j, "sizes", "ops=allreduce,alltoall", "min=8", "max=4M", "rounds=2")
+	})
+}
+
 func waits(t *testing.T, dir string) *stall.Report {
 	t.Helper()
 	look := stall.Here("/proc")
