@@ -66,8 +66,8 @@ func (x *wait) title() string {
 // text is the line about a wait.
 func (x *wait) text() string {
 	many := ""
-	if x.count > 1 {
-		many = fmt.Sprintf(", as have %d further connections between these", x.count-1)
+	if n := x.count - 1; n > 0 {
+		many = fmt.Sprintf(", beside %d further connection%s between these", n, report.Plural(n))
 	}
 	return fmt.Sprintf("stall: %s has waited %s%s: %s", x.title(), short(x.waited), many, x.verdict.text(x.key.sends, x.why))
 }
@@ -78,50 +78,57 @@ func (v *verdict) text(sends bool, why uint8) string {
 		wire.WaitReceive: "its NCCL has posted no receive", wire.WaitSend: "its NCCL has sent nothing",
 		wire.WaitWay: "its NCCL does not go on with it",
 	}[why]
-	if v.idle && v.kind == late && why != wire.WaitWay {
+	if v.idle {
 		lacks = "its NCCL has begun its part and does not go on with it"
 	}
+	const it = "that process"
 	switch v.kind {
 	case mute:
 		return "the weft of that process cannot be asked what it waits for"
 	case silent:
-		return v.ending()
+		return v.ending(it)
 	case runs:
 		return lacks + "; that process runs, and does not watch what it waits for (WEFT_PROFILE=stall)"
 	case late:
-		return lacks + "; " + v.ending()
+		return lacks + "; " + v.ending(it)
 	case way:
-		what := "the receive is posted and the message was sent, and it does not come"
-		if sends {
-			what = "its receive is posted, and what was sent is not acknowledged"
-			if why == wire.WaitReceive {
-				what = "its receive is posted, and this host has not heard of it"
-			}
-		}
-		return what + "; look at the way between the two devices"
+		return unmet(sends, why) + "; look at the way between the two devices"
 	}
 	text := fmt.Sprintf("%s; that process runs and waits itself for %s to %s, for %s", lacks, v.next, wants(v.why), short(time.Duration(v.millis)*time.Millisecond))
 	switch {
 	case v.end == wire.EndUnknown:
 		return text
 	case v.who == v.next:
-		return text + "; " + v.ending()
+		return text + "; " + v.ending(v.next)
 	}
-	return text + "; in the end for " + v.who + ": " + v.ending()
+	return text + "; in the end, " + v.ending(v.who)
 }
 
-// ending says what is wrong at the end of a chain.
-func (v *verdict) ending() string {
+// unmet says what both sides have done.
+func unmet(sends bool, why uint8) string {
+	switch {
+	case sends && why == wire.WaitReceive:
+		return "its NCCL has posted the receive, and this host does not hear of it"
+	case sends:
+		return "its NCCL waits for it, and what was sent is not acknowledged"
+	}
+	return "its NCCL has sent it, and it has not come"
+}
+
+// ending says what is wrong with who is waited for in the end.
+func (v *verdict) ending(who string) string {
 	switch v.end {
 	case wire.EndSilent:
 		if v.idle {
-			return "neither that process nor its machine replies: the machine is down or stands still, or the network to it is cut"
+			return who + " does not reply, and neither does its machine: that is down or stands still, or the network to it is cut"
 		}
-		return "that process does not reply, though its machine does: it is stopped or frozen, or gets no CPU"
+		return who + " does not reply, though its machine does: it is stopped or frozen, or gets no CPU"
 	case wire.EndLate:
-		return "that process runs and waits for nobody: what keeps it is outside of the network (its program, its GPU)"
+		return who + " runs and waits for nobody: what keeps it is outside of the network (its program, its GPU)"
+	case wire.EndBusy:
+		return who + " runs, and other connections of it move: it is behind with its work"
 	}
-	return "what was sent does not come"
+	return who + " does not bring what was sent"
 }
 
 // wants is what a process that waits wants another to do, as weft trace stall has it.

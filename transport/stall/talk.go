@@ -67,6 +67,7 @@ func (w *Watcher) reply(s *session.Session, id uint64, c Subject) *wire.WaitRepl
 	defer w.mu.Unlock()
 	now := time.Now()
 	m.Watches = !w.looked.IsZero() && now.Sub(w.looked) < w.lapse
+	m.Moves = m.Watches && w.moving
 	if c != nil {
 		l := c.Look()
 		m.Groups, m.Owes = l.Next-1, c.Sends() && l.Unsent > 0

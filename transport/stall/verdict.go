@@ -23,7 +23,7 @@ const (
 // verdict is that, and what follows from it.
 type verdict struct {
 	kind kind
-	idle bool // of silent: its machine has not answered either; of late: it has begun its part, and does not go on
+	idle bool // of silent: its machine has not answered either; of others: it has begun its part, and does not go on
 
 	next   string // of chained: whom it waits for
 	why    uint8
@@ -54,11 +54,15 @@ func replied(sends bool, why uint8, look *fastpath.Look, m *wire.WaitReply, at t
 	case begun && !stands:
 		return verdict{kind: way, end: wire.EndWay, known: at}
 	case !m.Watches:
-		return verdict{kind: runs}
+		return verdict{kind: runs, idle: begun}
 	case m.Why == wire.WaitNone:
-		return verdict{kind: late, idle: begun, end: wire.EndLate, known: at}
+		v := verdict{kind: late, idle: begun, end: wire.EndLate, known: at}
+		if m.Moves {
+			v.end = wire.EndBusy
+		}
+		return v
 	}
-	v := verdict{kind: chained, next: m.For, why: m.Why, millis: m.Millis}
+	v := verdict{kind: chained, idle: begun, next: m.For, why: m.Why, millis: m.Millis}
 	if age := time.Duration(m.EndAge) * time.Millisecond; m.End != wire.EndUnknown && age < endLife {
 		v.end, v.who, v.known = m.End, m.EndWho, at.Add(-age)
 	}
@@ -100,5 +104,12 @@ func (w *Watcher) ripe(x *wait, now time.Time) bool {
 	if x.waited < x.next || x.verdict.kind == unknown {
 		return false
 	}
-	return x.verdict.kind == silent || x.verdict.kind == mute || now.Sub(x.settled) >= 2*w.every
+	since := now.Sub(x.settled)
+	switch v := &x.verdict; {
+	case v.kind == silent, v.kind == mute:
+		return true
+	case v.kind == chained && v.end == wire.EndUnknown: // others may be about to find out
+		return since >= w.patience+4*w.every
+	}
+	return since >= 2*w.every
 }

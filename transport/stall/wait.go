@@ -67,6 +67,7 @@ func (w *Watcher) gather(all []Subject, after time.Duration) (over []*wait) {
 	was := w.comms
 	w.comms = make(map[Subject]*seen, len(all))
 	moved, best := map[waitKey]bool{}, map[waitKey]Subject{}
+	w.moving = false
 	for _, x := range w.waits {
 		x.count = 0
 	}
@@ -88,7 +89,7 @@ func (w *Watcher) gather(all []Subject, after time.Duration) (over []*wait) {
 				best[k] = c
 			}
 		case x.state == moves:
-			moved[k] = true
+			moved[k], w.moving = true, true
 		}
 	}
 	for k, x := range w.waits {

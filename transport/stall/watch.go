@@ -20,9 +20,11 @@ type Watcher struct {
 	patience time.Duration // for a reply
 	self     string
 	stop     chan struct{}
+	stopped  sync.Once
 
 	mu     sync.Mutex
 	looked time.Time         // the last look; zero: it does not watch; protected by mu, as all below
+	moving bool              // some moved between the last two looks
 	comms  map[Subject]*seen // those of the last look
 	waits  map[waitKey]*wait // what they wait for
 }
@@ -46,8 +48,8 @@ func New(c Config) *Watcher {
 // Start has it look, until Stop.
 func (w *Watcher) Start() { go w.run() }
 
-// Stop ends that. It is called once.
-func (w *Watcher) Stop() { close(w.stop) }
+// Stop ends that.
+func (w *Watcher) Stop() { w.stopped.Do(func() { close(w.stop) }) }
 
 func (w *Watcher) run() {
 	defer task.Rescue(w.cfg.Log, "stall", func(error) {

@@ -13,6 +13,7 @@ type WaitReply struct {
 	Asks    bool   // its host asks there for what does not come
 	Lacks   bool   // a sender: for a receive
 	Owes    bool   // a sender: it has sent what has not left yet
+	Moves   bool   // something goes on, on other comms of its process
 	Watches bool   // it knows what it waits for; else all that follows is 0
 
 	Why    uint8  // WaitNone, or what its longest wait is for
@@ -37,7 +38,8 @@ const (
 	EndUnknown = 0
 	EndSilent  = 1 // a process that does not reply
 	EndLate    = 2 // a process that waits for nobody
-	EndWay     = 3 // the way between two processes
+	EndBusy    = 3 // one of which other comms move
+	EndWay     = 4 // the way between two processes
 	endMost    = EndWay
 )
 
@@ -65,14 +67,15 @@ const (
 	waitAsks = 1 << iota
 	waitLacks
 	waitOwes
+	waitMoves
 	waitWatches
-	waitBits = waitAsks | waitLacks | waitOwes | waitWatches
+	waitBits = waitAsks | waitLacks | waitOwes | waitMoves | waitWatches
 )
 
 // Append writes m.
 func (m *WaitReply) Append(dst []byte) []byte {
 	start := len(dst)
-	bits := bit(m.Asks, waitAsks) | bit(m.Lacks, waitLacks) | bit(m.Owes, waitOwes) | bit(m.Watches, waitWatches)
+	bits := bit(m.Asks, waitAsks) | bit(m.Lacks, waitLacks) | bit(m.Owes, waitOwes) | bit(m.Moves, waitMoves) | bit(m.Watches, waitWatches)
 	dst = append(le.AppendUint64(m.begin(dst, KindWaitReply), m.Groups), bits, m.Why)
 	dst = appendText(le.AppendUint32(dst, m.Millis), m.For, maxWho)
 	dst = le.AppendUint32(append(dst, m.End), m.EndAge)
@@ -95,6 +98,7 @@ func ParseWaitReply(frame []byte) (WaitReply, error) {
 	m := WaitReply{Header: h, Groups: c.u64()}
 	bits := c.u8()
 	m.Asks, m.Lacks, m.Owes, m.Watches = bits&waitAsks != 0, bits&waitLacks != 0, bits&waitOwes != 0, bits&waitWatches != 0
+	m.Moves = bits&waitMoves != 0
 	m.Why, m.Millis, m.For = c.u8(), c.u32(), c.text(maxWho)
 	m.End, m.EndAge, m.EndWho = c.u8(), c.u32(), c.text(maxWho)
 	if !c.done() || bits&^waitBits != 0 || m.Why > waitMost || m.End > endMost ||

@@ -1,0 +1,54 @@
+package stall
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weft/transport/fastpath"
+	"weft/transport/wire"
+)
+
+func TestReplied(t *testing.T) {
+	const group = 7 // that waits here
+	for _, c := range []struct {
+		name  string
+		sends bool
+		why   uint8
+		ready bool
+		m     wire.WaitReply
+		kind  kind
+		text  string
+	}{
+		{"not posted, and waits for nobody", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6, Watches: true}, late, "its NCCL has posted no receive; that process runs and waits for nobody"},
+		{"not posted, and is busy", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6, Watches: true, Moves: true}, late, "other connections of it move"},
+		{"not posted, and does not watch", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6}, runs, "its NCCL has posted no receive; that process runs, and does not watch"},
+		{"not posted, and waits", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitSend, Millis: 4900, For: "n6:12"}, chained, "its NCCL has posted no receive; that process runs and waits itself for n6:12 to send, for 4.9s"},
+		{"not posted, and waits for one that is stopped", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", End: wire.EndSilent, EndWho: "n6:12"}, chained, "waits itself for n6:12 to post a receive, for 4.9s; n6:12 does not reply, though its machine does"},
+		{"not posted, at the end of a chain", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitReceive, For: "n6:12", End: wire.EndLate, EndWho: "n5:1", EndAge: 4000}, chained, "; in the end, n5:1 runs and waits for nobody"},
+		{"not posted, as was heard long ago", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitWay, Millis: 61000, For: "n6:12", End: wire.EndLate, EndWho: "n5:1", EndAge: 6000}, chained, "waits itself for n6:12 to get what was sent, for 1m1s"},
+		{"posted, and not heard of", true, wire.WaitReceive, false, wire.WaitReply{Groups: 7, Asks: true, Watches: true}, way, "its NCCL has posted the receive, and this host does not hear of it; look at the way"},
+		{"posted of another tag", true, wire.WaitReceive, true, wire.WaitReply{Groups: 7, Watches: true}, late, "its NCCL has posted no receive"},
+		{"not acknowledged, and asked for", true, wire.WaitWay, false, wire.WaitReply{Groups: 7, Asks: true, Watches: true}, way, "what was sent is not acknowledged"},
+		{"not acknowledged, and not asked for", true, wire.WaitWay, false, wire.WaitReply{Groups: 7, Watches: true}, late, "its NCCL has begun its part and does not go on with it; that process runs"},
+		{"not acknowledged, by one that does not watch", true, wire.WaitWay, false, wire.WaitReply{Groups: 7}, runs, "its NCCL has begun its part and does not go on with it; that process runs, and"},
+		{"not sent", false, wire.WaitSend, false, wire.WaitReply{Groups: 6, Watches: true}, late, "its NCCL has sent nothing; that process runs and waits for nobody"},
+		{"sent", false, wire.WaitSend, false, wire.WaitReply{Groups: 7, Watches: true}, way, "its NCCL has sent it, and it has not come"},
+		{"to be sent, without the receive that is posted", false, wire.WaitSend, false, wire.WaitReply{Groups: 6, Asks: true, Lacks: true, Watches: true}, way, "has not come"},
+		{"sent, and left half way", false, wire.WaitWay, false, wire.WaitReply{Groups: 7, Owes: true, Watches: true}, late, "does not go on with it"},
+		{"sent, by one that does not watch", false, wire.WaitSend, false, wire.WaitReply{Groups: 7, Owes: true}, runs, "its NCCL has begun its part"},
+		{"a part has come, all was sent", false, wire.WaitWay, false, wire.WaitReply{Groups: 7, Watches: true}, way, "has not come"},
+	} {
+		now := time.Now()
+		v := replied(c.sends, c.why, &fastpath.Look{Group: group, Ready: c.ready}, &c.m, now)
+		if v.kind != c.kind {
+			t.Errorf("%s: kind %d, want %d", c.name, v.kind, c.kind)
+		}
+		if got := v.text(c.sends, c.why); !strings.Contains(got, c.text) {
+			t.Errorf("%s: %q, want %q in it", c.name, got, c.text)
+		}
+		if known := c.m.End != wire.EndUnknown && c.m.EndAge < 5000 && c.kind == chained; known && now.Sub(v.known) != time.Duration(c.m.EndAge)*time.Millisecond {
+			t.Errorf("%s: known for %v", c.name, now.Sub(v.known))
+		}
+	}
+}

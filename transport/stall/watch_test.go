@@ -1,0 +1,167 @@
+package stall
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"weft/internal/report"
+	"weft/transport/fastpath"
+	"weft/transport/session"
+	"weft/transport/wire"
+)
+
+// comm is a receive that waits, for a peer that cannot be asked, until it is told otherwise.
+type comm struct {
+	report.Recorder
+	member *session.Member
+	look   fastpath.Look
+	asks   bool
+	over   bool
+}
+
+func waiting(peer int) *comm {
+	s := &session.Session{Peer: wire.Hello{Host: "node", PID: uint32(peer), Process: wire.ProcessID{byte(peer), byte(peer >> 8)}}}
+	return &comm{member: &session.Member{Session: s, ID: 1}, asks: true,
+		look: fastpath.Look{Begun: 1, Outstanding: 1, Incomplete: 1, Group: 1, Next: 2}}
+}
+
+func (c *comm) Sends() bool { return false }
+
+func (c *comm) Look() fastpath.Look {
+	if c.asks {
+		c.look.Rounds++
+	}
+	return c.look
+}
+
+func (c *comm) Progress() uint64 { return 0 }
+
+func (c *comm) Standing() *session.Session {
+	if c.over {
+		return nil
+	}
+	return c.member.Session
+}
+
+func (c *comm) Member() *session.Member { return c.member }
+
+func (c *comm) Devices() (own, peer string) { return "eth0", "eth1" }
+
+func (c *comm) Log() report.Logger { return &c.Recorder }
+
+func (c *comm) lines() int { return c.Count("WARN stall: ") }
+
+// clock has a watcher look at comms.
+type clock struct {
+	*Watcher
+	now time.Time
+	all []Subject
+}
+
+func newClock(all ...*comm) *clock {
+	c := &clock{Watcher: New(Config{Log: report.Discard{}, Least: 4 * time.Second}), now: time.Now()}
+	for _, x := range all {
+		c.all = append(c.all, x)
+	}
+	c.turn(c.now, c.all)
+	return c
+}
+
+// passes lets time pass, in looks.
+func (c *clock) passes(d time.Duration) {
+	for end := c.now.Add(d); c.now.Before(end); {
+		c.now = c.now.Add(c.every)
+		c.turn(c.now, c.all)
+	}
+}
+
+// A wait is told when it has lasted, again each time it has lasted twice as long, and when it is over.
+func TestLinesOfAWait(t *testing.T) {
+	x := waiting(17)
+	c := newClock(x)
+	for _, at := range []struct {
+		passes time.Duration
+		lines  int
+	}{{3500 * time.Millisecond, 0}, {time.Second, 1}, {3 * time.Second, 1}, {2 * time.Second, 2}, {6 * time.Second, 2}, {2 * time.Second, 3}, {600 * time.Second, 8}} {
+		if c.passes(at.passes); x.lines() != at.lines {
+			t.Errorf("%v later: %q", at.passes, x.Lines())
+		}
+	}
+	if x.Count("WARN stall: receive from node:17 (eth0 <- eth1) has waited 4s: ") != 1 {
+		t.Errorf("%q", x.Lines())
+	}
+	x.look.Done, x.look.Incomplete, x.look.Outstanding = 1, 0, 0
+	c.passes(20 * time.Second)
+	if x.lines() != 9 || x.Count("WARN stall: receive from node:17 (eth0 <- eth1) moves again, after 10m") != 1 {
+		t.Errorf("%q", x.Lines())
+	}
+}
+
+// What looks like a wait and is none.
+func TestNoWaits(t *testing.T) {
+	for _, s := range []struct {
+		name string
+		to   func(c *clock, x *comm)
+	}{
+		{"its process stood still itself", func(c *clock, x *comm) {
+			for range 10 {
+				c.passes(3 * time.Second)
+				c.now = c.now.Add(time.Minute)
+				c.turn(c.now, c.all)
+			}
+		}},
+		{"its host does not ask", func(c *clock, x *comm) { x.asks = false; c.passes(time.Minute) }},
+		{"it is closed", func(c *clock, x *comm) { c.passes(3 * time.Second); x.over = true; c.passes(time.Minute) }},
+		{"it is forgotten", func(c *clock, x *comm) { c.passes(3 * time.Second); c.all = nil; c.passes(time.Minute) }},
+		{"it is slow", func(c *clock, x *comm) {
+			for range 20 {
+				c.passes(3 * time.Second)
+				x.look.Parts++
+			}
+		}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			x := waiting(1)
+			c := newClock(x)
+			s.to(c, x)
+			if x.lines() != 0 || s.name != "it is slow" && len(c.waits) != 0 {
+				t.Errorf("%q, %d waits", x.Lines(), len(c.waits))
+			}
+		})
+	}
+}
+
+// However many peers are waited for, a look has few lines.
+func TestManyWaits(t *testing.T) {
+	var all []*comm
+	for i := range 1000 {
+		all = append(all, waiting(i), waiting(i)) // two to each
+	}
+	lines := func() (n int) {
+		for _, x := range all {
+			n += x.lines()
+		}
+		return n
+	}
+	c := newClock(all...)
+	c.passes(5 * time.Second)
+	if n := lines(); n != linesMost+1 {
+		t.Errorf("%d lines", n)
+	}
+	for _, x := range all {
+		x.look = fastpath.Look{Begun: 1, Done: 1, Rounds: x.look.Rounds}
+	}
+	c.passes(time.Second)
+	if n := lines(); n != 2*(linesMost+1) {
+		t.Errorf("%d lines", n)
+	}
+	said := fmt.Sprintf("stall: %d further waits of %d connections are not told one by one", 1000-linesMost, 2*(1000-linesMost))
+	found := 0
+	for _, x := range all {
+		found += x.Count("WARN", said) + x.Count("WARN", "beside 1 further connection between these")
+	}
+	if found != 1+linesMost {
+		t.Errorf("%d lines tell of further connections", found)
+	}
+}
