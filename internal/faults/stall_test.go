@@ -62,6 +62,28 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestStallOfAWay has a port lose all packets: each side knows that both have done their part. Slow as it was before, the way
+// was no stall.
+func TestStallOfAWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simverbs.Device{Rate: slow}, simverbs.Device{Rate: slow})
+	env := []string{"WEFT_PROFILE=stall", "WEFT_STALL_SECONDS=1", "WEFT_TIMEOUT=100"} // which finds the silence later
+	a, b := w.start("simA", newest, env...), w.start("simB", newest, env...)
+	l := join(a, b, 16<<20)
+	l.move(traffic{size: 4 << 20, count: 200, window: 4})
+	for _, p := range []*peer{a, b} {
+		if lines := stalls(p); len(lines) != 0 {
+			t.Errorf("slow: %q", lines)
+		}
+	}
+	f := traffic{size: 4 << 20, count: 40_000, window: 4}
+	l.receiving(f)
+	l.sending(f) // both end with their hosts
+	w.command(a, "blackhole simA/simA tx")
+	says(t, a, "stall: send to ", "its NCCL waits for it, and what was sent is not acknowledged; look at the way")
+	says(t, b, "stall: receive from ", "its NCCL has sent it, and it has not come; look at the way")
+}
+
 // stallHosts are two that watch.
 func stallHosts(t *testing.T, network string) (a, b *peer) {
 	env := []string{"WEFT_PROFILE=stall", "WEFT_STALL_SECONDS=1"}
