@@ -53,7 +53,7 @@ var effects = []struct {
 	{"WEFT_CONNECT_TIMEOUT", "1", beside("NCCL_SOCKET_RETRY_CNT=0", seeSilence), "until the peer ends it", "not longer"},
 	{"WEFT_PORT_RANGE", "20100-20199", seePort, "outside", "in 20100-20199"},
 	{"WEFT_REQUIRE", "rdma", seeRequired, "TCP", "an error"},
-	{"WEFT_STALL_SECONDS", "1", seeStall, "not within 2 s", "within 2 s"},
+	{"WEFT_STALL_SECONDS", "1", seeStall, "later", "sooner than after 2 s"},
 	{"WEFT_NET_EVENTS", "0", seeNetEvents, "the context's", "none"},
 }
 

@@ -44,10 +44,8 @@ func judge(sends bool, was, is *fastpath.Look) (s state, why uint8) {
 
 // same reports whether nothing has come and nothing was begun between two looks.
 func same(a, b *fastpath.Look) bool {
-	x, y := *a, *b
-	x.Rounds, x.Vain, x.Ready = 0, 0, false
-	y.Rounds, y.Vain, y.Ready = 0, 0, false
-	return x == y
+	return a.Begun == b.Begun && a.Outstanding == b.Outstanding && a.Done == b.Done && a.Unsent == b.Unsent &&
+		a.Incomplete == b.Incomplete && a.Group == b.Group && a.Next == b.Next && a.Parts == b.Parts
 }
 
 // seen is a comm as it was seen last.

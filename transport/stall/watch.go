@@ -95,20 +95,3 @@ func (w *Watcher) turn(now time.Time, all []Subject) {
 		l.log.Warn("%s", l.text)
 	}
 }
-
-// Looked is when it has looked last.
-func (w *Watcher) Looked() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.looked
-}
-
-// Longest is the longest wait that there is.
-func (w *Watcher) Longest() (longest time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, x := range w.waits {
-		longest = max(longest, x.waited)
-	}
-	return longest
-}
