@@ -1,22 +1,23 @@
 # The C of the fast path, without Go: stress drivers under the sanitizers, and a benchmark beside a plain loop.
 
 STRESS_DIR  = transport/fastpath/stress
-STRESS_SRC  = $(wildcard transport/fastpath/*.c transport/tcp/*.c transport/record/*.c)
+STRESS_SRC  = $(wildcard transport/fastpath/*.c transport/tcp/*.c transport/record/*.c transport/meter/*.c)
 STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c)) # lanes runs on queue pairs
-STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h transport/record/*.h $(STRESS_DIR)/*.h)
-STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders -Itransport/record
+STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h transport/record/*.h transport/meter/*.h $(STRESS_DIR)/*.h)
+STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders -Itransport/record -Itransport/meter
 ROUNDS     ?= 4
 STRESS_SEED = $(or $(SEED),1)
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
-stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/inorder $(CACHE)/stress/%/record
+stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/inorder $(CACHE)/stress/%/record $(CACHE)/stress/%/meter
 	timeout 300 $(CACHE)/stress/$*/stress $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/hostile $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/lanes $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/gates
 	timeout 300 $(CACHE)/stress/$*/inorder
 	timeout 300 $(CACHE)/stress/$*/record $(STRESS_SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/meter $(STRESS_SEED) $(ROUNDS)
 
 # stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)
 define stress_rule
@@ -24,9 +25,9 @@ $(CACHE)/stress/$1/%: $(STRESS_DIR)/%.c $(STRESS_DEPS)
 	@mkdir -p $$(@D)
 	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$< $(STRESS_SRC) -lpthread
 
-$(CACHE)/stress/$1/record: $(wildcard transport/record/*.[ch] transport/record/stress/*.c)
+$(CACHE)/stress/$1/record $(CACHE)/stress/$1/meter: $(CACHE)/stress/$1/%: $(wildcard transport/record/*.[ch] transport/record/stress/*.c transport/meter/*.[ch] transport/meter/stress/*.c)
 	@mkdir -p $$(@D)
-	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) -lpthread
+	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$(wildcard transport/$$*/*.c transport/$$*/stress/*.c) -lpthread
 
 $(CACHE)/stress/$1/lanes: $(STRESS_DIR)/lanes.c $(STRESS_DEPS) $(STRESS_SIM) tools/simverbs/sim.h
 	@mkdir -p $$(@D)

@@ -13,6 +13,7 @@ import (
 	"weft/internal/report"
 	"weft/transport"
 	"weft/transport/device"
+	"weft/transport/meter"
 	"weft/transport/rdma"
 	"weft/transport/record"
 	"weft/transport/tcp"
@@ -312,7 +313,8 @@ type bench struct {
 	opened int
 
 	records  []record.Config // of what was recorded
-	noRecord error
+	meters   []meter.Config  // of what was counted
+	noRecord error           // of either
 }
 
 const nccl, other = uintptr(0xc0de), uintptr(0xbeef) // two log functions
@@ -342,6 +344,10 @@ func newBench(t *testing.T, env map[string]string) *bench {
 	b.record = func(c record.Config) (string, error) {
 		b.records = append(b.records, c)
 		return "the file", b.noRecord
+	}
+	b.meter = func(c meter.Config) (string, error) {
+		b.meters = append(b.meters, c)
+		return "the other file", b.noRecord
 	}
 	return b
 }

@@ -14,6 +14,7 @@ import (
 	"weft/profiler"
 	"weft/transport"
 	"weft/transport/device"
+	"weft/transport/meter"
 	"weft/transport/record"
 	"weft/transport/task"
 	"weft/transport/tcp"
@@ -34,6 +35,7 @@ type process struct {
 	cards   func() []string // RDMA devices that the kernel has
 	start   func(transport.Config) (engine, error)
 	record  func(record.Config) (path string, err error)
+	meter   func(meter.Config) (path string, err error)
 
 	contexts contexts
 	profile  profile
@@ -85,6 +87,7 @@ func newProcess(h host) *process {
 		cards:    machine.This().Cards,
 		start:    openTransport,
 		record:   record.Open,
+		meter:    meter.Open,
 		contexts: contexts{old: map[int]*netCtx{}},
 	}
 	p.profiler.Wanted, p.profiler.Begin = p.wanted, p.beginChained

@@ -42,19 +42,24 @@ func (p *process) profileDir(k *knob.Values) string {
 // process may use one of the two alone.
 func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profile {
 	p.profile.once.Do(func() {
-		k, trace := knobs(), false
+		k, trace, metrics := knobs(), false, false
 		modes := k.Text(knob.Profile)
 		for mode := range strings.SplitSeq(modes, ",") {
 			switch strings.TrimSpace(mode) {
 			case "trace":
 				trace = true
+			case "metrics":
+				metrics = true
 			case "stall":
 				p.profile.stall = true
 				log.Info(report.Init, "what stands still for %v is said in this log (WEFT_PROFILE)", k.Seconds(knob.StallSeconds))
 			case "", "0", "off":
 			default:
-				log.Warn("WEFT_PROFILE=%s: %q is not known; there are trace and stall", modes, mode)
+				log.Warn("WEFT_PROFILE=%s: %q is not known; there are trace, metrics and stall", modes, mode)
 			}
+		}
+		if metrics {
+			p.metered(log, k)
 		}
 		if !trace {
 			return
@@ -93,6 +98,7 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		}
 		return knobs()
 	}).events
+	p.rank(a)
 	if a.Abi == tableHangs {
 		if mask != 0 || knobs().Text(knob.ProfilerChain) != "" {
 			p.profile.hangs.Do(func() {

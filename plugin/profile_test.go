@@ -21,6 +21,7 @@ func TestProfile(t *testing.T) {
 		fail error
 		mask int32
 		abi  int32 // of the profiler's table; 0: the newest
+		met  int   // files of metrics
 		warn int   // lines
 		part string
 	}{
@@ -28,6 +29,9 @@ func TestProfile(t *testing.T) {
 		{name: "off", env: map[string]string{"WEFT_PROFILE": "0"}, mask: 0},
 		{name: "trace", env: map[string]string{"WEFT_PROFILE": "trace"}, mask: 0xffdf},
 		{name: "all events", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "ALL"}, mask: all},
+		{name: "metrics", env: map[string]string{"WEFT_PROFILE": "metrics"}, met: 1},
+		{name: "both", env: map[string]string{"WEFT_PROFILE": "trace, metrics"}, mask: 0xffdf, met: 1},
+		{name: "no file of metrics", env: map[string]string{"WEFT_PROFILE": "metrics"}, met: 1, fail: errors.New("disk full"), warn: 1, part: "there are no metrics, though WEFT_PROFILE=metrics: disk full"},
 		{name: "before phases", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "coll,kernelphase"}, abi: 6, mask: abi.ProfileColl},
 		{name: "an unknown mode", env: map[string]string{"WEFT_PROFILE": "tracing"}, warn: 1, part: `"tracing" is not known`},
 		{name: "one of two", env: map[string]string{"WEFT_PROFILE": "trace,dance"}, mask: 0xffdf, warn: 1, part: `"dance" is not known`},
@@ -54,8 +58,8 @@ func TestProfile(t *testing.T) {
 			if got := b.host.lines(levelWarn, c.part); len(got) != c.warn || len(b.host.lines(levelWarn)) != c.warn {
 				t.Errorf("log %v, want %d warnings with %q", b.host.said, c.warn, c.part)
 			}
-			if len(b.records) > 1 {
-				t.Errorf("%d files", len(b.records))
+			if len(b.records) > 1 || len(b.meters) != c.met {
+				t.Errorf("%d files of records, %d of metrics", len(b.records), len(b.meters))
 			}
 		})
 	}

@@ -17,6 +17,7 @@ var cgo = map[string]string{
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
 	"compat":               "the version tables",
 	"transport/record":     "the recorder of what happens, and its Go view",
+	"transport/meter":      "what connections count, and its Go view",
 	"guest":                "how Go starts, on which threads, and which signals they take",
 	"internal/link/second": "the other Go library of a test",
 }

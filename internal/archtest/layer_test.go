@@ -10,7 +10,8 @@ import (
 var layers = [][]string{
 	{"abi", "transport/rdma", "internal/report", "internal/knob", "internal/version"},
 	{"transport/wire", "transport/task", "transport/record/format"},
-	{"transport/record"},
+	{"transport/record/mapped", "transport/meter/format"},
+	{"transport/record", "transport/meter"},
 	{"transport/fastpath"},
 	{"guest"},
 	{"transport/verbs/ibv", "transport/verbs/machine", "transport/verbs/fail", "transport/verbs/hca"},
@@ -41,7 +42,7 @@ var beside = map[string][]string{
 	"internal/conns":     {"internal/knob", "internal/report", "transport/rdma", "transport/rendezvous", "transport/tcp", "transport/wire"},
 	"internal/hostcalls": {"transport/fastpath"},
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
-	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format"},
+	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format", "transport/meter/format"},
 }
 
 // data may be imported from every layer: it is embedded text without code.

@@ -14,10 +14,12 @@ var budgets = []struct {
 	match      func(file string) bool
 }{
 	{"the executor, transport/fastpath/*.c and *.h", 1050, func(f string) bool {
-		return path.Dir(f) == "transport/fastpath" && !ofQueuePairs(f)
+		return path.Dir(f) == "transport/fastpath" && !ofQueuePairs(f) && !ofCounts(f)
 	}},
+	{"what the executor counts, transport/fastpath/count.c and .h", 35, ofCounts},
 	{"the lanes of queue pairs, transport/fastpath/verbs.c, write.c, flush.c, lane.h and post.h", 500, ofQueuePairs},
 	{"the recorder, transport/record/*.c and *.h", 130, func(f string) bool { return path.Dir(f) == "transport/record" }},
+	{"the metrics, transport/meter/*.c and *.h", 30, func(f string) bool { return path.Dir(f) == "transport/meter" }},
 	{"the guest, guest/*.c and *.h", 300, func(f string) bool { return path.Dir(f) == "guest" }},
 	{"the stream pump, transport/tcp/*.c and *.h", 420, func(f string) bool { return path.Dir(f) == "transport/tcp" }},
 	{"libibverbs, transport/verbs/ibv/*.c and *.h", 230, func(f string) bool { return path.Dir(f) == "transport/verbs/ibv" }},
@@ -37,6 +39,8 @@ var budgets = []struct {
 func ofQueuePairs(f string) bool {
 	return path.Dir(f) == "transport/fastpath" && slices.Contains([]string{"verbs.c", "write.c", "flush.c", "lane.h", "post.h"}, path.Base(f))
 }
+
+func ofCounts(f string) bool { return strings.HasPrefix(f, "transport/fastpath/count.") }
 
 func ofProfiler(f string) bool {
 	return path.Dir(f) == "plugin" && (strings.HasPrefix(path.Base(f), "profile") || strings.HasPrefix(path.Base(f), "chain"))

@@ -45,6 +45,9 @@ func (c *Comm) Close() error {
 		m.Part()
 		return report.Errorf(report.Internal, "close", "%w", err).On(c.dev.Name).With(c.peer)
 	}
+	if c.meter != nil {
+		c.meter.Close(failed != nil)
+	}
 	c.carrier.Shut(m, busy)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"weft/transport/device"
 	"weft/transport/fastpath"
 	"weft/transport/memory"
+	"weft/transport/meter"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -40,6 +41,7 @@ type Comm struct {
 	handle  uintptr
 	fp      *fastpath.Comm
 	carrier carrier.Carrier
+	meter   *meter.Link // nil: its messages are not counted
 	fenced  fenced
 
 	mu      sync.Mutex
@@ -157,6 +159,7 @@ func (c *Comm) Attached(m *session.Member) {
 	mine := c.failed
 	c.mu.Unlock()
 	c.recorded(m)
+	c.counted(m)
 	theirs, closed := m.Carry(c)
 	if mine != nil {
 		m.TellFailed(report.Reason(mine), false)

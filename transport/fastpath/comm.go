@@ -115,9 +115,14 @@ func (c *Comm) Close() error {
 	if state := atomic.LoadUint32(&c.view.state); state != wfCommOpen && state != wfCommNew {
 		return fmt.Errorf("fastpath: close %v: it is closed already", c)
 	}
+	atomic.StoreUint64(&c.view.meter, 0)
 	C.wf_comm_close(c.c)
 	return nil
 }
+
+// Count has the comm's messages counted at a place (struct weft_meter_place), until Close. The host does not have the
+// comm yet.
+func (c *Comm) Count(place uintptr) { atomic.StoreUint64(&c.view.meter, uint64(place)) }
 
 // Free gives the slab back, after Close and after the lanes are gone. The comm must not be used again.
 func (c *Comm) Free() {

@@ -5,7 +5,7 @@
 package fastpath
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../headers -I${SRCDIR}/../record
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../headers -I${SRCDIR}/../record -I${SRCDIR}/../meter
 #include "fastpath.h"
 */
 import "C"

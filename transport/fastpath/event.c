@@ -19,8 +19,8 @@ static void wf_unheard(struct wf_comm* c) {
 	wf_put(c->unheard, unheard);
 	if (unheard < WF_UNHEARD || wf_get(c->open_events)) return;
 	wf_put(c->unheard, 0u);
-	wf_put(c->events, weft_recording() ? (uint64_t)(uintptr_t)wf_unwanted : 0);
-	if (!weft_recording()) wf_hears(c, 0);
+	wf_put(c->events, wf_comm_hears(0));
+	if (!wf_get(c->events)) wf_hears(c, 0);
 }
 
 static int wf_event_is(struct wf_comm* c, uint32_t slot) {

@@ -12,8 +12,9 @@ import (
 	"time"
 	"unsafe"
 
-	_ "weft/headers"          // rebuild when a header changes
-	_ "weft/transport/record" // and whose functions are called
+	_ "weft/headers"         // rebuild when a header changes
+	_ "weft/transport/meter" // and whose functions are called
+	_ "weft/transport/record"
 )
 
 // VerbsLane is one queue pair of a comm. Lane i lies on device i mod the number of devices.

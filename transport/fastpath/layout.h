@@ -178,7 +178,8 @@ struct wf_req_events {
 	uint32_t gen;    /* the request's: else the handles are those of an earlier one */
 	uint32_t pad;
 	uint64_t message; /* the recorder's name of the request; 0: it has none */
-	uint64_t pad1[2];
+	uint64_t began;   /* clock at which it did, where it is counted; 0: it is not */
+	uint64_t pad1;
 };
 
 /* A flush that met a held gate. Who takes one (any) writes it and stores gen last; then only its test does, inside
@@ -248,7 +249,7 @@ struct wf_comm {
 	/* the host's callback for net events, ncclProfilerCallback_t; 0: none. The owner takes it away while no profiler
 	 * wants any, the core gives it back */
 	uint64_t events;
-	uint64_t pad0;
+	uint64_t meter;    /* where its messages are counted, struct weft_meter_place*; 0: nowhere */
 
 	/* line 1, orders from other threads. written by: any */
 	uint32_t held;        /* 1: somebody holds the gate */

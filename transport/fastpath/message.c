@@ -1,6 +1,8 @@
 /* message.c: see message.h. The fields' places are told in transport/record/format. */
 #include "message.h"
+#include "count.h"
 
+#include "meter.h"
 #include "record.h"
 
 #define FAILED 1u
@@ -15,7 +17,8 @@ ncclResult_t wf_unwanted(void** event, int type, void* parent, int64_t id, void*
 }
 
 uint64_t wf_comm_hears(uint64_t callback) {
-	return callback || !weft_recording() ? callback : (uint64_t)(uintptr_t)wf_unwanted;
+	int heard = weft_recording() || weft_metering();
+	return callback || !heard ? callback : (uint64_t)(uintptr_t)wf_unwanted;
 }
 
 static uint64_t wf_link(struct wf_comm* c) { return wf_handle(wf_get(c->kind), wf_get(c->gen), wf_get(c->index), 0); }
@@ -34,6 +37,7 @@ void wf_message_start(struct wf_comm* c, uint32_t slot) {
 	struct wf_req* r = &c->req[slot];
 	uint32_t n = wf_get(r->n), recv = wf_get(c->kind) == WF_KIND_RECV, records = n > 1 ? 2 : 1;
 	struct weft_record* record = weft_record_take(records, &at);
+	wf_count_start(c, slot);
 	wf_put(c->req_events[slot].message, record ? at : 0);
 	if (!record) return;
 	for (uint32_t i = 0; i < n; i++) bytes += recv ? wf_get(r->e[i].cap) : wf_get(r->e[i].size);
@@ -47,9 +51,11 @@ void wf_message_start(struct wf_comm* c, uint32_t slot) {
 void wf_message_end(struct wf_comm* c, uint32_t slot) {
 	uint64_t at, bytes = 0, message = wf_get(c->req_events[slot].message);
 	struct wf_req* r = &c->req[slot];
-	if (!message || wf_get(c->req_events[slot].gen) != wf_get(r->gen)) return;
-	uint32_t n = wf_get(r->n), recv = wf_get(c->kind) == WF_KIND_RECV, ahead = !recv && wf_get(r->entry) == WF_AHEAD;
+	if (wf_get(c->req_events[slot].gen) != wf_get(r->gen)) return;
 	uint32_t failed = (uint32_t)wf_load(c->error) || wf_get(r->state) == WF_REQ_REFUSED;
+	wf_count_end(c, slot, failed);
+	if (!message) return;
+	uint32_t n = wf_get(r->n), recv = wf_get(c->kind) == WF_KIND_RECV, ahead = !recv && wf_get(r->entry) == WF_AHEAD;
 	struct weft_record* record = weft_record_take(n > 1 ? 2 : 1, &at);
 	wf_put(c->req_events[slot].message, (uint64_t)0);
 	if (!record) return;

@@ -3,6 +3,7 @@
  * A small send whose receive is not known yet goes ahead of it (ahead.c): it is over when it is handed to the
  * kernel, and is given its line when the CTS of a group with its tag arrives, before any other send is. */
 #include "ahead.h"
+#include "count.h"
 
 /* What line i of the head group says is not what it must: on verbs the peer has written it. */
 static WF_COLD int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint32_t i) {
@@ -162,6 +163,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	struct wf_req* r = i < 0 && ahead == WF_NONE ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) {
 		wf_put(c->vain, wf_get(c->vain) + 1);
+		if (wf_unlikely(wf_get(c->events)) && i < 0 && ahead == WF_NONE) wf_count_wait(c);
 		goto leave;
 	}
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, &(uint64_t){size}, tag, mhandle, 0) < 0)) {

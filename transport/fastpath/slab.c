@@ -92,6 +92,7 @@ struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, con
 	uint32_t req_gen = wf_get(c->req_gen);
 	wf_put(c->nlanes, 0u);
 	wf_put(c->cuts, 0u);
+	wf_put(c->meter, (uint64_t)0);
 	wf_clear(&c->owner, (char*)c + WF_PAGE);
 	wf_put(c->req_gen, req_gen);
 	wf_put(c->free_head, WF_NONE);

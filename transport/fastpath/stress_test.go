@@ -15,7 +15,7 @@ func TestStress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources = append(sources, "../tcp/stream.c", "../tcp/frames.c", "../record/record.c")
+	sources = append(sources, "../tcp/stream.c", "../tcp/frames.c", "../record/record.c", "../meter/meter.c")
 	sim, err := filepath.Glob("../../tools/simverbs/*.c")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestStress(t *testing.T) {
 		for _, driver := range []string{"stress", "hostile", "lanes", "gates", "inorder"} {
 			t.Run(driver+" "+sanitizer, func(t *testing.T) {
 				t.Parallel()
-				args := append([]string{"-I../../headers", "-I../record", "stress/" + driver + ".c"}, sources...)
+				args := append([]string{"-I../../headers", "-I../record", "-I../meter", "stress/" + driver + ".c"}, sources...)
 				if driver == "lanes" { // on queue pairs of the simulated libibverbs
 					args = append(append(args, "-Wno-unused-parameter", "-Wno-tsan"), sim...)
 				}

@@ -1,6 +1,7 @@
 /* write.c: the sender's half of lanes that are queue pairs. The queue holds posted groups. A group uses some lanes;
  * each writes its share of every message into the peer's buffers, and the last request of a share tells the
  * receiver. */
+#include "count.h"
 #include "event.h"
 #include "post.h"
 
@@ -24,11 +25,25 @@ void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v) {
 	wf_verbs_hears(c, (int)wf_get(c->heard));
 }
 
-/* How many shares each event of the group at the head waits for. */
+/* Where that share of a message begins; every share but the last is a multiple of WF_ALIGN. */
+static inline uint64_t wf_cut(struct wf_verbs* v, uint32_t share, uint64_t size) {
+	if (!share) return 0;
+	return share == wf_get(v->shares) ? size : (size * wf_get(v->part[share].cut) >> 16) / WF_ALIGN * WF_ALIGN;
+}
+
+/* How many shares each event of the group at the head waits for, and what each lane carries. */
 static WF_COLD void wf_group_heard(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
 	for (uint32_t i = 0; i < WF_GROUP; i++) wf_put(c->req_events[first].shares_left[i], 0u);
-	for (uint32_t i = 0; i < wf_get(v->shares); i++)
-		wf_lane_event(c, first, (wf_get(v->lane) + i) % wf_get(c->nlanes), 1);
+	for (uint32_t i = 0; i < wf_get(v->shares); i++) {
+		uint32_t lane = (wf_get(v->lane) + i) % wf_get(c->nlanes);
+		uint64_t bytes = 0;
+		for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next)) {
+			uint64_t size = wf_get(c->req[slot].e[0].size);
+			bytes += wf_cut(v, i + 1, size) - wf_cut(v, i, size);
+		}
+		wf_lane_event(c, first, lane, 1);
+		wf_count_lane(c, lane, bytes);
+	}
 }
 
 /* Begins the group at the head of the queue: how many lanes, from which on, and what is cut where, which later
@@ -56,7 +71,6 @@ static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first
 	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
 	wf_put(c->req[first].parts, shares);
 	wf_put(v->heard, (uint32_t)(wf_get(c->events) != 0));
-	if (wf_unlikely(wf_get(v->heard))) wf_group_heard(c, v, first);
 	for (uint32_t i = 0; i < shares; sum += wf_load(c->gauge[(lane + i++) % lanes].weight)) {
 		wf_put(v->part[i].entry, 0u);
 		wf_put(v->part[i].offset, 0u);
@@ -64,12 +78,7 @@ static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first
 	}
 	for (uint32_t i = 1; i < shares; i++)
 		wf_put(v->part[i].cut, (uint32_t)(((uint64_t)wf_get(v->part[i].cut) << 16) / (sum ? sum : 1)));
-}
-
-/* Where that share of a message begins; every share but the last is a multiple of WF_ALIGN. */
-static inline uint64_t wf_cut(struct wf_verbs* v, uint32_t share, uint64_t size) {
-	if (!share) return 0;
-	return share == wf_get(v->shares) ? size : (size * wf_get(v->part[share].cut) >> 16) / WF_ALIGN * WF_ALIGN;
+	if (wf_unlikely(wf_get(v->heard))) wf_group_heard(c, v, first);
 }
 
 /* The immediate that ends a share. */

@@ -122,8 +122,10 @@ _Static_assert(offsetof(struct wf_req_events, pad) == 164, "offset of struct wf_
 _Static_assert(sizeof(((struct wf_req_events*)0)->pad) == 4, "size of struct wf_req_events.pad");
 _Static_assert(offsetof(struct wf_req_events, message) == 168, "offset of struct wf_req_events.message");
 _Static_assert(sizeof(((struct wf_req_events*)0)->message) == 8, "size of struct wf_req_events.message");
-_Static_assert(offsetof(struct wf_req_events, pad1) == 176, "offset of struct wf_req_events.pad1");
-_Static_assert(sizeof(((struct wf_req_events*)0)->pad1) == 16, "size of struct wf_req_events.pad1");
+_Static_assert(offsetof(struct wf_req_events, began) == 176, "offset of struct wf_req_events.began");
+_Static_assert(sizeof(((struct wf_req_events*)0)->began) == 8, "size of struct wf_req_events.began");
+_Static_assert(offsetof(struct wf_req_events, pad1) == 184, "offset of struct wf_req_events.pad1");
+_Static_assert(sizeof(((struct wf_req_events*)0)->pad1) == 8, "size of struct wf_req_events.pad1");
 
 _Static_assert(sizeof(struct wf_late) == 40, "size of struct wf_late");
 _Static_assert(_Alignof(struct wf_late) == 8, "alignment of struct wf_late");
@@ -222,8 +224,8 @@ _Static_assert(offsetof(struct wf_comm, pad9) == 44, "offset of struct wf_comm.p
 _Static_assert(sizeof(((struct wf_comm*)0)->pad9) == 4, "size of struct wf_comm.pad9");
 _Static_assert(offsetof(struct wf_comm, events) == 48, "offset of struct wf_comm.events");
 _Static_assert(sizeof(((struct wf_comm*)0)->events) == 8, "size of struct wf_comm.events");
-_Static_assert(offsetof(struct wf_comm, pad0) == 56, "offset of struct wf_comm.pad0");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad0) == 8, "size of struct wf_comm.pad0");
+_Static_assert(offsetof(struct wf_comm, meter) == 56, "offset of struct wf_comm.meter");
+_Static_assert(sizeof(((struct wf_comm*)0)->meter) == 8, "size of struct wf_comm.meter");
 _Static_assert(offsetof(struct wf_comm, held) == 64, "offset of struct wf_comm.held");
 _Static_assert(sizeof(((struct wf_comm*)0)->held) == 4, "size of struct wf_comm.held");
 _Static_assert(offsetof(struct wf_comm, refuse_code) == 68, "offset of struct wf_comm.refuse_code");

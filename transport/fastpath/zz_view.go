@@ -180,7 +180,8 @@ type wfReqEvents struct {
 	gen        uint32    // the request's: else the handles are those of an earlier one
 	pad        uint32
 	message    uint64 // the recorder's name of the request; 0: it has none
-	pad1       [2]uint64
+	began      uint64 // clock at which it did, where it is counted; 0: it is not
+	pad1       uint64
 }
 
 // wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
@@ -257,7 +258,7 @@ type wfComm struct {
 	// the host's callback for net events, ncclProfilerCallback_t; 0: none. The owner takes it away while no
 	// profiler wants any, the core gives it back
 	events      uint64
-	pad0        uint64
+	meter       uint64 // where its messages are counted, struct weft_meter_place*; 0: nowhere
 	held        uint32 // line 1, orders from other threads. written by: any
 	refuseCode  uint32 // what requests of a refused group end with
 	error       uint64 // generation << 32 | code; code 0: healthy
@@ -432,7 +433,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.gen)-160]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.pad)-164]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.message)-168]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.pad1)-176]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.began)-176]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfReqEvents{}.pad1)-184]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLate{})-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.size)-4]
@@ -479,7 +481,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cuts)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad9)-44]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.events)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad0)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.meter)-56]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.held)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-68]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-72]

@@ -206,11 +206,6 @@ uint64_t weft_record_clock(void) {
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void weft_record_live(void) {
-	struct weft_record_file* f = __atomic_load_n(&weft_record_base, __ATOMIC_ACQUIRE);
-	if (f) __atomic_store_n(&f->alive, weft_record_clock(), __ATOMIC_RELAXED);
-}
-
 /* A child shares the pages: what its one thread has is still being written by the parent's. */
 static void in_child(void) { __atomic_store_n(&weft_record_base, NULL, __ATOMIC_RELEASE); }
 

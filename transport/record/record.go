@@ -15,15 +15,16 @@ static uint32_t name(_GoString_ text) {
 import "C"
 
 import (
+	"encoding/binary"
 	"sync"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"weft/internal/report"
 	"weft/transport/record/format"
+	"weft/transport/record/mapped"
 	"weft/transport/task"
 )
 
@@ -48,20 +49,33 @@ func Open(c Config) (string, error) {
 	if process.path != "" {
 		return process.path, nil
 	}
-	f, err := create(c.Dir, c.Bytes, c.Build)
+	chunks := (max(c.Bytes, minBytes) - format.ChunksAt) / format.ChunkBytes
+	f, err := mapped.Create(mapped.Spec{
+		Dir: c.Dir, Suffix: ".rec", Bytes: format.ChunksAt + chunks*format.ChunkBytes, Build: c.Build, Lower: "lower WEFT_PROFILE_SIZE, or ",
+		Fill: func(mem []byte) { head(mem, uint32(chunks)) },
+	})
 	if err != nil {
 		return "", &report.Error{Op: "record", Dev: c.Dir, Cause: report.Host, Err: err}
 	}
-	if errno := C.weft_record_begin((*C.struct_weft_record_file)(unsafe.Pointer(&f.mem[0]))); errno != 0 {
-		_ = unix.Munmap(f.mem)
-		_ = unix.Unlink(f.path)
+	if errno := C.weft_record_begin((*C.struct_weft_record_file)(unsafe.Pointer(&f.Mem[0]))); errno != 0 {
+		f.Remove()
 		return "", &report.Error{Op: "record", Dev: c.Dir, Cause: report.Host, Err: syscall.Errno(errno), Remedy: "no thread-specific key is left: see which library takes them all"}
 	}
-	process.path = f.path
-	C.weft_record_live()
-	go populate(c.Log, f.mem)
-	go live(c.Log)
-	return f.path, nil
+	process.path = f.Path
+	f.Live(c.Log)
+	go populate(c.Log, f.Mem)
+	return f.Path, nil
+}
+
+// minBytes are those of a file in which a few threads have room.
+const minBytes = format.ChunksAt + 16*format.ChunkBytes
+
+// head writes what the first page says of the file.
+func head(mem []byte, chunks uint32) {
+	copy(mem, format.Magic)
+	for at, v := range map[int]uint32{format.OffVersion: format.Version, format.OffChunks: chunks, format.OffCellsAt: format.CellsAt, format.OffChunksAt: format.ChunksAt} {
+		binary.LittleEndian.PutUint32(mem[at:], v)
+	}
 }
 
 // populate has the kernel map the pages before they are written, a piece at a
@@ -73,15 +87,6 @@ func populate(log report.Logger, mem []byte) {
 		if unix.Madvise(mem[at:min(at+piece, len(mem))], unix.MADV_POPULATE_WRITE) != nil {
 			return // a kernel before 5.14: each page on its first write
 		}
-	}
-}
-
-// live says in the file that the process runs, as long as it does: so that a file
-// tells when a process was stopped, or ended.
-func live(log report.Logger) {
-	defer task.Rescue(log, "record", task.Nobody)
-	for range time.Tick(time.Second / 2) {
-		C.weft_record_live()
 	}
 }
 

@@ -103,9 +103,6 @@ struct weft_record_file {
  * left, with which a thread that ends gives its chunk back. */
 int weft_record_begin(struct weft_record_file* base);
 
-/* Says in the file that the process runs. */
-void weft_record_live(void);
-
 extern struct weft_record_file* weft_record_base; /* NULL: nothing is recorded */
 
 static inline int weft_recording(void) { return __atomic_load_n(&weft_record_base, __ATOMIC_ACQUIRE) != 0; }

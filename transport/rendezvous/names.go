@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"strings"
 
 	"weft/internal/report"
 	"weft/transport/wire"
@@ -28,6 +29,12 @@ func Build(h *wire.Hello) string {
 // EndName is how messages call the device and process at the other end of a comm.
 func EndName(h *wire.Hello, c *Conn) string {
 	return fmt.Sprintf("%s of %s", h.Name, PeerName(h, c))
+}
+
+// EndDevice is the device of an end, by its name.
+func EndDevice(name string) string {
+	device, _, _ := strings.Cut(name, " of ")
+	return device
 }
 
 // PeerName is how messages call the process at the other end of c.

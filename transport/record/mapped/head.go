@@ -1,4 +1,4 @@
-package record
+package mapped
 
 import (
 	"encoding/binary"
@@ -12,25 +12,19 @@ import (
 	"weft/transport/record/format"
 )
 
-// head writes the file's first page.
-func (f *file) head(chunks uint32, drawn [format.IDLen]byte, host, build string) {
-	put32 := func(at int, v uint32) { binary.LittleEndian.PutUint32(f.mem[at:], v) }
-	put64 := func(at int, v uint64) { binary.LittleEndian.PutUint64(f.mem[at:], v) }
-	copy(f.mem, format.Magic)
-	put32(format.OffVersion, format.Version)
-	put32(format.OffChunks, chunks)
-	put32(format.OffCellsAt, format.CellsAt)
-	put32(format.OffChunksAt, format.ChunksAt)
+// head writes what the first page of each file says of the process.
+func head(mem []byte, drawn [format.IDLen]byte, host, build string) {
+	put64 := func(at int, v uint64) { binary.LittleEndian.PutUint64(mem[at:], v) }
 	put64(format.OffPID, uint64(os.Getpid()))
 	mono, real := clocks()
 	put64(format.OffMono, mono)
 	put64(format.OffReal, real)
-	copy(f.mem[format.OffProcess:], drawn[:])
-	copy(f.mem[format.OffBoot:], boot())
+	copy(mem[format.OffProcess:], drawn[:])
+	copy(mem[format.OffBoot:], boot())
 	put64(format.OffStarted, format.Started("/proc/self/stat"))
 	put64(format.OffPIDs, format.PIDs("/proc/self/ns/pid"))
-	copy(f.mem[format.OffHost:format.OffHost+format.TextLen-1], host)
-	copy(f.mem[format.OffBuild:format.OffBuild+format.TextLen-1], build)
+	copy(mem[format.OffHost:format.OffHost+format.TextLen-1], host)
+	copy(mem[format.OffBuild:format.OffBuild+format.TextLen-1], build)
 }
 
 // clocks reads both at one moment: of some tries the one that took least.

@@ -1,4 +1,4 @@
-package record
+package mapped
 
 import (
 	"encoding/binary"
@@ -9,18 +9,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/internal/report"
 	"weft/transport/record/format"
 )
 
 func TestCreate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made")
-	f, err := create(dir, 3<<20, "the build")
+	f, err := Create(Spec{Dir: dir, Suffix: ".rec", Bytes: 3 << 20, Build: "the build", Fill: func(mem []byte) { copy(mem, "begins") }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(f.mem)
-	at, err := os.Stat(f.path)
+	defer unix.Munmap(f.Mem)
+	at, err := os.Stat(f.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +30,12 @@ func TestCreate(t *testing.T) {
 	if at.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 {
 		t.Errorf("modes %v and %v: others may read", at.Mode(), folder.Mode())
 	}
-	text, err := os.ReadFile(f.path)
+	text, err := os.ReadFile(f.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunks := binary.LittleEndian.Uint32(text[format.OffChunks:])
-	if string(text[:8]) != format.Magic || len(text) != format.ChunksAt+int(chunks)*format.ChunkBytes || len(text) > 3<<20 {
-		t.Errorf("%d bytes, %d chunks, begin %q", len(text), chunks, text[:8])
+	if len(text) != 3<<20 || !strings.HasPrefix(string(text), "begins") || !strings.HasSuffix(f.Path, ".rec") {
+		t.Errorf("%s: %d bytes, begin %q", f.Path, len(text), text[:8])
 	}
 	if pid := binary.LittleEndian.Uint64(text[format.OffPID:]); pid != uint64(os.Getpid()) {
 		t.Errorf("pid %d", pid)
@@ -85,9 +83,9 @@ func TestCreateFails(t *testing.T) {
 				}
 				defer unix.Setrlimit(unix.RLIMIT_FSIZE, &was)
 			}
-			f, err := create(c.in(dir), c.bytes, "")
+			f, err := Create(Spec{Dir: c.in(dir), Bytes: c.bytes, Lower: "lower WEFT_PROFILE_SIZE, or "})
 			if err == nil {
-				t.Fatalf("made %s", f.path)
+				t.Fatalf("made %s", f.Path)
 			}
 			for _, part := range c.want {
 				if !strings.Contains(err.Error(), part) {
@@ -100,29 +98,5 @@ func TestCreateFails(t *testing.T) {
 				t.Errorf("left behind: %v %v", left, hidden)
 			}
 		})
-	}
-}
-
-// A process has one file, however many ask for it.
-func TestOpen(t *testing.T) {
-	c := Config{Dir: t.TempDir(), Bytes: 2 << 20, Build: "b", Log: report.Discard{}}
-	first, err := Open(c)
-	if err != nil || !On() {
-		t.Fatal(err, On())
-	}
-	second, err := Open(Config{Dir: "/nowhere", Log: report.Discard{}})
-	if err != nil || second != first {
-		t.Errorf("a second file %q, %v", second, err)
-	}
-	if a, b := Name("one text"), Name("one text"); a == 0 || a != b || Name("") != 0 || Name(strings.Repeat("x", 500)) == 0 {
-		t.Errorf("names %d and %d", a, b)
-	}
-	Keep(format.Record{Kind: format.Comm, Comm: 7, A: 1}, false)
-	text, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := text[format.ChunksAt+format.RecordBytes:]; r[4] != byte(format.Comm) || binary.LittleEndian.Uint16(r[6:]) != 7 {
-		t.Errorf("the first record is % x", r[:64])
 	}
 }
