@@ -1,13 +1,11 @@
 package trace
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"syscall"
 
+	"weft/internal/owner"
 	"weft/transport/record/format"
 )
 
@@ -66,20 +64,12 @@ func (f *File) note(format string, args ...any) {
 // Open reads the file of that name. An error means that nothing could be read;
 // what is wrong with parts of it is in Notes.
 func Open(path string) (*File, error) {
-	// A pipe that nobody writes must not hold up the caller.
-	in, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	in, size, err := owner.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	st, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
-	}
-	f, err := Read(in, st.Size())
+	f, err := Read(in, size)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}

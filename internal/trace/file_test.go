@@ -233,9 +233,9 @@ func TestOpenAndFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	paths, err := trace.Find([]string{dir, path, dir + "/./weft-h-1-00.rec"})
-	if err != nil || !cmp.Equal(paths, []string{path}) {
-		t.Errorf("%v, %q", err, paths)
+	files, bad, err := trace.Load([]string{dir, path, dir + "/./weft-h-1-00.rec"})
+	if err != nil || len(bad) != 0 || len(files) != 1 || files[0].Path != path {
+		t.Errorf("%v, %v, %d files", err, bad, len(files))
 	}
 	if f, err := trace.Open(path); err != nil || f.Path != path {
 		t.Error(err)
@@ -247,10 +247,10 @@ func TestOpenAndFind(t *testing.T) {
 	if _, err := trace.Open(pipe); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe: %v", err)
 	}
-	if _, err := trace.Find([]string{filepath.Dir(pipe)}); err == nil || !strings.Contains(err.Error(), "holds no file") {
+	if _, _, err := trace.Load([]string{filepath.Dir(pipe)}); err == nil || !strings.Contains(err.Error(), "holds no file") {
 		t.Errorf("a folder without files: %v", err)
 	}
-	if _, err := trace.Find([]string{path + ".gone"}); err == nil {
+	if _, _, err := trace.Load([]string{path + ".gone"}); err == nil {
 		t.Error("a file that is not there is found")
 	}
 }

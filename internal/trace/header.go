@@ -6,27 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"unicode"
 
+	"weft/internal/owner"
 	"weft/transport/record/format"
 )
 
-// Header is what a file says of its process.
+// Header is what a file says of itself and its process.
 type Header struct {
+	owner.Owner
 	Version uint32
 	Chunks  uint32 // as it claims
-	PID     uint64
-	Mono    uint64 // both clocks at one moment, ns
-	Real    uint64
-	Process [format.IDLen]byte
-	Boot    [format.IDLen]byte
-	Host    string
-	Build   string
 	Turns   uint64 // chunks taken so far
-	Started uint64 // of the process, in ticks, as /proc/PID/stat has it; 0: not known
-	PIDs    uint64 // the number of the namespace in which PID counts; 0: not known
-	Alive   uint64 // when the process last showed that it runs, as records have their time: twice a second
 }
 
 // maxChunks bounds what is read of one file, 64 GiB: WEFT_PROFILE_SIZE allows no more.
@@ -56,16 +46,7 @@ func (f *File) readHeader(r io.ReaderAt, size int64) (chunks int64, err error) {
 		return 0, fmt.Errorf("the file is of version %d, this weft reads version %d: read it with the weft that belongs to the library", h.Version, format.Version)
 	}
 	h.Chunks = order.Uint32(page[format.OffChunks:])
-	h.PID = order.Uint64(page[format.OffPID:])
-	h.Mono = order.Uint64(page[format.OffMono:])
-	h.Real = order.Uint64(page[format.OffReal:])
-	copy(h.Process[:], page[format.OffProcess:])
-	copy(h.Boot[:], page[format.OffBoot:])
-	h.Started = order.Uint64(page[format.OffStarted:])
-	h.Alive = order.Uint64(page[format.OffAlive:])
-	h.PIDs = order.Uint64(page[format.OffPIDs:])
-	h.Host = line(page[format.OffHost : format.OffHost+format.TextLen])
-	h.Build = line(page[format.OffBuild : format.OffBuild+format.TextLen])
+	h.Owner = owner.Read(page)
 	if at := order.Uint32(page[format.OffCellsAt:]); at != format.CellsAt {
 		f.note("the header has texts at byte %d; in version %d they are at %d", at, h.Version, format.CellsAt)
 	}
@@ -114,25 +95,9 @@ func (f *File) readTexts(r io.ReaderAt, size int64) {
 			bad++
 			continue
 		}
-		f.texts[uint32(i)+1] = Plain(c[format.OffCellText:][:length])
+		f.texts[uint32(i)+1] = owner.Plain(c[format.OffCellText:][:length])
 	}
 	if bad > 0 {
 		f.note("%d texts have a length that they cannot have", bad)
 	}
-}
-
-// line is a text that ends with NUL or its field.
-func line(field []byte) string {
-	text, _, _ := bytes.Cut(field, []byte{0})
-	return Plain(text)
-}
-
-// Plain keeps what a file says from steering a terminal.
-func Plain(text []byte) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, string(text))
 }

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/internal/trace"
+	"weft/internal/owner"
 )
 
 // Default is where RAS listens unless NCCL_RAS_ADDR says otherwise.
@@ -141,5 +141,5 @@ func say(w io.Writer, r *bufio.Reader, command string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("instead of a reply to %q: %w", command, err)
 	}
-	return trace.Plain(bytes.TrimRight(reply, "\r\n")), nil
+	return owner.Plain(bytes.TrimRight(reply, "\r\n")), nil
 }

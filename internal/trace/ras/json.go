@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"weft/internal/trace"
+	"weft/internal/owner"
 )
 
 // document is RAS's answer in JSON.
@@ -50,7 +50,7 @@ type missing struct {
 }
 
 func (p place) who() Who {
-	w := Who{Rank: max(p.Rank, -1), Host: trace.Plain([]byte(p.Host)), PID: max(p.PID, 0)}
+	w := Who{Rank: max(p.Rank, -1), Host: owner.Plain([]byte(p.Host)), PID: max(p.PID, 0)}
 	if w.PID == 0 {
 		w.Host = ""
 	}
@@ -65,7 +65,7 @@ func parseJSON(text []byte) (*Answer, error) {
 	if d.RAS == nil {
 		return nil, fmt.Errorf("its answer is not RAS's: it begins %q", text[:min(len(text), 64)])
 	}
-	a := &Answer{Version: trace.Plain([]byte(d.Version)), Communicators: []uint64{}, Findings: []Finding{}, Timeouts: d.RAS.Timeouts}
+	a := &Answer{Version: owner.Plain([]byte(d.Version)), Communicators: []uint64{}, Findings: []Finding{}, Timeouts: d.RAS.Timeouts}
 	for _, c := range d.Communicators {
 		id, err := strconv.ParseUint(c.Hash, 0, 64)
 		if err != nil {
@@ -154,7 +154,7 @@ func (a *Answer) counts(id uint64, ranks []rank) {
 			if n := r.Counts[fn]; n < most[fn] {
 				w := r.who()
 				w.Launched = n
-				a.add(Finding{Kind: Behind, Communicator: id, Why: trace.Plain([]byte(fn)), Most: most[fn]}, w)
+				a.add(Finding{Kind: Behind, Communicator: id, Why: owner.Plain([]byte(fn)), Most: most[fn]}, w)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"weft/internal/trace"
+	"weft/internal/owner"
 )
 
 // RAS's text for people, as far as it says what is wrong: blocks of lines under
@@ -46,7 +46,7 @@ func parseText(text string) (*Answer, error) {
 	r := &reader{a: &Answer{Communicators: []uint64{}, Findings: []Finding{}, Partly: true}}
 	whole := false
 	for text := range strings.Lines(text) {
-		l := trace.Plain([]byte(strings.TrimRight(text, "\r\n")))
+		l := owner.Plain([]byte(strings.TrimRight(text, "\r\n")))
 		if m := versionLine.FindStringSubmatch(l); m != nil && r.a.Version == "" {
 			r.a.Version = m[1]
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"weft/internal/owner"
 	"weft/internal/trace/model"
 	"weft/internal/trace/ras"
 )
@@ -69,11 +70,7 @@ type Wait struct {
 }
 
 // Life is what is known of a process beside its file.
-type Life struct {
-	Now     uint64 // its machine's clock; 0: not known
-	Stopped bool   // by a signal or a debugger
-	Gone    bool
-}
+type Life = owner.Life
 
 // node is somebody who waits or is waited for.
 type node struct {
