@@ -1,0 +1,146 @@
+package prom
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"weft/internal/metrics"
+	"weft/internal/metrics/cards"
+	"weft/internal/owner"
+)
+
+// Collector reads the files anew each time it is asked.
+type Collector struct {
+	Names []string    // files, and folders of files
+	Proc  string      // /proc
+	Sys   string      // /sys
+	Host  string      // whose cards are in Sys
+	Say   func(error) // what could not be read, once each; nil: nobody is told
+
+	mu   sync.Mutex
+	said map[string]bool // protected by mu
+}
+
+// Describe names all that there may be.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range all {
+		to <- d
+	}
+}
+
+// Collect reads them.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	here, now := owner.Here(c.Proc), time.Now() // before the files: what they tell is from then on
+	files, bad, err := metrics.Load(c.Names)
+	if err != nil {
+		bad = append(bad, err)
+	}
+	for _, err := range bad {
+		c.say(err)
+	}
+	to <- prometheus.MustNewConstMetric(unreadables, prometheus.GaugeValue, float64(len(bad)))
+	for _, f := range unique(files) {
+		process(f, metrics.LifeOf(f, here, now), to)
+	}
+	for _, e := range cards.Read(c.Sys) {
+		to <- prometheus.MustNewConstMetric(portEvents, prometheus.CounterValue, float64(e.Value), c.Host, e.Device, e.Port, e.Event, e.Counter)
+	}
+}
+
+func (c *Collector) say(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Say == nil || c.said[err.Error()] {
+		return
+	}
+	if c.said == nil {
+		c.said = map[string]bool{}
+	}
+	c.said[err.Error()] = true
+	c.Say(err)
+}
+
+// unique leaves one file of processes that have the same labels, as those of two
+// containers of a host may: of the one that ran last.
+func unique(files []*metrics.File) (some []*metrics.File) {
+	type process struct {
+		host string
+		pid  uint64
+	}
+	at := map[process]int{}
+	for _, f := range files {
+		of := process{f.Host, f.PID}
+		i, twice := at[of]
+		switch {
+		case !twice:
+			at[of] = len(some)
+			some = append(some, f)
+		case f.Time(f.Alive).After(some[i].Time(some[i].Alive)):
+			some[i] = f
+		}
+	}
+	return some
+}
+
+// process exports what a process has counted.
+func process(f *metrics.File, life metrics.Life, to chan<- prometheus.Metric) {
+	rank, ranks := "", ""
+	if f.Ranks > 0 {
+		rank, ranks = strconv.Itoa(f.Rank), strconv.Itoa(f.Ranks)
+	}
+	who := []string{f.Host, strconv.FormatUint(f.PID, 10), rank}
+	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, more ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, v, append(append([]string{}, who...), more...)...)
+	}
+	runs := 0.0
+	if life == metrics.Runs {
+		runs = 1
+	}
+	put(alive, prometheus.GaugeValue, runs)
+	put(lastAlive, prometheus.GaugeValue, float64(f.Time(f.Alive).UnixMilli())/1e3)
+	put(info, prometheus.GaugeValue, 1, ranks, f.Build, string(life))
+	put(uncounted, prometheus.CounterValue, float64(f.Uncounted))
+	for _, s := range f.Sums() {
+		ends := []string{s.Direction(), s.Network(), s.Device, s.Peer, strconv.FormatUint(uint64(s.PeerPID), 10), s.PeerDevice}
+		link(s, life, func(d *prometheus.Desc, kind prometheus.ValueType, v float64, more ...string) {
+			put(d, kind, v, append(append([]string{}, ends...), more...)...)
+		})
+		below := map[float64]uint64{}
+		for _, ns := range bounds {
+			below[float64(ns)/1e9] = s.Counts.Below(ns)
+		}
+		to <- prometheus.MustNewConstHistogram(seconds, s.Counts.Timed(), float64(s.Counts.Time)/1e9, below, append(append([]string{}, who...), ends...)...)
+	}
+}
+
+// link exports what links between two devices have counted. Of a process that has
+// ended, nothing is open.
+func link(s *metrics.Sum, life metrics.Life, put func(d *prometheus.Desc, kind prometheus.ValueType, v float64, more ...string)) {
+	c := &s.Counts
+	put(messages, prometheus.CounterValue, float64(c.Messages))
+	put(moved, prometheus.CounterValue, float64(c.Bytes))
+	put(failures, prometheus.CounterValue, float64(c.Failed))
+	put(closed, prometheus.CounterValue, float64(c.Closed))
+	put(broken, prometheus.CounterValue, float64(c.Broken))
+	if s.Sends {
+		put(waits, prometheus.CounterValue, float64(c.Waits))
+		put(waited, prometheus.CounterValue, float64(c.Waited)/1e9)
+	}
+	for i, n := range c.LaneBytes {
+		if n > 0 {
+			put(laneBytes, prometheus.CounterValue, float64(n), strconv.Itoa(i))
+		}
+	}
+	if life == metrics.Ended {
+		return
+	}
+	put(open, prometheus.GaugeValue, float64(s.Connections))
+	put(lanes, prometheus.GaugeValue, float64(s.Lanes))
+	put(inFlight, prometheus.GaugeValue, float64(s.InFlight))
+	if s.Sends {
+		put(waiting, prometheus.GaugeValue, float64(s.Waiting))
+	}
+}

@@ -1,0 +1,3 @@
+// Package prom gives what processes have counted, and what the counters of cards say,
+// to Prometheus.
+package prom
