@@ -23,6 +23,8 @@ var commands = []command{
 	{"conform", "judge a plugin against NCCL's contract, table by table", runConform},
 	{"doctor", "say how NCCL looks for plugins on this machine, and what is wrong", runDoctor},
 	{"trace", "show, merge and judge what processes have recorded", runTrace},
+	{"metrics", "what connections have counted, for Prometheus and OpenTelemetry", runMetrics},
+	{"top", "what connections do, as they do it", runTop},
 	{"lab", "run a command in virtual machines with Soft-RoCE", runLab},
 }
 

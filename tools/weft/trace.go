@@ -65,7 +65,7 @@ func traceTo(args []string, stdout, stderr io.Writer) int {
 	return 2
 }
 
-// traceCall is one of the commands of "weft trace" that is being carried out.
+// traceCall is a command that reads files of processes and is being carried out.
 type traceCall struct {
 	name           string
 	flags          *flag.FlagSet
@@ -73,6 +73,10 @@ type traceCall struct {
 }
 
 func newTraceCall(name string, stdout, stderr io.Writer) *traceCall {
+	return newCall("trace "+name, stdout, stderr)
+}
+
+func newCall(name string, stdout, stderr io.Writer) *traceCall {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {}
@@ -89,16 +93,16 @@ func (c *traceCall) parse(args []string, usage string) (names []string, status i
 		c.flags.PrintDefaults()
 		return nil, 0, false
 	case err != nil:
-		fmt.Fprintf(c.stderr, "weft trace %s -h explains the flags\n", c.name)
+		fmt.Fprintf(c.stderr, "weft %s -h explains the flags\n", c.name)
 		return nil, 2, false
 	case len(names) == 0:
-		return nil, c.refuse(fmt.Errorf("want files, or a folder with files, that were recorded (weft trace %s -h explains)", c.name)), false
+		return nil, c.refuse(fmt.Errorf("want files, or a folder with files, that processes have written (weft %s -h explains)", c.name)), false
 	}
 	return names, 0, true
 }
 
 func (c *traceCall) refuse(err error) int {
-	fmt.Fprintf(c.stderr, "weft trace %s: %v\n", c.name, err)
+	fmt.Fprintf(c.stderr, "weft %s: %v\n", c.name, err)
 	return 2
 }
 
@@ -109,7 +113,7 @@ func (c *traceCall) load(names []string) (files []*trace.File, status int) {
 		return nil, c.refuse(err)
 	}
 	for _, err := range bad {
-		fmt.Fprintf(c.stderr, "weft trace %s: %v\n", c.name, err)
+		fmt.Fprintf(c.stderr, "weft %s: %v\n", c.name, err)
 		status = 1
 	}
 	if len(files) == 0 {

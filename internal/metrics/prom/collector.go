@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type Collector struct {
 	Sys   string      // /sys
 	Host  string      // whose cards are in Sys
 	Say   func(error) // what could not be read, once each; nil: nobody is told
+	Note  func(error) // the same of processes that have ended
 
 	mu   sync.Mutex
 	said map[string]bool // protected by mu
@@ -39,28 +41,34 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		bad = append(bad, err)
 	}
 	for _, err := range bad {
-		c.say(err)
+		c.say(c.Say, err)
 	}
 	to <- prometheus.MustNewConstMetric(unreadables, prometheus.GaugeValue, float64(len(bad)))
 	for _, f := range unique(files) {
-		process(f, metrics.LifeOf(f, here, now), to)
+		life := metrics.LifeOf(f, here, now)
+		if life != metrics.Runs {
+			c.say(c.Note, fmt.Errorf("%s: its process %s; what it has counted is shown until the file is removed", f.Path, told[life]))
+		}
+		process(f, life, to)
 	}
 	for _, e := range cards.Read(c.Sys) {
 		to <- prometheus.MustNewConstMetric(portEvents, prometheus.CounterValue, float64(e.Value), c.Host, e.Device, e.Port, e.Event, e.Counter)
 	}
 }
 
-func (c *Collector) say(err error) {
+var told = map[metrics.Life]string{metrics.Ended: "has ended", metrics.Stopped: "is stopped", metrics.Silent: "has shown no sign of life"}
+
+func (c *Collector) say(to func(error), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Say == nil || c.said[err.Error()] {
+	if to == nil || c.said[err.Error()] {
 		return
 	}
 	if c.said == nil {
 		c.said = map[string]bool{}
 	}
 	c.said[err.Error()] = true
-	c.Say(err)
+	to(err)
 }
 
 // unique leaves one file of processes that have the same labels, as those of two
