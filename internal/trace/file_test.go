@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weft/internal/trace"
 	"weft/internal/trace/rectest"
 	"weft/transport/record/format"

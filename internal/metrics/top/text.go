@@ -83,6 +83,9 @@ func (v *View) summary(to io.Writer, s Screen) error {
 		}
 	}
 	line := fmt.Sprintf("%d processes", len(processes))
+	if len(processes) == 1 {
+		line = "1 process"
+	}
 	for _, state := range []metrics.Life{metrics.Stopped, metrics.Silent, metrics.Ended} {
 		if n := len(states[state]); n > 0 {
 			line += fmt.Sprintf(", %d %s", n, state)
