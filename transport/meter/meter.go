@@ -58,9 +58,6 @@ func head(mem []byte) {
 	}
 }
 
-// On reports whether connections are counted.
-func On() bool { return C.weft_metering() != 0 }
-
 // Rank says which rank the process is, in a communicator of so many. The largest
 // communicator's is kept.
 func Rank(rank, ranks int) {
