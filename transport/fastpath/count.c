@@ -31,6 +31,7 @@ void wf_count_end(struct wf_comm* c, uint32_t slot, uint32_t failed) {
 
 void wf_count_wait(struct wf_comm* c) {
 	struct weft_meter_place* p = wf_place_of(c);
+	if (wf_get(c->outstanding) >= WF_REQUESTS) return; /* it waits for a slot */
 	if (p && !weft_meter_waiting(p)) weft_meter_wait(p, wf_clock());
 }
 

@@ -62,12 +62,13 @@ void wf_events_start(struct wf_comm* c, uint32_t slot, void** phandles) {
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	struct wf_req* r = &c->req[slot];
 	struct wf_req_events* e = &c->req_events[slot];
+	int wanted = wf_get(c->events) != (uint64_t)(uintptr_t)wf_unwanted;
 	if (!wf_get(c->heard)) wf_hears(c, 1);
 	wf_put(e->gen, wf_get(r->gen));
 	wf_message_start(c, slot);
 	for (uint32_t i = 0; i < WF_GROUP; i++) {
 		union wf_event what;
-		int there = phandles && i < wf_get(r->n);
+		int there = wanted && phandles && i < wf_get(r->n);
 		wf_put(e->phandle[i], there ? (uint64_t)(uintptr_t)phandles[i] : 0);
 		wf_put(e->event[i], (uint64_t)0);
 		int64_t id = there && ops->describe ? ops->describe(c, r, i, &what) : 0;

@@ -163,7 +163,7 @@ int weft_isend(void* sendComm, void* data, size_t size, int tag, void* mhandle, 
 	struct wf_req* r = i < 0 && ahead == WF_NONE ? NULL : wf_take(c, &slot, WF_REQUESTS);
 	if (!r) {
 		wf_put(c->vain, wf_get(c->vain) + 1);
-		if (wf_unlikely(wf_get(c->events)) && i < 0 && ahead == WF_NONE) wf_count_wait(c);
+		if (wf_unlikely(wf_get(c->events))) wf_count_wait(c);
 		goto leave;
 	}
 	if (wf_unlikely(wf_buffer(c, &r->e[0], data, &(uint64_t){size}, tag, mhandle, 0) < 0)) {
