@@ -64,9 +64,6 @@ func (f *File) Rank(rank, ranks uint32) {
 // Uncounted says how many connections found no place.
 func (f *File) Uncounted(n uint64) { f.u64(format.OffUncounted, n) }
 
-// Turns says how often places were moved, twice.
-func (f *File) Turns(n uint64) { f.u64(format.OffTurns, n) }
-
 // Add adds a place.
 func (f *File) Add(p Place) {
 	at := len(f.Bytes)
