@@ -27,7 +27,7 @@ func TestLinks(t *testing.T) {
 	if Add(End{}) != nil {
 		t.Fatal("counted without a file")
 	}
-	Rank(1, 2) // is heard of later
+	Rank(1, 2) // nobody hears it
 	var lines []string
 	path, err := Open(Config{Dir: t.TempDir(), Build: "b", Log: warnings{lines: &lines}})
 	if err != nil {
