@@ -187,7 +187,7 @@ func (w *watch) show(v *top.View, inPlace bool) error {
 	if !inPlace {
 		return v.Text(w.stdout, s)
 	}
-	if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+	if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil && height > 0 {
 		s.Width, s.Rows = width, max(1, height-4)
 	}
 	var b strings.Builder
