@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
 	"weft/internal/owner"
@@ -67,14 +66,9 @@ var order = binary.LittleEndian
 // Open reads the file of that name. An error means that nothing could be read; what is
 // wrong with parts of it is in Notes.
 func Open(path string) (*File, error) {
-	in, size, err := owner.Open(path)
+	f, err := owner.Open(path, Read)
 	if err != nil {
 		return nil, err
-	}
-	defer in.Close()
-	f, err := Read(in, size)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	f.Path = path
 	return f, nil

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,20 +48,24 @@ func Find(names []string, suffix string) (paths, empty []string, err error) {
 	return paths, empty, nil
 }
 
-// Open opens a file to read it, and returns its size. A pipe that nobody writes does
-// not hold up the caller.
-func Open(path string) (*os.File, int64, error) {
+// Open opens a file and reads it. A pipe that nobody writes does not hold up the caller.
+func Open[F any](path string, read func(r io.ReaderAt, size int64) (F, error)) (f F, err error) {
 	in, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, 0, err
+		return f, err
 	}
+	defer in.Close()
 	st, err := in.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	if err != nil {
+		return f, err
+	}
+	if st.Mode().IsRegular() {
+		f, err = read(in, st.Size())
+	} else {
+		err = errors.New("not a regular file")
 	}
 	if err != nil {
-		in.Close()
-		return nil, 0, err
+		return f, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
-	return in, st.Size(), nil
+	return f, nil
 }

@@ -2,10 +2,8 @@ package owner
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +20,7 @@ type Life struct {
 // Here says how the processes of this machine and this container are, and of others
 // nothing. The time is that of this call. proc is /proc.
 func Here(proc string) func(*Owner) Life {
-	boot, pids := bootID(proc), format.PIDs(proc+"/self/ns/pid")
+	boot, pids := format.Boot(proc+"/sys/kernel/random/boot_id"), format.PIDs(proc+"/self/ns/pid")
 	var now unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 	return func(p *Owner) Life {
@@ -36,20 +34,6 @@ func Here(proc string) func(*Owner) Life {
 		l.Stopped, l.Gone = state(fmt.Sprintf("%s/%d/stat", proc, p.PID), p.Started)
 		return l
 	}
-}
-
-// bootID is that of this start of the machine; zero: not known.
-func bootID(proc string) (id [format.IDLen]byte) {
-	text, err := os.ReadFile(proc + "/sys/kernel/random/boot_id")
-	if err != nil {
-		return id
-	}
-	raw, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(string(text)), "-", ""))
-	if err != nil || len(raw) != len(id) {
-		return id
-	}
-	copy(id[:], raw)
-	return id
 }
 
 // state reads the letter behind the name in a process's stat; one that began at

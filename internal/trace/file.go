@@ -3,7 +3,6 @@ package trace
 import (
 	"fmt"
 	"io"
-	"io/fs"
 
 	"weft/internal/owner"
 	"weft/transport/record/format"
@@ -64,14 +63,9 @@ func (f *File) note(format string, args ...any) {
 // Open reads the file of that name. An error means that nothing could be read;
 // what is wrong with parts of it is in Notes.
 func Open(path string) (*File, error) {
-	in, size, err := owner.Open(path)
+	f, err := owner.Open(path, Read)
 	if err != nil {
 		return nil, err
-	}
-	defer in.Close()
-	f, err := Read(in, size)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	f.Path = path
 	return f, nil

@@ -2,8 +2,10 @@ package format
 
 import (
 	"bytes"
+	"encoding/hex"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -34,4 +36,18 @@ func PIDs(ns string) uint64 {
 		return 0
 	}
 	return s.Ino
+}
+
+// Boot is drawn by the kernel when the machine starts, by its file in /proc; zero: the
+// file does not tell.
+func Boot(file string) (id [IDLen]byte) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return id
+	}
+	raw, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(string(text)), "-", ""))
+	if err != nil || len(raw) != len(id) {
+		return id
+	}
+	return [IDLen]byte(raw)
 }

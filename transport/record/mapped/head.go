@@ -2,9 +2,7 @@ package mapped
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +18,8 @@ func head(mem []byte, drawn [format.IDLen]byte, host, build string) {
 	put64(format.OffMono, mono)
 	put64(format.OffReal, real)
 	copy(mem[format.OffProcess:], drawn[:])
-	copy(mem[format.OffBoot:], boot())
+	boot := format.Boot("/proc/sys/kernel/random/boot_id")
+	copy(mem[format.OffBoot:], boot[:])
 	put64(format.OffStarted, format.Started("/proc/self/stat"))
 	put64(format.OffPIDs, format.PIDs("/proc/self/ns/pid"))
 	copy(mem[format.OffHost:format.OffHost+format.TextLen-1], host)
@@ -40,17 +39,4 @@ func clocks() (mono, real uint64) {
 		}
 	}
 	return mono, real
-}
-
-// boot is drawn by the kernel when the machine starts; nil: it does not tell.
-func boot() []byte {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return nil
-	}
-	id, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(string(text)), "-", ""))
-	if err != nil || len(id) != format.IDLen {
-		return nil
-	}
-	return id
 }
