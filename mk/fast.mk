@@ -4,7 +4,7 @@ STRESS_DIR  = transport/fastpath/stress
 STRESS_SRC  = $(wildcard transport/fastpath/*.c transport/tcp/*.c transport/record/*.c transport/meter/*.c)
 STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c)) # lanes runs on queue pairs
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h transport/record/*.h transport/meter/*.h $(STRESS_DIR)/*.h)
-STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders -Itransport/record -Itransport/meter
+STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders -Itransport/record -Itransport/meter -Iinternal/build
 ROUNDS     ?= 4
 STRESS_SEED = $(or $(SEED),1)
 
@@ -25,7 +25,7 @@ $(CACHE)/stress/$1/%: $(STRESS_DIR)/%.c $(STRESS_DEPS)
 	@mkdir -p $$(@D)
 	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$< $(STRESS_SRC) -lpthread
 
-$(CACHE)/stress/$1/record $(CACHE)/stress/$1/meter: $(CACHE)/stress/$1/%: $(wildcard transport/record/*.[ch] transport/record/stress/*.c transport/meter/*.[ch] transport/meter/stress/*.c)
+$(CACHE)/stress/$1/record $(CACHE)/stress/$1/meter: $(CACHE)/stress/$1/%: $(wildcard transport/record/*.[ch] transport/record/stress/*.c transport/meter/*.[ch] transport/meter/stress/*.c) internal/build/check.h
 	@mkdir -p $$(@D)
 	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$(wildcard transport/$$*/*.c transport/$$*/stress/*.c) -lpthread
 

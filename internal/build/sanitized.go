@@ -16,7 +16,7 @@ var ErrNoSanitizer = errors.New("no runtime of the sanitizer")
 
 // Sanitized compiles a program of C with a sanitizer, without a warning, into
 // dir, and runs it with seed 1 and two rounds. args are its sources and further
-// flags. The error has what either said.
+// flags; check.h is there for it. The error has what either said.
 func Sanitized(sanitizer, dir string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -24,8 +24,12 @@ func Sanitized(sanitizer, dir string, args ...string) error {
 	if cc == "" {
 		cc = "gcc"
 	}
+	root, err := Root()
+	if err != nil {
+		return err
+	}
 	program := filepath.Join(dir, "program")
-	args = append([]string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-fsanitize=" + sanitizer,
+	args = append([]string{"-I" + filepath.Join(root, "internal/build"), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-fsanitize=" + sanitizer,
 		"-fno-sanitize-recover=all", "-o", program}, append(args, "-lpthread")...)
 	out, err := exec.CommandContext(ctx, cc, args...).CombinedOutput()
 	switch {

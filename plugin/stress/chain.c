@@ -9,18 +9,11 @@
 
 #include "profile.h"
 
+#include "check.h"
+
 #define THREADS 6
 #define STEPS 40
 #define MAGIC 0x57656674
-#define CHECK(x, ...) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #x); \
-			fprintf(stderr, __VA_ARGS__); \
-			fputc('\n', stderr); \
-			exit(1); \
-		} \
-	} while (0)
 
 /* What both profilers keep of an event, for good: a host may name it at any time. */
 struct known {

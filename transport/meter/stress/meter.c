@@ -6,16 +6,9 @@
 
 #include "meter.h"
 
+#include "check.h"
+
 #define WRITERS 4
-#define CHECK(x, ...) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #x); \
-			fprintf(stderr, __VA_ARGS__); \
-			fputc('\n', stderr); \
-			exit(1); \
-		} \
-	} while (0)
 
 static struct weft_meter_place place[WRITERS];
 static uint64_t messages, seed = 1;

@@ -12,17 +12,10 @@
 
 #include "record.h"
 
+#include "check.h"
+
 #define CHUNKS 24
 #define WRITERS 6
-#define CHECK(x, ...) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #x); \
-			fprintf(stderr, __VA_ARGS__); \
-			fputc('\n', stderr); \
-			exit(1); \
-		} \
-	} while (0)
 
 static struct weft_record_file* file;
 static uint64_t writers; /* numbers given out */
