@@ -1,10 +1,9 @@
 package comms
 
 import (
-	"strings"
-
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
+	"weft/transport/rendezvous"
 )
 
 // What who watches whether comms stand still sees of one.
@@ -29,6 +28,5 @@ func (c *Comm) Progress() (moved uint64) {
 
 // Devices are c's own and the peer's.
 func (c *Comm) Devices() (own, peer string) {
-	peer, _, _ = strings.Cut(c.peer, " of ")
-	return c.dev.Name, peer
+	return c.dev.Name, rendezvous.EndDevice(c.peer)
 }

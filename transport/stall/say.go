@@ -78,13 +78,13 @@ func (v *verdict) text(sends bool, why uint8) string {
 		wire.WaitReceive: "its NCCL has posted no receive", wire.WaitSend: "its NCCL has sent nothing",
 		wire.WaitWay: "its NCCL does not go on with it",
 	}[why]
-	if v.idle {
+	if v.begun {
 		lacks = "its NCCL has begun its part and does not go on with it"
 	}
 	const it = "that process"
 	switch v.kind {
 	case mute:
-		return "the weft of that process cannot be asked what it waits for"
+		return lacks + ", as far as this host hears; the weft of that process is older, and cannot be asked what it waits for"
 	case silent:
 		return v.ending(it)
 	case runs:
@@ -119,7 +119,7 @@ func unmet(sends bool, why uint8) string {
 func (v *verdict) ending(who string) string {
 	switch v.end {
 	case wire.EndSilent:
-		if v.idle {
+		if v.down {
 			return who + " does not reply, and neither does its machine: that is down or stands still, or the network to it is cut"
 		}
 		return who + " does not reply, though its machine does: it is stopped or frozen, or gets no CPU"

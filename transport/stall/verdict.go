@@ -12,7 +12,7 @@ type kind uint8
 
 const (
 	unknown kind = iota // it was not asked yet, or has time to reply
-	mute                // it knows no such question
+	mute                // its weft is older and knows no such question
 	silent              // it has not replied
 	runs                // it replies, and does not know what it waits for
 	late                // it waits for nobody
@@ -22,8 +22,9 @@ const (
 
 // verdict is that, and what follows from it.
 type verdict struct {
-	kind kind
-	idle bool // of silent: its machine has not answered either; of others: it has begun its part, and does not go on
+	kind  kind
+	down  bool // of silent: its machine has not answered either
+	begun bool // of late, runs and chained: it has begun its part, and does not go on
 
 	next   string // of chained: whom it waits for
 	why    uint8
@@ -54,15 +55,15 @@ func replied(sends bool, why uint8, look *fastpath.Look, m *wire.WaitReply, at t
 	case begun && !stands:
 		return verdict{kind: way, end: wire.EndWay, known: at}
 	case !m.Watches:
-		return verdict{kind: runs, idle: begun}
+		return verdict{kind: runs, begun: begun}
 	case m.Why == wire.WaitNone:
-		v := verdict{kind: late, idle: begun, end: wire.EndLate, known: at}
+		v := verdict{kind: late, begun: begun, end: wire.EndLate, known: at}
 		if m.Moves {
 			v.end = wire.EndBusy
 		}
 		return v
 	}
-	v := verdict{kind: chained, idle: begun, next: m.For, why: m.Why, millis: m.Millis}
+	v := verdict{kind: chained, begun: begun, next: m.For, why: m.Why, millis: m.Millis}
 	if age := time.Duration(m.EndAge) * time.Millisecond; m.End != wire.EndUnknown && age < endLife {
 		v.end, v.who, v.known = m.End, m.EndWho, at.Add(-age)
 	}
@@ -78,7 +79,7 @@ func (w *Watcher) find(x *wait, now time.Time) {
 		v = verdict{kind: mute}
 	case !x.asked.IsZero() && now.Sub(x.asked) >= w.patience:
 		quiet, known := x.session.Conn.Silence()
-		v = verdict{kind: silent, idle: known && quiet > now.Sub(x.asked)+w.every, end: wire.EndSilent, who: peer, known: now}
+		v = verdict{kind: silent, down: known && quiet > now.Sub(x.asked)+w.every, end: wire.EndSilent, who: peer, known: now}
 	case x.reply != nil:
 		v = replied(x.key.sends, x.why, &x.look, x.reply, x.replied)
 		switch {
