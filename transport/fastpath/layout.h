@@ -311,7 +311,7 @@ struct wf_comm {
 	/* line 5, counters for logs. written by: owner */
 	uint64_t messages;    /* messages whose last byte was handed over or arrived */
 	uint64_t bytes;
-	uint64_t vain;        /* isends that found no receive, and returned no request */
+	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free */
 	uint64_t pad5[5];
 
 	struct wf_lane lanes[WF_LANES];

@@ -311,7 +311,7 @@ type wfComm struct {
 	openEvents uint32 // that it has
 	messages   uint64 // line 5, counters for logs. written by: owner
 	bytes      uint64
-	vain       uint64 // isends that found no receive, and returned no request
+	vain       uint64 // isends that returned no request: no receive was posted, or no slot free
 	pad5       [5]uint64
 	lanes      [32]wfLane
 	gauge      [32]wfGauge
