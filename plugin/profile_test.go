@@ -16,14 +16,15 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		name string
-		env  map[string]string
-		fail error
-		mask int32
-		abi  int32 // of the profiler's table; 0: the newest
-		met  int   // files of metrics
-		warn int   // lines
-		part string
+		name  string
+		env   map[string]string
+		fail  error
+		mask  int32
+		abi   int32 // of the profiler's table; 0: the newest
+		met   int   // files of metrics
+		stall bool
+		warn  int // lines
+		part  string
 	}{
 		{name: "nothing is wanted", env: nil, mask: 0},
 		{name: "off", env: map[string]string{"WEFT_PROFILE": "0"}, mask: 0},
@@ -31,6 +32,7 @@ func TestProfile(t *testing.T) {
 		{name: "all events", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "ALL"}, mask: all},
 		{name: "metrics", env: map[string]string{"WEFT_PROFILE": "metrics"}, met: 1},
 		{name: "both", env: map[string]string{"WEFT_PROFILE": "trace, metrics"}, mask: 0xffdf, met: 1},
+		{name: "stall", env: map[string]string{"WEFT_PROFILE": "stall,metrics"}, met: 1, stall: true},
 		{name: "no file of metrics", env: map[string]string{"WEFT_PROFILE": "metrics"}, met: 1, fail: errors.New("disk full"), warn: 1, part: "there are no metrics, though WEFT_PROFILE=metrics: disk full"},
 		{name: "before phases", env: map[string]string{"WEFT_PROFILE": "trace", "WEFT_PROFILE_EVENTS": "coll,kernelphase"}, abi: 6, mask: abi.ProfileColl},
 		{name: "an unknown mode", env: map[string]string{"WEFT_PROFILE": "tracing"}, warn: 1, part: `"tracing" is not known`},
@@ -57,6 +59,9 @@ func TestProfile(t *testing.T) {
 			}
 			if got := b.host.lines(levelWarn, c.part); len(got) != c.warn || len(b.host.lines(levelWarn)) != c.warn {
 				t.Errorf("log %v, want %d warnings with %q", b.host.said, c.warn, c.part)
+			}
+			if b.profile.stall != c.stall {
+				t.Errorf("stalls are told: %v", b.profile.stall)
 			}
 			if len(b.records) > 1 || len(b.meters) != c.met {
 				t.Errorf("%d files of records, %d of metrics", len(b.records), len(b.meters))
