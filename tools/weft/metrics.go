@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,7 +53,7 @@ type exporter struct {
 }
 
 func metricsTo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := newCall("metrics", stdout, stderr)
+	c := newFileCall("metrics", stdout, stderr)
 	var e exporter
 	c.flags.StringVar(&e.textfile, "textfile", "", "write to this `file`, which ends in .prom, for node_exporter's textfile collector; as a whole or not at all")
 	c.flags.StringVar(&e.listen, "listen", "", "reply to scrapes of /metrics at this `address`, HOST:PORT; without HOST: 127.0.0.1")
@@ -70,8 +71,9 @@ func metricsTo(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	if err != nil {
 		return c.refuse(err)
 	}
+	var problem atomic.Bool // scrapes find them too
 	collector := &prom.Collector{Names: names, Proc: "/proc", Sys: *sys, Host: host,
-		Say:  func(err error) { fmt.Fprintf(stderr, "weft metrics: %v\n", err); status = 1 },
+		Say:  func(err error) { fmt.Fprintf(stderr, "weft metrics: %v\n", err); problem.Store(true) },
 		Note: func(err error) { fmt.Fprintf(stderr, "weft metrics: note: %v\n", err) },
 	}
 	for _, name := range names {
@@ -82,7 +84,10 @@ func metricsTo(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	if err := e.run(ctx, collector.Gatherer(), stdout, stderr); err != nil {
 		return c.refuse(err)
 	}
-	return status
+	if problem.Load() {
+		return 1
+	}
+	return 0
 }
 
 // check finds what does not fit together.

@@ -47,7 +47,7 @@ func runTop(args []string) int {
 
 // watch is "weft top" that is being carried out.
 type watch struct {
-	*traceCall
+	*fileCall
 	names  []string
 	asJSON bool
 	order  string
@@ -57,7 +57,7 @@ type watch struct {
 }
 
 func topTo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	w := &watch{traceCall: newCall("top", stdout, stderr), said: map[string]bool{}}
+	w := &watch{fileCall: newFileCall("top", stdout, stderr), said: map[string]bool{}}
 	once := w.flags.Bool("once", false, "show one interval, and end")
 	w.flags.BoolVar(&w.asJSON, "json", false, "write a JSON object an interval, each on a line")
 	w.flags.StringVar(&w.order, "sort", top.Orders[0], "sort by `what`: "+strings.Join(top.Orders, ", "))

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -65,49 +62,8 @@ func traceTo(args []string, stdout, stderr io.Writer) int {
 	return 2
 }
 
-// traceCall is a command that reads files of processes and is being carried out.
-type traceCall struct {
-	name           string
-	flags          *flag.FlagSet
-	stdout, stderr io.Writer
-}
-
-func newTraceCall(name string, stdout, stderr io.Writer) *traceCall {
-	return newCall("trace "+name, stdout, stderr)
-}
-
-func newCall(name string, stdout, stderr io.Writer) *traceCall {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.Usage = func() {}
-	return &traceCall{name, f, stdout, stderr}
-}
-
-// parse returns the names that are given, or false and an exit status.
-func (c *traceCall) parse(args []string, usage string) (names []string, status int, ok bool) {
-	names, err := parseMixed(c.flags, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		c.flags.SetOutput(c.stdout)
-		fmt.Fprint(c.stdout, usage)
-		c.flags.PrintDefaults()
-		return nil, 0, false
-	case err != nil:
-		fmt.Fprintf(c.stderr, "weft %s -h explains the flags\n", c.name)
-		return nil, 2, false
-	case len(names) == 0:
-		return nil, c.refuse(fmt.Errorf("want files, or a folder with files, that processes have written (weft %s -h explains)", c.name)), false
-	}
-	return names, 0, true
-}
-
-func (c *traceCall) refuse(err error) int {
-	fmt.Fprintf(c.stderr, "weft %s: %v\n", c.name, err)
-	return 2
-}
-
 // load returns nil where no file can be read. The status is 1 where some cannot.
-func (c *traceCall) load(names []string) (files []*trace.File, status int) {
+func (c *fileCall) load(names []string) (files []*trace.File, status int) {
 	files, bad, err := trace.Load(names)
 	if err != nil {
 		return nil, c.refuse(err)
@@ -120,14 +76,4 @@ func (c *traceCall) load(names []string) (files []*trace.File, status int) {
 		return nil, 2
 	}
 	return files, status
-}
-
-// print writes a report as text, or as one JSON document.
-func (c *traceCall) print(r interface{ Text(io.Writer) error }, asJSON bool) error {
-	if !asJSON {
-		return r.Text(c.stdout)
-	}
-	e := json.NewEncoder(c.stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }

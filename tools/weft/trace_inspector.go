@@ -32,7 +32,7 @@ flags:
 `
 
 func traceInspector(args []string, stdout, stderr io.Writer) int {
-	c := newTraceCall("inspector", stdout, stderr)
+	c := newFileCall("trace inspector", stdout, stderr)
 	var o inspector.Options
 	out := c.flags.String("o", "", "write the files into this `folder`")
 	c.flags.Uint64Var(&o.MinBytes, "min-size", inspector.MinBytes, "leave out operations with fewer `bytes`")

@@ -39,7 +39,7 @@ flags:
 var traceWriters = map[string]func(io.Writer, *draw.Picture) error{".pftrace": perfetto.Write, ".json": chrome.Write}
 
 func traceMerge(args []string, stdout, stderr io.Writer) int {
-	c := newTraceCall("merge", stdout, stderr)
+	c := newFileCall("trace merge", stdout, stderr)
 	out := c.flags.String("o", "", "write the trace to this `file`, which ends in .pftrace or .json")
 	names, status, ok := c.parse(args, traceMergeUsage)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 type rasFlag struct{ address string }
 
 // rasFlag adds the flag to a command.
-func (c *traceCall) rasFlag() *rasFlag {
+func (c *fileCall) rasFlag() *rasFlag {
 	f := &rasFlag{}
 	c.flags.Var(f, "ras", "ask NCCL's RAS too, at `HOST:PORT` (=HOST:PORT; without, at NCCL_RAS_ADDR or "+ras.Default+")")
 	return f

@@ -39,7 +39,7 @@ flags:
 `
 
 func traceReport(args []string, stdout, stderr io.Writer) int {
-	c := newTraceCall("report", stdout, stderr)
+	c := newFileCall("trace report", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
 	html := c.flags.String("html", "", "write the report to this `file`, which ends in .html, as a page with pictures too")
 	asked := c.rasFlag()

@@ -23,7 +23,7 @@ flags:
 `
 
 func traceShow(args []string, stdout, stderr io.Writer) int {
-	c := newTraceCall("show", stdout, stderr)
+	c := newFileCall("trace show", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write a JSON object a file, each on a line")
 	names, status, ok := c.parse(args, traceShowUsage)
 	if !ok {

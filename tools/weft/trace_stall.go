@@ -36,7 +36,7 @@ flags:
 `
 
 func traceStall(args []string, stdout, stderr io.Writer) int {
-	c := newTraceCall("stall", stdout, stderr)
+	c := newFileCall("trace stall", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
 	least := c.flags.Duration("least", 2*time.Second, "what takes less is no wait")
 	asked := c.rasFlag()
