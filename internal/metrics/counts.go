@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"slices"
 	"time"
 
 	"weft/transport/meter/format"
@@ -73,7 +72,11 @@ func (c *Counts) Below(ns uint64) uint64 {
 // Quantile is the time that a part q of the messages did not exceed, to an eighth:
 // the middle of its bucket. 0: there are none.
 func (c *Counts) Quantile(q float64) time.Duration {
-	left := uint64(q * float64(c.Timed()))
+	timed := c.Timed()
+	if timed == 0 {
+		return 0
+	}
+	left := min(uint64(q*float64(timed)), timed-1)
 	for i, n := range c.Buckets {
 		if left < n {
 			if i+1 == format.Buckets {
@@ -83,14 +86,5 @@ func (c *Counts) Quantile(q float64) time.Duration {
 		}
 		left -= n
 	}
-	last := slices.IndexFunc(c.Buckets[:], func(n uint64) bool { return n > 0 })
-	for i, n := range c.Buckets {
-		if n > 0 {
-			last = i
-		}
-	}
-	if last < 0 {
-		return 0
-	}
-	return time.Duration(format.Begin(last))
+	return 0 // not reached: left is less than all
 }

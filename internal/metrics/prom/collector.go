@@ -44,7 +44,11 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		c.say(c.Say, err)
 	}
 	to <- prometheus.MustNewConstMetric(unreadables, prometheus.GaugeValue, float64(len(bad)))
-	for _, f := range unique(files) {
+	some, twice := unique(files)
+	for _, f := range twice {
+		c.say(c.Note, fmt.Errorf("%s: a later process has its host and number, so that its metrics would have the same labels: it is left out", f.Path))
+	}
+	for _, f := range some {
 		life := metrics.LifeOf(f, here, now)
 		if life != metrics.Runs {
 			c.say(c.Note, fmt.Errorf("%s: its process %s; what it has counted is shown until the file is removed", f.Path, told[life]))
@@ -72,8 +76,8 @@ func (c *Collector) say(to func(error), err error) {
 }
 
 // unique leaves one file of processes that have the same labels, as those of two
-// containers of a host may: of the one that ran last.
-func unique(files []*metrics.File) (some []*metrics.File) {
+// containers of a host may: of the one that ran last. The others are twice.
+func unique(files []*metrics.File) (some, twice []*metrics.File) {
 	type process struct {
 		host string
 		pid  uint64
@@ -81,16 +85,18 @@ func unique(files []*metrics.File) (some []*metrics.File) {
 	at := map[process]int{}
 	for _, f := range files {
 		of := process{f.Host, f.PID}
-		i, twice := at[of]
-		switch {
-		case !twice:
+		i, known := at[of]
+		if !known {
 			at[of] = len(some)
 			some = append(some, f)
-		case f.Time(f.Alive).After(some[i].Time(some[i].Alive)):
-			some[i] = f
+			continue
 		}
+		if f.Time(f.Alive).After(some[i].Time(some[i].Alive)) {
+			f, some[i] = some[i], f
+		}
+		twice = append(twice, f)
 	}
-	return some
+	return some, twice
 }
 
 // process exports what a process has counted.

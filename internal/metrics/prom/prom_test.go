@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,31 @@ func TestWrite(t *testing.T) {
 }
 
 // TestLint has Prometheus's linter look at names, units and texts.
+// Of two processes that have one host and number, as in two containers, the one that ran last is shown, and the other named.
+func TestSameNumber(t *testing.T) {
+	dir := t.TempDir()
+	for name, alive := range map[string]uint64{"earlier.met": 5_000_000_000, "later.met": 6_000_000_000} {
+		f := mettest.New("node1", 7, alive)
+		f.Uncounted(alive)
+		f.Bytes[record.OffProcess] = name[0]
+		if err := os.WriteFile(filepath.Join(dir, name), f.Bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var noted []string
+	c := &prom.Collector{Names: []string{dir}, Proc: t.TempDir(), Sys: t.TempDir(), Host: "here", Note: func(err error) { noted = append(noted, err.Error()) }}
+	var b bytes.Buffer
+	if err := prom.Write(&b, c.Gatherer()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "weft_connections_uncounted_total{host=\"node1\",pid=\"7\",rank=\"\"} 6e+09") {
+		t.Error(b.String())
+	}
+	if !slices.ContainsFunc(noted, func(n string) bool { return strings.Contains(n, "earlier.met") && strings.Contains(n, "left out") }) {
+		t.Errorf("noted %q", noted)
+	}
+}
+
 func TestLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(job(t).Gatherer())
 	if err != nil || len(problems) != 0 {

@@ -53,7 +53,6 @@ type Row struct {
 	Waited      float64      `json:"waited"` // part of the time in which a send found no receive
 	Waits       float64      `json:"waits_seconds"`
 	Total       uint64       `json:"messages"` // ever
-
 }
 
 // View is what was done between two looks.
