@@ -87,10 +87,14 @@ func (s *Section) judge(f Files, both, more, less []string) {
 		s.Verdict, s.Why = Agrees, "it names "+list(both)+" too"
 	case len(both) > 0:
 		s.Verdict, s.Why = KnowsMore, "it names "+list(both)+" too, and "+list(more)
+	case wrong && len(less) > 0 && !f.Times && len(more) == 0:
+		s.Verdict, s.Why = Differs, "something is wrong, but it names nobody whom the files know: not "+list(less)
 	case wrong && len(less) > 0 && !f.Times:
-		s.Verdict, s.Why = Differs, "it names "+orNobody(more)+", and not "+list(less)
+		s.Verdict, s.Why = Differs, "it names "+list(more)+", and not "+list(less)
+	case wrong && len(more) == 0:
+		s.Verdict, s.Why = KnowsMore, "something is wrong, but it names nobody whom the files know"
 	case wrong:
-		s.Verdict, s.Why = KnowsMore, "it names "+orNobody(more)+", of whom the files say nothing"
+		s.Verdict, s.Why = KnowsMore, "it names "+list(more)+", of whom the files say nothing"
 	case f.Times && (f.Else || len(less) > 0):
 		s.Verdict, s.Why = Nothing, "nobody is missing, behind or failed; it does not look at times"
 	case len(less) > 0:
@@ -100,13 +104,6 @@ func (s *Section) judge(f Files, both, more, less []string) {
 	default:
 		s.Verdict, s.Why = Agrees, "nobody is missing, behind or failed"
 	}
-}
-
-func orNobody(who []string) string {
-	if len(who) == 0 {
-		return "nobody whom the files know, though something is wrong"
-	}
-	return list(who)
 }
 
 func list(who []string) string {
