@@ -149,7 +149,8 @@ func FuzzRead(f *testing.F) {
 	whole := rich().Bytes
 	f.Add(whole)
 	f.Add(whole[:format.Page+100])
-	f.Fuzz(func(t *testing.T, b []byte) {
+	f.Fuzz(func(t *testing.T, input []byte) {
+		b := bytes.Clone(input) // which is the fuzzer's
 		if len(b) > format.OffTurns {
 			b[format.OffTurns] &^= 1 // else it waits for somebody
 		}
