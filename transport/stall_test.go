@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-var stallsSoon = map[string]string{"WEFT_STALL_SECONDS": "1"}
+// stallsSoon is short, and long enough that a busy machine makes no stall and a line is seen before it comes again.
+var stallsSoon = map[string]string{"WEFT_STALL_SECONDS": "2"}
 
 // watching has every process say what stands still.
 func watching(all ...*process) {
