@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"time"
+
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport/device"
@@ -19,4 +21,6 @@ type Config struct {
 	NoVerbs    string                           // why Verbs is nil, for the peers' messages
 	Stall      bool                             // the log tells of what stands still
 	Build      string                           // this build, for the peer's error messages
+
+	afterFunc func(time.Duration, func()) *time.Timer // wakes the pool; nil: time.AfterFunc
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"sync"
+	"time"
 
 	"weft/internal/knob"
 	"weft/internal/report"
@@ -53,6 +54,9 @@ func Open(cfg Config) (*Core, error) {
 	if cfg.Log == nil {
 		cfg.Log = report.Discard{}
 	}
+	if cfg.afterFunc == nil {
+		cfg.afterFunc = time.AfterFunc
+	}
 	c := &Core{}
 	c.init(cfg)
 	c.timeout = cfg.Knobs.Seconds(knob.Timeout)
@@ -62,8 +66,8 @@ func Open(cfg Config) (*Core, error) {
 	c.net = rendezvous.NewNetwork(cfg.Knobs, cfg.Log, cfg.Interfaces)
 	c.sockets = rendezvous.NewSockets(c.net, c.noise)
 	reaper := tcp.NewReaper(c.timeout, cfg.Log)
-	c.pool = pool.New[*lanes.Kit](pool.Config{Log: cfg.Log, Most: int(cfg.Knobs.Int(knob.Pool)), Age: poolAge, Lingers: reaper.Lingers,
-		Vain: func() bool { return c.watch.Idle() || c.finalized() }})
+	c.pool = pool.New[*lanes.Kit](pool.Config{Log: cfg.Log, Most: int(cfg.Knobs.Int(knob.Pool)), Age: poolAge, AfterFunc: cfg.afterFunc,
+		Lingers: reaper.Lingers, Vain: func() bool { return c.watch.Idle() || c.finalized() }})
 	c.watch = liveness.New(liveness.Config{Log: cfg.Log, Timeout: c.timeout, Vacant: c.pool.Empty,
 		ReceiverTC: func(tc uint8) uint8 { return cfg.Verbs.ReceiverTC(tc) }})
 	c.lanes = &lanes.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Timeout: c.timeout, Watch: c.watch, Pool: c.pool, Growing: task.NewSlots(), Lingers: reaper.Lingers,

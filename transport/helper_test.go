@@ -58,6 +58,7 @@ type process struct {
 
 	parted  parted
 	probing probing
+	alarms  alarms
 }
 
 // aTable is any: it is told to whoever asks on whose behalf something failed, and decides nothing here.

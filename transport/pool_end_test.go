@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"weft/transport/verbs/event"
 	"weft/transport/verbs/ibv"
@@ -74,12 +75,38 @@ func TestSimPoolKeepsAlike(t *testing.T) {
 	end()
 }
 
+// alarms are what wakes a process' pool, newest last. A test has them ring early.
+type alarms struct {
+	sync.Mutex
+	all []*time.Timer   // protected, as all below
+	in  []time.Duration // that each was set for
+}
+
+func (a *alarms) set(d time.Duration, f func()) *time.Timer {
+	a.Lock()
+	defer a.Unlock()
+	a.all, a.in = append(a.all, time.AfterFunc(d, f)), append(a.in, d)
+	return a.all[len(a.all)-1]
+}
+
+// ring has the last one ring, which was set for when what the pool keeps is poolAge old.
+func (a *alarms) ring(t *testing.T) {
+	t.Helper()
+	a.Lock()
+	defer a.Unlock()
+	if len(a.all) == 0 || a.in[len(a.in)-1] > poolAge {
+		t.Fatalf("set for %v", a.in)
+	}
+	a.all[len(a.all)-1].Reset(0)
+}
+
 // What is kept goes with whatever would have to ask for it, on both sides.
 func TestSimPoolEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(t *testing.T, a, b *process)
 		here bool // the other side goes on
 	}{
+		"age": {func(t *testing.T, a, b *process) { a.alarms.ring(t); b.alarms.ring(t) }, false},
 		"the session": {func(t *testing.T, a, _ *process) {
 			a.kept().Session().Conn.Close()
 		}, false},

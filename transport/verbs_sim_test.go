@@ -100,7 +100,8 @@ func startSim(t testing.TB, hca string, env map[string]string) *process {
 		t.Fatal(err)
 	}
 	interfaces := []*tcp.Device{lo(1)}
-	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: device.Found(interfaces, provider), Interfaces: interfaces, Verbs: provider, Build: "test"})
+	c, err := Open(Config{Knobs: k, Log: p.log, Code: testCode, Devices: device.Found(interfaces, provider), Interfaces: interfaces, Verbs: provider, Build: "test",
+		afterFunc: p.alarms.set})
 	if err != nil {
 		t.Fatal(err)
 	}

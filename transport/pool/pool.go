@@ -35,11 +35,12 @@ type Kit interface {
 
 // Config is what a pool needs of its process.
 type Config struct {
-	Log     report.Logger
-	Most    int           // kits; 0: none is kept
-	Age     time.Duration // for which each is kept
-	Lingers func(n int)   // counts what still ends in the background
-	Vain    func() bool   // nobody can ask for a kit: there is no connection over RDMA, or no context
+	Log       report.Logger
+	Most      int                                         // kits; 0: none is kept
+	Age       time.Duration                               // for which each is kept
+	AfterFunc func(d time.Duration, f func()) *time.Timer // time.AfterFunc
+	Lingers   func(n int)                                 // counts what still ends in the background
+	Vain      func() bool                                 // nobody can ask for a kit: there is no connection over RDMA, or no context
 }
 
 // Pool keeps what closed connections leave, newest last.
@@ -111,25 +112,23 @@ func (p *Pool[K]) Take(suits func(K) bool) (none K) {
 // wake sees to it that the oldest ends in time. Called with mu held.
 func (p *Pool[K]) wake() {
 	if p.timer == nil && len(p.kits) > 0 {
-		p.timer = time.AfterFunc(p.cfg.Age-time.Since(p.kits[0].since), p.aged)
+		due := p.kits[0].since.Add(p.cfg.Age)
+		p.timer = p.cfg.AfterFunc(time.Until(due), func() {
+			defer task.Rescue(p.cfg.Log, "pool", task.Nobody)
+			p.expire(due)
+		})
 	}
 }
 
-// aged is the timer's turn.
-func (p *Pool[K]) aged() {
-	defer task.Rescue(p.cfg.Log, "pool", task.Nobody)
-	p.expire(time.Now())
-}
-
-// expire ends those that have been there for long enough then.
-func (p *Pool[K]) expire(now time.Time) {
+// expire is the timer's turn: it ends those that have been there for long enough at the time that it was set for.
+func (p *Pool[K]) expire(due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
 	}
-	p.drop(func(k kept[K]) bool { return now.Sub(k.since) >= p.cfg.Age })
+	p.drop(func(k kept[K]) bool { return due.Sub(k.since) >= p.cfg.Age })
 	p.wake()
 }
 

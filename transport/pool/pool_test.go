@@ -40,7 +40,7 @@ func keptBy(p *Pool[*toy]) (all []*toy) {
 }
 
 func config() Config {
-	return Config{Log: report.Discard{}, Most: 8, Age: time.Hour, Lingers: func(int) {}, Vain: func() bool { return false }}
+	return Config{Log: report.Discard{}, Most: 8, Age: time.Hour, AfterFunc: time.AfterFunc, Lingers: func(int) {}, Vain: func() bool { return false }}
 }
 
 // The timer ends what has been there for long enough, and only that.
