@@ -111,7 +111,7 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 			env := map[string]string{"WEFT_FLUSH": "always"}
 			a, b := startSim(t, "=simA", env), startSim(t, "=simB", env)
 			keeper, other := pair(t, a, b)
-			complete(t, keeper, other)
+			complete(t, b, keeper, other)
 			probed(t, a, b)
 			fails := func(times int) (s, r *Comm, to hostcalls.Buf) { // in the background
 				wait := make(chan struct{})

@@ -20,7 +20,7 @@ func TestSimPoolIsBounded(t *testing.T) {
 		var open [][2]*Comm
 		for range 3 {
 			s, r := pair(t, a, b)
-			complete(t, s, r)
+			complete(t, b, s, r)
 			open = append(open, [2]*Comm{s, r})
 		}
 		full := objects(t)
@@ -54,7 +54,7 @@ func TestSimPoolKeepsAlike(t *testing.T) {
 	var s, r [5]*Comm
 	for i := range s {
 		s[i], r[i] = pair(t, a, b)
-		complete(t, s[i], r[i])
+		complete(t, b, s[i], r[i])
 	}
 	for i := range s {
 		s[i].Close()
@@ -201,11 +201,11 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 func TestSimPoolYields(t *testing.T) {
 	a, b := startSim(t, "=simA", map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "5", "WEFT_LAZY": "off"}), startSim(t, "=simB", nil)
 	keeper, other := pair(t, a, b)
-	complete(t, keeper, other)
+	complete(t, b, keeper, other)
 	var open [][2]*Comm
 	for range 2 {
 		s, r := pair(t, a, b)
-		complete(t, s, r)
+		complete(t, b, s, r)
 		open = append(open, [2]*Comm{s, r})
 	}
 	for _, c := range open {
@@ -236,7 +236,7 @@ func TestSimPoolRefusesWhatAnEventMeant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b, end := keptPair(t, nil)
 			s, r := pair(t, a, b)
-			complete(t, s, r)
+			complete(t, b, s, r)
 			move(t, s, r, 1000)
 			heard := make(chan struct{})
 			once := sync.OnceFunc(func() { close(heard) })

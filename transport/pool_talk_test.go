@@ -68,7 +68,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			if n := a.log.Count("INFO NET simA -> simB", "new queue pairs, not an earlier connection's"); n != 1 {
 				t.Errorf("said %d times: %q", n, a.log.Lines())
 			}
-			complete(t, s, r)
+			complete(t, b, s, r)
 			for _, size := range []int{1, 100_000, 1 << 20} {
 				move(t, s, r, size)
 			}
@@ -115,7 +115,7 @@ func TestSimPoolServesItsLike(t *testing.T) {
 	like := func(want bool, what string) {
 		t.Helper()
 		s, r := pair(t, a, b)
-		complete(t, s, r)
+		complete(t, b, s, r)
 		if got := reused(t, s, r); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
@@ -183,7 +183,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 	a.fusedWith(t, 0, 1)
 	b.fusedWith(t, 0, 1)
 	s, r := pair(t, a, b)
-	complete(t, s, r)
+	complete(t, b, s, r)
 	for range 10 {
 		if used := lanesOf(t, s, r, 1<<20); used != 4 {
 			t.Errorf("%d lanes", used)
@@ -200,7 +200,7 @@ func TestSimPoolOfFusedDevices(t *testing.T) {
 	if reused(t, s, r) {
 		t.Error("one port has the lanes of two")
 	}
-	complete(t, s, r)
+	complete(t, b, s, r)
 	part(t, a, b, s, r)
 	a.dev, b.dev = 2, 2
 	command(t, "link simC down")

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/carrier"
 	"weft/transport/lanes"
+	"weft/transport/verbs/port"
 )
 
 // kits are the closed connections that a process keeps, the oldest first.
@@ -56,8 +58,19 @@ func objects(t *testing.T) simverbs.Objects {
 	return o
 }
 
-// complete waits until a comm has all that comes later.
-func complete(t *testing.T, s, r *Comm) {
+// flushing is by how many ports a comm of b may have to flush what it receives.
+func (b *process) flushing(r *Comm) int {
+	mode, ports := b.cfg.Knobs.Text(knob.Flush), map[*port.Device]bool{}
+	for _, p := range overRDMA(r).Routes() {
+		if kinds, _ := p.Local.GPUMemory(); mode != "never" && (mode == "always" || kinds != 0) {
+			ports[p.Local] = true
+		}
+	}
+	return len(ports)
+}
+
+// complete waits until a comm to b has all that comes later.
+func complete(t *testing.T, b *process, s, r *Comm) {
 	t.Helper()
 	grown(t, s, r, len(s.Carrier().(*lanes.Carrier).PairAt))
 	m, flushes := r.Member().Session, make(chan struct{})
@@ -67,6 +80,9 @@ func complete(t *testing.T, s, r *Comm) {
 	case <-flushes:
 	case <-time.After(testLimit):
 		t.Fatal("its queue pairs for flushes do not come")
+	}
+	if ready, wanted := len(loopsOf(t, r)), b.flushing(r); ready != wanted {
+		t.Fatalf("%d queue pairs for flushes, of %d", ready, wanted)
 	}
 }
 
@@ -111,7 +127,7 @@ func keptPair(t *testing.T, env map[string]string) (a, b *process, end func()) {
 	t.Helper()
 	a, b, s, r := probedPair(t, env)
 	if env["WEFT_LAZY"] != "demand" {
-		complete(t, s, r)
+		complete(t, b, s, r)
 	}
 	return a, b, func() { t.Helper(); noneLeft(t, s, r) }
 }
@@ -121,7 +137,7 @@ func leftover(t *testing.T, env map[string]string) (a, b *process, end func()) {
 	t.Helper()
 	a, b, end = keptPair(t, env)
 	s, r := pair(t, a, b)
-	complete(t, s, r)
+	complete(t, b, s, r)
 	move(t, s, r, 100_000)
 	part(t, a, b, s, r)
 	return a, b, end
