@@ -41,13 +41,8 @@ func halfway(t testing.TB, p *hostile.Peer) *hostile.Conn {
 // accepted is how many connections to a listen of this process are open.
 func accepted(t testing.TB, handle []byte) (n int) {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := int(parsed(t, handle).Addrs[0].Port)
-	for _, f := range all {
-		fd, _ := strconv.Atoi(f.Name())
+	for _, fd := range descriptors(t) {
 		here, _ := unix.Getsockname(fd)
 		_, err := unix.Getpeername(fd)
 		if in, is := here.(*unix.SockaddrInet4); is && in.Port == port && err == nil {
@@ -55,6 +50,34 @@ func accepted(t testing.TB, handle []byte) (n int) {
 		}
 	}
 	return n
+}
+
+// listening is how many listening sockets of the network this process has.
+func listening(t testing.TB) (n int) {
+	t.Helper()
+	for _, fd := range descriptors(t) {
+		here, _ := unix.Getsockname(fd)
+		listens, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		switch here.(type) {
+		case *unix.SockaddrInet4, *unix.SockaddrInet6:
+			n += listens
+		}
+	}
+	return n
+}
+
+// descriptors are those that this process has open.
+func descriptors(t testing.TB) (all []int) {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		fd, _ := strconv.Atoi(f.Name())
+		all = append(all, fd)
+	}
+	return all
 }
 
 // A process has one control connection here, however often it asks. The next one

@@ -3,7 +3,6 @@ package transport
 import (
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 
@@ -49,46 +48,39 @@ func TestPortRange(t *testing.T) {
 	}
 }
 
-// tells adds the addresses of a handle to those that are known.
-func tells(t *testing.T, known *[]string, handle []byte) {
-	t.Helper()
-	for _, e := range parsed(t, handle).Addrs {
-		if a := e.AddrPort().String(); !slices.Contains(*known, a) {
-			*known = append(*known, a)
-		}
-	}
-}
-
 func TestSocketsFollowTheListens(t *testing.T) {
+	others := listening(t)
 	p := start(t, nil, netDevice(0, "lo", 1, "127.0.0.1/8"), netDevice(1, "lo6", 1, "::1/128"))
-	var known []string // addresses that were told
-	sockets := func() (open int) {
-		for _, a := range known {
-			if c, err := net.DialTimeout("tcp", a, testLimit); err == nil {
+	var told []wire.Endpoint
+	// opens requires so many sockets, all of them where a handle says that there is one.
+	opens := func(want int, when string) {
+		t.Helper()
+		reached := 0
+		for _, e := range told {
+			if c, err := net.DialTimeout("tcp", e.AddrPort().String(), testLimit); err == nil {
 				c.Close()
-				open++
+				reached++
 			}
 		}
-		return open
+		if n := listening(t) - others; n != want || reached != want {
+			t.Errorf("%d sockets, %d of them reached by %v, %s", n, reached, told, when)
+		}
 	}
+	opens(0, "without a listen")
 	l1, h1 := p.listen(t, wire.HandleMin) // room for one address of this family
-	tells(t, &known, h1)
-	if n := sockets(); n != 1 || len(parsed(t, h1).Addrs) != 1 {
-		t.Errorf("%d sockets for %v", n, parsed(t, h1).Addrs)
+	if told = parsed(t, h1).Addrs; len(told) != 1 {
+		t.Errorf("the small handle has %v", told)
 	}
+	opens(1, "with a small handle")
 	l2, h2 := p.listen(t, wire.HandleMax)
-	tells(t, &known, h2)
-	if n := sockets(); n != 2 || len(parsed(t, h2).Addrs) != 2 || parsed(t, h2).Addrs[0].Port != parsed(t, h1).Addrs[0].Port {
-		t.Errorf("%d sockets for %v", n, parsed(t, h2).Addrs)
+	if told = parsed(t, h2).Addrs; len(told) != 2 || told[0].Port != parsed(t, h1).Addrs[0].Port {
+		t.Errorf("the large handle has %v, the small one %v", told, parsed(t, h1).Addrs)
 	}
+	opens(2, "with a large handle")
 	l1.Close()
-	if n := sockets(); n != 2 {
-		t.Errorf("%d sockets while one listen is left", n)
-	}
+	opens(2, "while one listen is left")
 	l2.Close()
-	if n := sockets(); n != 0 {
-		t.Errorf("%d sockets without a listen", n)
-	}
+	opens(0, "when none is left")
 }
 
 func TestListenOnAnAddressThatIsNotHere(t *testing.T) {
