@@ -97,6 +97,8 @@ func countOf[K comparable](all map[K]int, value int) (n int) {
 
 func TestManyAtOnce(t *testing.T) {
 	a, b := start(t, nil), start(t, nil)
+	l, h := b.listen(t, wire.HandleMin) // while it stands, the sockets stay
+	defer l.Close()
 	const n = 200
 	var wg sync.WaitGroup
 	var on sync.Map // control connections
@@ -137,8 +139,8 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	sessions := 0
 	on.Range(func(any, any) bool { sessions++; return true })
-	if sessions != 1 {
-		t.Errorf("%d control connections", sessions)
+	if open := accepted(t, h) - n; sessions != 1 || open != 1 { // a comm has one stream
+		t.Errorf("%d control connections carry comms, %d are open", sessions, open)
 	}
 }
 
