@@ -13,6 +13,7 @@ type target struct {
 	*process
 	t    *testing.T
 	l    *Listener
+	peer *hostile.Peer
 	s    *hostile.Control
 	c    *hostile.Conn
 	recv *Comm
@@ -22,7 +23,7 @@ type target struct {
 func attacked(t *testing.T, p *process, l *Listener, handle []byte) *target {
 	t.Helper()
 	peer := peerOf(t, handle)
-	x := &target{process: p, t: t, l: l, s: granted(t, peer)}
+	x := &target{process: p, t: t, l: l, peer: peer, s: granted(t, peer)}
 	var err error
 	if x.c, err = peer.Comm(x.s, 1); err != nil {
 		t.Fatal(err)
@@ -45,7 +46,8 @@ func (x *target) over(handle []byte) {
 	eventually(x.t, "nothing is left of the peer", func() bool {
 		x.inbound.Lock()
 		defer x.inbound.Unlock()
-		return len(x.inbound.byNonce) == 0 && accepted(x.t, handle) == 0
+		// What is closed has no place among the connections that carry nothing: TestPlaceOfAConnection of rendezvous.
+		return len(x.inbound.byNonce) == 0 && x.sessions.From(x.peer.Process, x.s.Session) == nil && accepted(x.t, handle) == 0
 	})
 	for _, l := range x.log.Lines() {
 		if strings.Contains(l, "defect of weft") {

@@ -1,9 +1,14 @@
 package rendezvous
 
 import (
+	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 	"time"
+
+	"weft/internal/knob"
+	"weft/internal/report"
 )
 
 // A full room closes the oldest connection of the address that has the most, and
@@ -65,6 +70,38 @@ func TestRoom(t *testing.T) {
 			t.Error("a host's thread must not wait")
 		}
 	})
+}
+
+// Whatever is said of a connection, in whatever order, it has one place at most, and none once it is closed.
+func TestPlaceOfAConnection(t *testing.T) {
+	n := NewNetwork(knob.Defaults(), report.Discard{}, nil)
+	for range 200 {
+		s := NewSockets(n, NewNoise(report.Discard{}))
+		held := func() int { return s.strangers.held() + s.proven.held() }
+		c, _ := connected(t)
+		c.waits(s.strangers.enter(c))
+		var closing sync.WaitGroup
+		for range rand.IntN(8) {
+			switch rand.IntN(8) {
+			case 0:
+				closing.Go(func() { c.Close() })
+			case 1:
+				c.Close()
+			case 2:
+				c.Leaves()
+			default:
+				s.Unused(c)
+			}
+			if n := held(); n > 1 {
+				t.Fatalf("it has %d places", n)
+			}
+		}
+		c.Close()
+		closing.Wait()
+		if n := held(); n != 0 {
+			t.Fatalf("%d places of a connection that is closed", n)
+		}
+	}
 }
 
 // held is how many connections are in the room.

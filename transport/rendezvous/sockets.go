@@ -334,4 +334,7 @@ func advertised(all []*tcp.Device, own ...*tcp.Device) []advertise {
 
 // Unused counts a connection that carries nothing any more among those that may
 // be closed for others. It does not wait.
-func (r *Sockets) Unused(c *Conn) { c.waits(r.proven.push(c)) }
+func (r *Sockets) Unused(c *Conn) {
+	c.Leaves() // counted once, should it be among them
+	c.waits(r.proven.push(c))
+}

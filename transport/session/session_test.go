@@ -130,9 +130,10 @@ func TestControlConnectionMakesRoom(t *testing.T) {
 	defer s.End(report.Errorf(report.Host, "test", "over"))
 	a.cfg.Sockets.Unused(k) // as who has just proven its token
 	s.Vacant(time.Hour)
-	crowd := func() { // another connection takes every place of this address
-		other, _ := conns.Pair(t)
+	crowd := func() { // others take every place of this address
 		for range 1024 {
+			other, far := conns.Pair(t)
+			far.Close()
 			a.cfg.Sockets.Unused(other)
 		}
 	}
