@@ -39,17 +39,29 @@ func halfway(t testing.TB, p *hostile.Peer) *hostile.Conn {
 }
 
 // accepted is how many connections to a listen of this process are open.
-func accepted(t testing.TB, handle []byte) (n int) {
+func accepted(t testing.TB, handle []byte) int {
+	t.Helper()
+	in, _ := connections(t, handle)
+	return in
+}
+
+// connections counts those to a listen that are open in this process: accepted here, and opened here.
+func connections(t testing.TB, handle []byte) (in, out int) {
 	t.Helper()
 	port := int(parsed(t, handle).Addrs[0].Port)
+	at := func(a unix.Sockaddr) int {
+		if v4, is := a.(*unix.SockaddrInet4); is && v4.Port == port {
+			return 1
+		}
+		return 0
+	}
 	for _, fd := range descriptors(t) {
 		here, _ := unix.Getsockname(fd)
-		_, err := unix.Getpeername(fd)
-		if in, is := here.(*unix.SockaddrInet4); is && in.Port == port && err == nil {
-			n++
+		if there, err := unix.Getpeername(fd); err == nil {
+			in, out = in+at(here), out+at(there)
 		}
 	}
-	return n
+	return in, out
 }
 
 // listening is how many listening sockets of the network this process has.

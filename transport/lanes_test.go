@@ -27,6 +27,29 @@ func simPair(t *testing.T, env map[string]string) (a, b *process, s, r *Comm) {
 	return a, b, s, r
 }
 
+// Over RDMA a comm has no stream: what is left of its connect is the control connection.
+func TestSimFirstStreamEnds(t *testing.T) {
+	a, b := startSim(t, "=simA", nil), startSim(t, "=simB", nil)
+	l, h := b.listen(t, wire.HandleMax)
+	defer l.Close()
+	for range 3 {
+		s, err := a.connect(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := accept(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !overVerbs(s) || !overVerbs(r) {
+			t.Fatalf("TCP: %q %q", a.log.Lines(), b.log.Lines())
+		}
+	}
+	if in, out := connections(t, h); in != 1 || out != 1 {
+		t.Errorf("%d connections accepted, %d opened", in, out)
+	}
+}
+
 // What a comm that failed had posted must not reach memory that the host takes back: its queue pairs are in ERR.
 func TestSimFailedCommIsFenced(t *testing.T) {
 	_, _, s, r := simPair(t, nil)

@@ -58,7 +58,7 @@ func (r *ready) launch(d *dial) (*comms.Comm, error) {
 		return nil, d.classify(err, r.won)
 	}
 	c.Attached(r.member)
-	if r.Apart {
+	if d.ctx.taken(&r.last) != nil {
 		r.won.Conn.Close()
 	}
 	if !own(d.ctx, d.ctx.owned.comms, c, struct{}{}) {

@@ -71,9 +71,10 @@ func (h *handshake) asked(kind wire.Kind) (carrier.Asking, int) {
 	return nil, 0
 }
 
-// taken is the way that a go takes; nil: the plain one.
-func (h *handshake) taken(m *wire.Go) carrier.Asking {
-	for _, w := range h.ways {
+// taken is the way that a go takes, on either side; nil: the plain one. Another than that does not use the comm's first
+// stream, which ends.
+func (e *env) taken(m *wire.Go) carrier.Asking {
+	for _, w := range e.ways {
 		if way, is := w.(carrier.Asking); is && m.Flags&way.Takes() != 0 {
 			return way
 		}

@@ -32,7 +32,7 @@ type Plain interface {
 }
 
 // Asking is a way whose Connect has the listening side make its carrier, by frames
-// on the comm's first stream.
+// on the comm's first stream, which both sides close when a go takes it up.
 type Asking interface {
 	Way
 	// Asks is the kind of these frames, and how many a connect may send.
@@ -80,7 +80,6 @@ type Arrival struct {
 
 // Made is a carrier that has no comm yet.
 type Made struct {
-	By    Carrier
-	Drop  func() // ends what By was made of
-	Apart bool   // By does not use the comm's first stream, which is closed
+	By   Carrier
+	Drop func() // ends what By was made of
 }

@@ -43,7 +43,7 @@ type (
 
 // made is a carrier of queue pairs, without a comm.
 func made(v *lanes.Carrier) *carrier.Made {
-	return &carrier.Made{By: v, Drop: v.Discard, Apart: true}
+	return &carrier.Made{By: v, Drop: v.Discard}
 }
 
 // offersMade bounds a connect's offers: for each route, queue pairs of a closed
