@@ -1,12 +1,28 @@
 package transport
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"testing"
 
 	"weft/transport/wire"
 )
+
+// grantIn is whom a control connection was granted, and by which id, by what both sides said behind frame 3; 0: none was.
+func grantIn(asked, replied []byte) (process wire.ProcessID, id uint64) {
+	frame, _ := wire.NewReader(bytes.NewReader(asked)).NextPadded()
+	hello, _ := wire.ParseHello(frame)
+	for rd := wire.NewReader(bytes.NewReader(replied)); ; {
+		frame, err := rd.NextPadded()
+		if err != nil {
+			return hello.Process, id
+		}
+		if grant, err := wire.ParseSession(frame); err == nil {
+			id = grant.Session
+		}
+	}
+}
 
 // FuzzAfterProof plays a peer that knows the token and then sends anything: the
 // listener neither panics nor keeps anything of it.
@@ -21,6 +37,7 @@ func FuzzAfterProof(f *testing.F) {
 	f.Add(uint16(wire.RoleComm), h)
 	f.Add(uint16(wire.RoleComm), last.Append(h))
 	f.Add(uint16(wire.RoleStream), stream.Append(nil))
+	f.Add(uint16(wire.RoleControl), h)
 	f.Add(uint16(wire.RoleControl), inv.Append(h))
 	f.Add(uint16(wire.RoleControl), bye.Append(attach.Append(inv.Append(h))))
 	p := start(f, map[string]string{"WEFT_TIMEOUT": "1"})
@@ -30,7 +47,7 @@ func FuzzAfterProof(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, role uint16, rest []byte) {
-		f1 := frame1(ph, wire.RoleComm+wire.Role(role%3))
+		f1 := frame1(ph, wire.RoleComm+wire.Role((role-uint16(wire.RoleComm))%3))
 		c := client(t, ph)
 		c.Write(f1.Append(nil))
 		b := make([]byte, wire.Frame2Size)
@@ -42,11 +59,12 @@ func FuzzAfterProof(f *testing.F) {
 		f3.Sign(&ph.Token, &f1, &f2)
 		c.Write(append(f3.Append(nil), rest...))
 		c.(*net.TCPConn).CloseWrite()
-		io.Copy(io.Discard, c)
+		said, _ := io.ReadAll(c)
+		process, id := grantIn(rest, said)
 		eventually(t, "nothing is left of the peer", func() bool {
 			p.inbound.Lock()
 			defer p.inbound.Unlock()
-			return len(p.inbound.byNonce) == 0 && accepted(t, handle) == 0
+			return len(p.inbound.byNonce) == 0 && p.sessions.From(process, id) == nil && accepted(t, handle) == 0
 		})
 	})
 }
