@@ -189,6 +189,8 @@ func TestSimPoolOutlivesOthersEvents(t *testing.T) {
 	for _, e := range []event.Event{{Kind: ibv.EventQPFatal, NIC: "simA", QP: other}, {Kind: ibv.EventCommEst, NIC: "simA"}, {Kind: ibv.EventDeviceFatal, NIC: "simC"}} {
 		a.pool.Heard(&e)
 	}
+	command(t, fmt.Sprintf("event simA QP_FATAL %d", numbersOf(s2)[0][0]))
+	eventually(t, "the other connection's end", s2.Over)
 	if a.parked() != 1 {
 		t.Error("it is gone")
 	}
