@@ -16,6 +16,7 @@ var cgo = map[string]string{
 	"internal/hostcalls":   "Go tests call the executor as a host does",
 	"plugin":               "the exported slow path, NCCL's logger, C.getenv",
 	"compat":               "the version tables",
+	"collnet/kernels":      "reductions, which compilers of C vectorise",
 	"transport/record":     "the recorder of what happens, and its Go view",
 	"transport/meter":      "what connections count, and its Go view",
 	"guest":                "how Go starts, on which threads, and which signals they take",

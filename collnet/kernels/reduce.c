@@ -1,0 +1,105 @@
+#include "kernels.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+// Sources are read and the result is written once, in blocks whose sums stay in the first cache.
+enum { BLOCK = 1024 };
+
+enum { MAX = 2 };
+
+// By ncclDataType_t.
+static const struct {
+	size_t size;
+	const struct wf_plain *sums;
+	int narrow; // its index among the narrow types
+} types[WF_TYPES] = {
+    {1, &wf_int8, -1},  {1, &wf_uint8, -1},  {4, &wf_int32, -1},       {4, &wf_uint32, -1},
+    {8, &wf_int64, -1}, {8, &wf_uint64, -1}, {2, &wf_float, WF_HALF},  {4, &wf_float, -1},
+    {8, &wf_double, -1}, {2, &wf_float, WF_BFLOAT}, {1, &wf_float, WF_E4M3}, {1, &wf_float, WF_E5M2},
+};
+
+// What is reduced at once: a block of each source.
+struct block {
+	void *dst;
+	const void *const *srcs;
+	size_t k, at, n; // at: where the block begins in the sources, in bytes
+	void *sum;       // for what is between
+};
+
+static const void *source(const struct block *b, size_t i) { return (const char *)b->srcs[i] + b->at; }
+
+// Sources of the accumulator's type become dst, of the same.
+static void reduce_plain(const struct wf_plain *t, unsigned op, const struct block *b) {
+	const void *left = source(b, 0);
+	if (b->k == 1) // the larger of a number and itself is that number; a NaN becomes the one it should be
+		t->pair[MAX](b->dst, left, left, b->n);
+	for (size_t i = 1; i < b->k; i++) {
+		void *to = i + 1 == b->k ? b->dst : b->sum;
+		t->pair[op](to, left, source(b, i), b->n);
+		left = to;
+	}
+}
+
+// Elements become floats.
+static void reduce_widened(const struct wf_narrow *t, unsigned op, const struct block *b) {
+	t->widen(b->dst, source(b, 0), b->n);
+	for (size_t i = 1; i < b->k; i++)
+		t->fold[op](b->dst, b->dst, source(b, i), b->n);
+}
+
+// Elements, or floats where acc is set, become elements.
+static void reduce_narrow(const struct wf_narrow *t, unsigned op, int acc, const struct block *b) {
+	if (acc && b->k == 1) {
+		t->round(b->dst, source(b, 0), b->n);
+	} else if (!acc && b->k == 2) {
+		t->pair[op](b->dst, source(b, 0), source(b, 1), b->n);
+	} else {
+		struct block wide = *b;
+		wide.dst = b->sum;
+		if (acc)
+			reduce_plain(&wf_float, op, &wide);
+		else
+			reduce_widened(t, op, &wide);
+		t->round(b->dst, b->sum, b->n);
+	}
+}
+
+// The thread may be one that some library has told to flush subnormal numbers to zero, or to round otherwise.
+#if defined(__x86_64__)
+static unsigned float_mode(void) { return _mm_getcsr(); }
+static void set_float_mode(unsigned mode) { _mm_setcsr(mode); }
+enum { USUAL_MODE = 0x1f80, OF_MODE = 0xffc0 };
+#elif defined(__aarch64__)
+static unsigned long float_mode(void) {
+	unsigned long mode;
+	__asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+	return mode;
+}
+static void set_float_mode(unsigned long mode) { __asm__ volatile("msr fpcr, %0" ::"r"(mode)); }
+enum { USUAL_MODE = 0, OF_MODE = 0x7ffffff };
+#endif
+
+void wf_reduce(const struct wf_cpu *cpu, unsigned type, unsigned op, void *dst, int dst_acc, const void *const *srcs,
+               size_t k, int srcs_acc, size_t n) {
+	double sum[BLOCK];
+	const struct wf_plain *plain = types[type].sums;
+	const struct wf_narrow *narrow = types[type].narrow < 0 ? NULL : &cpu->narrow[types[type].narrow];
+	size_t dst_size = dst_acc ? plain->size : types[type].size;
+	size_t src_size = srcs_acc ? plain->size : types[type].size;
+	unsigned long mode = float_mode();
+	if ((mode & OF_MODE) != USUAL_MODE)
+		set_float_mode(USUAL_MODE);
+	for (size_t i = 0; i < n; i += BLOCK) {
+		struct block b = {(char *)dst + i * dst_size, srcs, k, i * src_size, n - i < BLOCK ? n - i : BLOCK, sum};
+		if (narrow == NULL || (srcs_acc && dst_acc))
+			reduce_plain(plain, op, &b);
+		else if (dst_acc)
+			reduce_widened(narrow, op, &b);
+		else
+			reduce_narrow(narrow, op, srcs_acc, &b);
+	}
+	if ((mode & OF_MODE) != USUAL_MODE)
+		set_float_mode(mode);
+}
