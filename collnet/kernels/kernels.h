@@ -16,6 +16,7 @@
 #pragma GCC visibility push(hidden)
 
 enum { WF_TYPES = 12, WF_OPS = 4 };
+enum { WF_INT8, WF_UINT8, WF_INT32, WF_UINT32, WF_INT64, WF_UINT64, WF_FLOAT, WF_DOUBLE, WF_PLAIN };
 enum { WF_HALF, WF_BFLOAT, WF_E4M3, WF_E5M2, WF_NARROW };
 
 // Of n elements. dst may be a source of its own element size; no buffer needs to be aligned.
@@ -36,13 +37,12 @@ struct wf_narrow {
 	wf_cast *round;        // float to elements
 };
 
-// The narrow types, for one kind of CPU. Their results are the same to the bit.
+// What a kind of CPU has. The results of all kinds are the same to the bit.
 struct wf_cpu {
 	const char *name;
+	struct wf_plain plain[WF_PLAIN];
 	struct wf_narrow narrow[WF_NARROW];
 };
-
-extern const struct wf_plain wf_int8, wf_uint8, wf_int32, wf_uint32, wf_int64, wf_uint64, wf_float, wf_double;
 
 // wf_cpus returns the i-th kind that this CPU is, the best first; NULL after the last, which every CPU is.
 const struct wf_cpu *wf_cpus(int i);

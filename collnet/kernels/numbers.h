@@ -53,64 +53,70 @@ ALWAYS double double_of(uint64_t u) {
 	return x;
 }
 
-// Whichever NaN a CPU made is replaced.
-ALWAYS float quiet32(float x) { return x == x ? x : float_of(0x7fffffff); }
-ALWAYS double quiet64(double x) { return x == x ? x : double_of(0x7fffffffffffffff); }
+// A choice between two values that are both computed: compilers make branches of ?: around what may trap.
+ALWAYS float choose32(int first, float a, float b) {
+	uint32_t mask = -(uint32_t)first;
+	return float_of((bits32(a) & mask) | (bits32(b) & ~mask));
+}
 
-// Of equal numbers only zeros differ, in their sign. The last line is for a NaN in b; one in a never compares greater.
-#define EXTREME(name, number, bits, of, than, both)                   \
+// Baseline x86-64 has no 64-bit masks, and nothing here is done between such choices.
+ALWAYS double choose64(int first, double a, double b) { return first ? a : b; }
+
+// Whichever NaN a CPU made is replaced.
+ALWAYS float quiet32(float x) { return choose32(x == x, x, float_of(0x7fffffff)); }
+ALWAYS double quiet64(double x) { return choose64(x == x, x, double_of(0x7fffffffffffffff)); }
+
+// Of equal numbers only zeros differ, in their sign. The last line is for a NaN in b; one in a compares with nothing.
+#define EXTREME(name, number, bits, of, choose, than, both)           \
 	ALWAYS number name(number a, number b) {                      \
-		number r = a than b ? a : b;                          \
-		number same = of(bits(a) both bits(b));               \
-		r = a == b ? same : r;                                \
-		return b == b ? r : a;                                \
+		number equal = of(bits(a) both bits(b));              \
+		number r = choose(a than b, a, b);                    \
+		r = choose(a == b, equal, r);                         \
+		return choose(b == b, r, a);                          \
 	}
-EXTREME(max32, float, bits32, float_of, >, &)
-EXTREME(min32, float, bits32, float_of, <, |)
-EXTREME(max64, double, bits64, double_of, >, &)
-EXTREME(min64, double, bits64, double_of, <, |)
+EXTREME(max32, float, bits32, float_of, choose32, >, &)
+EXTREME(min32, float, bits32, float_of, choose32, <, |)
+EXTREME(max64, double, bits64, double_of, choose64, >, &)
+EXTREME(min64, double, bits64, double_of, choose64, <, |)
 
 ALWAYS float sum32(float a, float b) { return a + b; }
 ALWAYS float prod32(float a, float b) { return a * b; }
 
-// The exponent moves to where float has it. A subnormal number has no leading bit, so one is put before it and taken
-// away again, which is exact.
-#define WIDEN(name, sign, exponent_of_one, mantissa, is_nan_or_infinite, what_it_is)          \
-	ALWAYS float name(uint32_t e) {                                                       \
-		uint32_t abs = (e & ((1u << (sign)) - 1)) << (23 - (mantissa));               \
-		uint32_t bias = (127u - (exponent_of_one)) << 23;                             \
-		uint32_t normal = abs + bias;                                                 \
-		float one = float_of(bias + (1u << 23));                                      \
-		uint32_t subnormal = bits32(float_of(normal + (1u << 23)) - one);             \
-		uint32_t r = abs < 1u << 23 ? subnormal : normal;                             \
-		r = is_nan_or_infinite ? what_it_is : r;                                      \
-		return float_of(r | (e >> (sign)) << 31);                                     \
+// The exponent moves to where float has it. A subnormal number has no leading bit: one is put before it and taken away
+// again, which is exact. That subtraction is done of every number, so that it needs no branch.
+#define WIDEN(name, sign, exponent_of_one, mantissa, special) \
+	ALWAYS float name(uint32_t e) { \
+		uint32_t abs = (e & ((1u << (sign)) - 1)) << (23 - (mantissa)); \
+		uint32_t bias = (127u - (exponent_of_one)) << 23; \
+		uint32_t lead = abs < 1u << 23 ? 1u << 23 : 0; \
+		uint32_t led = abs < 1u << 23 ? bias + (1u << 23) : 0; \
+		uint32_t number = (abs + bias + lead) | (abs >= (special) ? 0x7f800000 : 0); \
+		return float_of(bits32(float_of(number) - float_of(led)) | (e >> (sign)) << 31); \
 	}
-WIDEN(widen_half, 15, 15, 10, abs >= 0x0f800000, abs + 0x70000000)
-WIDEN(widen_e4m3, 7, 7, 3, abs >= 0x07f00000, 0x7fffffff)
+WIDEN(widen_half, 15, 15, 10, 0x0f800000)
+WIDEN(widen_e4m3, 7, 7, 3, 0x07f00000)
 
 ALWAYS float widen_bfloat(uint32_t e) { return float_of(e << 16); }
 ALWAYS float widen_e5m2(uint32_t e) { return widen_half(e << 8); }
 
-// Integer addition of a bit less than half a place, and of the odd bit, carries into the places that stay. Subnormal
-// numbers all have one last place; adding the float whose last place that is rounds to it.
-#define ROUND(name, sign, exponent_of_one, mantissa, top, above, nan)                                \
-	ALWAYS uint32_t name(float x) {                                                              \
-		uint32_t abs = bits32(x) & 0x7fffffff;                                               \
-		uint32_t bias = (127u - (exponent_of_one)) << 23;                                    \
-		uint32_t odd = abs >> (23 - (mantissa)) & 1;                                         \
-		uint32_t less = (1u << (22 - (mantissa))) - 1;                                       \
-		uint32_t normal = (abs - bias + less + odd) >> (23 - (mantissa));                    \
-		float place = float_of(bias + ((24u - (mantissa)) << 23));                           \
-		uint32_t subnormal = bits32(float_of(abs) + place) - bits32(place);                  \
-		uint32_t r = abs < bias + (1u << 23) ? subnormal : normal;                           \
-		r = abs >= (top) ? (above) : r;                                                      \
-		r |= bits32(x) >> 31 << (sign);                                                      \
-		return abs > 0x7f800000 ? (nan) : r;                                                 \
+// A float whose last place is that of the result at x is added to x, which rounds x to it: how many such places x has
+// is what the sum's bits are beyond those of the float. The float steps with the exponent, as the result does; all
+// subnormal numbers have one last place. What is above the largest number becomes that, or the next: infinity.
+#define ROUND(name, sign, exponent_of_one, mantissa, largest, nan) \
+	ALWAYS uint32_t name(float x) { \
+		uint32_t u = bits32(quiet32(x)), abs = u & 0x7fffffff;                                \
+		uint32_t up = (23u - (mantissa)) << 23;                                               \
+		uint32_t least = (128u - (exponent_of_one)) << 23;                                    \
+		uint32_t top = abs < (largest) ? abs : (largest);                                     \
+		uint32_t exponent = top & 0x7f800000;                                                 \
+		uint32_t of = exponent > least ? exponent : least;                                    \
+		uint32_t places = bits32(float_of(top) + float_of(of + up)) - (of + up);              \
+		uint32_t r = places + ((of - least) >> (23 - (mantissa)));                            \
+		return r | u >> 31 << (sign) | (abs > 0x7f800000 ? (nan) : 0);                        \
 	}
-ROUND(round_half, 15, 15, 10, 0x477ff000, 0x7c00, 0x7fff) // 65520, half a place above the largest
-ROUND(round_e4m3, 7, 7, 3, 0x43e00000, 0x7e, 0x7f)        // 448, the largest
-ROUND(round_e5m2, 7, 15, 2, 0x47600000, 0x7b, 0x7f)       // 57344, the largest
+ROUND(round_half, 15, 15, 10, 0x47800000, 0x7fff) // 65536
+ROUND(round_e4m3, 7, 7, 3, 0x43e00000, 0x7f)      // 448
+ROUND(round_e5m2, 7, 15, 2, 0x47600000, 0x7f)     // 57344
 
 ALWAYS uint32_t round_bfloat(float x) {
 	uint32_t u = bits32(x);

@@ -9,15 +9,17 @@ enum { BLOCK = 1024 };
 
 enum { MAX = 2 };
 
+enum { NOT = -1 };
+
 // By ncclDataType_t.
 static const struct {
 	size_t size;
-	const struct wf_plain *sums;
-	int narrow; // its index among the narrow types
+	int plain;  // the accumulator's index among the plain types
+	int narrow; // the type's own among the narrow ones
 } types[WF_TYPES] = {
-    {1, &wf_int8, -1},  {1, &wf_uint8, -1},  {4, &wf_int32, -1},       {4, &wf_uint32, -1},
-    {8, &wf_int64, -1}, {8, &wf_uint64, -1}, {2, &wf_float, WF_HALF},  {4, &wf_float, -1},
-    {8, &wf_double, -1}, {2, &wf_float, WF_BFLOAT}, {1, &wf_float, WF_E4M3}, {1, &wf_float, WF_E5M2},
+    {1, WF_INT8, NOT},  {1, WF_UINT8, NOT},  {4, WF_INT32, NOT},      {4, WF_UINT32, NOT},
+    {8, WF_INT64, NOT}, {8, WF_UINT64, NOT}, {2, WF_FLOAT, WF_HALF},  {4, WF_FLOAT, NOT},
+    {8, WF_DOUBLE, NOT}, {2, WF_FLOAT, WF_BFLOAT}, {1, WF_FLOAT, WF_E4M3}, {1, WF_FLOAT, WF_E5M2},
 };
 
 // What is reduced at once: a block of each source.
@@ -50,7 +52,8 @@ static void reduce_widened(const struct wf_narrow *t, unsigned op, const struct 
 }
 
 // Elements, or floats where acc is set, become elements.
-static void reduce_narrow(const struct wf_narrow *t, unsigned op, int acc, const struct block *b) {
+static void reduce_narrow(const struct wf_plain *floats, const struct wf_narrow *t, unsigned op, int acc,
+                          const struct block *b) {
 	if (acc && b->k == 1) {
 		t->round(b->dst, source(b, 0), b->n);
 	} else if (!acc && b->k == 2) {
@@ -59,7 +62,7 @@ static void reduce_narrow(const struct wf_narrow *t, unsigned op, int acc, const
 		struct block wide = *b;
 		wide.dst = b->sum;
 		if (acc)
-			reduce_plain(&wf_float, op, &wide);
+			reduce_plain(floats, op, &wide);
 		else
 			reduce_widened(t, op, &wide);
 		t->round(b->dst, b->sum, b->n);
@@ -84,8 +87,8 @@ enum { USUAL_MODE = 0, OF_MODE = 0x7ffffff };
 void wf_reduce(const struct wf_cpu *cpu, unsigned type, unsigned op, void *dst, int dst_acc, const void *const *srcs,
                size_t k, int srcs_acc, size_t n) {
 	double sum[BLOCK];
-	const struct wf_plain *plain = types[type].sums;
-	const struct wf_narrow *narrow = types[type].narrow < 0 ? NULL : &cpu->narrow[types[type].narrow];
+	const struct wf_plain *plain = &cpu->plain[types[type].plain];
+	const struct wf_narrow *narrow = types[type].narrow == NOT ? NULL : &cpu->narrow[types[type].narrow];
 	size_t dst_size = dst_acc ? plain->size : types[type].size;
 	size_t src_size = srcs_acc ? plain->size : types[type].size;
 	unsigned long mode = float_mode();
@@ -98,7 +101,7 @@ void wf_reduce(const struct wf_cpu *cpu, unsigned type, unsigned op, void *dst, 
 		else if (dst_acc)
 			reduce_widened(narrow, op, &b);
 		else
-			reduce_narrow(narrow, op, srcs_acc, &b);
+			reduce_narrow(plain, narrow, op, srcs_acc, &b);
 	}
 	if ((mode & OF_MODE) != USUAL_MODE)
 		set_float_mode(mode);
