@@ -25,13 +25,18 @@ test-arm64: $(STEP) ## the library compiled for arm64, its stress drivers, confo
 	@$(ARM_TEST) $(STEP) -kind gotest "conformance on arm64" $(GOTEST) -count=1 -run '^TestLibrary(OverRDMA)?$$/^$(ARM_TABLE)$$' ./internal/conform
 	@$(ARM_TEST) $(STEP) -kind gotest "table calls on arm64" $(GOTEST) -count=1 ./internal/fuzz
 
-stress-arm64: $(addprefix $(CACHE)/stress/arm64/,stress hostile lanes gates inorder)
+stress-arm64: $(addprefix $(CACHE)/stress/arm64/,stress hostile lanes gates inorder kernels)
 	for d in stress hostile lanes; do timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/$$d $(STRESS_SEED) 2 || exit 1; done
 	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/gates
 	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/inorder
+	timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/kernels $(STRESS_SEED) 2
 
 $(CACHE)/stress/arm64/%: $(STRESS_DIR)/%.c $(STRESS_DEPS) $(STRESS_SIM) tools/simverbs/sim.h
 	@mkdir -p $(@D)
 	$(ARM_CC) $(wordlist 2,$(words $(STRESS_CC)),$(STRESS_CC)) -Wno-unused-parameter -O1 -o $@ $< $(STRESS_SRC) $(if $(filter lanes,$*),$(STRESS_SIM)) -lpthread
+
+$(CACHE)/stress/arm64/kernels: $(KERNELS)
+	@mkdir -p $(@D)
+	$(ARM_CC) $(wordlist 2,$(words $(STRESS_CC)),$(STRESS_CC)) -Icollnet/kernels -O2 -o $@ $(filter %.c,$^)
 
 .PHONY: ci-arm64 test-arm64 stress-arm64

@@ -5,12 +5,13 @@ STRESS_SRC  = $(wildcard transport/fastpath/*.c transport/tcp/*.c transport/reco
 STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c)) # lanes runs on queue pairs
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h transport/record/*.h transport/meter/*.h $(STRESS_DIR)/*.h)
 STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders -Itransport/record -Itransport/meter -Iinternal/build
+KERNELS     = $(wildcard collnet/kernels/*.[ch] collnet/kernels/stress/*.c) internal/build/check.h
 ROUNDS     ?= 4
 STRESS_SEED = $(or $(SEED),1)
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
-stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/inorder $(CACHE)/stress/%/record $(CACHE)/stress/%/meter
+stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/inorder $(CACHE)/stress/%/record $(CACHE)/stress/%/meter $(CACHE)/stress/%/kernels
 	timeout 300 $(CACHE)/stress/$*/stress $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/hostile $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/lanes $(STRESS_SEED) $(ROUNDS)
@@ -18,6 +19,7 @@ stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE
 	timeout 300 $(CACHE)/stress/$*/inorder
 	timeout 300 $(CACHE)/stress/$*/record $(STRESS_SEED) $(ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/meter $(STRESS_SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/kernels $(STRESS_SEED) $(ROUNDS)
 
 # stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)
 define stress_rule
@@ -28,6 +30,10 @@ $(CACHE)/stress/$1/%: $(STRESS_DIR)/%.c $(STRESS_DEPS)
 $(CACHE)/stress/$1/record $(CACHE)/stress/$1/meter: $(CACHE)/stress/$1/%: $(wildcard transport/record/*.[ch] transport/record/stress/*.c transport/meter/*.[ch] transport/meter/stress/*.c) internal/build/check.h
 	@mkdir -p $$(@D)
 	$(STRESS_CC) -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$(wildcard transport/$$*/*.c transport/$$*/stress/*.c) -lpthread
+
+$(CACHE)/stress/$1/kernels: $(KERNELS)
+	@mkdir -p $$(@D)
+	$(STRESS_CC) -Icollnet/kernels -O1 -fsanitize=$2 -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) -lpthread
 
 $(CACHE)/stress/$1/lanes: $(STRESS_DIR)/lanes.c $(STRESS_DEPS) $(STRESS_SIM) tools/simverbs/sim.h
 	@mkdir -p $$(@D)
