@@ -25,10 +25,12 @@ type Send struct {
 	Span Span
 }
 
-// Recv is a message of another rank. Its length is that of the send.
+// Recv is a message of another rank. Its length is that of the send. Several of
+// one rank in one round arrive in the order in which they are sent.
 type Recv struct {
-	From int
-	Span Span
+	From  int
+	Span  Span
+	Early bool // the span is free from the beginning: it may be posted before its round
 }
 
 // Reduce combines spans element by element, in the order of Src. Partial results
@@ -47,10 +49,12 @@ type Copy struct{ Dst, Src Span }
 
 // Round is a step of a plan. Sends and receives are posted together; when the
 // receives have completed, the reductions are done, then the copies, each in order.
+// Both ends of a message have it in the round of the same number; a round in which
+// a rank has nothing to do is empty.
 type Round struct {
 	Sends   []Send
 	Recvs   []Recv
-	Drain   bool // what is written after the receives is still being sent: wait for all sends so far
+	Drain   bool // what is written next is still being sent: after the receives, wait for all sends so far
 	Reduces []Reduce
 	Copies  []Copy
 }
