@@ -55,18 +55,25 @@ func shares(of piece, elem, owners int) []piece {
 
 // parts are what a chunk is a run of.
 func (op Op) parts(a Algorithm) []piece {
-	if op.Kind == AllReduce {
-		parts := 1
-		if a == Ring {
-			parts = op.N // where a sum begins depends on its owner
-		}
-		return shares(piece{n: op.Count}, op.Elem, parts)
-	}
 	all := make([]piece, op.N)
-	for r := range all {
-		all[r].off, all[r].n = op.part(r)
+	switch {
+	case op.Kind != AllReduce:
+		for r := range all {
+			all[r].off, all[r].n = op.part(r)
+		}
+	case a == Ring || a == Rings:
+		all = shares(piece{n: op.Count}, op.Elem, op.N) // where a sum begins depends on its owner
+	default:
+		all = []piece{{n: op.Count}}
 	}
-	return all
+	if a != Rings && a != Matchings {
+		return all
+	}
+	var halves []piece
+	for _, p := range all {
+		halves = append(halves, shares(p, op.Elem, 2)...)
+	}
+	return halves
 }
 
 // pieces are the runs of the parts that a chunk is.

@@ -40,24 +40,29 @@ type Window struct{ Off, Len int64 }
 type Algorithm uint8
 
 const (
-	OneShot Algorithm = iota // everybody sends all to everybody, and reduces in rank order
-	Direct                   // each share goes to its owner, who reduces in rank order; the result goes to all
-	Ring                     // shares travel along an order of the ranks: partial sums, then results
+	OneShot   Algorithm = iota // everybody sends all to everybody, and reduces in rank order
+	Doubling                   // pairs exchange partial sums of all; any number of ranks
+	Direct                     // each share goes to its owner, who reduces in rank order; the result goes to all
+	Halving                    // pairs exchange partial sums of halves, then results of halves; any number of ranks
+	Ring                       // shares travel along an order of the ranks: partial sums, then results
+	Rings                      // a ring each way
+	Matchings                  // on a ring of four: two halves by Halving, over opposite cables
 	algorithms
 )
 
 func (a Algorithm) String() string {
-	return name([]string{"one-shot", "direct", "ring"}, int(a))
+	return name([]string{"one-shot", "doubling", "direct", "halving", "ring", "rings", "matchings"}, int(a))
 }
 
-// Does reports whether an algorithm has plans for a kind.
-func (a Algorithm) Does(k Kind) bool {
+// Does reports whether an algorithm has plans for a kind and a number of ranks.
+func (a Algorithm) Does(k Kind, ranks int) bool {
 	switch a {
-	case OneShot:
+	case OneShot, Doubling:
 		return k == AllReduce
-	default:
-		return a < algorithms && k <= ReduceScatter
+	case Matchings:
+		return k == AllReduce && ranks == 4
 	}
+	return a < algorithms && k <= ReduceScatter
 }
 
 func name(names []string, i int) string {

@@ -3,7 +3,6 @@ package schedule
 import (
 	"bytes"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,10 +10,11 @@ import (
 
 // noise is a value of each element of each rank, whose sums depend on their order.
 func noise(rank int, i int64) float64 {
-	h := fnv.New64a()
-	fmt.Fprint(h, rank, " ", i)
-	r := rand.New(rand.NewPCG(h.Sum64(), 1))
-	return float64(float32(r.NormFloat64() * float64(int64(1)<<r.IntN(12))))
+	h := uint64(rank)<<32 ^ uint64(i) ^ 0x9e3779b97f4a7c15
+	for range 3 {
+		h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
+	}
+	return float64(int32(h)) / float64(int64(1)<<(h>>60))
 }
 
 func small(rank int, i int64) float64 { return float64((i*31+int64(rank)*7)%1000 - 500) }
@@ -155,7 +155,7 @@ func jobs(n int, with func(j job)) {
 	order := rand.New(rand.NewPCG(uint64(n), 2)).Perm(n)
 	for a := range algorithms {
 		for k := AllReduce; k <= ReduceScatter; k++ {
-			if !a.Does(k) {
+			if !a.Does(k, n) {
 				continue
 			}
 			j := job{op: Op{Kind: k, N: n}, a: a, num: whole, chunk: 1 << 20, value: small}
