@@ -1,0 +1,232 @@
+package choose
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"weft/collnet/schedule"
+)
+
+// cables joins the pairs.
+func cables(n int, pairs ...[2]int) [][]bool {
+	c := make([][]bool, n)
+	for i := range c {
+		c[i] = make([]bool, n)
+	}
+	for _, p := range pairs {
+		c[p[0]][p[1]], c[p[1]][p[0]] = true, true
+	}
+	return c
+}
+
+func mesh(n int) [][]bool {
+	var pairs [][2]int
+	for a := range n {
+		for b := range a {
+			pairs = append(pairs, [2]int{a, b})
+		}
+	}
+	return cables(n, pairs...)
+}
+
+func ring(order ...int) [][]bool {
+	var pairs [][2]int
+	for i, r := range order {
+		pairs = append(pairs, [2]int{r, order[(i+1)%len(order)]})
+	}
+	return cables(len(order), pairs...)
+}
+
+var (
+	rdma = Path{5 * time.Microsecond, 12e9}
+	tcp  = Path{25 * time.Microsecond, 1.2e9}
+)
+
+func allReduce(n int, bytes int64) schedule.Op {
+	return schedule.Op{Kind: schedule.AllReduce, N: n, Count: bytes / 4, Elem: 4, Acc: 4}
+}
+
+func TestPick(t *testing.T) {
+	star := cables(5, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}, [2]int{0, 4})
+	for _, c := range []struct {
+		what   string
+		fabric Fabric
+		bytes  int64
+		want   schedule.Algorithm
+		order  []int
+	}{
+		{"two ranks, small", Fabric{2, nil, tcp}, 8, schedule.OneShot, nil},
+		{"two ranks, large", Fabric{2, nil, tcp}, 64 << 20, schedule.Direct, nil},
+		{"four ranks, small", Fabric{4, nil, tcp}, 8, schedule.OneShot, nil},
+		{"four ranks, large", Fabric{4, nil, tcp}, 64 << 20, schedule.Direct, nil},
+		{"a mesh of three, large", Fabric{3, mesh(3), rdma}, 64 << 20, schedule.Direct, nil},
+		{"a mesh of four, small", Fabric{4, mesh(4), rdma}, 1 << 10, schedule.OneShot, nil},
+		{"64 ranks, small", Fabric{64, nil, rdma}, 8, schedule.Doubling, nil},
+		{"64 ranks, large", Fabric{64, nil, rdma}, 256 << 20, schedule.Direct, nil},
+		{"1,024 ranks, small", Fabric{1024, nil, rdma}, 8, schedule.Doubling, nil},
+		{"1,024 ranks, large", Fabric{1024, nil, rdma}, 256 << 20, schedule.Halving, nil},
+		{"1,000 ranks, very large", Fabric{1000, nil, rdma}, 1 << 30, schedule.Ring, nil},
+		{"a ring of four, small", Fabric{4, ring(0, 2, 1, 3), rdma}, 8, schedule.Doubling, []int{0, 2, 3, 1}},
+		{"a ring of four, large", Fabric{4, ring(0, 2, 1, 3), rdma}, 64 << 20, schedule.Matchings, []int{0, 2, 1, 3}},
+		{"a ring of six, large", Fabric{6, ring(0, 1, 2, 3, 4, 5), rdma}, 64 << 20, schedule.Rings, []int{0, 1, 2, 3, 4, 5}},
+		{"a ring of five, small", Fabric{5, ring(0, 4, 1, 3, 2), rdma}, 8, schedule.Ring, []int{0, 2, 3, 1, 4}},
+		{"a star: its cables are of no use", Fabric{5, star, rdma}, 64 << 20, schedule.Direct, nil},
+		{"no cables", Fabric{4, cables(4), tcp}, 64 << 20, schedule.Direct, nil},
+		{"one rank", Fabric{1, nil, tcp}, 64, schedule.OneShot, nil},
+	} {
+		if a, order := Pick(allReduce(c.fabric.N, c.bytes), c.fabric); a != c.want || !slices.Equal(order, c.order) {
+			t.Errorf("%s: %v along %v, want %v along %v", c.what, a, order, c.want, c.order)
+		}
+	}
+}
+
+// What is picked has a plan, uses peers that a rank is connected to, and cables only if all choices do.
+func TestPicksHavePlans(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		n := 1 + r.IntN(20)
+		f := Fabric{n, cables(n), []Path{rdma, tcp}[r.IntN(2)]}
+		for a := range n {
+			for b := range a {
+				joined := r.IntN(10) < 7
+				f.Cabled[a][b], f.Cabled[b][a] = joined, joined
+			}
+		}
+		c := Of(f)
+		for k := schedule.AllReduce; k <= schedule.ReduceScatter; k++ {
+			op := schedule.Op{Kind: k, N: n, Count: 1 << r.IntN(22), Elem: 2, Acc: 4}
+			a, order := c.Pick(op)
+			for op.Rank = range n {
+				peers := c.Peers(op.Rank)
+				for _, chunk := range schedule.Chunks(op, a, 1<<30) {
+					p, err := schedule.Make(op, a, order, chunk)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, round := range p.Rounds {
+						for _, s := range round.Sends {
+							if !slices.Contains(peers, s.To) || c.fabric.cabled() && !f.joins(op.Rank, s.To) {
+								t.Fatalf("%v of %v over %v: rank %d sends to %d", k, a, f.Cabled, op.Rank, s.To)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCycle(t *testing.T) {
+	petersen := cables(10)
+	for i := range 5 {
+		for _, p := range [][2]int{{i, (i + 1) % 5}, {i, i + 5}, {i + 5, (i+2)%5 + 5}} {
+			petersen[p[0]][p[1]], petersen[p[1]][p[0]] = true, true
+		}
+	}
+	lopsided := cables(16) // seven and nine, between which all cables are
+	for a := range 7 {
+		for b := 7; b < 16; b++ {
+			lopsided[a][b], lopsided[b][a] = true, true
+		}
+	}
+	long := rand.New(rand.NewPCG(2, 2)).Perm(100)
+	two := ring(0, 1, 2, 3, 4, 5)
+	for _, p := range [][2]int{{2, 3}, {5, 0}} {
+		two[p[0]][p[1]], two[p[1]][p[0]] = false, false
+	}
+	for _, p := range [][2]int{{2, 0}, {5, 3}} {
+		two[p[0]][p[1]], two[p[1]][p[0]] = true, true
+	}
+	for _, c := range []struct {
+		what   string
+		cabled [][]bool
+		found  bool
+	}{
+		{"two ranks", mesh(2), false}, {"three", mesh(3), true}, {"a mesh of 16", mesh(16), true}, {"two triangles", two, false},
+		{"Petersen's graph, which has none", petersen, false}, {"none between seven and nine", lopsided, false},
+		{"a hundred in a ring", ring(long...), true}, {"a mesh of 17 is not searched", mesh(17), false},
+	} {
+		f := Fabric{N: len(c.cabled), Cabled: c.cabled}
+		order := f.cycle()
+		if (order != nil) != c.found {
+			t.Errorf("%s: %v", c.what, order)
+		}
+		for i, r := range order {
+			if next := order[(i+1)%len(order)]; !f.joins(r, next) {
+				t.Errorf("%s: %d and %d are not joined", c.what, r, next)
+			}
+		}
+	}
+}
+
+// Connections to everybody are made where there are few ranks only.
+func TestPeersAreFew(t *testing.T) {
+	for n, most := range map[int]int{1: 0, 2: 1, 3: 2, 64: 63, 65: 9, 1000: 12, 1024: 12} {
+		c := Of(Fabric{n, nil, tcp})
+		for rank := range n {
+			if got := c.Peers(rank); len(got) > most {
+				t.Errorf("rank %d of %d has %d peers, not %d", rank, n, len(got), most)
+			}
+		}
+	}
+}
+
+func TestLargerTakesLonger(t *testing.T) {
+	for a := schedule.OneShot; a.Does(schedule.AllReduce, 4); a++ {
+		for _, f := range []Fabric{{4, nil, tcp}, {4, ring(0, 1, 2, 3), rdma}} {
+			var before time.Duration
+			for bytes := int64(8); bytes < 1<<32; bytes *= 4 {
+				now := Time(allReduce(4, bytes), a, f)
+				if now < before {
+					t.Errorf("%v: %v for %d bytes, %v for less", a, now, bytes, before)
+				}
+				before = now
+			}
+		}
+	}
+}
+
+// Within one node of many GPUs and over many nodes, the ring's steps are those of NCCL.
+func TestRingTime(t *testing.T) {
+	op := allReduce(4, 8)
+	f := Fabric{4, nil, Path{10 * time.Microsecond, 1e9}}
+	for _, c := range []struct {
+		ranks int
+		want  time.Duration
+	}{{4, 6 * 12700 * time.Nanosecond}, {32, 6*12700*time.Nanosecond + 56*600*time.Nanosecond}} {
+		if got := RingTime(op, c.ranks, 4, f); got < c.want || got > c.want+time.Microsecond {
+			t.Errorf("%d ranks: %v, want %v", c.ranks, got, c.want)
+		}
+	}
+	large := RingTime(allReduce(4, 1<<30), 4, 4, f)
+	if want := 1.5 * float64(1<<30) / 1e9; large.Seconds() < want || large.Seconds() > 1.01*want {
+		t.Errorf("%v for 1 GiB, want %.3f s", large, want)
+	}
+}
+
+func TestOffloadTime(t *testing.T) {
+	f := Fabric{4, nil, tcp}
+	op := allReduce(4, 8)
+	a, _ := Pick(op, f)
+	if got, want := OffloadTime(op, 32, 4, f), handover+14*chained+Time(op, a, f); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func ExampleOf() {
+	f := Fabric{N: 4, Cabled: ring(0, 2, 1, 3), Path: rdma}
+	c := Of(f)
+	for _, bytes := range []int64{8, 1 << 20, 64 << 20} {
+		a, order := c.Pick(allReduce(4, bytes))
+		fmt.Println(bytes, a, order)
+	}
+	fmt.Println(c.Peers(0))
+	// Output:
+	// 8 doubling [0 2 3 1]
+	// 1048576 matchings [0 2 1 3]
+	// 67108864 matchings [0 2 1 3]
+	// [2 3]
+}

@@ -1,0 +1,58 @@
+// Package choose says which algorithm a collective takes, and how long that and
+// NCCL's ring are expected to take. Its functions are pure: ranks that know the
+// same fabric choose the same.
+package choose
+
+import (
+	"slices"
+	"time"
+
+	"weft/collnet/schedule"
+)
+
+// Path is what was measured between two ranks.
+type Path struct {
+	Latency   time.Duration // of a small message, one way
+	Bandwidth float64       // bytes per second
+}
+
+// Fabric is what joins the ranks; all ranks know the same.
+type Fabric struct {
+	N      int
+	Cabled [][]bool // which ranks a fast path joins, each by a cable of its own; none at all: a network in which all are alike
+	Path   Path
+}
+
+// cabled reports whether any ranks are.
+func (f Fabric) cabled() bool {
+	return slices.ContainsFunc(f.Cabled, func(row []bool) bool { return slices.Contains(row, true) })
+}
+
+func (f Fabric) joins(a, b int) bool { return f.Cabled[a][b] && f.Cabled[b][a] }
+
+// carries reports whether an algorithm uses cables only.
+func (f Fabric) carries(a schedule.Algorithm, order []int) bool {
+	for r := range f.N {
+		for _, p := range schedule.Peers(a, f.N, r, order) {
+			if !f.joins(r, p) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// links are the cables of the rank that has the fewest.
+func (f Fabric) links() int {
+	fewest := f.N
+	for a := range f.N {
+		n := 0
+		for b := range f.N {
+			if a != b && f.joins(a, b) {
+				n++
+			}
+		}
+		fewest = min(fewest, n)
+	}
+	return fewest
+}

@@ -1,0 +1,36 @@
+package choose
+
+import (
+	"time"
+
+	"weft/collnet/schedule"
+)
+
+// What the model knows beside the measured path.
+const (
+	perMessage = 1 * time.Microsecond // assumed: isend, irecv and test of one message more than the first of a round
+	perRound   = 1 * time.Microsecond // assumed: the engine's turn
+	reduction  = 10e9                 // bytes read per second; measured 17.8e9 for float inside the L2, assumed beyond it
+	pipelined  = 1 << 20              // assumed: bytes of a chunk; those of an operation overlap
+)
+
+// Time is how long an algorithm is expected to take for an operation: the latency
+// of its rounds, and what it moves and computes, of which chunks do one while
+// others do the other.
+func Time(op schedule.Op, a schedule.Algorithm, f Fabric) time.Duration {
+	c := costOf(op, a)
+	links := 1.0
+	if f.cabled() {
+		links = c.links
+	}
+	wire := c.sent / links / f.bandwidth()
+	work := c.reduced/reduction + perMessage.Seconds()*max(c.messages-c.rounds, 0)
+	alone := min(1, pipelined/max(total(op), 1)) // what overlaps with nothing
+	moved := max(wire, work) + min(wire, work)*alone
+	return time.Duration(c.rounds)*(f.Path.Latency+perRound) + seconds(moved)
+}
+
+// bandwidth is never zero: what was not measured is slow, not free.
+func (f Fabric) bandwidth() float64 { return max(f.Path.Bandwidth, 1e6) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,60 @@
+package choose
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/collnet/schedule"
+)
+
+var update = flag.Bool("update", false, "write testdata/table.txt")
+
+// The table shows what is expected of the all-reduce of up to 1,024 ranks, one of NCCL's on each node: so that a change of
+// the model is seen in all that it changes.
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	for _, p := range []struct {
+		what string
+		path Path
+	}{{"RDMA", rdma}, {"TCP", tcp}} {
+		fmt.Fprintf(&b, "%s: %v, %.1f GB/s\n%6s %10s  %-9s %6s %12s %12s %8s\n", p.what, p.path.Latency, p.path.Bandwidth/1e9,
+			"ranks", "bytes", "algorithm", "rounds", "time", "ring", "by NCCL")
+		for _, n := range []int{2, 3, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1000, 1024} {
+			for _, bytes := range []int64{8, 64 << 10, 1 << 20, 64 << 20, 1 << 30} {
+				op, f := allReduce(n, bytes), Fabric{n, nil, p.path}
+				a, _ := Pick(op, f)
+				ring := RingTime(op, n, n, f)
+				fmt.Fprintf(&b, "%6d %10d  %-9v %6.0f %12v %12v %7.2fx\n", n, bytes, a, costOf(op, a).rounds, short(Time(op, a, f)), short(ring),
+					OffloadTime(op, n, n, f).Seconds()/ring.Seconds())
+			}
+		}
+	}
+	const file = "testdata/table.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != b.String() {
+		t.Errorf("%s is not what the model says (%v); go test ./collnet/choose -update writes it:\n%s", file, err, &b)
+	}
+}
+
+func short(d time.Duration) time.Duration { return d.Round(100 * time.Nanosecond) }
+
+// What is picked takes no longer than the ring of the same ranks.
+func TestPickIsNotSlowerThanOurRing(t *testing.T) {
+	for _, n := range []int{2, 3, 5, 8, 31, 64, 100, 1000} {
+		for bytes := int64(8); bytes <= 1<<30; bytes *= 8 {
+			op, f := allReduce(n, bytes), Fabric{n, nil, tcp}
+			if a, _ := Pick(op, f); Time(op, a, f) > Time(op, schedule.Ring, f) {
+				t.Errorf("%v of %d bytes, %d ranks: slower than a ring", a, bytes, n)
+			}
+		}
+	}
+}
