@@ -4,6 +4,7 @@
 package choose
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,6 +22,21 @@ type Fabric struct {
 	N      int
 	Cabled [][]bool // which ranks a fast path joins, each by a cable of its own; none at all: a network in which all are alike
 	Path   Path
+	Chunk  int64 // bytes of a chunk; zero: 512 KiB
+}
+
+func (f Fabric) chunk() float64 { return float64(cmp.Or(f.Chunk, 512<<10)) }
+
+// TracksOf is how many chunks are in flight at a time. Each costs connections to
+// every peer, of which many ranks have few again.
+func TracksOf(ranks int) int {
+	switch {
+	case ranks <= 8 || ranks > mostMeshed:
+		return 4
+	case ranks <= 32:
+		return 2
+	}
+	return 1
 }
 
 // cabled reports whether any ranks are.

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"math"
 	"time"
 
 	"weft/collnet/schedule"
@@ -11,23 +12,26 @@ const (
 	perMessage = 1 * time.Microsecond // assumed: isend, irecv and test of one message more than the first of a round
 	perRound   = 1 * time.Microsecond // assumed: the engine's turn
 	reduction  = 10e9                 // bytes read per second; measured 17.8e9 for float inside the L2, assumed beyond it
-	pipelined  = 1 << 20              // assumed: bytes of a chunk; those of an operation overlap
 )
 
 // Time is how long an algorithm is expected to take for an operation: the latency
 // of its rounds, and what it moves and computes, of which chunks do one while
-// others do the other.
+// others do the other. A track has a chunk at a time, from its first round to its last.
 func Time(op schedule.Op, a schedule.Algorithm, f Fabric) time.Duration {
 	c := costOf(op, a)
 	links := 1.0
 	if f.cabled() {
 		links = c.links
 	}
+	chunks := math.Ceil(max(total(op), 1) / f.chunk())
+	latency := c.rounds * (f.Path.Latency + perRound).Seconds()
 	wire := c.sent / links / f.bandwidth()
 	work := c.reduced/reduction + perMessage.Seconds()*max(c.messages-c.rounds, 0)
-	alone := min(1, pipelined/max(total(op), 1)) // what overlaps with nothing
-	moved := max(wire, work) + min(wire, work)*alone
-	return time.Duration(c.rounds)*(f.Path.Latency+perRound) + seconds(moved)
+	if chunks > 1 {
+		work += perMessage.Seconds() * c.messages * (chunks - 1)
+	}
+	moved := max(wire, work) + min(wire, work)/chunks
+	return seconds(max(latency+moved, math.Ceil(chunks/float64(TracksOf(op.N)))*(latency+(wire+work)/chunks)))
 }
 
 // bandwidth is never zero: what was not measured is slow, not free.
