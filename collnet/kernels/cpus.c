@@ -21,8 +21,8 @@
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 enum { TO_NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
-AVX2 ALWAYS __m256 load_half_avx2(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
-AVX2 ALWAYS __m256 load_avx2(const void *p) { return _mm256_loadu_ps(p); }
+AVX2 ALWAYS __m256 load_half_avx2(const void* p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+AVX2 ALWAYS __m256 load_avx2(const void* p) { return _mm256_loadu_ps(p); }
 AVX2 ALWAYS __m256 sum_avx2(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
 AVX2 ALWAYS __m256 prod_avx2(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
 
@@ -41,8 +41,8 @@ AVX2 ALWAYS __m256 min_avx2(__m256 a, __m256 b) {
 }
 
 AVX2 ALWAYS __m256 quiet_avx2(__m256 x) { return number_avx2(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff))); }
-AVX2 ALWAYS void store_avx2(void *p, __m256 x) { _mm256_storeu_ps(p, quiet_avx2(x)); }
-AVX2 ALWAYS void store_half_avx2(void *p, __m256 x) { _mm_storeu_si128(p, _mm256_cvtps_ph(quiet_avx2(x), TO_NEAREST)); }
+AVX2 ALWAYS void store_avx2(void* p, __m256 x) { _mm256_storeu_ps(p, quiet_avx2(x)); }
+AVX2 ALWAYS void store_half_avx2(void* p, __m256 x) { _mm_storeu_si128(p, _mm256_cvtps_ph(quiet_avx2(x), TO_NEAREST)); }
 
 #define CPU avx2
 #define NAME "avx2"
@@ -52,8 +52,8 @@ AVX2 ALWAYS void store_half_avx2(void *p, __m256 x) { _mm_storeu_si128(p, _mm256
 #define HOW_bfloat LOOP
 #include "loops.h"
 
-AVX512 ALWAYS __m512 load_half_avx512(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
-AVX512 ALWAYS __m512 load_avx512(const void *p) { return _mm512_loadu_ps(p); }
+AVX512 ALWAYS __m512 load_half_avx512(const void* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+AVX512 ALWAYS __m512 load_avx512(const void* p) { return _mm512_loadu_ps(p); }
 AVX512 ALWAYS __m512 sum_avx512(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
 AVX512 ALWAYS __m512 prod_avx512(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
 
@@ -61,13 +61,14 @@ AVX512 ALWAYS __m512 prod_avx512(__m512 a, __m512 b) { return _mm512_mul_ps(a, b
 AVX512 ALWAYS __m512 max_avx512(__m512 a, __m512 b) { return _mm512_range_ps(a, b, 4 | 1); }
 AVX512 ALWAYS __m512 min_avx512(__m512 a, __m512 b) { return _mm512_range_ps(a, b, 4 | 0); }
 
+// By the kind of number, from 0 on: a quiet NaN and another keep the first operand, all others take the second.
 AVX512 ALWAYS __m512 quiet_avx512(__m512 x) {
 	__m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff));
-	return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+	return _mm512_fixupimm_ps(nan, x, _mm512_set1_epi32(0x11111100), 0);
 }
 
-AVX512 ALWAYS void store_avx512(void *p, __m512 x) { _mm512_storeu_ps(p, quiet_avx512(x)); }
-AVX512 ALWAYS void store_half_avx512(void *p, __m512 x) {
+AVX512 ALWAYS void store_avx512(void* p, __m512 x) { _mm512_storeu_ps(p, quiet_avx512(x)); }
+AVX512 ALWAYS void store_half_avx512(void* p, __m512 x) {
 	_mm256_storeu_si256(p, _mm512_cvtps_ph(quiet_avx512(x), TO_NEAREST));
 }
 
@@ -83,8 +84,8 @@ AVX512 ALWAYS void store_half_avx512(void *p, __m512 x) {
 #ifdef __aarch64__
 #include <arm_neon.h>
 
-ALWAYS float32x4_t load_half_neon(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
-ALWAYS float32x4_t load_neon(const void *p) { return vld1q_f32(p); }
+ALWAYS float32x4_t load_half_neon(const void* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
+ALWAYS float32x4_t load_neon(const void* p) { return vld1q_f32(p); }
 ALWAYS float32x4_t sum_neon(float32x4_t a, float32x4_t b) { return vaddq_f32(a, b); }
 ALWAYS float32x4_t prod_neon(float32x4_t a, float32x4_t b) { return vmulq_f32(a, b); }
 
@@ -96,8 +97,8 @@ ALWAYS float32x4_t quiet_neon(float32x4_t x) {
 	return vbslq_f32(vceqq_f32(x, x), x, vreinterpretq_f32_u32(vdupq_n_u32(0x7fffffff)));
 }
 
-ALWAYS void store_neon(void *p, float32x4_t x) { vst1q_f32(p, quiet_neon(x)); }
-ALWAYS void store_half_neon(void *p, float32x4_t x) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(quiet_neon(x)))); }
+ALWAYS void store_neon(void* p, float32x4_t x) { vst1q_f32(p, quiet_neon(x)); }
+ALWAYS void store_half_neon(void* p, float32x4_t x) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(quiet_neon(x)))); }
 
 #define CPU neon
 #define NAME "neon"
@@ -121,8 +122,8 @@ static int has_avx2(void) {
 }
 #endif
 
-const struct wf_cpu *wf_cpus(int i) {
-	const struct wf_cpu *all[4] = {0};
+const struct wf_cpu* wf_cpus(int i) {
+	const struct wf_cpu* all[4] = {0};
 	int n = 0;
 #if defined(__x86_64__)
 	if (has_avx512())

@@ -19,9 +19,9 @@
 
 // dst is a or b, or apart from both.
 #define PLAIN(type, op, value)                                                                       \
-	FUNCTION(type##_##op)(void *dst, const void *as, const void *bs, size_t n) {                 \
-		const type *x = as, *y = bs;                                                         \
-		type *z = dst;                                                                       \
+	FUNCTION(type##_##op)(void* dst, const void* as, const void* bs, size_t n) {                 \
+		const type* x = as, *y = bs;                                                         \
+		type* z = dst;                                                                       \
 		INDEPENDENT                                                                          \
 		for (size_t i = 0; i < n; i++) {                                                     \
 			__typeof__(+*x) a = x[i], b = y[i];                                          \
@@ -32,13 +32,13 @@
 // Sums and products wrap, which C promises of unsigned types.
 #define WRAPPING(type)             \
 	PLAIN(type, sum, a + b)    \
-	PLAIN(type, prod, a *b)
+	PLAIN(type, prod, a * b)
 #define COMPARED(type)                     \
 	PLAIN(type, max, a > b ? a : b)    \
 	PLAIN(type, min, a < b ? a : b)
 #define FLOATING(type, bits)                            \
 	PLAIN(type, sum, quiet##bits(a + b))            \
-	PLAIN(type, prod, quiet##bits(a *b))            \
+	PLAIN(type, prod, quiet##bits(a * b))            \
 	PLAIN(type, max, quiet##bits(max##bits(a, b)))  \
 	PLAIN(type, min, quiet##bits(min##bits(a, b)))
 WRAPPING(uint8)
@@ -54,28 +54,45 @@ FLOATING(float32, 32)
 FLOATING(float64, 64)
 
 #define PAIR(type, op)                                                                                     \
-	FUNCTION(type##_pair_##op)(void *dst, const void *as, const void *bs, size_t n) {                  \
-		const type *a = as, *b = bs;                                                               \
-		type *z = dst;                                                                             \
+	FUNCTION(type##_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
+		const type* a = as, *b = bs;                                                               \
+		type* z = dst;                                                                             \
 		HOW_##type(z[i] = round_##type(op##32(widen_##type(a[i]), widen_##type(b[i]))),            \
 		           V(store_##type)(z + i, V(op)(V(load_##type)(a + i), V(load_##type)(b + i))),    \
 		           type##_pair_##op##_portable(z + i, a + i, b + i, n - i))                        \
 	}
 
+// Two to a word, which saves moving them to words and back.
+#define BFLOAT_PAIR(type, op)                                                                              \
+	FUNCTION(bfloat_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
+		const uint32* a = as, *b = bs;                                                             \
+		uint32* z = dst;                                                                           \
+		INDEPENDENT                                                                                \
+		for (size_t i = 0; i < n / 2; i++) {                                                       \
+			float low = op##32(float_of(a[i] << 16), float_of(b[i] << 16));                    \
+			float high = op##32(float_of(a[i] & 0xffff0000), float_of(b[i] & 0xffff0000));     \
+			z[i] = (round_upper(high) & 0xffff0000) | round_upper(low) >> 16;                  \
+		}                                                                                          \
+		const bfloat* last_a = as, *last_b = bs;                                                   \
+		if (n % 2)                                                                                 \
+			((bfloat*)dst)[n - 1] = round_bfloat(                                             \
+			    op##32(widen_bfloat(last_a[n - 1]), widen_bfloat(last_b[n - 1])));             \
+	}
+
 #define FOLD(type, op)                                                                                     \
-	FUNCTION(type##_fold_##op)(void *dst, const void *as, const void *bs, size_t n) {                  \
-		const float32 *a = as;                                                                     \
-		const type *b = bs;                                                                        \
-		float32 *z = dst;                                                                          \
+	FUNCTION(type##_fold_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
+		const float32* a = as;                                                                     \
+		const type* b = bs;                                                                        \
+		float32* z = dst;                                                                          \
 		HOW_##type(z[i] = quiet32(op##32(a[i], widen_##type(b[i]))),                               \
 		           V(store)(z + i, V(op)(V(load)(a + i), V(load_##type)(b + i))),                  \
 		           type##_fold_##op##_portable(z + i, a + i, b + i, n - i))                        \
 	}
 
 #define CAST(type, name, from, to, one, vector)                                                                  \
-	FUNCTION(name)(void *dst, const void *src, size_t n) {                                             \
-		const from *a = src;                                                                       \
-		to *z = dst;                                                                               \
+	FUNCTION(name)(void* dst, const void* src, size_t n) {                                             \
+		const from* a = src;                                                                       \
+		to* z = dst;                                                                               \
 		HOW_##type(z[i] = one, vector, JOIN(name, portable)(z + i, a + i, n - i))                         \
 	}
 #define CASTS(type)                                                                                        \
@@ -83,7 +100,11 @@ FLOATING(float64, 64)
 	CAST(type, type##_round, float32, type, round_##type(a[i]), V(store_##type)(z + i, V(load)(a + i)))
 
 #define EACH_OP(what, type) what(type, sum) what(type, prod) what(type, max) what(type, min)
-#define NARROW(type) EACH_OP(PAIR, type) EACH_OP(FOLD, type) CASTS(type)
+EACH_OP(PAIR, half)
+EACH_OP(BFLOAT_PAIR, bfloat)
+EACH_OP(PAIR, e4m3)
+EACH_OP(PAIR, e5m2)
+#define NARROW(type) EACH_OP(FOLD, type) CASTS(type)
 NARROW(half)
 NARROW(bfloat)
 NARROW(e4m3)

@@ -118,10 +118,13 @@ ROUND(round_half, 15, 15, 10, 0x47800000, 0x7fff) // 65536
 ROUND(round_e4m3, 7, 7, 3, 0x43e00000, 0x7f)      // 448
 ROUND(round_e5m2, 7, 15, 2, 0x47600000, 0x7f)     // 57344
 
-ALWAYS uint32_t round_bfloat(float x) {
+// In the upper half of the word, whose lower half has what was rounded away.
+ALWAYS uint32_t round_upper(float x) {
 	uint32_t u = bits32(x);
-	uint32_t r = (u + 0x7fff + (u >> 16 & 1)) >> 16;
-	return x == x ? r : 0x7fff;
+	uint32_t r = u + 0x7fff + (u >> 16 & 1);
+	return x == x ? r : 0x7fff0000;
 }
+
+ALWAYS uint32_t round_bfloat(float x) { return round_upper(x) >> 16; }
 
 #endif

@@ -24,36 +24,36 @@ static const struct {
 
 // What is reduced at once: a block of each source.
 struct block {
-	void *dst;
-	const void *const *srcs;
+	void* dst;
+	const void* const* srcs;
 	size_t k, at, n; // at: where the block begins in the sources, in bytes
-	void *sum;       // for what is between
+	void* sum;       // for what is between
 };
 
-static const void *source(const struct block *b, size_t i) { return (const char *)b->srcs[i] + b->at; }
+static const void* source(const struct block* b, size_t i) { return (const char*)b->srcs[i] + b->at; }
 
 // Sources of the accumulator's type become dst, of the same.
-static void reduce_plain(const struct wf_plain *t, unsigned op, const struct block *b) {
-	const void *left = source(b, 0);
+static void reduce_plain(const struct wf_plain* t, unsigned op, const struct block* b) {
+	const void* left = source(b, 0);
 	if (b->k == 1) // the larger of a number and itself is that number; a NaN becomes the one it should be
 		t->pair[MAX](b->dst, left, left, b->n);
 	for (size_t i = 1; i < b->k; i++) {
-		void *to = i + 1 == b->k ? b->dst : b->sum;
+		void* to = i + 1 == b->k ? b->dst : b->sum;
 		t->pair[op](to, left, source(b, i), b->n);
 		left = to;
 	}
 }
 
 // Elements become floats.
-static void reduce_widened(const struct wf_narrow *t, unsigned op, const struct block *b) {
+static void reduce_widened(const struct wf_narrow* t, unsigned op, const struct block* b) {
 	t->widen(b->dst, source(b, 0), b->n);
 	for (size_t i = 1; i < b->k; i++)
 		t->fold[op](b->dst, b->dst, source(b, i), b->n);
 }
 
 // Elements, or floats where acc is set, become elements.
-static void reduce_narrow(const struct wf_plain *floats, const struct wf_narrow *t, unsigned op, int acc,
-                          const struct block *b) {
+static void reduce_narrow(const struct wf_plain* floats, const struct wf_narrow* t, unsigned op, int acc,
+                          const struct block* b) {
 	if (acc && b->k == 1) {
 		t->round(b->dst, source(b, 0), b->n);
 	} else if (!acc && b->k == 2) {
@@ -84,18 +84,18 @@ static void set_float_mode(unsigned long mode) { __asm__ volatile("msr fpcr, %0"
 enum { USUAL_MODE = 0, OF_MODE = 0x7ffffff };
 #endif
 
-void wf_reduce(const struct wf_cpu *cpu, unsigned type, unsigned op, void *dst, int dst_acc, const void *const *srcs,
+void wf_reduce(const struct wf_cpu* cpu, unsigned type, unsigned op, void* dst, int dst_acc, const void* const* srcs,
                size_t k, int srcs_acc, size_t n) {
 	double sum[BLOCK];
-	const struct wf_plain *plain = &cpu->plain[types[type].plain];
-	const struct wf_narrow *narrow = types[type].narrow == NOT ? NULL : &cpu->narrow[types[type].narrow];
+	const struct wf_plain* plain = &cpu->plain[types[type].plain];
+	const struct wf_narrow* narrow = types[type].narrow == NOT ? NULL : &cpu->narrow[types[type].narrow];
 	size_t dst_size = dst_acc ? plain->size : types[type].size;
 	size_t src_size = srcs_acc ? plain->size : types[type].size;
 	unsigned long mode = float_mode();
 	if ((mode & OF_MODE) != USUAL_MODE)
 		set_float_mode(USUAL_MODE);
 	for (size_t i = 0; i < n; i += BLOCK) {
-		struct block b = {(char *)dst + i * dst_size, srcs, k, i * src_size, n - i < BLOCK ? n - i : BLOCK, sum};
+		struct block b = {(char*)dst + i * dst_size, srcs, k, i * src_size, n - i < BLOCK ? n - i : BLOCK, sum};
 		if (narrow == NULL || (srcs_acc && dst_acc))
 			reduce_plain(plain, op, &b);
 		else if (dst_acc)

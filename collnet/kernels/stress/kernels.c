@@ -1,5 +1,6 @@
-/* kernels.c: all kinds that this CPU is reduce the same random buffers to the same bits, within buffers that end where the
- * elements do, and whatever the thread's floating-point mode. Arguments: seed and rounds, which the other drivers take, too. */
+/* kernels.c: all kinds that this CPU is reduce the same random buffers to the same bits, within buffers that end where
+ * the elements do, and whatever the thread's floating-point mode. Arguments: seed and rounds, which the other drivers
+ * take, too. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
