@@ -123,13 +123,6 @@ type CollNetIflushArgs struct {
 	Request  *uintptr
 }
 
-// CollNetTestArgs are the arguments of collNet.test.
-type CollNetTestArgs struct {
-	Request uintptr
-	Done    *int32
-	Size    *int32
-}
-
 // CollNetCloseCollArgs are the arguments of collNet.closeColl.
 type CollNetCloseCollArgs struct {
 	CollComm uintptr
@@ -138,6 +131,13 @@ type CollNetCloseCollArgs struct {
 // CollNetCloseListenArgs are the arguments of collNet.closeListen.
 type CollNetCloseListenArgs struct {
 	ListenComm uintptr
+}
+
+// CollNetMakeVDeviceArgs are the arguments of collNet.makeVDevice.
+type CollNetMakeVDeviceArgs struct {
+	Asked int32
+	D     *int32
+	Props *NetVDeviceProps
 }
 
 // CollNetFinalizeArgs are the arguments of collNet.finalize.
@@ -160,9 +160,9 @@ type CollNet interface {
 	Iallgather(*CollNetIallgatherArgs) error
 	Ireducescatter(*CollNetIreducescatterArgs) error
 	Iflush(*CollNetIflushArgs) error
-	Test(*CollNetTestArgs) error
 	CloseColl(*CollNetCloseCollArgs) error
 	CloseListen(*CollNetCloseListenArgs) error
+	MakeVDevice(*CollNetMakeVDeviceArgs) error
 	Finalize(*CollNetFinalizeArgs) error
 }
 
@@ -236,11 +236,6 @@ func (CollNetDefaults) Iflush(*CollNetIflushArgs) error {
 	return unsupported("collNet.iflush")
 }
 
-// Test is not supported.
-func (CollNetDefaults) Test(*CollNetTestArgs) error {
-	return unsupported("collNet.test")
-}
-
 // CloseColl is not supported.
 func (CollNetDefaults) CloseColl(*CollNetCloseCollArgs) error {
 	return unsupported("collNet.closeColl")
@@ -249,6 +244,11 @@ func (CollNetDefaults) CloseColl(*CollNetCloseCollArgs) error {
 // CloseListen is not supported.
 func (CollNetDefaults) CloseListen(*CollNetCloseListenArgs) error {
 	return unsupported("collNet.closeListen")
+}
+
+// MakeVDevice is not supported.
+func (CollNetDefaults) MakeVDevice(*CollNetMakeVDeviceArgs) error {
+	return unsupported("collNet.makeVDevice")
 }
 
 // Finalize is not supported.

@@ -122,6 +122,13 @@ static void lower_ncclNetProperties_v10(ncclNetProperties_v10_t* to, const ncclN
   to->maxCollBytes = from->maxCollBytes;
 }
 
+static void lift_ncclNetVDeviceProps_v10(ncclNetVDeviceProps_cur_t* to, const ncclNetVDeviceProps_v10_t* from) {
+  memset(to, 0, sizeof *to);
+  to->ndevs = from->ndevs;
+  for (int i = 0; i < 4; i++) to->devs[i] = from->devs[i];
+  if (to->ndevs > 4) to->ndevs = 4;
+}
+
 static ncclResult_t collnet_v10_init(ncclDebugLogger_t logFunction) {
   int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
@@ -241,6 +248,16 @@ static ncclResult_t collnet_v10_closeListen(void* listenComm) {
   return (ncclResult_t)weft_coll_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t collnet_v10_makeVDevice(int* d, ncclNetVDeviceProps_v10_t* props) {
+  int rc = weft_enter(0);
+  if (rc) return (ncclResult_t)rc;
+  if (!d) return (ncclResult_t)weft_null("collNet.makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("collNet.makeVDevice", "props");
+  ncclNetVDeviceProps_cur_t props_cur;
+  lift_ncclNetVDeviceProps_v10(&props_cur, props);
+  return (ncclResult_t)weft_coll_makeVDevice(props->ndevs, d, &props_cur);
+}
+
 extern const ncclCollNet_v10_t ncclCollNetPlugin_v10;
 const ncclCollNet_v10_t ncclCollNetPlugin_v10 = {
   .name = "weft",
@@ -260,5 +277,5 @@ const ncclCollNet_v10_t ncclCollNetPlugin_v10 = {
   .test = collnet_v10_test,
   .closeColl = collnet_v10_closeColl,
   .closeListen = collnet_v10_closeListen,
-  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
+  .makeVDevice = collnet_v10_makeVDevice,
 };

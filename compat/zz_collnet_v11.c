@@ -127,6 +127,13 @@ static void lower_ncclNetProperties_v11(ncclNetProperties_v11_t* to, const ncclN
   to->maxMultiRequestSize = from->maxMultiRequestSize;
 }
 
+static void lift_ncclNetVDeviceProps_v11(ncclNetVDeviceProps_cur_t* to, const ncclNetVDeviceProps_v11_t* from) {
+  memset(to, 0, sizeof *to);
+  to->ndevs = from->ndevs;
+  for (int i = 0; i < 4; i++) to->devs[i] = from->devs[i];
+  if (to->ndevs > 4) to->ndevs = 4;
+}
+
 static ncclResult_t collnet_v11_init(void** ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
   int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
@@ -247,6 +254,16 @@ static ncclResult_t collnet_v11_closeListen(void* listenComm) {
   return (ncclResult_t)weft_coll_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t collnet_v11_makeVDevice(int* d, ncclNetVDeviceProps_v11_t* props) {
+  int rc = weft_enter(0);
+  if (rc) return (ncclResult_t)rc;
+  if (!d) return (ncclResult_t)weft_null("collNet.makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("collNet.makeVDevice", "props");
+  ncclNetVDeviceProps_cur_t props_cur;
+  lift_ncclNetVDeviceProps_v11(&props_cur, props);
+  return (ncclResult_t)weft_coll_makeVDevice(props->ndevs, d, &props_cur);
+}
+
 static ncclResult_t collnet_v11_finalize(void* ctx) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
@@ -272,6 +289,6 @@ const ncclCollNet_v11_t ncclCollNetPlugin_v11 = {
   .test = collnet_v11_test,
   .closeColl = collnet_v11_closeColl,
   .closeListen = collnet_v11_closeListen,
-  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
+  .makeVDevice = collnet_v11_makeVDevice,
   .finalize = collnet_v11_finalize,
 };

@@ -218,6 +218,14 @@ static ncclResult_t collnet_v12_closeListen(void* listenComm) {
   return (ncclResult_t)weft_coll_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t collnet_v12_makeVDevice(int* d, ncclNetVDeviceProps_v12_t* props) {
+  int rc = weft_enter(0);
+  if (rc) return (ncclResult_t)rc;
+  if (!d) return (ncclResult_t)weft_null("collNet.makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("collNet.makeVDevice", "props");
+  return (ncclResult_t)weft_coll_makeVDevice(props->ndevs, d, (ncclNetVDeviceProps_cur_t*)props);
+}
+
 static ncclResult_t collnet_v12_finalize(void* ctx) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
@@ -243,6 +251,6 @@ const ncclCollNet_v12_t ncclCollNetPlugin_v12 = {
   .test = collnet_v12_test,
   .closeColl = collnet_v12_closeColl,
   .closeListen = collnet_v12_closeListen,
-  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
+  .makeVDevice = collnet_v12_makeVDevice,
   .finalize = collnet_v12_finalize,
 };

@@ -87,7 +87,7 @@ static ncclResult_t collnet_v3_getProperties(int dev, ncclNetProperties_v3_t* pr
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_coll_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 26 "gen/rules/collnet.rules"
+#line 29 "gen/rules/collnet.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 93 "zz_collnet_v3.c"
   lower_ncclNetProperties_v3(props, &props_cur);

@@ -122,6 +122,13 @@ static void lower_ncclNetProperties_v9(ncclNetProperties_v9_t* to, const ncclNet
   to->maxCollBytes = from->maxCollBytes;
 }
 
+static void lift_ncclNetVDeviceProps_v9(ncclNetVDeviceProps_cur_t* to, const ncclNetVDeviceProps_v9_t* from) {
+  memset(to, 0, sizeof *to);
+  to->ndevs = from->ndevs;
+  for (int i = 0; i < 4; i++) to->devs[i] = from->devs[i];
+  if (to->ndevs > 4) to->ndevs = 4;
+}
+
 static ncclResult_t collnet_v9_init(ncclDebugLogger_t logFunction) {
   int rc = weft_enter((uintptr_t)logFunction);
   if (rc) return (ncclResult_t)rc;
@@ -241,6 +248,16 @@ static ncclResult_t collnet_v9_closeListen(void* listenComm) {
   return (ncclResult_t)weft_coll_closeListen((uintptr_t)listenComm);
 }
 
+static ncclResult_t collnet_v9_makeVDevice(int* d, ncclNetVDeviceProps_v9_t* props) {
+  int rc = weft_enter(0);
+  if (rc) return (ncclResult_t)rc;
+  if (!d) return (ncclResult_t)weft_null("collNet.makeVDevice", "d");
+  if (!props) return (ncclResult_t)weft_null("collNet.makeVDevice", "props");
+  ncclNetVDeviceProps_cur_t props_cur;
+  lift_ncclNetVDeviceProps_v9(&props_cur, props);
+  return (ncclResult_t)weft_coll_makeVDevice(props->ndevs, d, &props_cur);
+}
+
 extern const ncclCollNet_v9_t ncclCollNetPlugin_v9;
 const ncclCollNet_v9_t ncclCollNetPlugin_v9 = {
   .name = "weft",
@@ -260,5 +277,5 @@ const ncclCollNet_v9_t ncclCollNetPlugin_v9 = {
   .test = collnet_v9_test,
   .closeColl = collnet_v9_closeColl,
   .closeListen = collnet_v9_closeListen,
-  .makeVDevice = NULL, /* collNet is declined; the net tables fuse devices */
+  .makeVDevice = collnet_v9_makeVDevice,
 };

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"weft/collnet"
 	"weft/internal/report"
 )
 
@@ -15,7 +16,8 @@ type netCtx struct {
 	voice        *voice
 	log          report.Logger
 	net          netContext
-	netEvents    atomic.Uintptr // the host's callback for them, or 0
+	coll         *collnet.Context // of a collNet table
+	netEvents    atomic.Uintptr   // the host's callback for them, or 0
 	oddClass     sync.Once
 }
 

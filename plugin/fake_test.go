@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weft/abi"
+	"weft/collnet"
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport"
@@ -51,6 +52,8 @@ type said struct {
 }
 
 func (h *fakeHost) Getenv(name string) (string, bool) { v, ok := h.env[name]; return v, ok }
+
+func (h *fakeHost) Requests() collnet.Requests { return cHost{}.Requests() }
 
 func (h *fakeHost) Thread() int { return h.thread }
 

@@ -1,6 +1,9 @@
 package plugin
 
-import "weft/abi"
+import (
+	"weft/abi"
+	"weft/collnet"
+)
 
 // host is the process that the library lives in. Tests have one of their own.
 type host interface {
@@ -15,7 +18,8 @@ type host interface {
 	SignalStacks() []int        // gives them to handlers that lack them; the signals of those
 	KeepHints(ctx uintptr) error
 	DropHints(ctx uintptr)
-	Hints(ctx uintptr) abi.NetAttr       // what was said last through setNetAttr
+	Hints(ctx uintptr) abi.NetAttr // what was said last through setNetAttr
+	Requests() collnet.Requests
 	StepEvents(callback uintptr) uintptr // the callback of table v10, made safe; 0: none
 	OpenProfiler(library string, table int) (name string, version int, err error)
 	BeginChained(comm uint16, mask int32, a *abi.ProfilerInitArgs) error

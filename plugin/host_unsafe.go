@@ -9,15 +9,18 @@ package plugin
 #include <stdlib.h>
 #include "hints.h"
 #include "host.h"
+#include "requests.h"
 */
 import "C"
 
 import (
+	"bytes"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"weft/abi"
+	"weft/collnet"
 	"weft/guest"
 	_ "weft/headers" // its embedded files are what host.c includes: a changed header rebuilds this package
 	"weft/internal/report"
@@ -110,3 +113,49 @@ func (cHost) Hints(ctx uintptr) (a abi.NetAttr) {
 func handleBytes(p unsafe.Pointer, table int) []byte {
 	return unsafe.Slice((*byte)(p), handleSize(table))
 }
+
+// handlesOf are copies of the handles of n ranks.
+func handlesOf(p *unsafe.Pointer, n, table int) ([][]byte, error) {
+	all := make([][]byte, n)
+	for i, h := range unsafe.Slice(p, n) {
+		if h == nil {
+			return nil, report.Errorf(report.Misuse, "collNet.connect", "the handle of rank %d is NULL", i)
+		}
+		all[i] = bytes.Clone(handleBytes(h, table))
+	}
+	return all, nil
+}
+
+// partsOf are the buffers of an all-gather or a reduce-scatter.
+func partsOf(p *abi.NetSGE, n int) []collnet.Part {
+	all := make([]collnet.Part, n)
+	for i, s := range unsafe.Slice(p, n) {
+		all[i] = collnet.Part{Buf: collnet.Buf{Address: s.Address, Handle: s.Mhandle}, Size: int(min(s.Size, 1<<62))}
+	}
+	return all
+}
+
+// cRequests are request words that C reads.
+type cRequests struct{}
+
+func (cHost) Requests() collnet.Requests { return cRequests{} }
+
+func (cRequests) Open() (int, error) {
+	var block C.uint32_t
+	if errno := C.weft_block_open(&block); errno != 0 {
+		return 0, report.Errorf(report.Host, "collNet.connect", "room for the requests of a comm: %w", unix.Errno(errno))
+	}
+	return int(block), nil
+}
+
+func (cRequests) Take(block int) uintptr { return uintptr(C.weft_request_take(C.uint32_t(block))) }
+
+func (cRequests) Done(request uintptr, size int) {
+	C.weft_request_done(C.uintptr_t(request), C.int(size))
+}
+
+func (cRequests) Fail(request uintptr, code int32) {
+	C.weft_request_fail(C.uintptr_t(request), C.int(code))
+}
+
+func (cRequests) Close(block int) { C.weft_block_close(C.uint32_t(block)) }

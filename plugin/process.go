@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"weft/abi"
-	"weft/collnet"
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/internal/version"
@@ -37,10 +36,11 @@ type process struct {
 	record  func(record.Config) (path string, err error)
 	meter   func(meter.Config) (path string, err error)
 
-	contexts contexts
-	profile  profile
-	chain    chain
-	profiler profiler.Profiler
+	contexts     contexts
+	collContexts contexts
+	profile      profile
+	chain        chain
+	profiler     profiler.Profiler
 
 	signals struct {
 		told   sync.Map     // those whose handlers lacked SA_ONSTACK
@@ -64,7 +64,8 @@ type process struct {
 type deviceStrings struct {
 	*device.Device
 	name, path *byte
-	members    []int // of one that the host made
+	members    []int  // of one that the host made
+	by         family // whose tables have made it since the host counted
 }
 
 func newProcess(h host) *process {
@@ -88,7 +89,7 @@ func newProcess(h host) *process {
 		start:    openTransport,
 		record:   record.Open,
 		meter:    meter.Open,
-		contexts: contexts{old: map[int]*netCtx{}},
+		contexts: contexts{old: map[int]*netCtx{}}, collContexts: contexts{old: map[int]*netCtx{}},
 	}
 	p.profiler.Wanted, p.profiler.Begin = p.wanted, p.beginChained
 	return p
@@ -98,7 +99,7 @@ var theProcess = newProcess(cHost{})
 
 func netImpl() abi.Net { return theProcess }
 
-func collImpl() abi.CollNet { return collnet.Refuse{} }
+func collImpl() abi.CollNet { return collective{process: theProcess} }
 
 func profImpl() abi.Profiler { return &theProcess.profiler }
 

@@ -11,7 +11,18 @@ import (
 // MakeVDevice makes one device of several; devices() counts it from then on.
 // Where they cannot be one, hosts that end in init at a refusal get a device of
 // each: they ask devices() what there is.
-func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
+func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error { return p.makeVDevice(a, byNet) }
+
+// family is a kind of tables that makes devices. What one has made of some, the other gets when it asks for the same:
+// NCCL asks through both, and tells devices by their names.
+type family uint8
+
+const (
+	byNet family = 1 << iota
+	byCollNet
+)
+
+func (p *process) makeVDevice(a *abi.NetMakeVDeviceArgs, by family) error {
 	e, err := p.current("makeVDevice")
 	if err != nil {
 		return err
@@ -33,11 +44,11 @@ func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error {
 	if p.state.begun == p.host.Thread() {
 		p.state.begun = 0
 	}
-	d, err := p.device(e, members)
+	d, err := p.device(e, members, by)
 	if err != nil && p.contexts.only(tableCounts) && p.separate(members) {
 		report.Mention(p.log, err)
 		for _, m := range members {
-			if d, err = p.device(e, []int{m}); err != nil {
+			if d, err = p.device(e, []int{m}, by); err != nil {
 				return err
 			}
 		}
@@ -60,7 +71,13 @@ func (p *process) separate(members []int) bool {
 }
 
 // device returns the number of the device that members make. state is held.
-func (p *process) device(e engine, members []int) (int, error) {
+func (p *process) device(e engine, members []int, by family) (int, error) {
+	for i := range p.state.devs[:p.state.shown] {
+		if d := &p.state.devs[i]; i >= p.state.found && d.by&by == 0 && slices.Equal(d.members, members) {
+			d.by |= by
+			return d.Index, nil
+		}
+	}
 	hidden := p.state.devs[p.state.shown:] // made before the host counted anew
 	same := slices.IndexFunc(hidden, func(d deviceStrings) bool { return slices.Equal(d.members, members) })
 	if len(hidden) > 0 && same != 0 && p.state.shown == p.state.found && e.Unfuse() { // it makes others than before
@@ -68,6 +85,7 @@ func (p *process) device(e engine, members []int) (int, error) {
 	}
 	if same >= 0 {
 		p.state.shown += same + 1
+		hidden[same].by = by
 		return hidden[same].Index, nil
 	}
 	d, err := e.Fuse(members)
@@ -75,7 +93,7 @@ func (p *process) device(e engine, members []int) (int, error) {
 		return 0, err
 	}
 	named := p.describe(d)
-	named.members = members
+	named.members, named.by = members, by
 	p.state.devs = append(p.state.devs, named)
 	p.state.shown = len(p.state.devs)
 	return d.Index, nil

@@ -369,19 +369,6 @@ func weft_coll_iflush(collComm C.uintptr_t, data C.uintptr_t, size C.int, mhandl
 	return C.int(done("collNet.iflush", collImpl().Iflush(&a)))
 }
 
-// weft_coll_test is collNet.test for C.
-//
-//export weft_coll_test
-func weft_coll_test(request C.uintptr_t, done_ *C.int, size *C.int) (rc C.int) {
-	defer func() {
-		if r := recover(); r != nil {
-			rc = C.int(recovered("collNet.test", r))
-		}
-	}()
-	a := abi.CollNetTestArgs{Request: uintptr(request), Done: (*int32)(unsafe.Pointer(done_)), Size: (*int32)(unsafe.Pointer(size))}
-	return C.int(done("collNet.test", collImpl().Test(&a)))
-}
-
 // weft_coll_closeColl is collNet.closeColl for C.
 //
 //export weft_coll_closeColl
@@ -406,6 +393,19 @@ func weft_coll_closeListen(listenComm C.uintptr_t) (rc C.int) {
 	}()
 	a := abi.CollNetCloseListenArgs{ListenComm: uintptr(listenComm)}
 	return C.int(done("collNet.closeListen", collImpl().CloseListen(&a)))
+}
+
+// weft_coll_makeVDevice is collNet.makeVDevice for C.
+//
+//export weft_coll_makeVDevice
+func weft_coll_makeVDevice(asked C.int, d *C.int, props *C.ncclNetVDeviceProps_cur_t) (rc C.int) {
+	defer func() {
+		if r := recover(); r != nil {
+			rc = C.int(recovered("collNet.makeVDevice", r))
+		}
+	}()
+	a := abi.CollNetMakeVDeviceArgs{Asked: int32(asked), D: (*int32)(unsafe.Pointer(d)), Props: (*abi.NetVDeviceProps)(unsafe.Pointer(props))}
+	return C.int(done("collNet.makeVDevice", collImpl().MakeVDevice(&a)))
 }
 
 // weft_coll_finalize is collNet.finalize for C.

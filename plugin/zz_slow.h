@@ -54,6 +54,7 @@ int weft_coll_iflush(uintptr_t collComm, uintptr_t data, int size, uintptr_t mha
 int weft_coll_test(uintptr_t request, int* done, int* size);
 int weft_coll_closeColl(uintptr_t collComm);
 int weft_coll_closeListen(uintptr_t listenComm);
+int weft_coll_makeVDevice(int asked, int* d, ncclNetVDeviceProps_cur_t* props);
 int weft_coll_finalize(uintptr_t ctx);
 int weft_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn);
 int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr);

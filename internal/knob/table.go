@@ -96,6 +96,8 @@ const (
 	ProfileSize
 	ProfilerChain
 	StallSeconds
+	CollNet
+	CollNetChunk
 
 	count
 )

@@ -30,3 +30,15 @@ func (c *Comm) Progress() (moved uint64) {
 func (c *Comm) Devices() (own, peer string) {
 	return c.dev.Name, rendezvous.EndDevice(c.peer)
 }
+
+// Cabled reports whether cards move its bytes.
+func (c *Comm) Cabled() bool {
+	_, cards := c.carrier.(carrier.OneSided)
+	return cards
+}
+
+// Peer names the other side.
+func (c *Comm) Peer() string { return c.peer }
+
+// Why is what ended c, nil while nothing has.
+func (c *Comm) Why() error { return c.failure() }

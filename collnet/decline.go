@@ -5,7 +5,7 @@ import (
 	"weft/internal/report"
 )
 
-// Refuse is a collNet that offers no device.
+// Decline is a collNet that offers no device.
 //
 // Its init succeeds with a NULL context and devices returns 0. That is the quiet
 // way out in every release:
@@ -21,85 +21,84 @@ import (
 //
 // The functions behind devices are never reached then. A host that calls one
 // nevertheless gets an error, never a crash.
-type Refuse struct{ abi.CollNetDefaults }
+type Decline struct{ abi.CollNetDefaults }
 
-func (Refuse) Init(a *abi.CollNetInitArgs) error {
+func (Decline) Init(a *abi.CollNetInitArgs) error {
 	if a.Ctx != nil { // tables up to v10 have none
 		*a.Ctx = 0
 	}
 	return nil
 }
 
-func (Refuse) Devices(a *abi.CollNetDevicesArgs) error {
+func (Decline) Devices(a *abi.CollNetDevicesArgs) error {
 	*a.Ndev = 0
 	return nil
 }
 
-func (Refuse) GetProperties(a *abi.CollNetGetPropertiesArgs) error {
+func (Decline) GetProperties(a *abi.CollNetGetPropertiesArgs) error {
 	return report.Errorf(report.Misuse, "collNet.getProperties", "device %d of 0", a.Dev)
 }
 
-func (Refuse) Listen(a *abi.CollNetListenArgs) error {
+func (Decline) Listen(a *abi.CollNetListenArgs) error {
 	*a.ListenComm = 0
-	return refused("listen")
+	return declined("listen")
 }
 
-func (Refuse) Connect(a *abi.CollNetConnectArgs) error {
+func (Decline) Connect(a *abi.CollNetConnectArgs) error {
 	*a.CollComm = 0
-	return refused("connect")
+	return declined("connect")
 }
 
 // ReduceSupport says the truth: nothing can be reduced here.
-func (Refuse) ReduceSupport(a *abi.CollNetReduceSupportArgs) error {
+func (Decline) ReduceSupport(a *abi.CollNetReduceSupportArgs) error {
 	*a.Supported = 0
 	return nil
 }
 
-func (Refuse) RegMr(a *abi.CollNetRegMrArgs) error {
+func (Decline) RegMr(a *abi.CollNetRegMrArgs) error {
 	*a.Mhandle = 0
-	return refused("regMr")
+	return declined("regMr")
 }
 
-func (Refuse) RegMrDmaBuf(a *abi.CollNetRegMrDmaBufArgs) error {
+func (Decline) RegMrDmaBuf(a *abi.CollNetRegMrDmaBufArgs) error {
 	*a.Mhandle = 0
-	return refused("regMrDmaBuf")
+	return declined("regMrDmaBuf")
 }
 
-func (Refuse) DeregMr(*abi.CollNetDeregMrArgs) error { return refused("deregMr") }
+func (Decline) DeregMr(*abi.CollNetDeregMrArgs) error { return declined("deregMr") }
 
-func (Refuse) Iallreduce(a *abi.CollNetIallreduceArgs) error {
+func (Decline) Iallreduce(a *abi.CollNetIallreduceArgs) error {
 	*a.Request = 0
-	return refused("iallreduce")
+	return declined("iallreduce")
 }
 
-func (Refuse) Iallgather(a *abi.CollNetIallgatherArgs) error {
+func (Decline) Iallgather(a *abi.CollNetIallgatherArgs) error {
 	*a.Request = 0
-	return refused("iallgather")
+	return declined("iallgather")
 }
 
-func (Refuse) Ireducescatter(a *abi.CollNetIreducescatterArgs) error {
+func (Decline) Ireducescatter(a *abi.CollNetIreducescatterArgs) error {
 	*a.Request = 0
-	return refused("ireducescatter")
+	return declined("ireducescatter")
 }
 
-func (Refuse) Iflush(a *abi.CollNetIflushArgs) error {
+func (Decline) Iflush(a *abi.CollNetIflushArgs) error {
 	*a.Request = 0
-	return refused("iflush")
+	return declined("iflush")
 }
 
-func (Refuse) Test(a *abi.CollNetTestArgs) error {
-	*a.Done = 0
-	return refused("test")
+func (Decline) MakeVDevice(a *abi.CollNetMakeVDeviceArgs) error {
+	return declined("makeVDevice")
 }
 
-func (Refuse) CloseColl(*abi.CollNetCloseCollArgs) error { return refused("closeColl") }
+func (Decline) CloseColl(*abi.CollNetCloseCollArgs) error { return declined("closeColl") }
 
-func (Refuse) CloseListen(*abi.CollNetCloseListenArgs) error { return refused("closeListen") }
+func (Decline) CloseListen(*abi.CollNetCloseListenArgs) error { return declined("closeListen") }
 
 // Finalize has nothing to release, whatever the context.
-func (Refuse) Finalize(*abi.CollNetFinalizeArgs) error { return nil }
+func (Decline) Finalize(*abi.CollNetFinalizeArgs) error { return nil }
 
-func refused(call string) error {
+func declined(call string) error {
 	return report.Errorf(report.Misuse, "collNet."+call, "collNet has no device here, so nothing can have been opened").
-		Try("do not use collNet after devices answered 0")
+		Try("set WEFT_COLLNET=1 where it is wanted")
 }

@@ -12,7 +12,7 @@ import (
 func TestInitSucceedsAndOffersNothing(t *testing.T) {
 	ctx := uintptr(5)
 	ndev := int32(7)
-	var c abi.CollNet = Refuse{}
+	var c abi.CollNet = Decline{}
 	for _, err := range []error{
 		c.Init(&abi.CollNetInitArgs{Ctx: &ctx}), c.Init(&abi.CollNetInitArgs{}),
 		c.Devices(&abi.CollNetDevicesArgs{Ndev: &ndev}),
@@ -35,7 +35,7 @@ func TestInitSucceedsAndOffersNothing(t *testing.T) {
 // no pointer be NULL.)
 func TestEveryFunctionIsSafe(t *testing.T) {
 	free := map[string]bool{"Init": true, "Finalize": true, "Devices": true, "ReduceSupport": true}
-	v := reflect.ValueOf(Refuse{})
+	v := reflect.ValueOf(Decline{})
 	for i := range v.NumMethod() {
 		name, m := v.Type().Method(i).Name, v.Method(i)
 		args := reflect.New(m.Type().In(0).Elem())

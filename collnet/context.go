@@ -1,0 +1,106 @@
+package collnet
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"weft/internal/report"
+	"weft/transport/task"
+)
+
+// Options are what a context of the host brings.
+type Options struct {
+	Net      Net
+	Requests Requests
+	Table    int // its version
+	Log      report.Logger
+	Code     func(err error, table int) int32 // the only place where an error becomes a result code
+	Timeout  time.Duration                    // of a connect
+	Chunk    int                              // bytes of a chunk; the same on all ranks
+	Name     func(dev int) string             // of a device
+}
+
+// Context owns what the host made under it and sweeps what the host forgot.
+type Context struct {
+	Options
+	owned struct {
+		sync.Mutex
+		listeners map[*Listener]struct{} // protected, as all below
+		comms     map[*Comm]struct{}
+		closed    bool
+	}
+}
+
+// NewContext makes a context.
+func NewContext(o Options) *Context {
+	x := &Context{Options: o}
+	x.owned.listeners, x.owned.comms = map[*Listener]struct{}{}, map[*Comm]struct{}{}
+	return x
+}
+
+// Close is finalize: it ends listens and comms that the host never closed.
+func (x *Context) Close() error {
+	x.owned.Lock()
+	x.owned.closed = true
+	listeners, comms := maps.Clone(x.owned.listeners), maps.Clone(x.owned.comms)
+	x.owned.Unlock()
+	if len(listeners)+len(comms) > 0 {
+		x.Log.Info(report.Net, "collNet.finalize: closing %d listens and %d comms that were left open", len(listeners), len(comms))
+	}
+	for l := range listeners {
+		_ = l.Close() // a second close by the host may have come first
+	}
+	for c := range comms {
+		_ = c.Close()
+	}
+	return nil
+}
+
+// own records v unless the context is closed.
+func own[K comparable](x *Context, all map[K]struct{}, v K) error {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	if x.owned.closed {
+		return report.Errorf(report.Misuse, "collNet", "the context was finalized")
+	}
+	all[v] = struct{}{}
+	return nil
+}
+
+func (x *Context) disown(l *Listener, c *Comm) {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	delete(x.owned.listeners, l)
+	delete(x.owned.comms, c)
+}
+
+// Kinds of the handles that a host holds, apart from those of the net core.
+const (
+	listenerKind = 6
+	commKind     = 7
+	// RequestKind is that of a request.
+	RequestKind = 8
+)
+
+// A process has one table of each, whatever number of contexts.
+var (
+	listeners = task.NewIDs[*Listener](listenerKind << 60)
+	comms     = task.NewIDs[*Comm](commKind << 60)
+)
+
+// ListenerOf finds the listen behind a value that the host gave.
+func ListenerOf(handle uintptr) (*Listener, error) {
+	if l, ok := listeners.Get(uint64(handle)); ok {
+		return l, nil
+	}
+	return nil, report.Errorf(report.Misuse, "collNet listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
+}
+
+// CommOf finds the comm behind a value that the host gave.
+func CommOf(handle uintptr) (*Comm, error) {
+	if c, ok := comms.Get(uint64(handle)); ok {
+		return c, nil
+	}
+	return nil, report.Errorf(report.Misuse, "collNet comm", "%#x is no open comm: closed already, or not weft's", uint64(handle))
+}

@@ -1,0 +1,226 @@
+package collnet
+
+import (
+	"unsafe"
+	"weft/collnet/kernels"
+	"weft/collnet/schedule"
+	"weft/internal/report"
+)
+
+// track carries one chunk at a time, over connections of its own: messages on a connection are received in the order in
+// which they are sent, and chunks that shared one would have to agree on that with all ranks.
+type track struct {
+	c        *Comm
+	sends    []Link // by rank; nil: its own
+	receives []Link
+	scratch  scratch
+
+	op     *op // nil: it is free
+	tag    int32
+	plan   schedule.Plan
+	round  int
+	ready  int // rounds whose receives have been posted
+	sent   int // sends of the round that have been posted
+	posted int // receives of round ready that have been posted
+	reduce int // reductions of the round that are done
+	slice  int // elements of the next one that are
+	copied int // copies of the round that are done
+
+	sending   []message
+	receiving []message
+}
+
+// message is a request of the net.
+type message struct {
+	request uintptr
+	link    Link
+	rank    int
+	round   int
+	size    int
+}
+
+const (
+	mostEarly = 64        // receives posted that have not come
+	sliceOf   = 128 << 10 // bytes that are reduced at a time, before links are looked at again
+)
+
+// begin takes a chunk.
+func (t *track) begin(o *op, chunk schedule.Chunk, tag int32) error {
+	plan, err := schedule.Make(o.what, o.algorithm, o.order, chunk)
+	if err != nil {
+		return t.c.errorf(report.Internal, o.name, "%w", err)
+	}
+	if err := t.scratch.grow(t.c.link(), int(plan.Scratch)); err != nil {
+		return err
+	}
+	t.stop()
+	t.op, t.plan, t.tag = o, plan, tag
+	return nil
+}
+
+// stop makes the track free.
+func (t *track) stop() {
+	*t = track{c: t.c, sends: t.sends, receives: t.receives, scratch: t.scratch, sending: t.sending[:0], receiving: t.receiving[:0]}
+}
+
+// step does what can be done now, but for a slice of work only. It reports whether there was anything.
+func (t *track) step() (moved bool, err error) {
+	for _, do := range []func() (bool, error){t.postReceives, t.postSends, t.test, t.compute} {
+		did, err := do()
+		if err != nil {
+			return false, err
+		}
+		moved = moved || did
+	}
+	return moved, nil
+}
+
+// postReceives posts those of the round, and of later ones what may be written early.
+func (t *track) postReceives() (moved bool, err error) {
+	for t.ready < len(t.plan.Rounds) {
+		all := t.plan.Rounds[t.ready].Recvs
+		for ; t.posted < len(all); t.posted++ {
+			m := all[t.posted]
+			if t.ready > t.round && (!m.Early || len(t.receiving) >= mostEarly) {
+				return moved, nil
+			}
+			l, b := t.receives[m.From], t.at(m.Span)
+			request, err := l.Receive(b, t.tag)
+			if err != nil {
+				return false, t.c.lost(t.op.name, m.From, l, err)
+			}
+			if request == 0 {
+				return moved, nil
+			}
+			t.receiving = append(t.receiving, message{request, l, m.From, t.ready, b.Size})
+			moved = true
+		}
+		t.ready, t.posted = t.ready+1, 0
+	}
+	return moved, nil
+}
+
+// postSends posts those of the round, in order: the peer has posted its receives so.
+func (t *track) postSends() (moved bool, err error) {
+	if t.round == len(t.plan.Rounds) {
+		return false, nil
+	}
+	for all := t.plan.Rounds[t.round].Sends; t.sent < len(all); t.sent++ {
+		m := all[t.sent]
+		l, b := t.sends[m.To], t.at(m.Span)
+		request, err := l.Send(b, t.tag)
+		if err != nil {
+			return false, t.c.lost(t.op.name, m.To, l, err)
+		}
+		if request == 0 {
+			return moved, nil
+		}
+		t.sending = append(t.sending, message{request, l, m.To, t.round, b.Size})
+		moved = true
+	}
+	return moved, nil
+}
+
+func (t *track) test() (bool, error) {
+	came, err := t.finished(&t.receiving)
+	if err != nil {
+		return false, err
+	}
+	left, err := t.finished(&t.sending)
+	return came || left, err
+}
+
+// finished takes out the messages that are complete.
+func (t *track) finished(all *[]message) (moved bool, err error) {
+	kept := (*all)[:0]
+	for _, m := range *all {
+		done, size, err := m.link.Test(m.request)
+		switch {
+		case err != nil:
+			return false, t.c.lost(t.op.name, m.rank, m.link, err)
+		case !done:
+			kept = append(kept, m)
+		case size != m.size:
+			return false, t.c.errorf(report.Peer, t.op.name, "rank %d sent %d bytes where this rank expects %d", m.rank, size, m.size).
+				Try("all ranks must call the same collectives in the same order, with the same counts and types")
+		default:
+			moved = true
+		}
+	}
+	*all = kept
+	return moved, nil
+}
+
+// compute reduces and copies once the round's messages are there, a slice at a time, and ends the round.
+func (t *track) compute() (moved bool, err error) {
+	if t.round == len(t.plan.Rounds) {
+		return t.finish(), nil
+	}
+	r := &t.plan.Rounds[t.round]
+	if t.sent < len(r.Sends) || t.ready <= t.round || r.Drain && len(t.sending) > 0 {
+		return false, nil
+	}
+	for _, m := range t.receiving {
+		if m.round == t.round {
+			return false, nil
+		}
+	}
+	switch {
+	case t.reduce < len(r.Reduces):
+		return true, t.reduceSlice(&r.Reduces[t.reduce])
+	case t.copied < len(r.Copies):
+		m := &r.Copies[t.copied]
+		move(t.at(m.Dst).Address, t.at(m.Src).Address, int(m.Dst.Len))
+		t.copied++
+	default:
+		t.round++
+		t.sent, t.reduce, t.copied = 0, 0, 0
+	}
+	return true, nil
+}
+
+// finish ends the chunk once all it sends has left.
+func (t *track) finish() bool {
+	if len(t.sending) > 0 {
+		return false
+	}
+	t.op.left--
+	t.stop()
+	return true
+}
+
+// reduceSlice does one slice of a reduction.
+func (t *track) reduceSlice(r *schedule.Reduce) error {
+	elem, acc := t.op.what.Elem, t.op.what.Acc
+	size := func(wide bool) int {
+		if wide {
+			return acc
+		}
+		return elem
+	}
+	n := min(r.Count-t.slice, sliceOf/acc)
+	src := make([]unsafe.Pointer, len(r.Src))
+	for i, s := range r.Src {
+		src[i] = pointer(t.at(s).Address + uintptr(t.slice*size(r.SrcAcc)))
+	}
+	dst := pointer(t.at(r.Dst).Address + uintptr(t.slice*size(r.DstAcc)))
+	if err := kernels.Reduce(dst, r.DstAcc, src, r.SrcAcc, n, t.op.elem, t.op.red); err != nil {
+		return t.c.errorf(report.Internal, t.op.name, "%w", err)
+	}
+	if t.slice += n; t.slice == r.Count {
+		t.reduce, t.slice = t.reduce+1, 0
+	}
+	return nil
+}
+
+// at is where a span lies.
+func (t *track) at(s schedule.Span) Buffer {
+	off, size := int(s.Off), int(s.Len)
+	switch s.Space {
+	case schedule.Input:
+		return t.op.buffer(t.op.send, off, size)
+	case schedule.Output:
+		return t.op.buffer(t.op.recv, off, size)
+	}
+	return t.scratch.at(off, size)
+}

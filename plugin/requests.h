@@ -1,0 +1,16 @@
+/* requests.h: the words by which test of the collective tables knows how far an operation is: C serves that, without
+ * entering Go, for NCCL asks all the time. A comm has a block of words. weft_coll_test is in zz_slow.h. */
+#ifndef WEFT_PLUGIN_REQUESTS_H
+#define WEFT_PLUGIN_REQUESTS_H
+
+#include <stdint.h>
+
+#define WEFT_BLOCK 32 /* requests of a comm */
+
+int weft_block_open(uint32_t* block); /* a block that nobody has; 0, or errno */
+void weft_block_close(uint32_t block); /* its requests are not known any more */
+uintptr_t weft_request_take(uint32_t block); /* 0: all are in use. One thread at a time, for each block */
+void weft_request_done(uintptr_t request, int size);
+void weft_request_fail(uintptr_t request, int code);
+
+#endif
