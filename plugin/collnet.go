@@ -24,7 +24,7 @@ func (p collective) Init(a *abi.CollNetInitArgs) error {
 	if !p.collectives() {
 		return collnet.Decline{}.Init(a)
 	}
-	p.begins()
+	p.begins(ofCollNet)
 	table := int(a.Abi)
 	c := &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
 	if table >= tableContext {
@@ -97,7 +97,7 @@ func (p collective) Devices(a *abi.CollNetDevicesArgs) error {
 	if !p.collectives() {
 		return nil
 	}
-	return p.process.Devices(&abi.NetDevicesArgs{Ndev: a.Ndev})
+	return p.tellDevices(a.Ndev, ofCollNet)
 }
 
 // GetProperties are those of the net's device, which takes no GPU memory here: the CPU reduces.
@@ -118,7 +118,7 @@ func (p collective) MakeVDevice(a *abi.CollNetMakeVDeviceArgs) error {
 	if !p.collectives() {
 		return collnet.Decline{}.MakeVDevice(a)
 	}
-	return p.makeVDevice(&abi.NetMakeVDeviceArgs{Asked: a.Asked, D: a.D, Props: a.Props}, byCollNet)
+	return p.makeVDevice(&abi.NetMakeVDeviceArgs{Asked: a.Asked, D: a.D, Props: a.Props}, ofCollNet)
 }
 
 func (p collective) Listen(a *abi.CollNetListenArgs) error {

@@ -11,7 +11,7 @@ import (
 // host its context: before v11 one for all communicators of a table, from v11
 // on one per call.
 func (p *process) Init(a *abi.NetInitArgs) error {
-	p.begins()
+	p.begins(ofNet)
 	table := int(a.Abi)
 	if table < abi.NetFirst {
 		return report.Errorf(report.Misuse, "init", "there is no table v%d", table)

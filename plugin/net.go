@@ -10,14 +10,16 @@ import (
 
 // The functions of the net tables, in the order in which a host calls them.
 
-func (p *process) Devices(a *abi.NetDevicesArgs) error {
-	*a.Ndev = 0
+func (p *process) Devices(a *abi.NetDevicesArgs) error { return p.tellDevices(a.Ndev, ofNet) }
+
+func (p *process) tellDevices(ndev *int32, f family) error {
+	*ndev = 0
 	if _, err := p.current("devices"); err != nil {
 		return err
 	}
 	p.state.Lock()
 	defer p.state.Unlock()
-	*a.Ndev = int32(p.countDevices())
+	*ndev = int32(p.countDevices(f))
 	return nil
 }
 

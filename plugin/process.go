@@ -54,8 +54,8 @@ type process struct {
 		knobs   *knob.Values     // protected
 		devs    []deviceStrings  // protected
 		found   int              // protected; how many of devs the host did not make
-		shown   int              // protected; how many of devs it knows since it counted anew
-		begun   int              // protected; the thread of the last init, until it counts or fuses devices; 0: it has
+		shown   [families]int    // protected; how many of devs it knows since it counted anew
+		begun   [families]int    // protected; the thread of the last init, until it counts or fuses devices; 0: it has
 		strings map[string]*byte // protected; C's copies
 	}
 }
@@ -64,8 +64,7 @@ type process struct {
 type deviceStrings struct {
 	*device.Device
 	name, path *byte
-	members    []int  // of one that the host made
-	by         family // whose tables have made it since the host counted
+	members    []int // of one that the host made
 }
 
 func newProcess(h host) *process {
@@ -163,7 +162,10 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 	for i, d := range devices {
 		devs[i] = p.describe(d)
 	}
-	p.state.open, p.state.knobs, p.state.devs, p.state.found, p.state.shown = e, knobs, devs, len(devs), len(devs)
+	p.state.open, p.state.knobs, p.state.devs, p.state.found = e, knobs, devs, len(devs)
+	for f := range p.state.shown {
+		p.state.shown[f] = len(devs)
+	}
 	return e, nil
 }
 

@@ -11,18 +11,18 @@ import (
 // MakeVDevice makes one device of several; devices() counts it from then on.
 // Where they cannot be one, hosts that end in init at a refusal get a device of
 // each: they ask devices() what there is.
-func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error { return p.makeVDevice(a, byNet) }
+func (p *process) MakeVDevice(a *abi.NetMakeVDeviceArgs) error { return p.makeVDevice(a, ofNet) }
 
-// family is a kind of tables that makes devices. What one has made of some, the other gets when it asks for the same:
-// NCCL asks through both, and tells devices by their names.
-type family uint8
+// family is a kind of tables that counts and makes devices: each host does both twice, and must get the same devices.
+type family int
 
 const (
-	byNet family = 1 << iota
-	byCollNet
+	ofNet family = iota
+	ofCollNet
+	families
 )
 
-func (p *process) makeVDevice(a *abi.NetMakeVDeviceArgs, by family) error {
+func (p *process) makeVDevice(a *abi.NetMakeVDeviceArgs, f family) error {
 	e, err := p.current("makeVDevice")
 	if err != nil {
 		return err
@@ -41,14 +41,14 @@ func (p *process) makeVDevice(a *abi.NetMakeVDeviceArgs, by family) error {
 	}
 	p.state.Lock()
 	defer p.state.Unlock()
-	if p.state.begun == p.host.Thread() {
-		p.state.begun = 0
+	if p.state.begun[f] == p.host.Thread() {
+		p.state.begun[f] = 0
 	}
-	d, err := p.device(e, members, by)
+	d, err := p.device(e, members, f)
 	if err != nil && p.contexts.only(tableCounts) && p.separate(members) {
 		report.Mention(p.log, err)
 		for _, m := range members {
-			if d, err = p.device(e, []int{m}, by); err != nil {
+			if d, err = p.device(e, []int{m}, f); err != nil {
 				return err
 			}
 		}
@@ -71,21 +71,14 @@ func (p *process) separate(members []int) bool {
 }
 
 // device returns the number of the device that members make. state is held.
-func (p *process) device(e engine, members []int, by family) (int, error) {
-	for i := range p.state.devs[:p.state.shown] {
-		if d := &p.state.devs[i]; i >= p.state.found && d.by&by == 0 && slices.Equal(d.members, members) {
-			d.by |= by
-			return d.Index, nil
-		}
-	}
-	hidden := p.state.devs[p.state.shown:] // made before the host counted anew
+func (p *process) device(e engine, members []int, f family) (int, error) {
+	hidden := p.state.devs[p.state.shown[f]:] // made before the host counted anew, or through the other tables
 	same := slices.IndexFunc(hidden, func(d deviceStrings) bool { return slices.Equal(d.members, members) })
-	if len(hidden) > 0 && same != 0 && p.state.shown == p.state.found && e.Unfuse() { // it makes others than before
+	if len(hidden) > 0 && same != 0 && p.none() && e.Unfuse() { // it makes others than before
 		p.state.devs, same = p.state.devs[:p.state.found], -1
 	}
 	if same >= 0 {
-		p.state.shown += same + 1
-		hidden[same].by = by
+		p.state.shown[f] += same + 1
 		return hidden[same].Index, nil
 	}
 	d, err := e.Fuse(members)
@@ -93,9 +86,9 @@ func (p *process) device(e engine, members []int, by family) (int, error) {
 		return 0, err
 	}
 	named := p.describe(d)
-	named.members, named.by = members, by
+	named.members = members
 	p.state.devs = append(p.state.devs, named)
-	p.state.shown = len(p.state.devs)
+	p.state.shown[f] = len(p.state.devs)
 	return d.Index, nil
 }
 
@@ -115,11 +108,16 @@ func (p *process) describe(d *device.Device) deviceStrings {
 	return s
 }
 
+// none reports whether no tables show a device that the host has made. state is held.
+func (p *process) none() bool {
+	return !slices.ContainsFunc(p.state.shown[:], func(n int) bool { return n != p.state.found })
+}
+
 // begins notes an init, which a count of devices may follow on its thread.
-func (p *process) begins() {
+func (p *process) begins(f family) {
 	p.state.Lock()
 	defer p.state.Unlock()
-	p.state.begun = p.host.Thread()
+	p.state.begun[f] = p.host.Thread()
 }
 
 // countDevices is how many devices the host is to know. NCCL counts in two
@@ -128,9 +126,9 @@ func (p *process) begins() {
 // 2.28.3, which counts for each communicator. The fused ones hide then until they
 // are made again; 2.24 and 2.25 use them without that. The other count comes after
 // fusing, on a thread of its own maybe just after another's init, and wants all.
-func (p *process) countDevices() int {
-	if p.state.begun == p.host.Thread() {
-		p.state.begun, p.state.shown = 0, p.state.found
+func (p *process) countDevices(f family) int {
+	if p.state.begun[f] == p.host.Thread() {
+		p.state.begun[f], p.state.shown[f] = 0, p.state.found
 	}
-	return p.state.shown
+	return p.state.shown[f]
 }
