@@ -197,7 +197,7 @@ func (l *memLink) Peer() string { return fmt.Sprintf("host%d", l.peer) }
 func (l *memLink) Fail(why error) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if l.p.failed == nil {
+	if l.usable() == nil {
 		l.p.failed = report.Errorf(report.Peer, "link", "the peer gave the connection up: %s", report.Reason(why))
 	}
 }
