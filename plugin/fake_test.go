@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"weft/abi"
-	"weft/collnet"
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/transport"
@@ -40,6 +39,8 @@ type fakeHost struct {
 	begun     []uint16 // communicators that they know
 	noChain   error    // of BeginChained
 	forgotten uint64   // events that had not ended
+
+	requests fakeRequests
 }
 
 type said struct {
@@ -52,8 +53,6 @@ type said struct {
 }
 
 func (h *fakeHost) Getenv(name string) (string, bool) { v, ok := h.env[name]; return v, ok }
-
-func (h *fakeHost) Requests() collnet.Requests { return cHost{}.Requests() }
 
 func (h *fakeHost) Thread() int { return h.thread }
 
@@ -323,7 +322,7 @@ type bench struct {
 const nccl, other = uintptr(0xc0de), uintptr(0xbeef) // two log functions
 
 func newBench(t *testing.T, env map[string]string) *bench {
-	b := &bench{t: t, host: &fakeHost{env: env, thread: 1, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
+	b := &bench{t: t, host: &fakeHost{env: env, thread: 1, requests: fakeRequests{all: map[uintptr]int32{}}, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
 	b.engine = &fakeEngine{comms: map[uintptr]*fakeComm{}, listeners: map[uintptr]*fakeListener{}}
 	b.process = newProcess(b.host)
 	b.devices = func(*knob.Values, report.Logger) ([]*tcp.Device, error) {

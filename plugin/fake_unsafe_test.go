@@ -15,3 +15,17 @@ func scribble(p *abi.NetProperties) {
 		*(*byte)(unsafe.Add(unsafe.Pointer(p), i)) = 0xa5
 	}
 }
+
+func pointers(handles []*[128]byte) *unsafe.Pointer {
+	all := make([]unsafe.Pointer, len(handles))
+	for i, h := range handles {
+		all[i] = pointer(h)
+	}
+	return unsafe.SliceData(all)
+}
+
+// asNumbers is memory as 32-bit numbers, and where it is.
+func asNumbers(m []byte) ([]int32, uintptr) {
+	p := unsafe.Pointer(unsafe.SliceData(m))
+	return unsafe.Slice((*int32)(p), len(m)/4), uintptr(p)
+}
