@@ -68,6 +68,17 @@ func (b *bench) begin(t *testing.T, table int32) (c uintptr) {
 	return c
 }
 
+// collOptions are those of a context of collectives.
+func (b *bench) collOptions() collnet.Options {
+	b.host.env["WEFT_COLLNET"] = "1"
+	c := newBench(b.t, b.host.env)
+	x, err := c.collContexts.find("test", c.begin(b.t, abi.NetNewest))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return x.coll.Options
+}
+
 func (b *bench) collDevices(t *testing.T) int32 {
 	t.Helper()
 	n := int32(-1)

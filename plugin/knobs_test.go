@@ -36,6 +36,8 @@ var effects = []struct {
 		}
 		return strings.Join(b.host.chain, " ")
 	}, "", "/opt/one.so"},
+	{"WEFT_COLLNET", "1", func(b *bench) string { return fmt.Sprint(b.collDevices(b.t)) }, "0", "2"},
+	{"WEFT_COLLNET_CHUNK", "64", func(b *bench) string { return fmt.Sprint(b.collOptions().Chunk >> 10) }, "512", "64"},
 	{"WEFT_PROFILE_SIZE", "3", func(b *bench) string { return fmt.Sprint(b.records[0].Bytes) }, "67108864", "3145728"},
 }
 

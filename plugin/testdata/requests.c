@@ -1,0 +1,83 @@
+/* Threads that ask for requests while others end them, and blocks that come and go. Prints "ok", or what failed. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "requests.h"
+#include "zz_slow.h"
+
+#define ROUNDS 20000
+
+static int failures, misuses;
+#define CHECK(condition)                                                \
+	do {                                                                \
+		if (!(condition)) {                                             \
+			printf("line %d: %s\n", __LINE__, #condition);              \
+			__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);         \
+		}                                                               \
+	} while (0)
+
+int weft_misuse(const char* call, const char* what, uint64_t got) {
+	CHECK(!strcmp(call, "collNet.test") && what);
+	(void)got;
+	__atomic_add_fetch(&misuses, 1, __ATOMIC_RELAXED);
+	return 3;
+}
+
+static uint64_t asked[WEFT_BLOCK]; /* what one thread hands to the other */
+
+static void* ends(void* unused) {
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t request;
+		while (!(request = __atomic_exchange_n(&asked[i % WEFT_BLOCK], (uint64_t)0, __ATOMIC_ACQ_REL))) {}
+		weft_request_done(request, i);
+	}
+	return unused;
+}
+
+static void* hosts(void* block) {
+	uintptr_t mine[WEFT_BLOCK] = {0};
+	for (int i = 0; i < ROUNDS + WEFT_BLOCK; i++) {
+		int done = 0, size = 0, at = i % WEFT_BLOCK;
+		while (mine[at] && !done) CHECK(weft_coll_test(mine[at], &done, i % 2 ? &size : NULL) == 0);
+		if (mine[at]) CHECK(i % 2 == 0 || size == i - WEFT_BLOCK);
+		if (i >= ROUNDS) continue;
+		mine[at] = weft_request_take(*(uint32_t*)block);
+		CHECK(mine[at]);
+		__atomic_store_n(&asked[at], (uint64_t)mine[at], __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+int main(void) {
+	uint32_t block, other;
+	int done = 7, size = 7;
+	CHECK(weft_block_open(&block) == 0 && weft_block_open(&other) == 0 && block != other);
+	uintptr_t r = weft_request_take(block);
+	CHECK(weft_coll_test(r, &done, &size) == 0 && !done);
+	weft_request_fail(r, 6);
+	CHECK(weft_coll_test(r, &done, &size) == 6 && weft_coll_test(r, &done, &size) == 6 && !done);
+	weft_block_close(block);
+	CHECK(weft_coll_test(r, &done, &size) == 3 && misuses == 1);
+	CHECK(weft_block_open(&block) == 0);
+	for (int i = 0; i < WEFT_BLOCK; i++) CHECK(weft_request_take(block));
+	CHECK(!weft_request_take(block));
+	weft_block_close(block);
+	CHECK(weft_block_open(&block) == 0);
+	for (uint64_t h = 1; h; h = h * 3 + (h >> 62)) {
+		int rc = weft_coll_test(h, &done, NULL);
+		CHECK(rc == 3 && !done);
+		if (misuses > 10000) break;
+	}
+	r = weft_request_take(block);
+	weft_request_done(r, 0x7fffffff);
+	CHECK(weft_coll_test(r, &done, &size) == 0 && done && size == 0x7fffffff);
+	CHECK(weft_coll_test(r, &done, &size) == 3 && !done);
+	pthread_t a, b;
+	pthread_create(&a, NULL, ends, NULL);
+	pthread_create(&b, NULL, hosts, &block);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	if (!failures) puts("ok");
+	return failures != 0;
+}
