@@ -6,21 +6,23 @@ import (
 	"strings"
 	"sync"
 
+	"weft/collnet/choose"
 	"weft/internal/report"
 	"weft/transport/task"
 )
 
 // Comm is one rank's part of a collective communicator.
 type Comm struct {
-	ctx    *Context
-	dev    int
-	name   string // of the device
-	rank   int
-	n      int
-	id     uint64
-	fabric Fabric
-	tracks []*track
-	block  int // of its requests
+	ctx     *Context
+	dev     int
+	name    string // of the device
+	rank    int
+	n       int
+	id      uint64
+	path    choose.Path // what was measured, on all ranks alike
+	choices choose.Choices
+	tracks  []*track
+	block   int // of its requests
 
 	wake  chan struct{} // something was queued, or the comm was closed
 	ended chan struct{} // its goroutine has returned

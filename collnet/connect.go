@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/collnet/choose"
 	"weft/internal/report"
 )
 
@@ -17,7 +18,6 @@ func (l *Listener) Connect(handles [][]byte, rank int) (*Comm, error) {
 	n := len(handles)
 	c := &Comm{ctx: l.ctx, dev: l.dev, name: l.ctx.Name(l.dev), rank: rank, n: n, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.queue.regions = map[uintptr]*region{}
-	c.fabric = Fabric{N: n}
 	for range tracksOf(n) {
 		c.tracks = append(c.tracks, &track{c: c, sends: make([]Link, n), receives: make([]Link, n)})
 	}
@@ -39,7 +39,7 @@ func (c *Comm) about() string {
 	if c.n == 1 {
 		return "alone"
 	}
-	return fmt.Sprintf("a message takes %v, then %.1f GB/s", c.fabric.Path.Latency, c.fabric.Path.Bandwidth/1e9)
+	return fmt.Sprintf("a message takes %v, then %.1f GB/s", c.path.Latency, c.path.Bandwidth/1e9)
 }
 
 // tracksOf is how many chunks are in flight at a time. Each costs connections to every rank.
@@ -59,6 +59,7 @@ type joining struct {
 	door     Door
 	deadline time.Time
 	mem      scratch // what is sent and received meanwhile
+	peers    []int
 	strange  []*hail // accepted, and not yet known which rank it is
 	calls    []*call
 }
@@ -100,12 +101,13 @@ func (j *joining) until(step func() (bool, error), missing func() string) error 
 // join takes the comm to where all ranks know the same.
 func (j *joining) join(handles [][]byte) error {
 	c := j.c
+	c.choices = choose.Of(choose.Fabric{N: c.n})
 	if c.n == 1 {
 		return nil
 	}
+	j.peers = c.choices.Peers(c.rank)
 	for t := range c.tracks {
-		for i := 1; i < c.n; i++ {
-			r := (c.rank + i) % c.n
+		for _, r := range j.peers {
 			j.calls = append(j.calls, &call{handle: bytes.Clone(handles[r]), rank: r, track: t})
 		}
 	}
@@ -121,9 +123,9 @@ func (j *joining) join(handles [][]byte) error {
 // absent are the ranks that lack a connection.
 func (j *joining) absent() string {
 	var all []string
-	for r := range j.c.n {
+	for _, r := range j.peers {
 		for _, t := range j.c.tracks {
-			if r != j.c.rank && (t.sends[r] == nil || t.receives[r] == nil) {
+			if t.sends[r] == nil || t.receives[r] == nil {
 				all = append(all, fmt.Sprintf("rank %d", r))
 				break
 			}
@@ -149,7 +151,7 @@ func (j *joining) connect() (bool, error) {
 		}
 		if len(j.strange) == len(j.calls) {
 			_ = l.Close()
-			return false, j.c.errorf(report.Peer, "connect", "more connections come than %d ranks make", j.c.n)
+			return false, j.c.errorf(report.Peer, "connect", "more connections come than %d ranks make", len(j.peers))
 		}
 		j.strange = append(j.strange, &hail{link: l, place: len(j.strange) + 1})
 	}
@@ -229,7 +231,7 @@ func (j *joining) memory(l Link) error {
 	if j.mem.bytes != nil {
 		return nil
 	}
-	return j.mem.grow(l, max((len(j.calls)+1)*slot+len(j.c.tracks)*slot, 2*probeBytes+2*j.c.n*factsSize(j.c.n)))
+	return j.mem.grow(l, max((len(j.calls)+1)*slot+len(j.c.tracks)*slot, 2*probeBytes+j.c.n*factsSize(j.c.n)))
 }
 
 // giveUp closes all that was made.
@@ -249,45 +251,4 @@ func (j *joining) giveUp(why error) {
 		}
 	}
 	_ = j.c.release()
-}
-
-// exchange sends a buffer to each rank and receives one from it, over the first track.
-func (j *joining) exchange(out, in map[int]Buffer) error {
-	c, t := j.c, j.c.tracks[0]
-	var requests [2]map[int]uintptr
-	requests[0], requests[1] = map[int]uintptr{}, map[int]uintptr{}
-	advance := func(which int, l Link, r int, post func() (uintptr, error), open map[int]Buffer) (err error) {
-		if requests[which][r] == 0 {
-			requests[which][r], err = post()
-			return err
-		}
-		done, _, err := l.Test(requests[which][r])
-		if done {
-			delete(open, r)
-		}
-		return err
-	}
-	return j.until(func() (bool, error) {
-		for r, b := range in {
-			l := t.receives[r]
-			if err := advance(1, l, r, func() (uintptr, error) { return l.Receive(b, helloTag) }, in); err != nil {
-				return false, c.lost("connect", r, l, err)
-			}
-		}
-		for r, b := range out {
-			l := t.sends[r]
-			if err := advance(0, l, r, func() (uintptr, error) { return l.Send(b, helloTag) }, out); err != nil {
-				return false, c.lost("connect", r, l, err)
-			}
-		}
-		return len(in)+len(out) == 0, nil
-	}, func() string { return ranks(in) })
-}
-
-func ranks(of map[int]Buffer) string {
-	var all []string
-	for r := range of {
-		all = append(all, fmt.Sprintf("rank %d", r))
-	}
-	return strings.Join(all[:min(len(all), 8)], ", ")
 }

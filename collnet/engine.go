@@ -137,7 +137,7 @@ func (c *Comm) begin(failed *error) bool {
 // cut chooses an algorithm and cuts the operation for it. A large buffer of several parts is staged in one: other ranks'
 // plans do not know of them.
 func (c *Comm) cut(o *op) error {
-	o.algorithm, o.order = pick(o.what, c.fabric)
+	o.algorithm, o.order = c.choices.Pick(o.what)
 	o.begun = true
 	if o.what.Kind != schedule.AllReduce && o.what.Window.Len == 0 {
 		return nil
