@@ -39,7 +39,7 @@ func (c *Comm) about() string {
 	if c.n == 1 {
 		return "alone"
 	}
-	return fmt.Sprintf("a message takes %v, then %.1f GB/s", c.path.Latency, c.path.Bandwidth/1e9)
+	return fmt.Sprintf("a message takes %v, then %.1f GB/s", c.path.Latency.Round(time.Microsecond/10), c.path.Bandwidth/1e9)
 }
 
 // tracksOf is how many chunks are in flight at a time. Each costs connections to every rank.

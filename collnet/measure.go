@@ -12,9 +12,9 @@ import (
 // What a rank tells all others, so that everybody computes with the same: how fast its path to the next rank is, and
 // which ranks RDMA joins it to.
 const (
-	probes     = 16
-	probeBytes = 256 << 10
-	bursts     = 4
+	probes     = 31
+	probeBytes = 1 << 20
+	bursts     = 7
 )
 
 func factsSize(n int) int { return 16 + (n+7)/8*8 }
@@ -29,19 +29,21 @@ func (j *joining) measure() error {
 	if err != nil {
 		return err
 	}
-	bandwidth := probeBytes / max(burst-latency, time.Microsecond).Seconds()
-	return j.tell(latency, bandwidth)
+	return j.tell(latency, probeBytes/max(burst, time.Microsecond).Seconds())
 }
 
-// around is how long a message of that size takes, on average over some.
+// around is how long a message of that size takes, the median of some.
 func (j *joining) around(times, size int) (time.Duration, error) {
-	begin := time.Now()
-	for range times {
+	took := make([]time.Duration, times)
+	for i := range took {
+		begin := time.Now()
 		if err := j.pass(j.mem.at(0, size), j.mem.at(probeBytes, size)); err != nil {
 			return 0, err
 		}
+		took[i] = time.Since(begin)
 	}
-	return time.Since(begin) / time.Duration(times), nil
+	slices.Sort(took)
+	return took[times/2], nil
 }
 
 // pass sends a buffer to the next rank of the ring, while one comes from that before.
