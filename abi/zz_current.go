@@ -11,8 +11,10 @@ type (
 	NetProperties          = NetPropertiesV12
 	NetSGE                 = NetSGEV12
 	NetVDeviceProps        = NetVDevicePropsV12
+	NvlDomainInfo          = NvlDomainInfoV6
 	ProfilerEventDescr     = ProfilerEventDescrV7
 	ProfilerEventStateArgs = ProfilerEventStateArgsV7
 	ProfilerNetIbDescr     = ProfilerNetIbDescrV1
 	ProfilerNetSockDescr   = ProfilerNetSockDescrV1
+	TunerConstants         = TunerConstantsV6
 )

@@ -10,6 +10,8 @@ const (
 	CollNetNewest  = 12
 	ProfilerFirst  = 1
 	ProfilerNewest = 7
+	TunerFirst     = 2
+	TunerNewest    = 6
 )
 
 // ProfilerEvents are NCCL's names of the types of events, by the number of their bit.

@@ -8,6 +8,8 @@
 #include "nccl/net_v9.h"
 #include "nccl/profiler_event.h"
 #include "nccl/profiler_net.h"
+#include "nccl/tuner_algo.h"
+#include "nccl/tuner_v5.h"
 
 _Static_assert(sizeof(ncclResult_t) == 4, "layout differs from what the generator read");
 _Static_assert(ncclSuccess == 0, "layout differs from what the generator read");
@@ -188,3 +190,20 @@ _Static_assert(NCCL_PROFILER_NET_IB_VER == 1, "layout differs from what the gene
 _Static_assert(NCCL_PROFILER_NET_SOCKET_VER == 1, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_MAX_DEVS_PER_NIC_V11 == 4, "layout differs from what the generator read");
 _Static_assert(NCCL_NET_MAX_DEVS_PER_NIC_V12 == 8, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_UNDEF == -1, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_TREE == 0, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_RING == 1, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_COLLNET_DIRECT == 2, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_COLLNET_CHAIN == 3, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_NVLS == 4, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_NVLS_TREE == 5, "layout differs from what the generator read");
+_Static_assert(NCCL_ALGO_PAT == 6, "layout differs from what the generator read");
+_Static_assert(NCCL_PROTO_UNDEF == -1, "layout differs from what the generator read");
+_Static_assert(NCCL_PROTO_LL == 0, "layout differs from what the generator read");
+_Static_assert(NCCL_PROTO_LL128 == 1, "layout differs from what the generator read");
+_Static_assert(NCCL_PROTO_SIMPLE == 2, "layout differs from what the generator read");
+_Static_assert(NCCL_NUM_ALGORITHMS_V5 == 7, "layout differs from what the generator read");
+_Static_assert(NCCL_NUM_PROTOCOLS_V5 == 3, "layout differs from what the generator read");
+_Static_assert(NCCL_NUM_HW_LINKS_V5 == 3, "layout differs from what the generator read");
+_Static_assert(NCCL_NUM_COMPCAPS_V5 == 4, "layout differs from what the generator read");
+_Static_assert(NCCL_NUM_TUNING_SCALES_V5 == 3, "layout differs from what the generator read");

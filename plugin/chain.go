@@ -44,7 +44,7 @@ func (p *process) beginChained(n uint16, mask int32, a *abi.ProfilerInitArgs) bo
 	if err == nil {
 		return true
 	}
-	log, drop := p.profilerLog(a.Logfn)
+	log, drop := p.hostLog(a.Logfn)
 	defer drop()
 	log.Warn("profiler.init: nothing is recorded of this communicator, and no profiler of WEFT_PROFILER_CHAIN is told of it: %v", err)
 	return false
@@ -52,7 +52,7 @@ func (p *process) beginChained(n uint16, mask int32, a *abi.ProfilerInitArgs) bo
 
 // chainRefused says that a further profiler did not want a communicator.
 func (p *process) chainRefused(which int, result int32, logfn uintptr) {
-	log, drop := p.profilerLog(logfn)
+	log, drop := p.hostLog(logfn)
 	defer drop()
 	log.Warn("profiler %s of WEFT_PROFILER_CHAIN: its init returned %d; it is told of nothing of this communicator", p.chain.names[which], result)
 }

@@ -18,6 +18,7 @@ import (
 	"weft/transport/record"
 	"weft/transport/tcp"
 	"weft/transport/verbs"
+	"weft/tuner"
 )
 
 // What lines are looked for by: the numbers of NCCL.
@@ -41,6 +42,8 @@ type fakeHost struct {
 	forgotten uint64   // events that had not ended
 
 	requests fakeRequests
+	vetoes []tuner.Vetoes // that were kept
+	full   bool           // no more are
 }
 
 type said struct {
@@ -114,6 +117,14 @@ func (h *fakeHost) BeginChained(comm uint16, _ int32, _ *abi.ProfilerInitArgs) e
 }
 
 func (h *fakeHost) ChainForgotten() uint64 { return h.forgotten }
+
+func (h *fakeHost) KeepVetoes(v *tuner.Vetoes) uintptr {
+	if h.full {
+		return 0
+	}
+	h.vetoes = append(h.vetoes, *v)
+	return uintptr(len(h.vetoes))
+}
 
 func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
 

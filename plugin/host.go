@@ -3,6 +3,7 @@ package plugin
 import (
 	"weft/abi"
 	"weft/collnet"
+	"weft/tuner"
 )
 
 // host is the process that the library lives in. Tests have one of their own.
@@ -24,6 +25,7 @@ type host interface {
 	OpenProfiler(library string, table int) (name string, version int, err error)
 	BeginChained(comm uint16, mask int32, a *abi.ProfilerInitArgs) error
 	ChainForgotten() uint64
+	KeepVetoes(v *tuner.Vetoes) uintptr // 0: there is no room
 }
 
 // module is a loaded object: where it lies and which file it is.

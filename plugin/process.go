@@ -19,6 +19,7 @@ import (
 	"weft/transport/tcp"
 	"weft/transport/verbs"
 	"weft/transport/verbs/machine"
+	"weft/tuner"
 )
 
 // process is the plugin's state. There is one per loaded library; it survives
@@ -41,6 +42,7 @@ type process struct {
 	profile      profile
 	chain        chain
 	profiler     profiler.Profiler
+	tuner        tuner.Tuner
 
 	signals struct {
 		told   sync.Map     // those whose handlers lacked SA_ONSTACK
@@ -91,6 +93,7 @@ func newProcess(h host) *process {
 		contexts: contexts{old: map[int]*netCtx{}}, collContexts: contexts{old: map[int]*netCtx{}},
 	}
 	p.profiler.Wanted, p.profiler.Begin = p.wanted, p.beginChained
+	p.tuner = p.newTuner()
 	return p
 }
 

@@ -83,7 +83,7 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 // wanted are the events of a communicator's init, which may be the first that
 // this process hears of a host: its log is used as long as init lasts.
 func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
-	log, drop := p.profilerLog(a.Logfn)
+	log, drop := p.hostLog(a.Logfn)
 	defer drop()
 	var k *knob.Values
 	knobs := func() *knob.Values {
@@ -118,9 +118,9 @@ func hostsEvents(table int32) int32 {
 	return ^0
 }
 
-// profilerLog is the log of a profiler's call, whose host may have no network of
+// hostLog is the log of a call by a profiler's or tuner's host, which may have no network of
 // ours; drop ends it.
-func (p *process) profilerLog(logfn uintptr) (log logger, drop func()) {
+func (p *process) hostLog(logfn uintptr) (log logger, drop func()) {
 	log = logger{voices: p.voices}
 	if logfn == 0 {
 		return log, func() {}

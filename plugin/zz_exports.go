@@ -446,3 +446,29 @@ func weft_prof_finalize(context C.uintptr_t) (rc C.int) {
 	a := abi.ProfilerFinalizeArgs{Context: uintptr(context)}
 	return C.int(done("profiler.finalize", profImpl().Finalize(&a)))
 }
+
+// weft_tune_init is tuner.init for C.
+//
+//export weft_tune_init
+func weft_tune_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, nRanks C.size_t, nNodes C.size_t, logFunction C.uintptr_t, nvlDomainInfo *C.ncclNvlDomainInfo_cur_t, constants *C.ncclTunerConstants_cur_t) (rc C.int) {
+	defer func() {
+		if r := recover(); r != nil {
+			rc = C.int(recovered("tuner.init", r))
+		}
+	}()
+	a := abi.TunerInitArgs{Abi: int32(abi_), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), NRanks: uint64(nRanks), NNodes: uint64(nNodes), LogFunction: uintptr(logFunction), NvlDomainInfo: (*abi.NvlDomainInfo)(unsafe.Pointer(nvlDomainInfo)), Constants: (*abi.TunerConstants)(unsafe.Pointer(constants))}
+	return C.int(done("tuner.init", tuneImpl().Init(&a)))
+}
+
+// weft_tune_finalize is tuner.finalize for C.
+//
+//export weft_tune_finalize
+func weft_tune_finalize(context C.uintptr_t) (rc C.int) {
+	defer func() {
+		if r := recover(); r != nil {
+			rc = C.int(recovered("tuner.finalize", r))
+		}
+	}()
+	a := abi.TunerFinalizeArgs{Context: uintptr(context)}
+	return C.int(done("tuner.finalize", tuneImpl().Finalize(&a)))
+}

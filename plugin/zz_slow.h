@@ -10,6 +10,7 @@
 #include "nccl/net_device.h"
 #include "nccl/net_v12.h"
 #include "nccl/profiler_v7.h"
+#include "nccl/tuner_v6.h"
 
 /* The newest version of each type; hand-written code names no version. */
 typedef ncclNetAttr_v12_t ncclNetAttr_cur_t;
@@ -19,9 +20,11 @@ typedef ncclNetDeviceHandle_v12_t ncclNetDeviceHandle_cur_t;
 typedef ncclNetProperties_v12_t ncclNetProperties_cur_t;
 typedef ncclNetSGE_v12_t ncclNetSGE_cur_t;
 typedef ncclNetVDeviceProps_v12_t ncclNetVDeviceProps_cur_t;
+typedef ncclNvlDomainInfo_v6_t ncclNvlDomainInfo_cur_t;
 typedef ncclProfilerEventDescr_v7_t ncclProfilerEventDescr_cur_t;
 typedef ncclProfilerEventStateArgs_v7_t ncclProfilerEventStateArgs_cur_t;
 typedef ncclProfilerEventState_v7_t ncclProfilerEventState_cur_t;
+typedef ncclTunerConstants_v6_t ncclTunerConstants_cur_t;
 
 int weft_net_init(int abi, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction);
 int weft_net_devices(int* ndev);
@@ -61,6 +64,9 @@ int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEven
 int weft_prof_stopEvent(uintptr_t eHandle);
 int weft_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs);
 int weft_prof_finalize(uintptr_t context);
+int weft_tune_init(int abi, uintptr_t* ctx, uint64_t commId, size_t nRanks, size_t nNodes, uintptr_t logFunction, ncclNvlDomainInfo_cur_t* nvlDomainInfo, ncclTunerConstants_cur_t* constants);
+int weft_tune_getCollInfo(uintptr_t context, ncclFunc_t collType, size_t nBytes, float** collCostTable, int numAlgo, int numProto);
+int weft_tune_finalize(uintptr_t context);
 
 /* Offered by the plugin to hand-written adapters. */
 int64_t weft_blocking_deadline_ms(int kind);

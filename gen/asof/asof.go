@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"testing/fstest"
 
 	"weft/gen/lock"
+	"weft/gen/model"
 	"weft/gen/parse"
 )
 
@@ -20,9 +20,8 @@ import (
 const (
 	Net      = 12
 	Profiler = 6
+	Tuner    = 6
 )
-
-var versioned = regexp.MustCompile(`^(net|profiler)_v(\d+)\.h$`)
 
 // Headers copies a headers folder without what is newer.
 func Headers(headers fs.FS) (fstest.MapFS, error) {
@@ -47,10 +46,10 @@ func Headers(headers fs.FS) (fstest.MapFS, error) {
 }
 
 func newer(header string) bool {
-	m := versioned.FindStringSubmatch(header)
+	m := model.TableHeader.FindStringSubmatch(header)
 	if m == nil {
 		return false
 	}
 	v, err := strconv.Atoi(m[2])
-	return err != nil || v > map[string]int{"net": Net, "profiler": Profiler}[m[1]]
+	return err != nil || v > map[string]int{"net": Net, "profiler": Profiler, "tuner": Tuner}[m[1]]
 }

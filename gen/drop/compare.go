@@ -2,7 +2,6 @@ package drop
 
 import (
 	"fmt"
-	"regexp"
 
 	"weft/gen/lock"
 	"weft/gen/model"
@@ -35,8 +34,6 @@ type report struct {
 	macros   []*model.Macro // new ones that all versions share
 }
 
-var ourTypes = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)\w*_v\d+_t$`)
-
 // compare compares every versioned type of theirs, and what all versions
 // share, with ours.
 func compare(ours, theirs *model.Unit, drifts []lock.Drift, limits []limit) *report {
@@ -46,14 +43,14 @@ func compare(ours, theirs *model.Unit, drifts []lock.Drift, limits []limit) *rep
 	names, lines := group(got)
 	importing := importable(ours, theirs)
 	for _, name := range names {
-		if !ourTypes.MatchString(name) {
+		if !model.FamilyType.MatchString(name) {
 			continue
 		}
 		v := Verdict{Type: name, Status: Identical, Pos: lines[name][0].Pos}
 		switch old := have[name]; {
 		case old == nil && importing[name]:
 			v.Status = New
-		case old == nil && tableType.MatchString(name):
+		case old == nil && model.TableType.MatchString(name):
 			v.Status = Older
 		case old == nil:
 			v.Status = Unused

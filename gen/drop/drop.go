@@ -129,7 +129,7 @@ func verified(headers fs.FS, theirs *model.Unit, texts map[string]string, drifts
 	lines := lock.Of(unit)
 	mine, want := byType(lines), byType(lock.Of(theirs))
 	for name := range mine {
-		if w := want[name]; w != nil && ourTypes.MatchString(name) {
+		if w := want[name]; w != nil && model.FamilyType.MatchString(name) {
 			for _, c := range differences(unit, theirs, name, mine[name], w) {
 				if c.Kind != lock.Respelled && !lock.Covered(c, drifts) {
 					return nil, fmt.Errorf("drop: the restated header differs from its source: %v", c)

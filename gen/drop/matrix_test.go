@@ -170,7 +170,7 @@ var layouts = []layout{
 func imported(t *testing.T, l layout, p *parts) (fstest.MapFS, string, error) {
 	t.Helper()
 	root := repo(t, "")
-	for _, name := range []string{"net.rules", "collnet.rules", "profiler.rules", "common.rules", "drift.rules"} {
+	for _, name := range []string{"net.rules", "collnet.rules", "profiler.rules", "tuner.rules", "common.rules", "drift.rules"} {
 		root["gen/rules/"+name] = &fstest.MapFile{Data: file(t, "gen/rules/"+name)}
 	}
 	for _, name := range []string{"transport/fastpath/fastpath.h", "transport/fastpath/layout.h", "guest/guest.h"} {

@@ -6,7 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
+	"strconv"
 
 	"weft/gen/model"
 	"weft/gen/parse"
@@ -41,16 +41,25 @@ func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
 // promised requires a table of every header that is named for one.
 func (s *source) promised(u *model.Unit) error {
 	for _, p := range s.named {
-		stem, version, _ := strings.Cut(strings.TrimSuffix(path.Base(p), ".h"), "_")
 		if !slices.ContainsFunc(u.Tables, func(t *model.Table) bool { return s.find(t.Header) == p }) {
 			return fmt.Errorf("drop: read the source:\n%s:1:1: defines no table, neither %s nor another: is it truncated?", p,
-				map[string]string{"net": "ncclNet_" + version + "_t", "profiler": "ncclProfiler_" + version + "_t"}[stem])
+				tableIn(path.Base(p)))
 		}
 	}
 	if len(u.Tables) == 0 {
 		return errNoTable
 	}
 	return nil
+}
+
+// tableIn names the type that a header of that name should define.
+func tableIn(header string) string {
+	version, err := strconv.Atoi(model.TableHeader.FindStringSubmatch(header)[2])
+	i := slices.IndexFunc(model.Families, func(f model.Family) bool { return path.Base(f.Header(version)) == header })
+	if err != nil || i < 0 {
+		return "of version " + header
+	}
+	return model.Families[i].TypeName(version)
 }
 
 // unclosed finds the brace or parenthesis at which a header stops making

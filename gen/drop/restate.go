@@ -16,7 +16,7 @@ func restate(ours, theirs *model.Unit) map[string]string {
 	byHeader := map[string][]*model.Table{}
 	var headers []string
 	for _, t := range tables {
-		h := headerOf(t)
+		h := t.Family.Header(t.Version)
 		if byHeader[h] == nil {
 			headers = append(headers, h)
 		}
@@ -37,14 +37,6 @@ func restate(ours, theirs *model.Unit) map[string]string {
 		texts[h] = header(ours, theirs, h, byHeader[h], home)
 	}
 	return texts
-}
-
-func headerOf(t *model.Table) string {
-	stem := "net"
-	if t.Family == model.Profiler {
-		stem = "profiler"
-	}
-	return fmt.Sprintf("nccl/%s_v%d.h", stem, t.Version)
 }
 
 func header(ours, theirs *model.Unit, name string, tables []*model.Table, home map[string]string) string {
@@ -85,7 +77,7 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 	}
 	var b strings.Builder
 	guard := "WEFT_" + strings.ToUpper(strings.NewReplacer("/", "_", ".", "_").Replace(name))
-	fmt.Fprintf(&b, "/* %s, version %d. */\n#ifndef %s\n#define %s\n\n", title(tables), tables[0].Version, guard, guard)
+	fmt.Fprintf(&b, "/* %s, version %d. */\n#ifndef %s\n#define %s\n\n", tables[0].Family.Title(), tables[0].Version, guard, guard)
 	b.WriteString("#include <stdbool.h>\n#include <sys/types.h>\n\n")
 	includes["nccl/common.h"] = true
 	var hs []string
@@ -98,13 +90,6 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 	}
 	fmt.Fprintf(&b, "\n%s\n#endif\n", strings.TrimRight(body.String(), "\n")+"\n")
 	return b.String()
-}
-
-func title(tables []*model.Table) string {
-	if tables[0].Family == model.Profiler {
-		return "Profiler plugin"
-	}
-	return "Network plugins"
 }
 
 func value(m *model.Macro) string {

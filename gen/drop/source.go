@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"weft/gen/model"
 )
 
 // stubs stand in for what NCCL's headers include and a plugin table does not
@@ -34,7 +36,7 @@ type source struct {
 	absent  map[string]string   // what headers without a table include and the source does not have, and who does
 }
 
-var errNoTable = errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t or ncclProfiler_vN_t")
+var errNoTable = errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t, ncclProfiler_vN_t or ncclTuner_vN_t")
 
 // Bounds on a folder of headers.
 const (
@@ -115,7 +117,7 @@ func (s *source) choose(only string) error {
 	for _, p := range among {
 		found := false
 		for _, name := range defined(s.texts[p]) {
-			if !tableType.MatchString(name) {
+			if !model.TableType.MatchString(name) {
 				continue
 			}
 			if other := home[name]; other != "" && other != p {
@@ -123,7 +125,7 @@ func (s *source) choose(only string) error {
 			}
 			home[name], found = p, true
 		}
-		if !found && tableHeader.MatchString(path.Base(p)) && !s.leads(p) {
+		if !found && model.TableHeader.MatchString(path.Base(p)) && !s.leads(p) {
 			s.named, found = append(s.named, p), true
 		}
 		if found {
@@ -164,7 +166,7 @@ func (s *source) includes(p string) []string {
 // leads reports whether p includes a header with a table.
 func (s *source) leads(p string) bool {
 	for _, q := range s.included(p) {
-		if slices.ContainsFunc(defined(s.texts[q]), tableType.MatchString) {
+		if slices.ContainsFunc(defined(s.texts[q]), model.TableType.MatchString) {
 			return true
 		}
 	}
@@ -172,8 +174,6 @@ func (s *source) leads(p string) bool {
 }
 
 var (
-	tableHeader   = regexp.MustCompile(`^(net|profiler)_v\d+\.h$`)
-	tableType     = regexp.MustCompile(`^(ncclNet|ncclCollNet|ncclProfiler)_v\d+_t$`)
 	definition    = regexp.MustCompile(`\}\s*(\w+)\s*;|\btypedef\b[^;{}()]*?\b(\w+)\s*;|\btypedef\b[^;{}()]*\(\s*\*\s*(\w+)\s*\)|(?m:^[ \t]*#[ \t]*define[ \t]+(\w+))`)
 	inclusion     = regexp.MustCompile(`(?m:^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])`)
 	usedName      = regexp.MustCompile(`\bnccl\w+|\bNCCL_\w+`)

@@ -56,7 +56,7 @@ func (y system) Open(name string) (fs.File, error) {
 
 // upstream are the names of headers that NCCL and its examples have beside a
 // header of tables; we hold what the tables need of them.
-var upstream = regexp.MustCompile(`^(err|types|common|nccl_common|net_device|net|profiler|profiler_net|nccl_net|nccl_profiler|(net|profiler|net_ib|net_socket)_v\d+|net_ib|net_socket)\.h$`)
+var upstream = regexp.MustCompile(`^(err|types|common|nccl_common|net_device|net|profiler|tuner|profiler_net|nccl_net|nccl_profiler|nccl_tuner|(net|profiler|tuner|net_ib|net_socket)_v\d+|net_ib|net_socket)\.h$`)
 
 func files(texts map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}

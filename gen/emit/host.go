@@ -12,9 +12,6 @@ import (
 	"weft/gen/plan"
 )
 
-// hostKind is a family as the C host and its client call it.
-var hostKind = map[model.Family]string{model.Net: "net", model.CollNet: "coll", model.Profiler: "prof"}
-
 // hostTables emits tools/host/zz_tables.inc: every version for the templates
 // that call it. A version newer than they were written for gets a view, which
 // has the functions of the newest that they know.
@@ -27,14 +24,14 @@ func hostTables(p *plan.Plan, out tree) error {
 	var tables []entry
 	named := map[string]bool{}
 	for _, t := range p.Tables {
-		e := entry{Table: t, Kind: hostKind[t.Family], Include: path.Base(t.Header), Type: t.Record.Name}
+		e := entry{Table: t, Kind: t.Family.C(), Include: path.Base(t.Header), Type: t.Record.Name}
 		if w := p.Witness[t.Family]; t.Version > w {
 			e.View = viewOf(p.Unit, p.Unit.Table(t.Family, w), t.Table, named)
 			e.Type = "struct " + e.View.Name
 		}
 		tables = append(tables, e)
 	}
-	return execute(out, "tools/host/zz_tables.inc", hostTemplate, map[string]any{"Header": Header, "Tables": tables, "Kinds": []string{"net", "coll", "prof"}})
+	return execute(out, "tools/host/zz_tables.inc", hostTemplate, map[string]any{"Header": Header, "Tables": tables, "Families": model.Families})
 }
 
 const hostTemplate = `/* {{.Header}} */
@@ -61,10 +58,19 @@ static struct view {{.Name}}_of = {.see = {{.Name}}_see, .seen = &{{.Name}}, .ne
 #define VIEW {{if .View}}&{{.View.Name}}_of{{else}}NULL{{end}}
 #include "{{.Kind}}_call.inc"
 {{end}}
-{{range $kind := .Kinds}}static const struct table* const {{$kind}}[] = {
-{{range $.Tables}}{{if eq .Kind $kind}}    [{{.Version}}] = &{{$kind}}_table_v{{.Version}},
+{{range $f := .Families}}static const struct table* const {{$f.C}}[] = {
+{{range $.Tables}}{{if eq .Family $f}}    [{{.Version}}] = &{{$f.C}}_table_v{{.Version}},
 {{end}}{{end}}};
-{{end}}`
+{{end}}
+/* The families, and what their tables are called in a library. */
+static const struct family {
+  const char *name, *symbol;
+  const struct table* const* tables;
+  int end;
+} families[] = {
+{{range .Families}}    {"{{.C}}", "{{.Stem}}", {{.C}}, sizeof {{.C}} / sizeof *{{.C}}},
+{{end}}};
+`
 
 // view is a table that is newer than the host's templates, as they call it.
 type view struct {
@@ -80,7 +86,7 @@ type view struct {
 // viewOf shows a table as an older one is called. named holds the types that
 // views have declared.
 func viewOf(u *model.Unit, older, newer *model.Table, named map[string]bool) *view {
-	v := &view{Name: fmt.Sprintf("%s_view_v%d", hostKind[newer.Family], newer.Version), Newer: newer.Record.Name, Older: older.Record.Name}
+	v := &view{Name: fmt.Sprintf("%s_view_v%d", newer.Family.C(), newer.Version), Newer: newer.Record.Name, Older: older.Record.Name}
 	v.Types = stillNamed(u, older.Version, newer, named)
 	var news []string
 	for _, f := range newer.Record.Fields {
@@ -146,7 +152,7 @@ func stillNamed(u *model.Unit, older int, newer *model.Table, named map[string]b
 	for _, t := range u.Typedefs {
 		stem, v, ok := plan.Split(t.Name)
 		name := fmt.Sprintf("%s_v%d_t", stem, newer.Version)
-		if !ok || v != older || u.Typedef(name) != nil || named[name] || profiles(stem) != profiles(newer.Record.Name) {
+		if !ok || v != older || u.Typedef(name) != nil || named[name] || home(t.Pos.File) != home(newer.Header) {
 			continue
 		}
 		newest := t.Name
@@ -161,23 +167,28 @@ func stillNamed(u *model.Unit, older int, newer *model.Table, named map[string]b
 	return list
 }
 
-// profiles tells the profiler's types from those of networks, whose versions
-// are counted together.
-func profiles(name string) bool { return strings.HasPrefix(name, "ncclProfiler") }
+// home is the stem of a header, net_v12.h or net_device.h: versions are counted
+// together under it.
+func home(header string) string {
+	stem, _, _ := strings.Cut(path.Base(header), "_")
+	return stem
+}
 
 // hostVersions emits internal/host/zz_versions.go: what versions there are.
 func hostVersions(p *plan.Plan, out tree) error {
 	f := goFile("host")
-	f.Comment("versions are the first and the newest version of each family, and the newest that tools/host calls by hand.")
-	f.Var().Id("versions").Op("=").Map(jen.Id("Family")).Id("span").Values(jen.DictFunc(func(d jen.Dict) {
-		for fam, kind := range hostKind {
-			if first, newest := span(p, fam); newest > 0 {
-				d[jen.Lit(kind)] = jen.Values(jen.Dict{
-					jen.Id("first"): jen.Lit(first), jen.Id("newest"): jen.Lit(newest), jen.Id("witness"): jen.Lit(p.Witness[fam])})
-			}
-		}
-	}))
+	f.Comment("families are all of them, with what their tables are called in a library, the first and the newest version, and the newest that tools/host calls by hand.")
+	f.Var().Id("families").Op("=").Index().Id("span").Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, spansOf(p)...)
 	text, err := render(f)
 	out["internal/host/zz_versions.go"] = text
 	return err
+}
+
+func spansOf(p *plan.Plan) (all []jen.Code) {
+	for _, fam := range model.Families {
+		if first, newest := span(p, fam); newest > 0 {
+			all = append(all, jen.Values(jen.Lit(fam.C()), jen.Lit(fam.Stem()), jen.Lit(first), jen.Lit(newest), jen.Lit(p.Witness[fam])))
+		}
+	}
+	return all
 }

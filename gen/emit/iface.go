@@ -16,7 +16,7 @@ func inGo(c *plan.Core) bool { return c.Served == plan.Slow || c.Served == plan.
 // the canonical interface, and defaults that answer "unsupported".
 func interfaces(p *plan.Plan, out tree) error {
 	for _, fam := range model.Families {
-		name := goFamily[fam]
+		name := fam.Go()
 		f := goFile("abi")
 		var cores []*plan.Core
 		for _, c := range p.Family(fam) {

@@ -39,13 +39,11 @@ func goName(c string) string {
 	return b.String()
 }
 
-var goFamily = map[model.Family]string{model.Net: "Net", model.CollNet: "CollNet", model.Profiler: "Profiler"}
-
 // lower is the family in file names.
 func lower(f model.Family) string { return strings.ToLower(string(f)) }
 
 // argsName names the struct of a function's arguments.
-func argsName(c *plan.Core) string { return goFamily[c.Family] + goName(c.Slot) + "Args" }
+func argsName(c *plan.Core) string { return c.Family.Go() + goName(c.Slot) + "Args" }
 
 // callName names a function in messages.
 func callName(f model.Family, slot string) string {

@@ -93,7 +93,7 @@ func exports(p *plan.Plan, out tree) error {
 
 func export(f *jen.File, c *plan.Core) {
 	const abi = "weft/abi"
-	impl := map[model.Family]string{model.Net: "netImpl", model.CollNet: "collImpl", model.Profiler: "profImpl"}[c.Family]
+	impl := c.Family.C() + "Impl"
 	var params, values []jen.Code
 	var clear []jen.Code
 	for _, q := range c.Params {

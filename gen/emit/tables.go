@@ -35,8 +35,8 @@ func tables(p *plan.Plan, out tree) error {
 	f.Const().DefsFunc(func(g *jen.Group) {
 		for _, fam := range model.Families {
 			if first, newest := span(p, fam); newest > 0 {
-				g.Id(goFamily[fam] + "First").Op("=").Lit(first)
-				g.Id(goFamily[fam] + "Newest").Op("=").Lit(newest)
+				g.Id(fam.Go() + "First").Op("=").Lit(first)
+				g.Id(fam.Go() + "Newest").Op("=").Lit(newest)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"weft/gen/model"
 	"weft/gen/output"
 )
 
@@ -63,14 +64,19 @@ func TypeCheck(root string, files []output.File) error {
 }
 
 // offered stands for what the plugin writes by hand.
-const offered = `package plugin
+func offered(abi *types.Package) string {
+	text := `package plugin
 import "weft/abi"
 func done(call string, err error) int32
 func recovered(call string, r any) int32
-func netImpl() abi.Net
-func collImpl() abi.CollNet
-func profImpl() abi.Profiler
 `
+	for _, f := range model.Families {
+		if abi.Scope().Lookup(f.Go()) != nil {
+			text += fmt.Sprintf("func %sImpl() abi.%s\n", f.C(), f.Go())
+		}
+	}
+	return text
+}
 
 // only imports what it holds, by path.
 type only map[string]*types.Package
@@ -87,7 +93,7 @@ func (o only) Import(path string) (*types.Package, error) {
 func typeCheckExports(text []byte, abi *types.Package) error {
 	fset := token.NewFileSet()
 	var parsed []*ast.File
-	for name, src := range map[string][]byte{"plugin/zz_exports.go": text, "offered.go": []byte(offered)} {
+	for name, src := range map[string][]byte{"plugin/zz_exports.go": text, "offered.go": []byte(offered(abi))} {
 		f, err := parser.ParseFile(fset, name, src, 0)
 		if err != nil {
 			return fmt.Errorf("type check: %w", err)

@@ -184,41 +184,6 @@ type Typedef struct {
 	Pos  Pos
 }
 
-// Family is a kind of plugin.
-type Family string
-
-// The families that weft serves.
-const (
-	Net      Family = "net"
-	CollNet  Family = "collNet"
-	Profiler Family = "profiler"
-)
-
-// Families in the order in which everything is listed.
-var Families = []Family{Net, CollNet, Profiler}
-
-// Symbol returns the name that NCCL looks up for version v of the family.
-func (f Family) Symbol(v int) string {
-	switch f {
-	case Net:
-		return fmt.Sprintf("ncclNetPlugin_v%d", v)
-	case CollNet:
-		return fmt.Sprintf("ncclCollNetPlugin_v%d", v)
-	}
-	return fmt.Sprintf("ncclProfiler_v%d", v)
-}
-
-// TypeName returns the name of the table type of version v.
-func (f Family) TypeName(v int) string {
-	switch f {
-	case Net:
-		return fmt.Sprintf("ncclNet_v%d_t", v)
-	case CollNet:
-		return fmt.Sprintf("ncclCollNet_v%d_t", v)
-	}
-	return fmt.Sprintf("ncclProfiler_v%d_t", v)
-}
-
 // Table is one versioned plugin table, such as ncclNet_v12_t.
 type Table struct {
 	Family  Family

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -51,8 +50,8 @@ func Headers(o Options) (*model.Unit, error) {
 	return b.unit, nil
 }
 
-// NCCL parses nccl/net_v*.h and nccl/profiler_v*.h under fsys, oldest first,
-// on every architecture, and requires one result.
+// NCCL parses the headers of all families under fsys, nccl/net_v*.h and so on,
+// oldest first, on every architecture, and requires one result.
 func NCCL(fsys fs.FS) (*model.Unit, error) {
 	headers, err := versioned(fsys, "nccl")
 	if err != nil {
@@ -85,10 +84,8 @@ func agreed(o Options) (*model.Unit, error) {
 	return first, nil
 }
 
-var versionedHeader = regexp.MustCompile(`^(net|profiler)_v(\d+)\.h$`)
-
-// versioned lists the headers of tables in dir: net before profiler, oldest
-// first.
+// versioned lists the headers of tables in dir: family by
+// family, oldest first.
 func versioned(fsys fs.FS, dir string) ([]string, error) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
@@ -101,7 +98,7 @@ func versioned(fsys fs.FS, dir string) ([]string, error) {
 	}
 	var hs []header
 	for _, e := range entries {
-		if m := versionedHeader.FindStringSubmatch(e.Name()); m != nil {
+		if m := model.TableHeader.FindStringSubmatch(e.Name()); m != nil {
 			v, err := strconv.Atoi(m[2])
 			if err != nil {
 				return nil, fmt.Errorf("parse headers: %s: version out of range", e.Name())
@@ -110,7 +107,7 @@ func versioned(fsys fs.FS, dir string) ([]string, error) {
 		}
 	}
 	if len(hs) == 0 {
-		return nil, errors.New("parse headers: no net_vN.h or profiler_vN.h in " + dir)
+		return nil, errors.New("parse headers: no net_vN.h, profiler_vN.h or tuner_vN.h in " + dir)
 	}
 	sort.Slice(hs, func(i, j int) bool {
 		if hs[i].family != hs[j].family {

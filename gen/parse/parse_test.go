@@ -39,6 +39,9 @@ func TestTables(t *testing.T) {
 	for v := 1; v <= newest(t, "profiler"); v++ {
 		want = append(want, fmt.Sprintf("ncclProfiler_v%d ncclProfiler_v%[1]d_t nccl/profiler_v%[1]d.h", v))
 	}
+	for v := 2; v <= newest(t, "tuner"); v++ {
+		want = append(want, fmt.Sprintf("ncclTunerPlugin_v%d ncclTuner_v%[1]d_t nccl/tuner_v%[1]d.h", v))
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

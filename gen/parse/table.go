@@ -3,7 +3,6 @@ package parse
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"sort"
 	"strconv"
 
@@ -11,18 +10,16 @@ import (
 	"weft/gen/model"
 )
 
-var tableName = regexp.MustCompile(`^ncclNet_v\d+_t$|^ncclCollNet_v\d+_t$|^ncclProfiler_v\d+_t$`)
-var tableVersion = regexp.MustCompile(`_v(\d+)_t$`)
-
 // tables finds the plugin tables among the records and, unless the headers are
 // merely read, checks that each is what a plugin can be built for: a name, then
 // functions.
 func (b *builder) tables() {
 	for _, r := range b.unit.Records {
-		if !tableName.MatchString(r.Name) {
+		m := model.TableType.FindStringSubmatch(r.Name)
+		if m == nil {
 			continue
 		}
-		v, err := strconv.Atoi(tableVersion.FindStringSubmatch(r.Name)[1])
+		v, err := strconv.Atoi(m[2])
 		if err != nil {
 			panic(&Refusal{Pos: r.Pos, What: r.Name + ": version out of range"})
 		}

@@ -93,8 +93,6 @@ func (c *Core) Param(name string) *CoreParam {
 	return nil
 }
 
-var prefixes = map[model.Family]string{model.Net: "weft_net_", model.CollNet: "weft_coll_", model.Profiler: "weft_prof_"}
-
 func (p *planner) coreOf(t *model.Table) {
 	for _, f := range slots(t) {
 		c := &Core{Family: t.Family, Slot: f.Name, Func: f.Type.Elem.Func, Doc: f.Doc, Pos: f.Pos}
@@ -105,7 +103,7 @@ func (p *planner) coreOf(t *model.Table) {
 			c.Served, c.CFunc = Fast, r.Words[0]
 			p.fastParams(c, t, f, r.Pos())
 		} else {
-			c.Served, c.CFunc = Answer, prefixes[t.Family]+f.Name
+			c.Served, c.CFunc = Answer, "weft_"+t.Family.C()+"_"+f.Name
 			native := p.rules.Slot("native", fam, t.Version, f.Name)
 			if p.rules.Slot("slow", fam, t.Version, f.Name) != nil {
 				c.Served = Slow
@@ -255,6 +253,7 @@ func (p *planner) slowParam(c *Core, t *model.Table, name string, typ *model.Typ
 	case typ.Kind == model.Enumeration:
 		q.Type = p.newest(typ)
 		q.C = p.curSpelling(typ)
+	case c.Served == Native: // C takes it as it is
 	case typ.Kind == model.Pointer && typ.Elem.Kind == model.Pointer, typ.Kind == model.Pointer && typ.Elem.Const:
 		p.errorf("%s: the generator does not know how to pass this type", where())
 	}

@@ -101,7 +101,12 @@ func (p *planner) slot(out *Table, t *model.Table, f *model.Field) *Slot {
 		p.required(t, s)
 		return s
 	}
-	s.Core = p.cores[fam+"."+f.Name]
+	name := f.Name
+	if r := p.rules.Slot("retitle", fam, t.Version, name); r != nil {
+		name = r.Words[0]
+		s.Why = append(s.Why, f.Name+" is "+name)
+	}
+	s.Core = p.cores[fam+"."+name]
 	newest := p.unit.Newest(t.Family)
 	if s.Core == nil {
 		p.missing(f.Pos, fmt.Sprintf("function %q is not in %s any more, and tables that have it must go on", f.Name, newest.Record.Name),
@@ -160,7 +165,7 @@ func (p *planner) arguments(out *Table, t *model.Table, s *Slot) {
 			s.Why = append(s.Why, q.Name+" dropped")
 			continue
 		}
-		if (s.Core.Served == Fast || s.Core.Served == Native) && p.newestHas(t.Family, s.Name, name) {
+		if (s.Core.Served == Fast || s.Core.Served == Native) && p.newestHas(t.Family, s.Core.Slot, name) {
 			continue // noted when the core was planned
 		}
 		p.missing(q.Pos, fmt.Sprintf("parameter %q (%s) is not taken by %s", q.Name, q.Type, s.Core.CFunc),

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"weft/gen/model"
 )
 
 // grammar says what follows each verb:
 //
-//	family    net, collNet or profiler       versions  all, v4, v2..v4, v9..
+//	family    one of model.Families          versions  all, v4, v2..v4, v9..
 //	slot      a function of the table        param     slot.param, or param alone
 //	stem      a struct without its version   field     a field's path
 //	word      any one word                   ...       one rule for each further word
@@ -36,6 +38,7 @@ var grammar = map[string]string{
 	"chained":  "family versions slot c",
 	"extra":    "family slot word word =c",
 	"rename":   "family versions param word",
+	"retitle":  "family versions slot word",
 	"default":  "family versions param =c",
 	"drop":     "family versions param !",
 	"opaque":   "family param...",
@@ -59,8 +62,6 @@ var grammar = map[string]string{
 	"drift":    "stem versions field word word !",
 	"limit":    "word word !",
 }
-
-var families = []string{"net", "collNet", "profiler"}
 
 // LoadFS reads all *.rules files of a folder; where is its name in messages.
 func LoadFS(fsys fs.FS, where string) (*Set, error) {
@@ -124,7 +125,7 @@ func parseLine(s string) ([]*Rule, error) {
 	words := strings.Fields(rest)
 	if verb == "convert" {
 		spec = "stem versions field word"
-		if len(words) > 0 && slices.Contains(families, words[0]) {
+		if len(words) > 0 && slices.Contains(model.Families, model.Family(words[0])) {
 			spec = "family versions param word"
 		}
 	}
@@ -186,8 +187,8 @@ func parseLine(s string) ([]*Rule, error) {
 func (r *Rule) put(kind, w string) (err error) {
 	switch kind {
 	case "family":
-		if !slices.Contains(families, w) {
-			return fmt.Errorf("%q is not a family: net, collNet or profiler", w)
+		if !slices.Contains(model.Families, model.Family(w)) {
+			return fmt.Errorf("%q is not a family: there are %v", w, model.Families)
 		}
 		r.Family = w
 	case "versions":

@@ -23,13 +23,14 @@ var released = []struct {
 	{"ncclNetPlugin", 2, 12},
 	{"ncclCollNetPlugin", 3, 12},
 	{"ncclProfiler", 1, 7},
+	{"ncclTunerPlugin", 2, 6},
 }
 
 const toRelease = `%s is exported and not released. A released table keeps its layout, its NULL slots and its functions for good, so first decide what is
 listed at the end of VERSIONING.md; then write its version as the last of its family into released, in internal/archtest/export_test.go.%s`
 
 // derived is a line of VERSIONING.md for review: family, first and last version, and what was decided.
-var derived = regexp.MustCompile(`(?m)^- (net|collNet|profiler) v(\d+)(?:\.\.v(\d+))? .*$`)
+var derived = regexp.MustCompile(`(?m)^- (net|collNet|profiler|tuner) v(\d+)(?:\.\.v(\d+))? .*$`)
 
 // undecided lists what a text like VERSIONING.md has for review that an exported table brings: of its own version, and of
 // those up to the one before it, which lack what is new in it.
@@ -38,7 +39,7 @@ func undecided(t *testing.T, versioning, export string) (lines []string) {
 	_, list, found := strings.Cut(versioning, "### Derived without a rule, for review")
 	symbol, number, _ := strings.Cut(export, "_v")
 	version, err := strconv.Atoi(number)
-	family := map[string]string{"ncclNetPlugin": "net", "ncclCollNetPlugin": "collNet", "ncclProfiler": "profiler"}[symbol]
+	family := map[string]string{"ncclNetPlugin": "net", "ncclCollNetPlugin": "collNet", "ncclProfiler": "profiler", "ncclTunerPlugin": "tuner"}[symbol]
 	if !found || family == "" || err != nil {
 		t.Fatalf("%s: VERSIONING.md has no list of what is for review, or there is a new family", export)
 	}

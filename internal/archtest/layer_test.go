@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"transport/lanes"},
 	{"transport/offers"},
 	{"transport"},
-	{"collnet", "profiler"},
+	{"collnet", "profiler", "tuner"},
 	{"plugin"},
 	{"compat"},
 	{"lib"},

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,36 +42,46 @@ const (
 	FamilyNet  Family = "net"
 	FamilyColl Family = "coll"
 	FamilyProf Family = "prof"
+	FamilyTune Family = "tune"
 )
 
-// Symbol is the table's name in the library.
-func (f Family) Symbol(version int) string {
-	switch f {
-	case FamilyColl:
-		return fmt.Sprintf("ncclCollNetPlugin_v%d", version)
-	case FamilyProf:
-		return fmt.Sprintf("ncclProfiler_v%d", version)
-	}
-	return fmt.Sprintf("ncclNetPlugin_v%d", version)
+// span is what there is of a family: zz_versions.go has it from headers/ and gen/rules.
+type span struct {
+	family                 Family
+	symbol                 string
+	first, newest, witness int
 }
 
-// span is what there is of a family: zz_versions.go has it from headers/ and gen/rules.
-type span struct{ first, newest, witness int }
+func (f Family) span() span {
+	i := slices.IndexFunc(families, func(s span) bool { return s.family == f })
+	if i < 0 {
+		return span{}
+	}
+	return families[i]
+}
 
 // Families are all of them, net first.
-func Families() []Family { return []Family{FamilyNet, FamilyColl, FamilyProf} }
+func Families() (all []Family) {
+	for _, s := range families {
+		all = append(all, s.family)
+	}
+	return all
+}
+
+// Symbol is the table's name in the library.
+func (f Family) Symbol(version int) string { return fmt.Sprintf("%s_v%d", f.span().symbol, version) }
 
 // Versions are the first and last table version of the family.
-func (f Family) Versions() (first, last int) { return versions[f].first, versions[f].newest }
+func (f Family) Versions() (first, last int) { return f.span().first, f.span().newest }
 
 // Newest is the last table version of the family.
-func (f Family) Newest() int { return versions[f].newest }
+func (f Family) Newest() int { return f.span().newest }
 
 // Witnessed tells whether tools/host calls a version by hand; a newer one it calls as the newest that it knows.
-func (f Family) Witnessed(version int) bool { return version <= versions[f].witness }
+func (f Family) Witnessed(version int) bool { return version <= f.span().witness }
 
 // Witness is the newest version that tools/host calls by hand.
-func (f Family) Witness() int { return versions[f].witness }
+func (f Family) Witness() int { return f.span().witness }
 
 // Table is a bound table.
 type Table struct {

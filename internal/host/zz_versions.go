@@ -2,21 +2,10 @@
 
 package host
 
-// versions are the first and the newest version of each family, and the newest that tools/host calls by hand.
-var versions = map[Family]span{
-	"coll": {
-		first:   3,
-		newest:  12,
-		witness: 12,
-	},
-	"net": {
-		first:   2,
-		newest:  12,
-		witness: 12,
-	},
-	"prof": {
-		first:   1,
-		newest:  7,
-		witness: 6,
-	},
+// families are all of them, with what their tables are called in a library, the first and the newest version, and the newest that tools/host calls by hand.
+var families = []span{
+	{"net", "ncclNetPlugin", 2, 12, 12},
+	{"coll", "ncclCollNetPlugin", 3, 12, 12},
+	{"prof", "ncclProfiler", 1, 7, 6},
+	{"tune", "ncclTunerPlugin", 2, 6, 6},
 }

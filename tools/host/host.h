@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "profiler_net.h"
+#include "tuner_algo.h"
 
 /* Text that grows. */
 struct text {
@@ -105,7 +106,8 @@ ncclResult_t host_profiler(void** eHandle, int type, void* pHandle, int64_t plug
   X(regMr) X(regMrDmaBuf) X(deregMr) X(isend) X(irecv) X(flush) X(iflush) X(test)             \
   X(closeSend) X(closeRecv) X(closeListen) X(getDeviceMr) X(irecvConsumed) X(makeVDevice)     \
   X(finalize) X(setNetAttr) X(reduceSupport) X(iallreduce) X(iallgather) X(ireducescatter)    \
-  X(closeColl) X(startEvent) X(stopEvent) X(recordEventState)
+  X(closeColl) X(startEvent) X(stopEvent) X(recordEventState) X(getCollInfo) X(getChunkSize)  \
+  X(destroy)
 #define SLOT_ENUM(s) S_##s,
 enum slot { S_NONE, SLOTS(SLOT_ENUM) S_COUNT };
 extern const char* const slot_names[S_COUNT];
@@ -149,6 +151,7 @@ struct table {
                void** mh, void** ph, void** req);
 };
 const struct table* table_known(const char* family, int version);
+const char* family_symbol(const char* family); /* what its tables are called in a library; NULL: no such family */
 const struct table* table_of(struct req* q, const char* family); /* NULL after fail() */
 static inline void* slot_fn(const struct table* t, enum slot s) {
   return t->off[s] ? *(void* const*)(t->base + t->off[s]) : NULL;

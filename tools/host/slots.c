@@ -48,9 +48,7 @@ static void c_bind(struct req* q) {
     return;
   }
   char symbol[64];
-  snprintf(symbol, sizeof symbol, "%s_v%d", *family == 'n'   ? "ncclNetPlugin"
-                                            : *family == 'c' ? "ncclCollNetPlugin"
-                                                             : "ncclProfiler", v);
+  snprintf(symbol, sizeof symbol, "%s_v%d", family_symbol(family), v);
   const char* base = dlsym(ptr(q, "lib"), symbol);
   if (!base) {
     fail(q, "nolib", "the library has no %s", symbol);
@@ -179,10 +177,6 @@ static bool again(enum slot s, const struct req* q, const struct io* io) {
   return num(q, "poll", 0) && writes[s].out && !io->out;
 }
 
-static bool family_known(const char* family) {
-  return strcmp(family, "net") == 0 || strcmp(family, "coll") == 0 || strcmp(family, "prof") == 0;
-}
-
 bool slot_command(struct req* q) {
   const char* dot = strchr(q->cmd, '.');
   if (!dot) return false;
@@ -191,11 +185,12 @@ bool slot_command(struct req* q) {
   const char* name = strcmp(dot + 1, "props") == 0 ? "getProperties" : dot + 1;
   enum slot s = S_COUNT - 1;
   while (s && strcmp(slot_names[s], name) != 0) s--;
-  if (!s || !family_known(family)) return false;
+  if (!s || !family_symbol(family)) return false;
   const struct table* t = table_of(q, family);
   if (!t) return true;
   if (!t->off[s] && s == S_getProperties) s = S_pciPath;
   if (!t->off[s] && s == S_iflush) s = S_flush;
+  if (!t->off[s] && s == S_finalize) s = S_destroy;
   if (!slot_fn(t, s) && !(t->off[s] && num(q, "force", 0))) {
     fail(q, "noslot", "%s v%d has no %s", family, t->version, slot_names[s]);
     return true;

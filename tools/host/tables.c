@@ -26,12 +26,20 @@ static int prof_mask;
 
 #include "zz_tables.inc"
 
-#define KNOWN(list) (version < (int)(sizeof(list) / sizeof *(list)) ? (list)[version] : NULL)
+static const struct family* family_called(const char* name) {
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+    if (strcmp(families[i].name, name) == 0) return &families[i];
+  return NULL;
+}
+
 const struct table* table_known(const char* family, int version) {
-  if (version < 0) return NULL;
-  if (strcmp(family, "net") == 0) return KNOWN(net);
-  if (strcmp(family, "coll") == 0) return KNOWN(coll);
-  return strcmp(family, "prof") == 0 ? KNOWN(prof) : NULL;
+  const struct family* f = family_called(family);
+  return f && version >= 0 && version < f->end ? f->tables[version] : NULL;
+}
+
+const char* family_symbol(const char* family) {
+  const struct family* f = family_called(family);
+  return f ? f->symbol : NULL;
 }
 
 #define SLOT_NAME(s) [S_##s] = #s,

@@ -1,0 +1,32 @@
+package plugin
+
+import (
+	"time"
+
+	"weft/abi"
+	"weft/internal/report"
+	"weft/tuner"
+)
+
+func tuneImpl() abi.Tuner { return &theProcess.tuner }
+
+// newTuner makes the process's tuner.
+func (p *process) newTuner() tuner.Tuner {
+	return tuner.Tuner{
+		Wanted: p.wantsCollNet,
+		Expect: p.expect,
+		Keep:   p.host.KeepVetoes,
+		Log:    func(function uintptr) (report.Logger, func()) { return p.hostLog(function) },
+	}
+}
+
+// wantsCollNet says whether the user does.
+func (p *process) wantsCollNet() bool {
+	v, _ := p.host.Getenv("WEFT_COLLNET")
+	return v == "1"
+}
+
+// expect is what a communicator may expect of CollNet: so far, nothing.
+func (p *process) expect(tuner.Comm) (tuner.Expect, string) {
+	return func(abi.Func, int64) (collNet, ring time.Duration) { return 1, 1 }, "nothing was measured"
+}

@@ -1,0 +1,21 @@
+/* tune.h: what the tuner forbids, in C, since it is asked before every collective. */
+#ifndef WEFT_PLUGIN_TUNE_H
+#define WEFT_PLUGIN_TUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nccl/common.h"
+#include "nccl/tuner_algo.h"
+
+/* For each collective and algorithm the sizes that it is forbidden for: bit k is 2^k bytes up to twice that. */
+struct weft_vetoes {
+	uint64_t sizes[ncclFuncAllReduce + 1][NCCL_ALGO_PAT + 1];
+};
+
+/* Keeps a set for ever and returns its number, 1 and up; equal ones have the same. 0: there is no room. From one thread
+ * at a time. */
+uintptr_t weft_tune_keep(const struct weft_vetoes* vetoes);
+
+#endif

@@ -1,0 +1,84 @@
+package tuner
+
+import (
+	"time"
+
+	"weft/abi"
+	"weft/internal/report"
+)
+
+// The oldest tables that can do something.
+const (
+	tableCosts = 3 // NCCL 2.22: costs can be changed; before, only a choice could be made
+	tableNames = 5 // NCCL 2.28: communicators have an identity
+)
+
+// Comm is a communicator as the host describes it.
+type Comm struct {
+	ID           uint64 // that of its networks, too; 0: the table does not tell
+	Ranks, Nodes int
+}
+
+// Expect says how long a collective of so many bytes takes: through our collNet,
+// and by NCCL's ring.
+type Expect func(f abi.Func, bytes int64) (collNet, ring time.Duration)
+
+// Tuner vetoes CollNet where that is expected to gain too little.
+//
+// NCCL looks for it in every network's library, from 2.21 on, so that everybody
+// has it. Its init always succeeds: a failed one fails the communicator, in every
+// release, and a failed getCollInfo fails the collective, whatever NCCL's headers
+// say. With nothing to veto the context is NULL, and NCCL's costs and numbers of
+// channels stay as they are.
+//
+// Ranks must agree on what they do, or they wait for each other for ever. So
+// what is expected must be the same on all of them: it follows from the shape of
+// the communicator, the user's settings, and what all of its ranks have told each
+// other, never from what one process has measured by itself.
+type Tuner struct {
+	abi.TunerDefaults
+
+	// Wanted says whether the user wants collNet. Else nothing is vetoed, since
+	// nothing of ours would be chosen.
+	Wanted func() bool
+
+	// Expect is what to expect of a communicator's collectives, and from where
+	// that is known.
+	Expect func(Comm) (expect Expect, known string)
+
+	// Keep stores vetoes for getCollInfo and returns their number. 0: no room.
+	Keep func(*Vetoes) uintptr
+
+	// Log is the log of a host's function, until the second result is called.
+	Log func(function uintptr) (log report.Logger, drop func())
+}
+
+// Init decides what the communicator may not use.
+func (t *Tuner) Init(a *abi.TunerInitArgs) error {
+	*a.Ctx = 0
+	if a.NNodes < 2 || !t.Wanted() {
+		return nil
+	}
+	log, drop := t.Log(a.LogFunction)
+	defer drop()
+	comm := Comm{ID: a.CommId, Ranks: int(a.NRanks), Nodes: int(a.NNodes)}
+	if a.Abi < tableCosts {
+		log.Info(report.Init, "CollNet on %d nodes: nothing is vetoed, since tuners of NCCL 2.21 are not told what it costs", comm.Nodes)
+		return nil
+	}
+	if a.Abi < tableNames {
+		comm.ID = 0
+	}
+	expect, known := t.Expect(comm)
+	vetoes, ranges := judge(expect)
+	if *a.Ctx = t.Keep(vetoes); *a.Ctx == 0 {
+		log.Warn("CollNet on %d nodes: nothing is vetoed, since there are communicators of too many shapes", comm.Nodes)
+		return nil
+	}
+	log.Info(report.Init, "CollNet on %d nodes: %s; elsewhere it would be less than %.2f times as fast as a ring (%s)", comm.Nodes, ranges, gain, known)
+	return nil
+}
+
+// Finalize has nothing to release: vetoes are kept, and shared by communicators of
+// one shape.
+func (*Tuner) Finalize(*abi.TunerFinalizeArgs) error { return nil }
