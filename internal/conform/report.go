@@ -23,6 +23,8 @@ func family(f host.Family) string {
 		return "collNet"
 	case host.FamilyProf:
 		return "profiler"
+	case host.FamilyTune:
+		return "tuner"
 	}
 	return "net"
 }

@@ -1,5 +1,7 @@
 package conform
 
+import "weft/internal/host"
+
 // Rule is one sentence of the contract and the script that checks it.
 type Rule struct {
 	ID    string // names the rule in reports; part.what
@@ -48,5 +50,8 @@ func NetRules() []*Rule {
 // AllRules is every rule that there is, of every family.
 func AllRules() []*Rule {
 	all := append([]*Rule{ruleLoad, ruleTables}, NetRules()...)
-	return append(append(all, collRules...), profRules...)
+	for _, f := range host.Families()[1:] {
+		all = append(all, rulesOf(f)...)
+	}
+	return all
 }

@@ -79,6 +79,8 @@ func rulesOf(f host.Family) []*Rule {
 		return collRules
 	case host.FamilyProf:
 		return profRules
+	case host.FamilyTune:
+		return tuneRules
 	}
 	return NetRules()
 }

@@ -8,14 +8,14 @@ import (
 	"weft/internal/host"
 )
 
-// Every collNet and profiler table can be bound and called; what the library answers
+// Every collNet, profiler and tuner table can be bound and called; what the library answers
 // is judged elsewhere.
 func TestOtherFamilies(t *testing.T) {
 	path, err := build.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []host.Family{host.FamilyColl, host.FamilyProf} {
+	for _, f := range host.Families()[1:] {
 		first, last := f.Versions()
 		for v := first; v <= last; v++ {
 			t.Run(fmt.Sprintf("%s v%d", f, v), func(t *testing.T) {
@@ -31,6 +31,9 @@ func TestOtherFamilies(t *testing.T) {
 				calls := map[string]host.Args{"init": nil, "devices": nil, "reduceSupport": {"type", 7}}
 				if f == host.FamilyProf {
 					calls = map[string]host.Args{"init": {"name", "test", "nranks", 2}, "finalize": nil, "stopEvent": nil}
+				}
+				if f == host.FamilyTune {
+					calls = map[string]host.Args{"init": {"nranks", 2, "nnodes", 2}, "getCollInfo": {"bytes", 64, "cost", []int{1, 2, 3}}, "finalize": nil}
 				}
 				for slot, a := range calls {
 					if _, err := table.Call("main", slot, a); err != nil && host.Code(err) == host.HostError {

@@ -1,0 +1,3 @@
+/* tuner.slots: getCollInfo is NULL. */
+#define GET_COLL_INFO NULL
+#include "../good_tuner.c"
