@@ -1,7 +1,8 @@
 // Package facts reads what was measured in the headers and loaders of NCCL's
 // releases, 2.4.2 to 2.32.3, by compiling them; the data is the witness for
 // headers/nccl and for the emulation of releases. The row of 2.32.3 is what
-// NCCLX's tree on that release shows: its own was not at hand.
+// NCCLX's tree on that release shows: its own was not at hand. Which tuners 2.31.2
+// and 2.32.3 look for follows from the notes of 2.32.6, with which v7 begins.
 package facts
 
 import (
@@ -49,6 +50,7 @@ type Release struct {
 	Net        []int            `json:"net"` // versions in the order of lookup
 	CollNet    []int            `json:"collNet"`
 	Profiler   []int            `json:"profiler"`
+	Tuner      []int            `json:"tuner"`
 	Env        []string         `json:"env"` // variables that name a plugin
 	Limits     map[string]int64 `json:"limits"`
 	LastResult int32            `json:"lastResult"` // largest ncclResult_t it knows

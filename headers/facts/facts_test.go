@@ -20,7 +20,7 @@ func TestReleases(t *testing.T) {
 		if i > 0 && r.Date < rs[i-1].Date && r.Net[0] < rs[i-1].Net[0] {
 			t.Errorf("%s comes after %s but is older", r.Release, rs[i-1].Release)
 		}
-		for _, versions := range [][]int{r.Net, r.CollNet, r.Profiler} {
+		for _, versions := range [][]int{r.Net, r.CollNet, r.Profiler, r.Tuner} {
 			for j := 1; j < len(versions); j++ {
 				if versions[j] != versions[j-1]-1 {
 					t.Errorf("%s looks up versions %v: not newest first without a gap", r.Release, versions)

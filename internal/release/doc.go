@@ -24,4 +24,5 @@
 //	14 deregMr before close, errors spread   dereg.inflight, dereg.barrier, Ring.Close, dead.others
 //	15 registered sends are cut             oversize.cut, oversize.again, TestRegisteredSend
 //	16 ports of a card become one device    vdevice.made .data .refused, TestPortsOfACard
+//	17 a tuner that fails fails its user    tuner.init, tuner.costs, Comm.tune in TestCallOrder
 package release

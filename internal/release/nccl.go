@@ -19,17 +19,19 @@ type Options struct {
 	Env       []string      // LD_LIBRARY_PATH and the plugin's own variables
 	NetPlugin *string       // NCCL_NET_PLUGIN
 	Profiler  *string       // NCCL_PROFILER_PLUGIN
+	Tuner     *string       // NCCL_TUNER_PLUGIN
 	NetName   string        // NCCL_NET
 	Patience  time.Duration // of each call; default 20 s
 }
 
 // Process is one process with that release in it.
 type Process struct {
-	R    *Release
-	H    *host.Host
-	o    Options
-	nets []*plugin // nil until the first comm
-	prof *profiler
+	R     *Release
+	H     *host.Host
+	o     Options
+	nets  []*plugin // nil until the first comm
+	prof  *profiler
+	tuner *tuner
 	// Tried are the names given to dlopen, and what became of them.
 	Tried []string
 }
@@ -63,7 +65,7 @@ func Start(r *Release, o Options) (*Process, error) {
 		o.Patience = 20 * time.Second
 	}
 	env := append([]string{}, o.Env...)
-	for name, v := range map[string]*string{"NCCL_NET_PLUGIN": o.NetPlugin, "NCCL_PROFILER_PLUGIN": o.Profiler} {
+	for name, v := range map[string]*string{"NCCL_NET_PLUGIN": o.NetPlugin, "NCCL_PROFILER_PLUGIN": o.Profiler, "NCCL_TUNER_PLUGIN": o.Tuner} {
 		if v != nil {
 			env = append(env, name+"="+*v)
 		}
@@ -93,6 +95,7 @@ type Comm struct {
 	// collCtx is what collNet's init gave.
 	collCtx host.Ptr
 	prof    host.Ptr
+	tuner   host.Ptr
 	users   *int // further comms that share the context
 }
 
@@ -135,7 +138,10 @@ func (p *Process) Init(id uint64) (*Comm, error) {
 		if err := c.profile(); err != nil {
 			return nil, err
 		}
-		return c, c.topology()
+		if err := c.topology(); err != nil {
+			return c, err
+		}
+		return c, c.tune()
 	}
 	return &Comm{P: p, ID: id, loaded: opened, users: new(int)}, ErrInternal
 }
@@ -297,12 +303,18 @@ func (c *Comm) Split(id uint64) (*Comm, error) {
 	child := *c
 	child.ID = id
 	*c.users++
-	return &child, child.profile()
+	if err := child.profile(); err != nil {
+		return &child, err
+	}
+	return &child, child.tune()
 }
 
 // Destroy is what ncclCommDestroy does with plugins once all connections are closed.
 func (c *Comm) Destroy() error {
 	if c.plug != nil {
+		if err := c.untune(); err != nil {
+			return err
+		}
 		if err := c.unprofile(); err != nil {
 			return err
 		}
