@@ -1,0 +1,78 @@
+package conform
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"weft/abi"
+	"weft/internal/build"
+	"weft/internal/host"
+)
+
+// tuned asks the library's tuner, under some environment, for a communicator of
+// that many nodes; vetoed are the algorithms whose costs became NCCL_ALGO_PROTO_IGNORE.
+func tuned(t *testing.T, version, nodes int, env []string, each func(q question, vetoed []int)) {
+	t.Helper()
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(e *Env) {
+		_, table := e.table(host.FamilyTune)
+		r, err := table.Call("main", "init", host.Args{"nranks", 8, "nnodes", nodes})
+		e.must(err, "init")
+		if r.Int("changed") != 0 {
+			e.failf("init changes NCCL's constants")
+		}
+		for _, q := range tunerQuestions() {
+			a := e.ask(table, r.Ptr("ctx"), q)
+			if a.ch != 0 || version < tunerCosts && (a.algo != abi.NCCL_ALGO_UNDEF || a.proto != abi.NCCL_PROTO_UNDEF) {
+				e.failf("%d channels, algorithm %d, protocol %d are chosen", a.ch, a.algo, a.proto)
+			}
+			var vetoed []int
+			for i, cost := range a.costs {
+				switch algo := i / tunerProtos; {
+				case cost == float64(q.costs[i]):
+				case cost != tunerIgnore:
+					e.failf("cost %d becomes %g", q.costs[i], cost)
+				case !slices.Contains(vetoed, algo):
+					vetoed = append(vetoed, algo)
+				}
+			}
+			each(q, vetoed)
+		}
+	}
+	o := Outcome{Family: host.FamilyTune, Version: version, Rule: &Rule{ID: t.Name(), Check: check}}
+	(&runner{o: &Options{Lib: lib, Host: hostProgram(t), Env: env, Patience: 10 * time.Second}}).judge(&o)
+	if !o.OK() {
+		t.Error(o.Fail)
+	}
+}
+
+// TestTunerIsQuiet requires that nothing is changed for who does not want collNet, on one node, and in tables without costs;
+// and that otherwise CollNet alone is vetoed.
+func TestTunerIsQuiet(t *testing.T) {
+	first, last := host.FamilyTune.Versions()
+	wanted := []string{"WEFT_COLLNET=1"}
+	for v := first; v <= last; v++ {
+		for _, c := range []struct {
+			env    []string
+			nodes  int
+			vetoes bool
+		}{{nil, 4, false}, {[]string{"WEFT_COLLNET=0"}, 4, false}, {wanted, 1, false}, {wanted, 4, v >= tunerCosts}} {
+			some := false
+			tuned(t, v, c.nodes, c.env, func(q question, vetoed []int) {
+				some = some || len(vetoed) > 0
+				for _, a := range vetoed {
+					if a != abi.NCCL_ALGO_COLLNET_CHAIN && a != abi.NCCL_ALGO_COLLNET_DIRECT {
+						t.Errorf("v%d, %v: function %d with %d bytes: algorithm %d is vetoed", v, c.env, q.function, q.bytes, a)
+					}
+				}
+			})
+			if some != c.vetoes {
+				t.Errorf("v%d, %v, %d nodes: vetoes: %t", v, c.env, c.nodes, some)
+			}
+		}
+	}
+}
