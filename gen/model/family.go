@@ -48,8 +48,8 @@ var Families = func() (all []Family) {
 var (
 	// TableType matches the types of tables; their version is the second group.
 	TableType = regexp.MustCompile(`^(` + anyOf(kindOf) + `)_v(\d+)_t$`)
-	// FamilyType matches all versioned types that are named after a family.
-	FamilyType = regexp.MustCompile(`^(` + anyOf(kindOf) + `)\w*_v\d+_t$`)
+	// FamilyType matches all versioned types that are named after a family, and what tuners are told of NVLinks.
+	FamilyType = regexp.MustCompile(`^(` + anyOf(kindOf) + `|ncclNvlDomainInfo)\w*_v\d+_t$`)
 	// TableHeader matches the headers of tables: their stem, their version.
 	TableHeader = regexp.MustCompile(`^(` + anyOf(headerOf) + `)_v(\d+)\.h$`)
 )

@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -72,10 +71,9 @@ func TestAgainstFacts(t *testing.T) {
 		known[f.Type] = true
 		names = append(names, f.Type)
 	}
-	ours := regexp.MustCompile(`^nccl(Net|CollNet|Profiler)\w*_v\d+_t$|^ncclDebugLogger_t$|^ncclProfilerCallback_t$`)
 	var got []facts.Type
 	for _, td := range u.Typedefs {
-		if !ours.MatchString(td.Name) {
+		if !model.FamilyType.MatchString(td.Name) && td.Name != "ncclDebugLogger_t" && td.Name != "ncclProfilerCallback_t" {
 			continue
 		}
 		all = append(all, td.Name)

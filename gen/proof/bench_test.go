@@ -38,7 +38,7 @@ func commands(t *testing.T, root string, in *invention) {
 // named requires the newest tables where people and make read of them, which no Go test does.
 func named(t *testing.T, root string, last *invention) {
 	t.Helper()
-	if want := fmt.Sprintf(" to v%d, profiler v1 to v%d<!--", last.Net, last.Profiler); !strings.Contains(read(t, filepath.Join(root, "README.md")), want) {
+	if want := fmt.Sprintf(" to v%d, profiler v1 to v%d, tuner v2 to v%d<!--", last.Net, last.Profiler, last.Tuner); !strings.Contains(read(t, filepath.Join(root, "README.md")), want) {
 		t.Errorf("README.md does not say %q", want)
 	}
 	cmd := exec.CommandContext(deadline(t, time.Minute), "make", "-s", "--eval=newest: ; @echo $(ARM_TABLE)", "newest")
@@ -63,7 +63,7 @@ func promise(t *testing.T, root string, made []*invention) {
 		}
 	}
 	text := read(t, filepath.Join(root, file))
-	for symbol, v := range map[string]int{"ncclNetPlugin": last.Net, "ncclCollNetPlugin": last.Net, "ncclProfiler": last.Profiler} {
+	for symbol, v := range map[string]int{"ncclNetPlugin": last.Net, "ncclCollNetPlugin": last.Net, "ncclProfiler": last.Profiler, "ncclTunerPlugin": last.Tuner} {
 		line := regexp.MustCompile(`(\{"` + symbol + `", \d+, )\d+(\})`)
 		if !line.MatchString(text) {
 			t.Fatalf("%s has no line for %s", file, symbol)
@@ -79,10 +79,10 @@ func promise(t *testing.T, root string, made []*invention) {
 func bench(t *testing.T, root string, last *invention) string {
 	t.Helper()
 	runs := [][]string{
-		{"./gen/parse", "./headers", "./collnet", "./profiler", "./internal/archtest"},
+		{"./gen/parse", "./headers", "./collnet", "./profiler", "./tuner", "./internal/archtest"},
 		{"-run", "TestUpToDate|TestShims|TestNulls", "./gen", "./gen/proof"},
 		{"-run", "TestOtherFamilies", "./internal/host"},
-		{"-run", fmt.Sprintf("^TestLibrary(OverRDMA)?$/_v(%d|%d)$", last.Net, last.Profiler), "./internal/conform"},
+		{"-run", fmt.Sprintf("^TestLibrary(OverRDMA)?$/_v(%d|%d|%d)$", last.Net, last.Profiler, last.Tuner), "./internal/conform"},
 		{"-run", fmt.Sprintf("^TestProfile(OfMessages)?$/^v(%d|%d)", last.Net, last.Profiler), "./internal/conform"},
 		{"-run", fmt.Sprintf("^Test(Most)?FusedDevices$/^v%d$", last.Net), "./internal/faults"},
 		{"./plugin", "./internal/trace/..."},

@@ -11,7 +11,7 @@ import (
 
 // invention is what a made-up release adds to the headers before it.
 type invention struct {
-	Net, Profiler int // versions of its tables; that of collNet is net's
+	Net, Profiler, Tuner int // versions of its tables; that of collNet is net's
 
 	// What is new in the net table, and in the properties of devices.
 	Function string
@@ -21,12 +21,13 @@ type invention struct {
 
 	CollFunction, CollSlot string
 	ProfFunction, ProfSlot string
+	TuneFunction, TuneSlot string
 	Member, Event, State   string // of the profiler's events
 }
 
 func (in *invention) String() string {
-	return fmt.Sprintf("net v%d: function %s, property %s, %s gains %s; collNet: function %s, a parameter of %s; profiler v%d: function %s, a parameter of %s, member %s, event %s, state %s",
-		in.Net, in.Function, in.Property, in.Slot, in.Param, in.CollFunction, in.CollSlot, in.Profiler, in.ProfFunction, in.ProfSlot, in.Member, in.Event, in.State)
+	return fmt.Sprintf("net v%d: function %s, property %s, %s gains %s; collNet: function %s, a parameter of %s; profiler v%d: function %s, a parameter of %s, member %s, event %s, state %s; tuner v%d: function %s, a parameter of %s",
+		in.Net, in.Function, in.Property, in.Slot, in.Param, in.CollFunction, in.CollSlot, in.Profiler, in.ProfFunction, in.ProfSlot, in.Member, in.Event, in.State, in.Tuner, in.TuneFunction, in.TuneSlot)
 }
 
 // newRand draws its seed and prints it, so that a failure can be repeated.
@@ -53,10 +54,11 @@ func word(r *rand.Rand) string {
 // what it adds to the newest there stands at places drawn by r.
 func release(t *testing.T, r *rand.Rand, dir string) *invention {
 	t.Helper()
-	net, prof := newest(t, dir, "net"), newest(t, dir, "profiler")
-	in := &invention{Net: net + 1, Profiler: prof + 1}
+	net, prof, tune := newest(t, dir, "net"), newest(t, dir, "profiler"), newest(t, dir, "tuner")
+	in := &invention{Net: net + 1, Profiler: prof + 1, Tuner: tune + 1}
 	write(t, header(dir, "net", net+1), in.networks(t, r, renumbered(read(t, header(dir, "net", net)), net)))
 	write(t, header(dir, "profiler", prof+1), in.profiler(t, r, renumbered(read(t, header(dir, "profiler", prof)), prof)))
+	write(t, header(dir, "tuner", tune+1), in.tuner(t, r, renumbered(read(t, header(dir, "tuner", tune)), tune)))
 	events := filepath.Join(dir, "profiler_event.h")
 	write(t, events, in.events(t, r, read(t, events)))
 	t.Log(in)
@@ -113,6 +115,13 @@ func (in *invention) profiler(t *testing.T, r *rand.Rand, text string) string {
 	})
 }
 
+func (in *invention) tuner(t *testing.T, r *rand.Rand, text string) string {
+	return within(t, text, fmt.Sprintf("ncclTuner_v%d_t", in.Tuner), func(body string) string {
+		body, in.TuneFunction, in.TuneSlot, _ = grown(r, body, "context")
+		return body
+	})
+}
+
 var (
 	eventBits  = regexp.MustCompile(`ncclProfile\w+ = (?:1 << (\d+)|\d+)\n\};`)
 	eventState = regexp.MustCompile(`ncclProfiler\w+ = (\d+)\n\} ncclProfilerEventState_t;`)
@@ -152,7 +161,7 @@ func grown(r *rand.Rand, body, handle string) (text, function, slot, param strin
 }
 
 // isNull are the slots that are NULL by rule: nobody calls them.
-var isNull = map[string]bool{"makeVDevice": true, "getDeviceMr": true, "irecvConsumed": true}
+var isNull = map[string]bool{"getChunkSize": true, "makeVDevice": true, "getDeviceMr": true, "irecvConsumed": true}
 
 var slotDecl = regexp.MustCompile(`ncclResult_t \(\*(\w+)\)\(([^;]*)\);\n`)
 

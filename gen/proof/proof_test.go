@@ -163,7 +163,7 @@ func exported(t *testing.T, root, lib string, made []*invention) {
 		t.Errorf("the library exports\n\t%s\nand the version script says\n\t%s", got, strings.Join(want, " "))
 	}
 	for _, in := range made {
-		for _, name := range []string{model.Net.Symbol(in.Net), model.CollNet.Symbol(in.Net), model.Profiler.Symbol(in.Profiler)} {
+		for _, name := range []string{model.Net.Symbol(in.Net), model.CollNet.Symbol(in.Net), model.Profiler.Symbol(in.Profiler), model.Tuner.Symbol(in.Tuner)} {
 			if !slices.Contains(want, name) {
 				t.Errorf("%s is not exported", name)
 			}
