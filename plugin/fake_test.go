@@ -42,8 +42,8 @@ type fakeHost struct {
 	forgotten uint64   // events that had not ended
 
 	requests fakeRequests
-	vetoes []tuner.Vetoes // that were kept
-	full   bool           // no more are
+	vetoes   []tuner.Vetoes // that were kept
+	full     bool           // no more are
 }
 
 type said struct {

@@ -1,0 +1,44 @@
+package tuner
+
+import (
+	"fmt"
+	"time"
+
+	"weft/abi"
+	"weft/collnet/choose"
+	"weft/collnet/schedule"
+)
+
+// Assumed is the path that is taken where all ranks have not agreed on what they
+// measured: one whose latency hides few bytes, so that collNet is allowed less.
+var Assumed = choose.Path{Latency: 10 * time.Microsecond, Bandwidth: 3e9}
+
+var kinds = map[abi.Func]schedule.Kind{
+	abi.FuncAllReduce: schedule.AllReduce, abi.FuncAllGather: schedule.AllGather, abi.FuncReduceScatter: schedule.ReduceScatter,
+}
+
+// widths are the bytes of an element and of its sums, of which the worse counts: a
+// tuner is not told the type.
+var widths = [...]struct{ elem, acc int }{{4, 4}, {2, 4}}
+
+// Model expects what collNet's own model does of a communicator on a fabric.
+func Model(c Comm, f choose.Fabric) Expect {
+	return func(fn abi.Func, bytes int64) (collNet, ring time.Duration) {
+		for _, w := range widths {
+			op := schedule.Op{Kind: kinds[fn], N: c.Nodes, Count: max(bytes/int64(w.elem), 1), Elem: w.elem, Acc: w.acc}
+			if op.Kind != schedule.AllReduce {
+				op.Count = max(op.Count/int64(c.Nodes), 1)
+			}
+			ours, theirs := choose.OffloadTime(op, c.Ranks, c.Nodes, f), choose.RingTime(op, c.Ranks, c.Nodes, f)
+			if collNet == 0 || float64(ours)*float64(ring) > float64(collNet)*float64(theirs) {
+				collNet, ring = ours, theirs
+			}
+		}
+		return collNet, ring
+	}
+}
+
+// Known says from where a path is known.
+func Known(p choose.Path, how string) string {
+	return fmt.Sprintf("with %v and %.1f GB/s between nodes, %s", p.Latency.Round(100*time.Nanosecond), p.Bandwidth/1e9, how)
+}
