@@ -20,7 +20,7 @@ func tuned(t *testing.T, version, nodes int, env []string, each func(q question,
 	}
 	check := func(e *Env) {
 		_, table := e.table(host.FamilyTune)
-		r, err := table.Call("main", "init", host.Args{"nranks", 8, "nnodes", nodes})
+		r, err := table.Call("main", "init", host.Args{"nranks", nodes, "nnodes", nodes})
 		e.must(err, "init")
 		if r.Int("changed") != 0 {
 			e.failf("init changes NCCL's constants")

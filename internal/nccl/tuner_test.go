@@ -1,7 +1,10 @@
 package nccl
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,6 +84,18 @@ func TestTuner(t *testing.T) {
 	})
 }
 
+var allowed = regexp.MustCompile(`CollNet on 3 nodes: all-reduce (never|below (\d+) ([KM]i)?B)[,;]`)
+
+// below finds the size below which CollNet may do all-reduces.
+func below(tuners []string) (bytes int64, said bool) {
+	m := allowed.FindStringSubmatch(strings.Join(tuners, "\n"))
+	if m == nil {
+		return 0, false
+	}
+	n, _ := strconv.ParseInt(m[2], 10, 64)
+	return n << map[string]int{"": 0, "Ki": 10, "Mi": 20}[m[3]], true
+}
+
 // TestTunerVetoes has a collNet that NCCL's model thinks to be a switch's: it is chosen, until the tuner forbids it.
 func TestTunerVetoes(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
@@ -97,14 +112,24 @@ func TestTunerVetoes(t *testing.T) {
 		}
 		for _, c := range []struct {
 			wanted, algo string
-			chain        bool
-		}{{"0", "Ring,CollNetChain", true}, {"1", "Ring,CollNetChain", false}, {"1", "CollNetChain", true}} {
+			vetoes       bool
+		}{{"0", "Ring,CollNetChain", false}, {"1", "Ring,CollNetChain", true}, {"1", "CollNetChain", false}} {
 			choices, tuners := chosen(t, Job{Release: r, Network: tcp(t, r), Ranks: 3, Env: []string{
 				"NCCL_NET_PLUGIN=" + plugin, "COLLNET_NET=" + lib, "COLLNET_LOG=/dev/null", "NCCL_TUNER_PLUGIN=" + lib, "WEFT_COLLNET=" + c.wanted,
 				"NCCL_COLLNET_ENABLE=1", "NCCL_ALGO=" + c.algo, "NCCL_PROTO=Simple",
-			}}, "sizes", "ops=allreduce", "max=256K", "step=32", "rounds=1")
-			if among(choices, "COLLNET_CHAIN") != c.chain || among(tuners, "CollNet on 3 nodes: ") != (c.wanted == "1") {
-				t.Errorf("WEFT_COLLNET=%s, of %s: %q, %q", c.wanted, c.algo, choices, tuners)
+			}}, "sizes", "ops=allreduce", "max=1M", "step=4", "rounds=1")
+			limit, said := below(tuners)
+			if said != (c.wanted == "1") {
+				t.Errorf("WEFT_COLLNET=%s, of %s: %q", c.wanted, c.algo, tuners)
+			}
+			for _, l := range choices {
+				var bytes int64
+				if _, err := fmt.Sscanf(l, "AllReduce: %d Bytes", &bytes); err != nil {
+					t.Fatalf("%q: %v", l, err)
+				}
+				if chain := strings.Contains(l, "Algo COLLNET_CHAIN"); chain != (!c.vetoes || bytes < limit) {
+					t.Errorf("WEFT_COLLNET=%s, of %s, below %d bytes: %s", c.wanted, c.algo, limit, l)
+				}
 			}
 		}
 	})
