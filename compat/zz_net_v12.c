@@ -174,7 +174,7 @@ static ncclResult_t net_v12_connect(void* ctx, int dev, void* handle, void** sen
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
-#line 98 "gen/rules/net.rules"
+#line 99 "gen/rules/net.rules"
   if (weft_connect_waits(handle, sendComm)) return ncclSuccess;
 #line 180 "zz_net_v12.c"
   return (ncclResult_t)weft_net_connect((uintptr_t)ctx, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, NULL);
@@ -185,7 +185,7 @@ static ncclResult_t net_v12_accept(void* listenComm, void** recvComm, ncclNetDev
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
-#line 99 "gen/rules/net.rules"
+#line 100 "gen/rules/net.rules"
   if (weft_accept_waits((uintptr_t)listenComm, recvComm)) return ncclSuccess;
 #line 191 "zz_net_v12.c"
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);

@@ -117,7 +117,7 @@ static ncclResult_t net_v2_isend(void* sendComm, void* data, int size, void* mha
 
 static ncclResult_t net_v2_irecv(void* recvComm, void* data, int size, void* mhandle, void** request) {
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 96 "gen/rules/net.rules"
+#line 97 "gen/rules/net.rules"
   *request = NULL;
 #line 123 "zz_net_v2.c"
   void* data_one[1] = {data};

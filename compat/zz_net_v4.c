@@ -91,7 +91,7 @@ static ncclResult_t net_v4_getProperties(int dev, ncclNetProperties_v4_t* props)
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 102 "gen/rules/net.rules"
+#line 103 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 97 "zz_net_v4.c"
   lower_ncclNetProperties_v4(props, &props_cur);
@@ -143,7 +143,7 @@ static ncclResult_t net_v4_isend(void* sendComm, void* data, int size, void* mha
 
 static ncclResult_t net_v4_irecv(void* recvComm, void* data, int size, void* mhandle, void** request) {
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 96 "gen/rules/net.rules"
+#line 97 "gen/rules/net.rules"
   *request = NULL;
 #line 149 "zz_net_v4.c"
   void* data_one[1] = {data};

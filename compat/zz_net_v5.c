@@ -97,7 +97,7 @@ static ncclResult_t net_v5_getProperties(int dev, ncclNetProperties_v6_t* props)
   memset(&props_cur, 0, sizeof props_cur);
   rc = weft_net_getProperties(dev, &props_cur);
   if (rc) return (ncclResult_t)rc;
-#line 102 "gen/rules/net.rules"
+#line 103 "gen/rules/net.rules"
   props_cur.ptrSupport &= NCCL_PTR_HOST | NCCL_PTR_CUDA;
 #line 103 "zz_net_v5.c"
   lower_ncclNetProperties_v6(props, &props_cur);
@@ -117,7 +117,7 @@ static ncclResult_t net_v5_connect(int dev, void* handle, void** sendComm) {
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
-#line 98 "gen/rules/net.rules"
+#line 99 "gen/rules/net.rules"
   if (weft_connect_waits(handle, sendComm)) return ncclSuccess;
 #line 123 "zz_net_v5.c"
   return (ncclResult_t)weft_net_connect(5, dev, handle, (uintptr_t*)sendComm, NULL, NULL);
@@ -127,7 +127,7 @@ static ncclResult_t net_v5_accept(void* listenComm, void** recvComm) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
-#line 99 "gen/rules/net.rules"
+#line 100 "gen/rules/net.rules"
   if (weft_accept_waits((uintptr_t)listenComm, recvComm)) return ncclSuccess;
 #line 133 "zz_net_v5.c"
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, NULL);
@@ -159,7 +159,7 @@ static ncclResult_t net_v5_irecv(void* recvComm, int n, void** data, int* sizes,
   if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
   if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 96 "gen/rules/net.rules"
+#line 97 "gen/rules/net.rules"
   *request = NULL;
 #line 165 "zz_net_v5.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);

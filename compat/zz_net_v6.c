@@ -116,7 +116,7 @@ static ncclResult_t net_v6_connect(int dev, void* handle, void** sendComm) {
   if (rc) return (ncclResult_t)rc;
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
-#line 98 "gen/rules/net.rules"
+#line 99 "gen/rules/net.rules"
   if (weft_connect_waits(handle, sendComm)) return ncclSuccess;
 #line 122 "zz_net_v6.c"
   return (ncclResult_t)weft_net_connect(6, dev, handle, (uintptr_t*)sendComm, NULL, NULL);
@@ -126,7 +126,7 @@ static ncclResult_t net_v6_accept(void* listenComm, void** recvComm) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
-#line 99 "gen/rules/net.rules"
+#line 100 "gen/rules/net.rules"
   if (weft_accept_waits((uintptr_t)listenComm, recvComm)) return ncclSuccess;
 #line 132 "zz_net_v6.c"
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, NULL);
@@ -165,7 +165,7 @@ static ncclResult_t net_v6_irecv(void* recvComm, int n, void** data, int* sizes,
   if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
   if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 96 "gen/rules/net.rules"
+#line 97 "gen/rules/net.rules"
   *request = NULL;
 #line 171 "zz_net_v6.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);

@@ -142,7 +142,7 @@ static ncclResult_t net_v8_connect(int dev, void* handle, void** sendComm, ncclN
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
-#line 98 "gen/rules/net.rules"
+#line 99 "gen/rules/net.rules"
   if (weft_connect_waits(handle, sendComm)) return ncclSuccess;
 #line 148 "zz_net_v8.c"
   return (ncclResult_t)weft_net_connect(8, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, NULL);
@@ -153,7 +153,7 @@ static ncclResult_t net_v8_accept(void* listenComm, void** recvComm, ncclNetDevi
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
-#line 99 "gen/rules/net.rules"
+#line 100 "gen/rules/net.rules"
   if (weft_accept_waits((uintptr_t)listenComm, recvComm)) return ncclSuccess;
 #line 159 "zz_net_v8.c"
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);
@@ -191,7 +191,7 @@ static ncclResult_t net_v8_irecv(void* recvComm, int n, void** data, int* sizes,
   if (!tags) return (ncclResult_t)weft_null("irecv", "tags");
   if (!mhandles) return (ncclResult_t)weft_null("irecv", "mhandles");
   if (!request) return (ncclResult_t)weft_null("irecv", "request");
-#line 96 "gen/rules/net.rules"
+#line 97 "gen/rules/net.rules"
   *request = NULL;
 #line 197 "zz_net_v8.c"
   if (n < 1 || n > 8) return (ncclResult_t)weft_misuse("irecv", "n is not between 1 and 8", (uint64_t)n);

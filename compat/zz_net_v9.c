@@ -176,7 +176,7 @@ static ncclResult_t net_v9_connect(int dev, void* handle, void** sendComm, ncclN
   if (!handle) return (ncclResult_t)weft_null("connect", "handle");
   if (!sendComm) return (ncclResult_t)weft_null("connect", "sendComm");
   if (sendDevComm) *sendDevComm = NULL;
-#line 98 "gen/rules/net.rules"
+#line 99 "gen/rules/net.rules"
   if (weft_connect_waits(handle, sendComm)) return ncclSuccess;
 #line 182 "zz_net_v9.c"
   return (ncclResult_t)weft_net_connect(9, dev, handle, (uintptr_t*)sendComm, (ncclNetDeviceHandle_cur_t**)sendDevComm, NULL);
@@ -187,7 +187,7 @@ static ncclResult_t net_v9_accept(void* listenComm, void** recvComm, ncclNetDevi
   if (rc) return (ncclResult_t)rc;
   if (!recvComm) return (ncclResult_t)weft_null("accept", "recvComm");
   if (recvDevComm) *recvDevComm = NULL;
-#line 99 "gen/rules/net.rules"
+#line 100 "gen/rules/net.rules"
   if (weft_accept_waits((uintptr_t)listenComm, recvComm)) return ncclSuccess;
 #line 193 "zz_net_v9.c"
   return (ncclResult_t)weft_net_accept((uintptr_t)listenComm, (uintptr_t*)recvComm, (ncclNetDeviceHandle_cur_t**)recvDevComm);

@@ -21,14 +21,14 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(((ncclTuner_v4_t*)0)->des
 
 static ncclResult_t tuner_v4_init(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context) {
   int rc = weft_enter((uintptr_t)logFunction);
-  if (rc) return (ncclResult_t)rc;
+  if (rc) return ncclSuccess;
   if (!context) return (ncclResult_t)weft_null("tuner.init", "context");
   return (ncclResult_t)weft_tune_init(4, (uintptr_t*)context, 0, nRanks, nNodes, (uintptr_t)logFunction, NULL, NULL);
 }
 
 static ncclResult_t tuner_v4_getCollInfo(void* context, ncclFunc_t collType, size_t nBytes, int numPipeOps, float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels) {
   int rc = weft_enter(0);
-  if (rc) return (ncclResult_t)rc;
+  if (rc) return ncclSuccess;
   if (!collCostTable) return (ncclResult_t)weft_null("tuner.getCollInfo", "collCostTable");
   if (!nChannels) return (ncclResult_t)weft_null("tuner.getCollInfo", "nChannels");
   (void)numPipeOps;
@@ -39,7 +39,7 @@ static ncclResult_t tuner_v4_getCollInfo(void* context, ncclFunc_t collType, siz
 
 static ncclResult_t tuner_v4_destroy(void* context) {
   int rc = weft_enter(0);
-  if (rc) return (ncclResult_t)rc;
+  if (rc) return ncclSuccess;
   return (ncclResult_t)weft_tune_finalize((uintptr_t)context);
 }
 

@@ -156,7 +156,8 @@ func function(t *plan.Table, s *plan.Slot) string {
 	return head + " {\n" + b.String() + "}\n"
 }
 
-// enter refuses the call when Go cannot run: there is no room for it, or this is a forked child. A host's log function hears why.
+// enter refuses the call when Go cannot run, or does nothing then: there is no room for it, or this is a forked child. A
+// host's log function hears why.
 func (b *body) enter() {
 	logger := "0"
 	for _, q := range b.slot.Func.Params {
@@ -165,6 +166,10 @@ func (b *body) enter() {
 		}
 	}
 	b.linef("int rc = weft_enter(%s);", logger)
+	if b.slot.Excused {
+		b.linef("if (rc) return ncclSuccess;")
+		return
+	}
 	b.linef("if (rc) return (ncclResult_t)rc;")
 }
 

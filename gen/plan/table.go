@@ -45,6 +45,7 @@ type Slot struct {
 	Args    []*Arg
 	// Required are the parameters of the table that must not be NULL.
 	Required []string
+	Excused  bool // it succeeds where the library cannot start
 	Before   []*rules.Rule
 	After    []*rules.Rule
 	Why      []string // what makes it a shim; the matrix shows it
@@ -119,6 +120,7 @@ func (p *planner) slot(out *Table, t *model.Table, f *model.Field) *Slot {
 	}
 	p.arguments(out, t, s)
 	p.required(t, s)
+	s.Excused = p.rules.Slot("excused", fam, t.Version, name) != nil
 	for _, verb := range []string{"before", "after"} {
 		for _, r := range p.rules.Verb(verb) {
 			if r.Family == fam && r.Slot == f.Name && r.Covers(t.Version) {

@@ -32,6 +32,7 @@ var grammar = map[string]string{
 	"slow":     "family slot...",
 	"native":   "family slot words",
 	"null":     "family versions slot !",
+	"excused":  "family slot... !",
 	"adapter":  "family versions slot word !",
 	"call":     "family slot words",
 	"chain":    "family slot words",
