@@ -18,6 +18,7 @@ func TestParse(t *testing.T) {
 		{"  # a comment", nil},
 		{"null net v7.. irecvConsumed -- nothing to hear", []*Rule{{Verb: "null", Family: "net", Lo: 7, Hi: Open, Slot: "irecvConsumed", Reason: "nothing to hear"}}},
 		{"slow net init listen", []*Rule{{Verb: "slow", Family: "net", Hi: Open, Slot: "init"}, {Verb: "slow", Family: "net", Hi: Open, Slot: "listen"}}},
+		{"retitle tuner v2..v4 destroy finalize", []*Rule{{Verb: "retitle", Family: "tuner", Lo: 2, Hi: 4, Slot: "destroy", Words: []string{"finalize"}}}},
 		{"rename net v2..v4 test.size sizes", []*Rule{{Verb: "rename", Family: "net", Lo: 2, Hi: 4, Slot: "test", Param: "size", Words: []string{"sizes"}}}},
 		{"before net v8 irecv *request = NULL;", []*Rule{{Verb: "before", Family: "net", Lo: 8, Hi: 8, Slot: "irecv", C: "*request = NULL;"}}},
 		{"extra net init int abi = $N", []*Rule{{Verb: "extra", Family: "net", Hi: Open, Slot: "init", Words: []string{"int", "abi"}, C: "$N"}}},
