@@ -54,7 +54,8 @@ struct command {
   void (*run)(struct req*);
 };
 extern const struct command load_commands[], event_commands[], mem_commands[], proc_commands[],
-    ring_commands[], bench_commands[], conn_commands[], exchange_commands[], fuzz_commands[];
+    ring_commands[], bench_commands[], conn_commands[], exchange_commands[], value_commands[],
+    coll_commands[], fuzz_commands[];
 
 /* Threads, and the flight page that outlives the process. */
 struct flight {
@@ -121,6 +122,20 @@ struct io {
   int64_t sizes[MAX_GROUP];
 };
 
+/* A collective, with the widest parameters of all versions. */
+struct part {
+  void *mh, *addr;
+  int64_t size;
+};
+struct collective {
+  enum slot slot; /* iallreduce, iallgather or ireducescatter */
+  void *comm, *send, *recv, *smh, *rmh;
+  int64_t count;                   /* elements of an all-reduce */
+  int64_t per_rank, offset, bytes; /* of the others: a rank's share and the window, in bytes */
+  int type, op, n;
+  struct part parts[MAX_GROUP]; /* what a gather writes and a scatter reads */
+};
+
 /* How a table that is newer than the templates is shown to them: one of each version at a time. */
 struct view {
   const void* real; /* the table that is shown, or NULL */
@@ -149,6 +164,7 @@ struct table {
                void* ph, void** req);
   int (*irecv)(const struct table*, void* comm, int n, void** data, int64_t* sizes, int* tags,
                void** mh, void** ph, void** req);
+  int (*collective)(const struct table*, const struct collective*, void** req);
 };
 const struct table* table_known(const char* family, int version);
 const char* family_symbol(const char* family); /* what its tables are called in a library; NULL: no such family */
@@ -181,7 +197,22 @@ bool clock_late(const struct clock* c, struct req* q); /* past its limit: fail()
 void clock_cpu(const struct clock* c, struct req* q);
 void loop_failed(struct req* q, const char* slot, int rc);
 void percentiles(struct req* q, int64_t* ns, int n);
+uint64_t pattern_word(uint64_t seed, uint64_t i);
 void pattern_fill(void* p, size_t n, uint64_t seed);
 size_t pattern_check(const void* p, size_t n, uint64_t seed, int64_t* first);
+
+/* Elements of all types: rank's values, and what all ranks' values come to (values.c). */
+struct values {
+  int type, op, nranks;
+  int of; /* the rank whose values are looked for; -1: the result of the operation over all */
+  uint64_t seed;
+};
+struct verdict {
+  int64_t bad, first; /* elements that are wrong, and the first of them or -1 */
+  double ulp;         /* the largest distance from the exact result, in units of its last place */
+};
+int64_t value_size(int type); /* 0: no such type */
+void values_fill(void* p, int64_t first, int64_t count, const struct values* v, int rank);
+void values_check(const void* p, int64_t first, int64_t count, const struct values* v, struct verdict* out);
 
 #endif

@@ -94,7 +94,7 @@ static void c_dmabuf(struct req* q) {
   out_num(q, "fd", fd);
 }
 
-static uint64_t word(uint64_t seed, uint64_t i) {
+uint64_t pattern_word(uint64_t seed, uint64_t i) {
   uint64_t z = (seed + i) * 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
@@ -104,7 +104,7 @@ static uint64_t word(uint64_t seed, uint64_t i) {
 void pattern_fill(void* p, size_t n, uint64_t seed) {
   char* c = p;
   for (size_t i = 0; i < n; i += 8) {
-    const uint64_t w = word(seed, i / 8);
+    const uint64_t w = pattern_word(seed, i / 8);
     memcpy(c + i, &w, n - i < 8 ? n - i : 8);
   }
 }
@@ -113,7 +113,7 @@ size_t pattern_check(const void* p, size_t n, uint64_t seed, int64_t* first) {
   const char* c = p;
   size_t bad = 0;
   for (size_t i = 0; i < n; i += 8) {
-    const uint64_t w = word(seed, i / 8);
+    const uint64_t w = pattern_word(seed, i / 8);
     const size_t k = n - i < 8 ? n - i : 8;
     if (memcmp(c + i, &w, k) == 0) continue;
     for (size_t j = 0; j < k; j++)

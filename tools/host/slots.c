@@ -103,7 +103,6 @@ static void io_read(const struct req* q, struct io* io) {
   int64_t v[MAX_GROUP] = {0};
   memset(io, 0, sizeof *io);
   int k = list(q, "data", v, MAX_GROUP);
-  if (!k) k = list(q, "handles", v, MAX_GROUP);
   for (int i = 0; i < k; i++) io->data[i] = (void*)v[i];
   k = list(q, "mh", v, MAX_GROUP);
   for (int i = 0; i < k; i++) io->mh[i] = (void*)v[i];
@@ -124,12 +123,22 @@ static const struct {
     [S_accept] = {"comm", "comm"},   [S_regMr] = {"mh", NULL},      [S_regMrDmaBuf] = {"mh", NULL},
     [S_isend] = {"req", "req"},      [S_irecv] = {"req", "req"},    [S_iflush] = {"req", "req"},
     [S_flush] = {"req", NULL},       [S_getDeviceMr] = {"dptr", NULL},
+    [S_iallreduce] = {"req", "req"}, [S_iallgather] = {"req", "req"}, [S_ireducescatter] = {"req", "req"},
     [S_startEvent] = {"handle", NULL},
 };
 
 /* The key of the entry value of the int that a slot writes. */
 static const char* const entries[S_COUNT] = {
     [S_test] = "done", [S_makeVDevice] = "d", [S_devices] = "n", [S_init] = "mask"};
+
+static int collective(const struct table* t, enum slot s, const struct req* q, struct io* io) {
+  struct collective c = {.slot = s, .comm = ptr(q, "comm"), .send = ptr(q, "send"), .recv = ptr(q, "recv"),
+                         .smh = ptr(q, "smh"), .rmh = ptr(q, "rmh"), .count = num(q, "count", 0),
+                         .per_rank = num(q, "perRank", 0), .offset = num(q, "offset", 0), .bytes = num(q, "bytes", 0),
+                         .type = (int)num(q, "type", ncclFloat32), .op = (int)num(q, "op", ncclSum), .n = io->n};
+  for (int i = 0; i < MAX_GROUP; i++) c.parts[i] = (struct part){io->mh[i], io->data[i], io->sizes[i]};
+  return t->collective(t, &c, &io->out);
+}
 
 static int call(const struct table* t, enum slot s, struct req* q, struct io* io) {
   void* const fn = slot_fn(t, s);
@@ -145,8 +154,6 @@ static int call(const struct table* t, enum slot s, struct req* q, struct io* io
                           devcomm, num(q, "config", 1) ? &class : NULL);
       case S_accept:
         return t->accept(t, ptr(q, "listen"), &io->out, devcomm);
-      case S_regMr:
-        return t->regMr(t, comm, io->data[0], io->sizes[0], (int)num(q, "type", 1), &io->out);
       case S_isend:
         return t->isend(t, comm, io->data[0], io->sizes[0], io->tags[0], io->mh[0], io->ph[0], &io->out);
       case S_irecv:
@@ -155,6 +162,12 @@ static int call(const struct table* t, enum slot s, struct req* q, struct io* io
         break;
     }
   switch (s) { /* one signature in all versions and families */
+    case S_iallreduce:
+    case S_iallgather:
+    case S_ireducescatter:
+      return collective(t, s, q, io);
+    case S_regMr:
+      return t->regMr(t, comm, io->data[0], io->sizes[0], (int)num(q, "type", 1), &io->out);
     case S_devices:
       return ((int (*)(int*))fn)(&io->i);
     case S_deregMr:

@@ -21,7 +21,7 @@
 
 enum { OK = 0, SYSTEM = 2, INTERNAL = 3, USAGE = 5, REMOTE = 6 };
 enum { GROUP = 4, DEPTH = 32, SENDS = GROUP * DEPTH, OBJECTS = 16384 };
-enum kind { FREE, LISTEN, CONNECTING, SEND, RECV, MR, REQUEST, FLUSH, CTX };
+enum kind { FREE, LISTEN, CONNECTING, SEND, RECV, MR, REQUEST, FLUSH, CTX, COLL_LISTEN, COLL, COLL_MR, COLL_REQUEST };
 enum { READY = 1, DATA, REFUSE, ACK };
 
 struct frame { uint32_t type, entry; uint64_t seq, size[GROUP]; int32_t n, tag[GROUP]; };

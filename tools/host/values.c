@@ -1,0 +1,183 @@
+/* Elements of every type: values that a rank, an index and a seed name, and what all ranks' values come to.
+ *
+ * Integers wrap and must be exact, as minima and maxima must. A sum or a product of floats is compared with the one
+ * in long double, and may differ by what n-1 roundings to the type come to, wherever they are done:
+ * ((1+u)^(n-1) - 1) times the sum of the magnitudes (of a product: times its magnitude), u half a unit of the last
+ * place of 1. Values are such that no partial result overflows or becomes subnormal. */
+#define _GNU_SOURCE
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+/* A floating-point format: bits of the exponent and of the fraction; none of the first for integers. */
+struct format {
+  int bytes, exponent, fraction;
+  bool finite; /* all exponents are numbers': there is no infinity, and one NaN */
+};
+static const struct format formats[ncclNumTypes] = {
+    [ncclInt8] = {.bytes = 1},   [ncclUint8] = {.bytes = 1},   [ncclInt32] = {.bytes = 4},
+    [ncclUint32] = {.bytes = 4}, [ncclInt64] = {.bytes = 8},   [ncclUint64] = {.bytes = 8},
+    [ncclFloat16] = {2, 5, 10, false},   [ncclFloat32] = {4, 8, 23, false},
+    [ncclFloat64] = {8, 11, 52, false},  [ncclBfloat16] = {2, 8, 7, false},
+    [ncclFloat8e4m3] = {1, 4, 3, true},  [ncclFloat8e5m2] = {1, 5, 2, false}};
+
+/* How many ranks have a value other than the neutral one, so that nothing overflows in the smallest type. */
+enum { MOST_TERMS = 256, MOST_FACTORS = 4 };
+
+int64_t value_size(int type) { return type >= 0 && type < ncclNumTypes ? formats[type].bytes : 0; }
+
+static bool is_signed(int type) { return type == ncclInt8 || type == ncclInt32 || type == ncclInt64; }
+
+static uint64_t get_bits(const void* p, int64_t i, int bytes) {
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)p + i * bytes, (size_t)bytes);
+  return bits;
+}
+
+static void put_bits(void* p, int64_t i, int bytes, uint64_t bits) {
+  memcpy((char*)p + i * bytes, &bits, (size_t)bytes);
+}
+
+static double decode(const struct format* f, uint64_t bits) {
+  const int bias = (1 << (f->exponent - 1)) - 1, top = (1 << f->exponent) - 1;
+  const int e = (int)(bits >> f->fraction) & top;
+  const uint64_t fraction = bits & (((uint64_t)1 << f->fraction) - 1);
+  const double sign = bits >> (f->exponent + f->fraction) & 1 ? -1 : 1;
+  const bool all = fraction == ((uint64_t)1 << f->fraction) - 1;
+  if (e == top && (f->finite ? all : fraction != 0)) return NAN;
+  if (e == top && !f->finite) return sign * INFINITY;
+  if (e == 0) return sign * ldexp((double)fraction, 1 - bias - f->fraction);
+  return sign * ldexp(1 + ldexp((double)fraction, -f->fraction), e - bias);
+}
+
+/* Of zero, and of normal numbers that the format has. */
+static uint64_t encode(const struct format* f, double x) {
+  const uint64_t sign = (uint64_t)(x < 0) << (f->exponent + f->fraction);
+  const int bias = (1 << (f->exponent - 1)) - 1;
+  int e;
+  if (x == 0) return 0;
+  const double m = frexp(fabs(x), &e); /* 0.5 to 1 */
+  return sign | (uint64_t)(e - 1 + bias) << f->fraction | (uint64_t)ldexp(2 * m - 1, f->fraction);
+}
+
+static uint64_t hashed(const struct values* v, int rank, int64_t i) {
+  return pattern_word(v->seed + ((uint64_t)rank << 40), (uint64_t)i);
+}
+
+static uint64_t int_value(const struct values* v, int rank, int64_t i) {
+  return hashed(v, rank, i) | (v->op == ncclProd); /* even factors would soon make 0 */
+}
+
+/* Magnitudes of a sum lie in 1/8 to 2, of a product in 1/2 to 2. */
+static double float_value(const struct values* v, int rank, int64_t i) {
+  const struct format* f = &formats[v->type];
+  const uint64_t h = hashed(v, rank, i), fraction = h & (((uint64_t)1 << f->fraction) - 1);
+  const int turn = (int)((rank + i) % v->nranks), spread = v->op == ncclProd ? 1 : 3;
+  const double sign = h >> 63 ? -1 : 1;
+  if (v->op == ncclProd && turn >= MOST_FACTORS) return sign;
+  if (v->op == ncclSum && turn >= MOST_TERMS) return 0;
+  return sign * ldexp(1 + ldexp((double)fraction, -f->fraction), -(int)(h >> 60 & (uint64_t)spread));
+}
+
+void values_fill(void* p, int64_t first, int64_t count, const struct values* v, int rank) {
+  const struct format* f = &formats[v->type];
+  for (int64_t i = 0; i < count; i++)
+    put_bits(p, i, f->bytes, f->exponent ? encode(f, float_value(v, rank, first + i)) : int_value(v, rank, first + i));
+}
+
+/* The bits of an integer as a number that is ordered as its type is. */
+static int64_t ordered(const struct values* v, uint64_t bits) {
+  const int unused = 64 - 8 * formats[v->type].bytes;
+  const int64_t wide = (int64_t)(bits << unused);
+  return is_signed(v->type) ? wide : (int64_t)((uint64_t)wide ^ (uint64_t)1 << 63);
+}
+
+static uint64_t int_result(const struct values* v, int64_t i) {
+  uint64_t r = int_value(v, 0, i);
+  for (int k = 1; k < v->nranks; k++) {
+    const uint64_t x = int_value(v, k, i);
+    if (v->op == ncclSum) r += x;
+    if (v->op == ncclProd) r *= x;
+    if (v->op == ncclMax && ordered(v, x) > ordered(v, r)) r = x;
+    if (v->op == ncclMin && ordered(v, x) < ordered(v, r)) r = x;
+  }
+  return r;
+}
+
+/* The result, and how far a right one may be from it. */
+static long double float_result(const struct values* v, int64_t i, long double* bound) {
+  const int roundings = v->nranks - 1;
+  const double u = ldexp(1, -formats[v->type].fraction - 1);
+  long double r = float_value(v, 0, i), magnitude = fabsl(r);
+  for (int k = 1; k < v->nranks; k++) {
+    const double x = float_value(v, k, i);
+    magnitude += fabs(x);
+    if (v->op == ncclSum) r += x;
+    if (v->op == ncclProd) r *= x;
+    if (v->op == ncclMax && x > (double)r) r = x;
+    if (v->op == ncclMin && x < (double)r) r = x;
+  }
+  *bound = 0;
+  if (v->op == ncclSum) *bound = magnitude;
+  if (v->op == ncclProd) *bound = fabsl(r);
+  *bound *= expm1l(roundings * log1pl(u + LDBL_EPSILON));
+  return r;
+}
+
+static double last_place(const struct format* f, long double x) {
+  int e;
+  const int smallest = 2 - (1 << (f->exponent - 1));
+  frexpl(x, &e);
+  return ldexp(1, (e - 1 < smallest || x == 0 ? smallest : e - 1) - f->fraction);
+}
+
+static bool right(const void* p, int64_t at, int64_t i, const struct values* v, double* ulp) {
+  const struct format* f = &formats[v->type];
+  const uint64_t have = get_bits(p, at, f->bytes);
+  const uint64_t mask = UINT64_MAX >> (64 - 8 * f->bytes);
+  *ulp = 0;
+  if (!f->exponent) return have == (mask & (v->of >= 0 ? int_value(v, v->of, i) : int_result(v, i)));
+  if (v->of >= 0) return have == encode(f, float_value(v, v->of, i));
+  long double bound;
+  const long double want = float_result(v, i, &bound), off = fabsl(decode(f, have) - want);
+  if (!(off <= bound)) return false; /* a NaN is wrong */
+  *ulp = (double)(off / last_place(f, want));
+  return true;
+}
+
+void values_check(const void* p, int64_t first, int64_t count, const struct values* v, struct verdict* out) {
+  for (int64_t i = 0; i < count; i++) {
+    double ulp;
+    if (!right(p, i, first + i, v, &ulp) && out->bad++ == 0) out->first = first + i;
+    if (ulp > out->ulp) out->ulp = ulp;
+  }
+}
+
+static bool asked(struct req* q, struct values* v) {
+  *v = (struct values){.type = (int)num(q, "type", ncclFloat32), .op = (int)num(q, "op", ncclSum),
+                       .nranks = (int)num(q, "nranks", 1), .of = (int)num(q, "of", -1),
+                       .seed = (uint64_t)num(q, "seed", 1)};
+  if (value_size(v->type) && v->op >= ncclSum && v->op <= ncclMin && v->nranks > 0) return true;
+  fail(q, "usage", "type %d, op %d of %d ranks: want 0 to 11, 0 to 3 and at least 1", v->type, v->op, v->nranks);
+  return false;
+}
+
+static void c_fill(struct req* q) {
+  struct values v;
+  if (asked(q, &v)) values_fill(ptr(q, "addr"), num(q, "first", 0), num(q, "count", 0), &v, (int)num(q, "rank", 0));
+}
+
+static void c_check(struct req* q) {
+  struct values v;
+  struct verdict found = {.first = -1};
+  if (!asked(q, &v)) return;
+  values_check(ptr(q, "addr"), num(q, "first", 0), num(q, "count", 0), &v, &found);
+  out_num(q, "bad", found.bad);
+  out_num(q, "first", found.first);
+  out_double(q, "ulp", found.ulp);
+}
+
+const struct command value_commands[] = {{"value.fill", c_fill}, {"value.check", c_check}, {NULL, NULL}};
