@@ -106,6 +106,7 @@ func (r *rank) failure(err error) *Failure {
 		}
 	}
 	switch {
+	case r.o.Coll != nil: // every rank is at the other end
 	case f.Kind == Stuck && r.send == 0 && r.recv == 0:
 		f.Peers = []int{previous, next}
 	case f.Kind == Stuck && r.send == 0:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type Options struct {
 	Bytes int64         `json:"bytes"` // its size, filled in by rank 0
 	Flush bool          `json:"flush"` // also receive groups of many sizes, each flushed
 	Limit time.Duration `json:"limit"` // of each step
+	Coll  *Collectives  `json:"coll"`  // instead of all that, but for sizes and counts
 
 	Require string `json:"require"` // RequireRDMA, or empty
 }
@@ -48,8 +50,8 @@ type Result struct {
 	Where string  `json:"where,omitempty"` // the first wrong element
 }
 
-// Broadcast is a file's way around the ring.
-type Broadcast struct {
+// FileCopy is a file's way around the ring.
+type FileCopy struct {
 	Bytes int64    `json:"bytes"`
 	Time  float64  `json:"time_us"` // of the last rank
 	Sums  []string `json:"sha256"`  // by rank
@@ -61,8 +63,9 @@ type Sink interface {
 	Start(table, device string, nranks int)
 	Busy(what string)
 	Result(Result)
-	Broadcast(Broadcast)
+	Broadcast(FileCopy)
 	Flushed(Flushes)
+	Collective(CollResult)
 	Links([]RingLink)
 	Note(format string, a ...any) // of every rank: what the user should know
 }
@@ -113,6 +116,9 @@ func Run(g Group, o Options, sink Sink) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go r.guard(stop)
+	if r.o.Coll != nil {
+		return r.collectives()
+	}
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -164,12 +170,12 @@ func (r *rank) agree() error {
 		return err
 	}
 	given := r.o
-	r.o.Sizes = nil // ranks of one process share the list that they were given
+	r.o.Sizes, r.o.Coll = nil, nil // ranks of one process share the list that they were given
 	if err := json.Unmarshal(all[0], &r.o); err != nil {
 		return fmt.Errorf("rank 0's options: %w (do all ranks run the same weft?)", err)
 	}
-	if !slices.Equal(given.Sizes, r.o.Sizes) || given.Iters != r.o.Iters || given.Flush != r.o.Flush {
-		r.sink.Note("rank %d was given other sizes or counts than rank 0; rank 0's are used (sizes %s)", r.g.Rank(), brief(r.o.Sizes))
+	if !slices.Equal(given.Sizes, r.o.Sizes) || given.Iters != r.o.Iters || given.Flush != r.o.Flush || !reflect.DeepEqual(given.Coll, r.o.Coll) {
+		r.sink.Note("rank %d was given other sizes, counts or collectives than rank 0; rank 0's are used (sizes %s)", r.g.Rank(), brief(r.o.Sizes))
 	}
 	return nil
 }
@@ -370,7 +376,7 @@ func (r *rank) broadcast() error {
 	if err != nil || r.g.Rank() != 0 {
 		return err
 	}
-	b := Broadcast{Bytes: r.o.Bytes, Equal: true}
+	b := FileCopy{Bytes: r.o.Bytes, Equal: true}
 	for _, s := range all {
 		b.Sums = append(b.Sums, s.Sum)
 		b.Time = max(b.Time, s.Us)

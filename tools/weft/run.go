@@ -98,7 +98,7 @@ func (o *runOptions) run(ctx context.Context, out *report) error {
 	}
 	for _, abi := range tables {
 		if err := o.runLocal(ctx, abi, out); err != nil {
-			return fmt.Errorf("%s: %w", host.FamilyNet.Symbol(abi), err)
+			return fmt.Errorf("%s: %w", o.family().Symbol(abi), err)
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (o *runOptions) runTables(g ranks.Group, tables []int, out *report) error {
 
 func (o *runOptions) ranks(abi int, out *report) ranks.Options {
 	r := ranks.Options{Host: o.host, Plugin: o.plugin, Device: o.device, Log: out.log, Abi: abi, Sizes: o.sizes, Iters: o.iters, Warm: o.warm,
-		Input: o.input, Bytes: o.bytes, Flush: o.flush, Limit: o.timeout, Require: o.require}
+		Input: o.input, Bytes: o.bytes, Flush: o.flush, Limit: o.timeout, Require: o.require, Coll: o.coll}
 	if o.input != "" {
 		if path, err := filepath.Abs(o.input); err == nil {
 			r.Input = path
@@ -186,22 +186,22 @@ func (o *runOptions) tables(ctx context.Context, out *report) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (--plugin names the library, as dlopen takes it)", err)
 	}
-	have, err := lib.Tables(host.FamilyNet)
+	have, err := lib.Tables(o.family())
 	if err != nil {
 		return nil, err
 	}
 	if len(have) == 0 {
-		return nil, fmt.Errorf("%s exports no ncclNetPlugin_vN that weft knows", o.plugin)
+		return nil, o.errNoTable()
 	}
 	picked, err := o.pick(have)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	for _, v := range picked {
-		if host.FamilyNet.Witnessed(v) {
+		if o.family().Witnessed(v) {
 			continue
 		}
-		table, err := lib.Bind(host.FamilyNet, v, "")
+		table, err := lib.Bind(o.family(), v, "")
 		if err != nil {
 			return nil, err
 		}

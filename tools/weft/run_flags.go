@@ -26,6 +26,12 @@ the host, every element of every iteration is checked. With --input a file's byt
 go around the ring instead, and every rank's checksum is compared. At the end
 rank 0 says what each link between two ranks went over.
 
+With --coll the plugin's collNet performs a whole collective of all ranks, as NCCL
+has it do where a network can: every type and operation, out of place and in place,
+with nccl-tests' columns. Results are compared with exact ones, and each rank's bits
+with all others'. Weft offers a collNet with WEFT_COLLNET=1. The tables have no
+broadcast: --coll broadcast is an all-gather of the root's part alone (v8 and later).
+
 All ranks run here, or one of them with --rank, --nranks and --join, or as srun,
 mpirun (Open MPI, MPICH) or torchrun has started it: what they set in the
 environment is taken, and exit status 2 if only half of it is there. MASTER_ADDR
@@ -40,6 +46,7 @@ examples:
   weft run --device mlx5_0+mlx5_1            one device made of two, as NCCL merges NICs
   weft run --require rdma                    fail if a link goes over TCP
   weft run -b 8 -e 128M -f 2 -n 20 -w 5      as nccl-tests
+  weft run --coll allreduce --type all --op all -b 8 -e 1M -f 8
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
   srun -N 4 weft run                         a rank on each of four nodes
   mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH
@@ -61,11 +68,12 @@ type runOptions struct {
 	alone                string        // the launcher that started this process and no other
 	timeout              time.Duration
 	json, verbose, flush bool
-	level                int // the last of NCCL's log levels that is printed
+	coll                 *ranks.Collectives // nil: a ring over net
+	level                int                // the last of NCCL's log levels that is printed
 }
 
 // shortFlags are nccl-tests' names for ours.
-var shortFlags = map[string]string{"b": "min", "e": "max", "f": "factor", "n": "iters", "w": "warmup"}
+var shortFlags = map[string]string{"b": "min", "e": "max", "f": "factor", "n": "iters", "w": "warmup", "d": "type", "o": "op", "r": "root"}
 
 // parseRun returns nil and an exit status when there is nothing to run.
 func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
@@ -89,7 +97,17 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 	f.IntVar(factor, "f", *factor, "as --factor")
 	f.IntVar(&o.iters, "n", 0, "as --iters")
 	f.IntVar(&o.warm, "w", 1, "as --warmup")
-	check := f.Int("c", 1, "taken as in nccl-tests: every iteration is checked whatever `n` is, also before timing")
+	var c collFlags
+	f.IntVar(&c.checks, "c", 1, "as in nccl-tests: `n` checked iterations of --coll, none with 0; a ring's are all checked whatever it is")
+	f.StringVar(&c.kind, "coll", "", "have the plugin's collNet perform this `collective`: allreduce, allgather, reducescatter or broadcast")
+	f.StringVar(&c.types, "type", "float", "`types` of --coll's elements: some of int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3, f8e5m2, or all")
+	f.StringVar(&c.ops, "op", "sum", "`operations` of --coll: some of sum, prod, max, min, or all")
+	f.IntVar(&c.root, "root", 0, "`rank` whose buffer --coll broadcast gives to all")
+	f.StringVar(&c.piece, "piece", "", "hand a collective over in operations of at most this `size`, as NCCL does with its chunks (default: as large as the plugin takes)")
+	f.IntVar(&c.window, "window", 8, "`number` of such operations under way")
+	f.StringVar(&c.types, "d", "float", "as --type, by nccl-tests' name")
+	f.StringVar(&c.ops, "o", "sum", "as --op")
+	f.IntVar(&c.root, "r", 0, "as --root")
 	f.StringVar(&o.input, "input", "", "broadcast this `file` from rank 0 instead")
 	f.IntVar(&o.nranks, "nranks", 3, "number of ranks")
 	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
@@ -119,11 +137,14 @@ func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
 		}
 		given[fl.Name] = true
 	})
-	if *check < 0 {
-		fmt.Fprintf(stderr, "weft run: -c %d: want 0 or more\n", *check)
+	if c.checks < 0 {
+		fmt.Fprintf(stderr, "weft run: -c %d: want 0 or more\n", c.checks)
 		return nil, 2
 	}
 	err := o.check(f, given, *smallest, *largest, *factor, *sizes, *local)
+	if err == nil {
+		o.coll, err = c.options(given, o.nranks)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
 		return nil, 2
@@ -251,12 +272,12 @@ func (o *runOptions) pick(have []int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range r.Net {
+		for _, v := range o.lookedFor(r) {
 			if slices.Contains(have, v) {
 				return []int{v}, nil
 			}
 		}
-		return nil, fmt.Errorf("NCCL %s looks for net tables %v; the plugin has %v", r.Release, r.Net, have)
+		return nil, fmt.Errorf("NCCL %s looks for %s tables %v; the plugin has %v", r.Release, o.family(), o.lookedFor(r), have)
 	}
 	switch o.abi {
 	case "newest":
@@ -280,6 +301,14 @@ func (o *runOptions) pick(have []int) ([]int, error) {
 		list = append(list, v)
 	}
 	return list, nil
+}
+
+// lookedFor are the versions of the run's tables that a release looks for, in its order.
+func (o *runOptions) lookedFor(r *facts.Release) []int {
+	if o.coll != nil {
+		return r.CollNet
+	}
+	return r.Net
 }
 
 // release finds a release by its number; 2.12 means the last 2.12.

@@ -31,13 +31,15 @@ type report struct {
 }
 
 type table struct {
-	Table     string           `json:"table"`
-	Device    string           `json:"device"`
-	Ranks     int              `json:"ranks"`
-	Results   []ranks.Result   `json:"results,omitempty"`
-	Broadcast *ranks.Broadcast `json:"broadcast,omitempty"`
-	Flushes   *ranks.Flushes   `json:"flushes,omitempty"`
-	Links     []ranks.RingLink `json:"links,omitempty"`
+	Table       string             `json:"table"`
+	Device      string             `json:"device"`
+	Ranks       int                `json:"ranks"`
+	Results     []ranks.Result     `json:"results,omitempty"`
+	Broadcast   *ranks.FileCopy    `json:"broadcast,omitempty"`
+	Collective  string             `json:"collective,omitempty"`
+	Collectives []ranks.CollResult `json:"collectives,omitempty"`
+	Flushes     *ranks.Flushes     `json:"flushes,omitempty"`
+	Links       []ranks.RingLink   `json:"links,omitempty"`
 }
 
 func newReport(o *runOptions, stdout, stderr io.Writer) *report {
@@ -75,8 +77,14 @@ func (r *report) print(format string, a ...any) {
 func (r *report) Start(symbol, device string, nranks int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tables = append(r.tables, &table{Table: symbol, Device: device, Ranks: nranks})
+	t := &table{Table: symbol, Device: device, Ranks: nranks}
+	r.tables = append(r.tables, t)
 	r.print("# %s of %s, %d ranks, device %s\n", symbol, filepath.Base(r.o.plugin), nranks, device)
+	if r.o.coll != nil {
+		t.Collective = string(r.o.coll.Kind)
+		r.collHead()
+		return
+	}
 	if len(r.o.sizes) > 0 && len(r.tables) == 1 {
 		r.print("#%11s  %12s  %8s  %6s  %10s  %8s  %8s  %6s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong")
 		r.print("#%11s  %12s  %8s  %6s  %10s  %8s  %8s\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)")
@@ -105,7 +113,7 @@ func (r *report) Result(res ranks.Result) {
 	}
 }
 
-func (r *report) Broadcast(b ranks.Broadcast) {
+func (r *report) Broadcast(b ranks.FileCopy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tables[len(r.tables)-1].Broadcast = &b
@@ -197,12 +205,15 @@ func (r *report) ok() bool {
 		if t.Broadcast != nil && r.wrongSums(t.Broadcast) > 0 {
 			return false
 		}
+		if _, wrong := t.collectives(); wrong > 0 {
+			return false
+		}
 	}
 	return true
 }
 
 // wrongSums is 1 if a rank did not have the file's bytes.
-func (r *report) wrongSums(b *ranks.Broadcast) int {
+func (r *report) wrongSums(b *ranks.FileCopy) int {
 	for _, s := range b.Sums {
 		if s != r.fileSum {
 			return 1
@@ -234,10 +245,16 @@ func (r *report) verdict(err error) {
 			reduced++
 			wrong += r.wrongSums(t.Broadcast)
 		}
+		n, bad := t.collectives()
+		reduced, wrong = reduced+n, wrong+bad
 	}
 	what := fmt.Sprintf("%d table%s, %d transfers between %d ranks", len(r.tables), plural(len(r.tables)), reduced, r.o.nranks)
 	if wrong > 0 {
 		r.print("# WRONG DATA in %d of %s\n", wrong, what)
+		return
+	}
+	if r.o.coll != nil && r.o.coll.Checks == 0 {
+		r.print("# not checked (-c 0): %s\n", what)
 		return
 	}
 	r.print("# all data right: %s\n", what)
