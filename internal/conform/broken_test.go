@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/build"
+	"weft/internal/host"
 )
 
 const testdata = "tools/host/testdata"
@@ -77,6 +79,22 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// TestGoodCollNet does so of the good collNet, whose net is that of TestGood.
+func TestGoodCollNet(t *testing.T) {
+	judgeOnce(t)
+	o := Options{Lib: plugin(t, testdata+"/coll.c"), Host: hostProgram(t), Strict: true}
+	first, _ := host.FamilyColl.Versions()
+	for v := first; v <= host.FamilyColl.Witness(); v++ {
+		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && v != first && v != host.FamilyColl.Witness() {
+				t.Skip("only the first and the last with -short")
+			}
+			keeps(t, o, host.FamilyColl, v)
+		})
+	}
+}
+
 // TestBroken requires of each broken plugin that the rule that it is named after
 // fails, and no other; and that there is one for each rule.
 func TestBroken(t *testing.T) {
@@ -100,7 +118,11 @@ func TestBroken(t *testing.T) {
 				if slow && os.Getenv("WEFT_TEST_SLOW") == "" {
 					t.Skip("1 GiB in one message: set WEFT_TEST_SLOW=1")
 				}
-				bad := failed(t, Options{Lib: plugin(t, filepath.Join(testdata, "broken", filepath.Base(f))), Host: hostBin, Slow: slow, Patience: 6 * time.Second})
+				var rules []string
+				if strings.HasPrefix(id, "coll.") { // its net is the good one
+					rules = []string{"coll."}
+				}
+				bad := failed(t, Options{Lib: plugin(t, filepath.Join(testdata, "broken", filepath.Base(f))), Host: hostBin, Rules: rules, Slow: slow, Patience: 6 * time.Second})
 				if _, ok := bad[id]; !ok {
 					t.Errorf("%s is kept by a plugin made to break it", id)
 				}

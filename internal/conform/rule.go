@@ -1,6 +1,10 @@
 package conform
 
-import "weft/internal/host"
+import (
+	"slices"
+
+	"weft/internal/host"
+)
 
 // Rule is one sentence of the contract and the script that checks it.
 type Rule struct {
@@ -45,6 +49,11 @@ func NetRules() []*Rule {
 		}
 	}
 	return append(gates, others...)
+}
+
+// CollRules is the contract of a collNet table.
+func CollRules() []*Rule {
+	return slices.Concat(collTableRules, collConnRules, collReduceRules, collWindowRules, collOrderRules, collFailRules)
 }
 
 // AllRules is every rule that there is, of every family.

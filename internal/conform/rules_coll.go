@@ -44,7 +44,7 @@ func (e *Env) cleanInit(t *host.Table) bool {
 	return c == host.Success
 }
 
-var collRules = []*Rule{
+var collTableRules = []*Rule{
 	{ID: "coll.slots", Says: "the collNet table has a name and all slots that NCCL calls unchecked",
 		Basis: basisHeader, Check: func(e *Env) { _, t := e.table(host.FamilyColl); e.slots(t, collSlots) }},
 	{ID: "coll.init", Says: "collNet's init succeeds, or fails with an error that NCCL knows; devices then tells how many there are (0: no collNet)",

@@ -76,7 +76,7 @@ func (o *Options) fill() {
 func rulesOf(f host.Family) []*Rule {
 	switch f {
 	case host.FamilyColl:
-		return collRules
+		return CollRules()
 	case host.FamilyProf:
 		return profRules
 	case host.FamilyTune:

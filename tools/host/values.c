@@ -41,51 +41,43 @@ static void put_bits(void* p, int64_t i, int bytes, uint64_t bits) {
   memcpy((char*)p + i * bytes, &bits, (size_t)bytes);
 }
 
+static int bias_of(const struct format* f) { return (1 << (f->exponent - 1)) - 1; }
+
 static double decode(const struct format* f, uint64_t bits) {
-  const int bias = (1 << (f->exponent - 1)) - 1, top = (1 << f->exponent) - 1;
-  const int e = (int)(bits >> f->fraction) & top;
-  const uint64_t fraction = bits & (((uint64_t)1 << f->fraction) - 1);
-  const double sign = bits >> (f->exponent + f->fraction) & 1 ? -1 : 1;
-  const bool all = fraction == ((uint64_t)1 << f->fraction) - 1;
-  if (e == top && (f->finite ? all : fraction != 0)) return NAN;
-  if (e == top && !f->finite) return sign * INFINITY;
-  if (e == 0) return sign * ldexp((double)fraction, 1 - bias - f->fraction);
-  return sign * ldexp(1 + ldexp((double)fraction, -f->fraction), e - bias);
+  const int top = (1 << f->exponent) - 1, e = (int)(bits >> f->fraction) & top;
+  const uint64_t ones = ((uint64_t)1 << f->fraction) - 1, fraction = bits & ones;
+  const uint64_t sign = bits >> (f->exponent + f->fraction) & 1;
+  if (e == top && (f->finite ? fraction == ones : fraction != 0)) return NAN;
+  if (e == top && !f->finite) return sign ? -INFINITY : INFINITY;
+  if (e == 0) return (sign ? -1 : 1) * ldexp((double)fraction, 1 - bias_of(f) - f->fraction);
+  const uint64_t wide = sign << 63 | (uint64_t)(e - bias_of(f) + 1023) << 52 | fraction << (52 - f->fraction);
+  double x;
+  memcpy(&x, &wide, sizeof x);
+  return x;
 }
 
-/* Of zero, and of normal numbers that the format has. */
-static uint64_t encode(const struct format* f, double x) {
-  const uint64_t sign = (uint64_t)(x < 0) << (f->exponent + f->fraction);
-  const int bias = (1 << (f->exponent - 1)) - 1;
-  int e;
-  if (x == 0) return 0;
-  const double m = frexp(fabs(x), &e); /* 0.5 to 1 */
-  return sign | (uint64_t)(e - 1 + bias) << f->fraction | (uint64_t)ldexp(2 * m - 1, f->fraction);
-}
-
-static uint64_t hashed(const struct values* v, int rank, int64_t i) {
-  return pattern_word(v->seed + ((uint64_t)rank << 40), (uint64_t)i);
-}
-
-static uint64_t int_value(const struct values* v, int rank, int64_t i) {
-  return hashed(v, rank, i) | (v->op == ncclProd); /* even factors would soon make 0 */
-}
-
-/* Magnitudes of a sum lie in 1/8 to 2, of a product in 1/2 to 2. */
-static double float_value(const struct values* v, int rank, int64_t i) {
+/* A rank's element. Magnitudes of floats lie in 1/8 to 2, of factors in 1/2 to 2. */
+static uint64_t value_bits(const struct values* v, int rank, int64_t i) {
   const struct format* f = &formats[v->type];
-  const uint64_t h = hashed(v, rank, i), fraction = h & (((uint64_t)1 << f->fraction) - 1);
-  const int turn = (int)((rank + i) % v->nranks), spread = v->op == ncclProd ? 1 : 3;
-  const double sign = h >> 63 ? -1 : 1;
-  if (v->op == ncclProd && turn >= MOST_FACTORS) return sign;
+  const uint64_t h = pattern_word(v->seed + ((uint64_t)rank << 40), (uint64_t)i);
+  const uint64_t mask = UINT64_MAX >> (64 - 8 * f->bytes);
+  if (!f->exponent) return mask & (h | (v->op == ncclProd)); /* even factors would soon make 0 */
+  const uint64_t one = (uint64_t)bias_of(f) << f->fraction;
+  const uint64_t sign = h >> 63 << (f->exponent + f->fraction);
+  const uint64_t down = (h >> 60 & (v->op == ncclProd ? 1 : 3)) << f->fraction;
+  const int turn = (int)((rank + i) % v->nranks);
+  if (v->op == ncclProd && turn >= MOST_FACTORS) return sign | one;
   if (v->op == ncclSum && turn >= MOST_TERMS) return 0;
-  return sign * ldexp(1 + ldexp((double)fraction, -f->fraction), -(int)(h >> 60 & (uint64_t)spread));
+  return sign | (one - down) | (h & (((uint64_t)1 << f->fraction) - 1));
+}
+
+static double float_value(const struct values* v, int rank, int64_t i) {
+  return decode(&formats[v->type], value_bits(v, rank, i));
 }
 
 void values_fill(void* p, int64_t first, int64_t count, const struct values* v, int rank) {
-  const struct format* f = &formats[v->type];
-  for (int64_t i = 0; i < count; i++)
-    put_bits(p, i, f->bytes, f->exponent ? encode(f, float_value(v, rank, first + i)) : int_value(v, rank, first + i));
+  const int bytes = formats[v->type].bytes;
+  for (int64_t i = 0; i < count; i++) put_bits(p, i, bytes, value_bits(v, rank, first + i));
 }
 
 /* The bits of an integer as a number that is ordered as its type is. */
@@ -96,9 +88,9 @@ static int64_t ordered(const struct values* v, uint64_t bits) {
 }
 
 static uint64_t int_result(const struct values* v, int64_t i) {
-  uint64_t r = int_value(v, 0, i);
+  uint64_t r = value_bits(v, 0, i);
   for (int k = 1; k < v->nranks; k++) {
-    const uint64_t x = int_value(v, k, i);
+    const uint64_t x = value_bits(v, k, i);
     if (v->op == ncclSum) r += x;
     if (v->op == ncclProd) r *= x;
     if (v->op == ncclMax && ordered(v, x) > ordered(v, r)) r = x;
@@ -107,24 +99,25 @@ static uint64_t int_result(const struct values* v, int64_t i) {
   return r;
 }
 
-/* The result, and how far a right one may be from it. */
-static long double float_result(const struct values* v, int64_t i, long double* bound) {
-  const int roundings = v->nranks - 1;
-  const double u = ldexp(1, -formats[v->type].fraction - 1);
-  long double r = float_value(v, 0, i), magnitude = fabsl(r);
+/* The result, and what a right one may be off by, in units of `growth`. */
+static long double float_result(const struct values* v, int64_t i, long double* magnitude) {
+  long double r = float_value(v, 0, i), sum = fabsl(r);
   for (int k = 1; k < v->nranks; k++) {
     const double x = float_value(v, k, i);
-    magnitude += fabs(x);
+    sum += fabs(x);
     if (v->op == ncclSum) r += x;
     if (v->op == ncclProd) r *= x;
     if (v->op == ncclMax && x > (double)r) r = x;
     if (v->op == ncclMin && x < (double)r) r = x;
   }
-  *bound = 0;
-  if (v->op == ncclSum) *bound = magnitude;
-  if (v->op == ncclProd) *bound = fabsl(r);
-  *bound *= expm1l(roundings * log1pl(u + LDBL_EPSILON));
+  *magnitude = v->op == ncclSum ? sum : v->op == ncclProd ? fabsl(r) : 0;
   return r;
+}
+
+/* What n-1 roundings come to, of a magnitude of 1; those of long double are in it. */
+static long double growth(const struct values* v) {
+  const double u = ldexp(1, -formats[v->type].fraction - 1);
+  return expm1l((v->nranks - 1) * log1pl(u + LDBL_EPSILON));
 }
 
 static double last_place(const struct format* f, long double x) {
@@ -134,24 +127,24 @@ static double last_place(const struct format* f, long double x) {
   return ldexp(1, (e - 1 < smallest || x == 0 ? smallest : e - 1) - f->fraction);
 }
 
-static bool right(const void* p, int64_t at, int64_t i, const struct values* v, double* ulp) {
+static bool right(const void* p, int64_t at, int64_t i, const struct values* v, long double bound, double* ulp) {
   const struct format* f = &formats[v->type];
-  const uint64_t have = get_bits(p, at, f->bytes);
-  const uint64_t mask = UINT64_MAX >> (64 - 8 * f->bytes);
+  const uint64_t have = get_bits(p, at, f->bytes), mask = UINT64_MAX >> (64 - 8 * f->bytes);
   *ulp = 0;
-  if (!f->exponent) return have == (mask & (v->of >= 0 ? int_value(v, v->of, i) : int_result(v, i)));
-  if (v->of >= 0) return have == encode(f, float_value(v, v->of, i));
-  long double bound;
-  const long double want = float_result(v, i, &bound), off = fabsl(decode(f, have) - want);
-  if (!(off <= bound)) return false; /* a NaN is wrong */
-  *ulp = (double)(off / last_place(f, want));
+  if (v->of >= 0) return have == value_bits(v, v->of, i);
+  if (!f->exponent) return have == (mask & int_result(v, i));
+  long double magnitude;
+  const long double want = float_result(v, i, &magnitude), off = fabsl(decode(f, have) - want);
+  if (!(off <= bound * magnitude)) return false; /* a NaN is wrong */
+  if (off > 0) *ulp = (double)(off / last_place(f, want));
   return true;
 }
 
 void values_check(const void* p, int64_t first, int64_t count, const struct values* v, struct verdict* out) {
+  const long double bound = growth(v);
   for (int64_t i = 0; i < count; i++) {
     double ulp;
-    if (!right(p, i, first + i, v, &ulp) && out->bad++ == 0) out->first = first + i;
+    if (!right(p, i, first + i, v, bound, &ulp) && out->bad++ == 0) out->first = first + i;
     if (ulp > out->ulp) out->ulp = ulp;
   }
 }

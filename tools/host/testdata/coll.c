@@ -13,7 +13,7 @@ UNUSED static R c_init11(void **ctx, uint64_t id, ncclDebugLogger_t log) { (void
 UNUSED static R c_devices(int *n) { return coll.devices(n); }
 UNUSED static R c_listen3(int dev, void *h, void **c) { return coll.listen(NULL, dev, h, c); }
 UNUSED static R c_listen11(void *ctx, int dev, void *h, void **c) { return coll.listen(ctx, dev, h, c); }
-UNUSED static R c_connect(void *h[], int n, int rank, void *l, void **c) { return coll.connect(h, n, rank, l, c); }
+UNUSED static R c_connect6(void *h[], int n, int rank, void *l, void **c) { return coll.connect(h, n, rank, l, c); }
 UNUSED static R c_support(ncclDataType_t t, ncclRedOp_t o, int *yes) { return coll.support((int)t, (int)o, yes); }
 UNUSED static R c_regmr3(void *c, void *d, int size, int type, void **mh) { return size < 0 ? ncclInternalError : (R)coll.regmr(c, d, (size_t)size, type, mh); }
 UNUSED static R c_regmr8(void *c, void *d, size_t size, int type, void **mh) { return coll.regmr(c, d, size, type, mh); }
@@ -28,7 +28,11 @@ UNUSED static R c_allreduce3(void *c, void *s, void *r, int n, ncclDataType_t t,
 }
 UNUSED static R c_iflush(void *c, void *d, int size, void *mh, void **q) { return coll.iflush(c, d, size, mh, q); }
 UNUSED static R c_flush(void *c, void *d, int size, void *mh) { return coll.iflush(c, d, size, mh, NULL); }
-UNUSED static R c_test(void *q, int *done, int *size) { return coll.test(q, done, size); }
+/* ncclRemoteError came with v6. */
+UNUSED static R c_old(int rc) { return rc == REMOTE ? SYSTEM : rc; }
+UNUSED static R c_connect3(void *h[], int n, int rank, void *l, void **c) { return c_old(coll.connect(h, n, rank, l, c)); }
+UNUSED static R c_test3(void *q, int *done, int *size) { return c_old(coll.test(q, done, size)); }
+UNUSED static R c_test6(void *q, int *done, int *size) { return coll.test(q, done, size); }
 UNUSED static R c_closecoll(void *c) { return coll.closecoll(c); }
 UNUSED static R c_closelisten(void *c) { return coll.closelisten(c); }
 UNUSED static R c_finalize(void *ctx) { return coll.finalize(ctx); }
@@ -50,42 +54,42 @@ UNUSED static R c_finalize(void *ctx) { return coll.finalize(ctx); }
     return coll.start(c, &o, q); \
   }
 #define C_PROPS(v, P, fields) UNUSED static R c_props##v(int dev, P *p) { struct props c; R rc = coll.props(dev, &c); if (!rc) fields; return rc; }
-#define C_BASE(v, I, L, G, A) .name = NAME, .init = I, .devices = c_devices, .getProperties = c_props##v, .listen = L, .connect = c_connect, \
-  .reduceSupport = c_support, .regMr = G, .deregMr = c_deregmr, .iallreduce = A, .test = c_test, .closeColl = c_closecoll, .closeListen = c_closelisten
+#define C_BASE(v, I, L, G, A, X) .name = NAME, .init = I, .devices = c_devices, .getProperties = c_props##v, .listen = L, .connect = c_connect##X, \
+  .reduceSupport = c_support, .regMr = G, .deregMr = c_deregmr, .iallreduce = A, .test = c_test##X, .closeColl = c_closecoll, .closeListen = c_closelisten
 #define C_TABLE(v) __attribute__((visibility("default"))) ncclCollNet_v##v##_t ncclCollNetPlugin_v##v
 
 #if HAS_COLL(3)
-C_PROPS(3, ncclNetProperties_v3_t, (P3)) C_TABLE(3) = {C_BASE(3, c_init3, c_listen3, c_regmr3, c_allreduce3), .flush = c_flush};
+C_PROPS(3, ncclNetProperties_v3_t, (P3)) C_TABLE(3) = {C_BASE(3, c_init3, c_listen3, c_regmr3, c_allreduce3, 3), .flush = c_flush};
 #endif
 #if HAS_COLL(4)
-C_PROPS(4, ncclNetProperties_v4_t, (P3)) C_TABLE(4) = {C_BASE(4, c_init3, c_listen3, c_regmr3, c_allreduce3), .iflush = c_iflush};
+C_PROPS(4, ncclNetProperties_v4_t, (P3)) C_TABLE(4) = {C_BASE(4, c_init3, c_listen3, c_regmr3, c_allreduce3, 3), .iflush = c_iflush};
 #endif
 #if HAS_COLL(5)
-C_PROPS(5, ncclNetProperties_v6_t, (P5)) C_TABLE(5) = {C_BASE(5, c_init3, c_listen3, c_regmr3, c_allreduce3), .iflush = c_iflush};
+C_PROPS(5, ncclNetProperties_v6_t, (P5)) C_TABLE(5) = {C_BASE(5, c_init3, c_listen3, c_regmr3, c_allreduce3, 3), .iflush = c_iflush};
 #endif
 #if HAS_COLL(6)
-C_PROPS(6, ncclNetProperties_v6_t, (P5)) C_TABLE(6) = {C_BASE(6, c_init3, c_listen3, c_regmr3, c_allreduce3), .iflush = c_iflush};
+C_PROPS(6, ncclNetProperties_v6_t, (P5)) C_TABLE(6) = {C_BASE(6, c_init3, c_listen3, c_regmr3, c_allreduce3, 6), .iflush = c_iflush};
 #endif
 #if HAS_COLL(7)
-C_PROPS(7, ncclNetProperties_v7_t, (P7)) C_TABLE(7) = {C_BASE(7, c_init3, c_listen3, c_regmr3, c_allreduce3), .iflush = c_iflush};
+C_PROPS(7, ncclNetProperties_v7_t, (P7)) C_TABLE(7) = {C_BASE(7, c_init3, c_listen3, c_regmr3, c_allreduce3, 6), .iflush = c_iflush};
 #endif
 #if HAS_COLL(8)
 GATHERS(8) C_PROPS(8, ncclNetProperties_v8_t, (P8))
-C_TABLE(8) = {C_BASE(8, c_init3, c_listen3, c_regmr8, c_allreduce3), .iflush = c_iflush, .iallgather = c_gather8, .ireducescatter = c_scatter8};
+C_TABLE(8) = {C_BASE(8, c_init3, c_listen3, c_regmr8, c_allreduce3, 6), .iflush = c_iflush, .iallgather = c_gather8, .ireducescatter = c_scatter8};
 #endif
 #if HAS_COLL(9)
 GATHERS(9) C_PROPS(9, ncclNetProperties_v9_t, (P9))
-C_TABLE(9) = {C_BASE(9, c_init3, c_listen3, c_regmr8, c_allreduce9), .iflush = c_iflush, .iallgather = c_gather9, .ireducescatter = c_scatter9};
+C_TABLE(9) = {C_BASE(9, c_init3, c_listen3, c_regmr8, c_allreduce9, 6), .iflush = c_iflush, .iallgather = c_gather9, .ireducescatter = c_scatter9};
 #endif
 #if HAS_COLL(10)
 GATHERS(10) C_PROPS(10, ncclNetProperties_v10_t, (P9))
-C_TABLE(10) = {C_BASE(10, c_init3, c_listen3, c_regmr8, c_allreduce9), .iflush = c_iflush, .iallgather = c_gather10, .ireducescatter = c_scatter10};
+C_TABLE(10) = {C_BASE(10, c_init3, c_listen3, c_regmr8, c_allreduce9, 6), .iflush = c_iflush, .iallgather = c_gather10, .ireducescatter = c_scatter10};
 #endif
 #if HAS_COLL(11)
 GATHERS(11) C_PROPS(11, ncclNetProperties_v11_t, (P11))
-C_TABLE(11) = {C_BASE(11, c_init11, c_listen11, c_regmr8, c_allreduce9), .iflush = c_iflush, .iallgather = c_gather11, .ireducescatter = c_scatter11, .finalize = c_finalize};
+C_TABLE(11) = {C_BASE(11, c_init11, c_listen11, c_regmr8, c_allreduce9, 6), .iflush = c_iflush, .iallgather = c_gather11, .ireducescatter = c_scatter11, .finalize = c_finalize};
 #endif
 #if HAS_COLL(12)
 GATHERS(12) C_PROPS(12, ncclNetProperties_v12_t, (P12))
-C_TABLE(12) = {C_BASE(12, c_init11, c_listen11, c_regmr8, c_allreduce9), .iflush = c_iflush, .iallgather = c_gather12, .ireducescatter = c_scatter12, .finalize = c_finalize};
+C_TABLE(12) = {C_BASE(12, c_init11, c_listen11, c_regmr8, c_allreduce9, 6), .iflush = c_iflush, .iallgather = c_gather12, .ireducescatter = c_scatter12, .finalize = c_finalize};
 #endif

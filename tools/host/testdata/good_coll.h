@@ -4,7 +4,7 @@
 #pragma once
 #include "good_ops.h"
 
-enum { C_DEPTH = 32, C_PARTS = 8, C_RANKS = 64, C_PATIENCE = 3 };
+enum { C_DEPTH = 32, C_PARTS = 8, C_RANKS = 64, C_PATIENCE = 2 };
 enum c_kind { ALLREDUCE, ALLGATHER, REDUCESCATTER };
 
 struct c_part { void *mh; char *addr; size_t size; };
@@ -48,6 +48,7 @@ static void c_combine(void *a, const void *b, size_t n, int type, int op) {
     case 8: COMBINE(double, double); break;
   }
 }
+static void (*c_reduce)(void *, const void *, size_t, int, int) = c_combine;
 static int good_c_support(int type, int op, int *yes) {
   *yes = type >= 0 && type <= 8 && type != 6 && op >= 0 && op <= 3;
   return OK;
@@ -98,29 +99,32 @@ static void c_output(const struct c_comm *c, const struct c_op *o, const char *a
   if (o->kind == REDUCESCATTER) memcpy(o->recv, all + at, n);
 }
 
-static int good_c_perform(struct c_comm *c, const struct c_op *o) {
-  char *all = calloc(1, o->bytes + 1), *other = calloc(1, o->bytes + 1);
+/* Rank 0 gets what the others have, of nothing too: then nobody is ahead of anybody. */
+static int c_collect(struct c_comm *c, const struct c_op *o, char *all) {
+  char *other = calloc(1, o->bytes + 1);
   int rc = OK;
   c_input(c, o, all);
-  if (c->rank) rc = c_write(c->fd[0], all, o->bytes);
+  if (c->rank) rc = c_write(c->fd[0], all, o->bytes + 1);
   for (int k = 1; !rc && c->rank == 0 && k < c->n; k++) {
     size_t at, n = c_own(o, k, &at);
-    rc = c_read(c->fd[k], other, o->bytes);
-    if (rc) break;
-    if (o->kind == ALLGATHER) memcpy(all + at, other + at, n);
-    else c_combine(all, other, o->bytes / (size_t)c_size[o->type], o->type, o->op);
+    rc = c_read(c->fd[k], other, o->bytes + 1);
+    if (!rc && o->kind == ALLGATHER) memcpy(all + at, other + at, n);
+    if (!rc && o->kind != ALLGATHER) c_reduce(all, other, o->bytes / (size_t)c_size[o->type], o->type, o->op);
   }
-  for (int k = 1; !rc && c->rank == 0 && k < c->n; k++) rc = c_write(c->fd[k], all, o->bytes);
-  if (c->rank && !rc) rc = c_read(c->fd[0], all, o->bytes);
-  if (!rc && c->n > 1 && !o->bytes) { /* nothing to send: a byte, so that nobody is ahead */
-    char byte = 0;
-    for (int k = 1; !rc && c->rank == 0 && k < c->n; k++) rc = c_read(c->fd[k], &byte, 1);
-    if (c->rank) rc = c_write(c->fd[0], &byte, 1);
-    for (int k = 1; !rc && c->rank == 0 && k < c->n; k++) rc = c_write(c->fd[k], &byte, 1);
-    if (c->rank && !rc) rc = c_read(c->fd[0], &byte, 1);
-  }
+  free(other);
+  return rc;
+}
+static int c_spread(struct c_comm *c, const struct c_op *o, char *all) {
+  int rc = OK;
+  for (int k = 1; !rc && c->rank == 0 && k < c->n; k++) rc = c_write(c->fd[k], all, o->bytes + 1);
+  return c->rank ? c_read(c->fd[0], all, o->bytes + 1) : rc;
+}
+static int good_c_perform(struct c_comm *c, const struct c_op *o) {
+  char *all = calloc(1, o->bytes + 1);
+  int rc = c_collect(c, o, all);
+  if (!rc) rc = c_spread(c, o, all);
   if (!rc) c_output(c, o, all);
-  free(other), free(all);
+  free(all);
   return rc;
 }
 
@@ -173,25 +177,28 @@ static int c_wait(int fd) {
   struct pollfd p = {fd, POLLIN, 0};
   return poll(&p, 1, C_PATIENCE * 1000) > 0;
 }
-/* Rank 0 takes everybody in, and then tells everybody that all are there. */
-static int good_c_meet(struct c_comm *c, const struct handle *zero, int listener) {
+static int c_enter(struct c_comm *c, const struct handle *zero) {
   struct c_hello me = {0x600dc011, (uint32_t)c->rank};
-  char go = 1;
-  if (c->rank) {
-    if ((c->fd[0] = c_dial(zero)) < 0) return REMOTE;
-    if (c_write(c->fd[0], (char *)&me, sizeof me)) return REMOTE;
-    return c_wait(c->fd[0]) ? c_read(c->fd[0], &go, 1) : REMOTE;
-  }
+  c->fd[0] = c_dial(zero);
+  return c->fd[0] < 0 ? REMOTE : c_write(c->fd[0], (char *)&me, sizeof me);
+}
+static int c_take(struct c_comm *c, int listener) {
   for (int came = 1; came < c->n; came++) {
     struct c_hello who;
     int fd = c_wait(listener) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
     if (fd < 0) return REMOTE;
-    if (!c_wait(fd) || c_read(fd, (char *)&who, sizeof who) || who.magic != me.magic || who.rank >= (uint32_t)c->n) return close(fd), REMOTE;
+    if (!c_wait(fd) || c_read(fd, (char *)&who, sizeof who) || who.magic != 0x600dc011 || who.rank >= (uint32_t)c->n) return close(fd), REMOTE;
     c->fd[who.rank] = fd;
   }
-  for (int k = 1; k < c->n; k++)
-    if (c_write(c->fd[k], &go, 1)) return REMOTE;
   return OK;
+}
+/* Rank 0 takes everybody in, and then tells everybody that all are there. */
+static int good_c_meet(struct c_comm *c, const struct handle *zero, int listener) {
+  char go = 1;
+  int rc = c->rank ? c_enter(c, zero) : c_take(c, listener);
+  if (c->rank && !rc) rc = c_wait(c->fd[0]) ? c_read(c->fd[0], &go, 1) : REMOTE;
+  for (int k = 1; c->rank == 0 && !rc && k < c->n; k++) rc = c_write(c->fd[k], &go, 1);
+  return rc;
 }
 static int (*c_meet)(struct c_comm *, const struct handle *, int) = good_c_meet;
 
@@ -249,6 +256,8 @@ static int c_registered(const struct c_comm *c, const struct c_op *o) {
   return o->kind == ALLGATHER ? c_covers(o->smh, o->send, own) : c_covers(o->rmh, o->recv, own);
 }
 
+static int (*c_allowed)(const struct c_comm *, const struct c_op *) = c_registered;
+
 /* ---- operations ---- */
 static int good_c_start(void *comm, const struct c_op *o, void **req) {
   struct c_comm *c = object_get(comm, COLL, 0);
@@ -260,7 +269,7 @@ static int good_c_start(void *comm, const struct c_op *o, void **req) {
   if (!yes) FAIL(INTERNAL, "collective: this type is not reduced so");
   for (int i = 0; i < o->nparts; i++) sum += o->part[i].size;
   if (o->bytes > 1 << 30 || (o->kind != ALLREDUCE && sum != o->bytes)) FAIL(INTERNAL, "collective: too large, or not the window's size");
-  if (!c_registered(c, o)) FAIL(INTERNAL, "collective: memory not registered");
+  if (!c_allowed(c, o)) FAIL(INTERNAL, "collective: memory not registered");
   pthread_mutex_lock(&c->lock);
   if (c->untested < C_DEPTH) {
     struct c_request *r = calloc(1, sizeof *r);
