@@ -87,11 +87,14 @@ func (g *world) listen() (handles [][]byte) {
 	return handles
 }
 
+// connectPatience is for a connect that waits for ranks which may come late: plugins have limits of their own.
+const connectPatience = 90 * time.Second
+
 // connect has the ranks of `who` call connect at once and returns what each got.
 func (g *world) connect(handles [][]byte, who ...*member) []error {
 	var waits []*host.Pending
 	for _, m := range who {
-		p, err := m.coll.GoConnect(handles, m.rank, m.listen, 4*g.e.o.Patience)
+		p, err := m.coll.GoConnect(handles, m.rank, m.listen, connectPatience)
 		g.e.must(err, "connect")
 		waits = append(waits, p)
 	}

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,15 +26,37 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// keeps requires every rule of a table, and that each was judged.
+// keeps requires every rule of a table, and that each was judged, but for those of what the library does not offer.
 func keeps(t *testing.T, o Options, f host.Family, version int) {
 	t.Helper()
 	for _, x := range Judge(o, f, version) {
 		if !x.OK() {
 			t.Errorf("%s: %s\ncontract: %s (%s)", x.Label(), x.Fail, x.Rule.Says, x.Rule.Basis)
-		} else if x.Skip != "" {
+		} else if x.Skip != "" && (x.Skip != declines || slices.Contains(o.Env, offersCollNet)) {
 			t.Errorf("%s: not judged: %s", x.Label(), x.Skip)
 		}
+	}
+}
+
+// offersCollNet makes the library's collNet one that has devices.
+const offersCollNet = "WEFT_COLLNET=1"
+
+// TestLibraryCollNet requires every rule of a collNet with devices, where the library is asked to be one.
+func TestLibraryCollNet(t *testing.T) {
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Lib: lib, Host: hostProgram(t), Strict: true, Env: []string{offersCollNet, "WEFT_CONNECT_TIMEOUT=10"}}
+	first, last := host.FamilyColl.Versions()
+	for v := first; v <= last; v++ {
+		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && v != first && v != last {
+				t.Skip("only the first and the last with -short")
+			}
+			keeps(t, o, host.FamilyColl, v)
+		})
 	}
 }
 
