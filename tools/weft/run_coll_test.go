@@ -177,3 +177,39 @@ func TestRunCollJoined(t *testing.T) {
 		t.Errorf("status %d\n%s%s%s", status, out[0].text(), errOut[0].text(), errOut[1].text())
 	}
 }
+
+// TestRunCollNet has the library's own collNet perform every collective over TCP: types, operations, and several operations under way.
+func TestRunCollNet(t *testing.T) {
+	t.Setenv("WEFT_COLLNET", "1")
+	for _, c := range []struct {
+		args    string
+		results int // of each table
+	}{
+		{"--coll allreduce --abi 3,8,12 --nranks 2 --sizes 4,10K,1M", 3},
+		{"--coll allreduce --abi 3,8,12 --nranks 3 --sizes 4,10K,1M --piece 100K --window 4", 3},
+		{"--coll allreduce --abi 3,8,12 --nranks 4 --sizes 4,10K,1M", 3},
+		{"--coll allreduce --abi 12 --nranks 3 --sizes 1K --type all --op all", 12 * len(host.RedOps)},
+		{"--coll reducescatter --abi 8,12 --nranks 3 --sizes 4,10K,1M --type bfloat16,int64 --op sum,min --piece 10000", 3 * 4},
+		{"--coll allgather --abi 8,12 --nranks 4 --sizes 4,10K,1M --piece 10000", 3},
+		{"--coll broadcast --abi 8,12 --nranks 4 --sizes 4,10K,1M --root 2", 3},
+	} {
+		t.Run(strings.ReplaceAll(c.args, " ", ""), func(t *testing.T) {
+			status, out, errOut := tool(t, ours(t), strings.Fields(c.args+" --iters 2 --json")...)
+			var doc collDoc
+			if err := json.Unmarshal([]byte(out), &doc); err != nil || status != 0 || !doc.OK {
+				t.Fatalf("status %d (%v)\n%s%s", status, err, out, errOut)
+			}
+			for _, table := range doc.Tables {
+				if len(table.Collectives) != c.results {
+					t.Errorf("%s has %d results, want %d", table.Table, len(table.Collectives), c.results)
+				}
+				for _, r := range table.Collectives {
+					once := r.Type == "half" || r.Type == "bfloat16" || strings.HasPrefix(r.Type, "f8")
+					if ulp := max(r.Out.ULP, r.In.ULP); once && ulp > 0.501 { // summed in float, rounded once
+						t.Errorf("%s: %s of %s is off by %v units of the last place", table.Table, r.RedOp, r.Type, ulp)
+					}
+				}
+			}
+		})
+	}
+}
