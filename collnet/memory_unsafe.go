@@ -4,6 +4,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"weft/abi"
+	"weft/collnet/kernels"
 )
 
 // Memory by its address, which is never Go's: the host's buffers, and scratch memory.
@@ -18,6 +21,15 @@ func move(dst, src uintptr, n int) {
 	if n > 0 && dst != src {
 		copy(view(dst, n), view(src, n))
 	}
+}
+
+// reduce is kernels.Reduce.
+func reduce(dst uintptr, dstAcc bool, src []uintptr, srcAcc bool, count int, t abi.DataType, red abi.RedOp) error {
+	all := make([]unsafe.Pointer, len(src))
+	for i, a := range src {
+		all[i] = pointer(a)
+	}
+	return kernels.Reduce(pointer(dst), dstAcc, all, srcAcc, count, t, red)
 }
 
 // mapMemory takes zeroed memory of whole pages.

@@ -1,8 +1,6 @@
 package collnet
 
 import (
-	"unsafe"
-	"weft/collnet/kernels"
 	"weft/collnet/schedule"
 	"weft/internal/report"
 )
@@ -199,12 +197,12 @@ func (t *track) reduceSlice(r *schedule.Reduce) error {
 		return elem
 	}
 	n := min(r.Count-t.slice, sliceOf/acc)
-	src := make([]unsafe.Pointer, len(r.Src))
+	src := make([]uintptr, len(r.Src))
 	for i, s := range r.Src {
-		src[i] = pointer(t.at(s).Address + uintptr(t.slice*size(r.SrcAcc)))
+		src[i] = t.at(s).Address + uintptr(t.slice*size(r.SrcAcc))
 	}
-	dst := pointer(t.at(r.Dst).Address + uintptr(t.slice*size(r.DstAcc)))
-	if err := kernels.Reduce(dst, r.DstAcc, src, r.SrcAcc, n, t.op.elem, t.op.red); err != nil {
+	dst := t.at(r.Dst).Address + uintptr(t.slice*size(r.DstAcc))
+	if err := reduce(dst, r.DstAcc, src, r.SrcAcc, n, t.op.elem, t.op.red); err != nil {
 		return t.c.errorf(report.Internal, t.op.name, "%w", err)
 	}
 	if t.slice += n; t.slice == r.Count {

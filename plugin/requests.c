@@ -12,8 +12,8 @@
 
 enum state { FREE, PENDING, DONE, FAILED };
 
-/* A word is generation 28 | value 32 | state 4; all are touched through __atomic_* only. Of a block that nobody has, all
- * are free. */
+/* A word is generation 28 | value 32 | state 4; all are touched through __atomic_* only. Of a block that nobody has,
+ * all are free. */
 struct block {
 	uint64_t word[WEFT_BLOCK];
 	uint32_t used;
@@ -93,7 +93,7 @@ int weft_coll_test(uintptr_t request, int* done, int* size) {
 	uint64_t word;
 	uint64_t* w = find(request, &word);
 	*done = 0;
-	if (!w) return weft_misuse("collNet.test", "request is none that a collective gave and test has not reported", request);
+	if (!w) return weft_misuse("collNet.test", "request is none that is under way", request);
 	if (state_of(word) == FAILED) return (int)value_of(word);
 	if (state_of(word) == PENDING) return 0;
 	if (!__atomic_compare_exchange_n(w, &word, word_of(gen_of(word), 0, FREE), 0, __ATOMIC_ACQ_REL,
