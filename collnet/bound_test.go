@@ -9,7 +9,7 @@ import (
 )
 
 // mostScratch bounds what a track takes, in chunks, as docs/collnet.md has it.
-const mostScratch = 2
+const mostScratch = 4
 
 // TestScratchIsBounded looks at the plans of many operations over many networks.
 func TestScratchIsBounded(t *testing.T) {
