@@ -16,6 +16,7 @@ type member struct {
 	*proc
 	coll   *host.Coll
 	rank   int
+	dev    int // that it listens on
 	listen host.Ptr
 	handle []byte
 	comm   host.Ptr
@@ -57,7 +58,7 @@ func (m *member) call(slot string, a host.Args) (*host.Reply, error) {
 // open listens.
 func (m *member) open() {
 	var err error
-	m.handle, m.listen, err = m.coll.Listen(0)
+	m.handle, m.listen, err = m.coll.Listen(m.dev)
 	m.e.must(err, "listen")
 	if m.listen == 0 {
 		m.e.failf("listen: ncclSuccess with listenComm NULL")

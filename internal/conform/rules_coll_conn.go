@@ -6,6 +6,36 @@ import (
 	"weft/internal/host"
 )
 
+// fused makes one device of two, of the only one where there are no two.
+func (m *member) fused() int {
+	e := m.e
+	if !m.coll.Slots["makeVDevice"] {
+		e.skipf(noVDevice)
+	}
+	members := []int{0, 1}[:min(m.ndev, 2)]
+	dev, err := m.coll.MakeVDevice(members)
+	if host.Code(err) == host.InvalidUsage && m.ndev > 1 { // of different kinds, or forbidden
+		e.skipf("devices 0 and 1 cannot be one: %v", err)
+	}
+	e.must(err, "makeVDevice")
+	n, err := m.coll.Devices()
+	e.must(err, "devices")
+	if m.coll.Version == 9 && len(members) > 1 && n == m.ndev+len(members) { // its hosts look at the count alone
+		e.skipf("devices 0 and 1 cannot be one: each is made anew")
+	}
+	if dev != m.ndev || n != m.ndev+1 {
+		e.failf("makeVDevice answers device %d, and there are %d now; there were %d", dev, n, m.ndev)
+	}
+	x, err := m.coll.Props(dev)
+	e.must(err, "getProperties")
+	if x.NVDevs != int64(len(members)) {
+		e.failf("device %d, made of %v, has vProps %d:%v", dev, members, x.NVDevs, x.VDevs)
+	}
+	return dev
+}
+
+const noVDevice = "makeVDevice is NULL"
+
 var collConnRules = []*Rule{
 	{ID: "coll.connect", Gate: true, Says: "when all ranks call connect with all handles, each gets its collComm; for every number of ranks, and again in the same processes",
 		Basis: basisProxy, Check: func(e *Env) {
@@ -91,6 +121,16 @@ var collConnRules = []*Rule{
 			g.leave()
 			other.reduce(host.Float32, host.Sum, 100, false)
 			other.leave()
+		}},
+	{ID: "coll.vdevice", From: 9, Says: "makeVDevice of collNet makes a device as net's does: its number is behind all devices, devices counts it, getProperties tells its members, and collectives go over it",
+		Basis: basisLoader, Check: func(e *Env) {
+			g := &world{e: e, ranks: []*member{e.member(0), e.member(1)}}
+			for _, m := range g.ranks {
+				m.dev = m.fused()
+			}
+			g.join(g.listen())
+			g.reduce(host.Float32, host.Sum, 10_000, false)
+			g.leave()
 		}},
 	{ID: "coll.leave", Says: "what connect and collectives took is given back at their close: many groups one after the other leave no descriptor and no thread",
 		Basis: basisProxy, Check: func(e *Env) {

@@ -10,7 +10,7 @@ import (
 func (p *proc) fuse() (dev int, members []int) {
 	e := p.e
 	if !p.net.Slots["makeVDevice"] {
-		e.skipf("makeVDevice is NULL")
+		e.skipf(noVDevice)
 	}
 	members = []int{0, 1}[:min(p.ndev, 2)]
 	dev, err := p.net.MakeVDevice(members)
@@ -75,7 +75,7 @@ var vdeviceRules = []*Rule{
 		Basis: basisWeft, Check: func(e *Env) {
 			p := e.proc("process")
 			if !p.net.Slots["makeVDevice"] {
-				e.skipf("makeVDevice is NULL")
+				e.skipf(noVDevice)
 			}
 			for _, members := range [][]int{{}, {0, 0}, {p.ndev}, {-1}, {0, p.ndev + 1000}, slices.Repeat([]int{0}, p.net.Devs+1)} {
 				d, err := p.net.MakeVDevice(members)

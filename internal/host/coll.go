@@ -53,6 +53,12 @@ func (c *Coll) Props(dev int) (*Props, error) {
 	return props(r), err
 }
 
+// MakeVDevice makes one device of several.
+func (c *Coll) MakeVDevice(devs []int) (int, error) {
+	r, err := c.Table.Call("main", "makeVDevice", Args{"devs", devs, "n", len(devs), "d", -1})
+	return int(r.Int("d")), err
+}
+
 // ReduceSupport tells whether the plugin reduces a type with an operation.
 func (c *Coll) ReduceSupport(t DataType, op RedOp) (bool, error) {
 	r, err := c.Table.Call("main", "reduceSupport", Args{"type", int(t), "op", int(op)})
