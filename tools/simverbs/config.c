@@ -167,7 +167,8 @@ static void device(int i) {
     p->gids[0] = (struct gid){.raw.raw = {0xfe, 0x80}, .used = 1, .prefix = 64,
       .type = d->ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2};
     memcpy(p->gids[0].raw.raw + 8, &id, 8);
-    if (!p->rate) p->rate = common.rate;
+    if (!p->rate[0]) p->rate[0] = common.rate[0];
+    p->rate[1] = p->rate[0];
     if (!p->delay) p->delay = common.delay;
   }
 }

@@ -50,7 +50,8 @@ static void occupy(uint64_t* busy, uint64_t start, uint64_t ns) {
  * due and they are free, however late (up to CATCH_UP) an engine looks; what they did not carry while they idled is
  * lost. */
 static uint32_t passed(struct port* from, struct port* to, uint32_t want, uint64_t due, uint64_t now, uint64_t* when) {
-  uint64_t out = get(from->rate), in = get(to->rate), sent = out ? get(from->tx) : 0, taken = in ? get(to->rx) : 0;
+  uint64_t out = get(from->rate[0]), in = get(to->rate[1]);
+  uint64_t sent = out ? get(from->tx) : 0, taken = in ? get(to->rx) : 0;
   if (!out && !in) return want;
   uint32_t n = want < CHUNK ? want : CHUNK, cost = n < 64 ? 64 : n;
   uint64_t tx = out ? cost * 1000000000ull / out : 0, rx = in ? cost * 1000000000ull / in : 0;

@@ -33,7 +33,7 @@ void sv_hot(void) {
   sv_arena_lock(); /* one that looked earlier must not store later */
   for (int i = 0; i < MAX_DEV * MAX_PORT; i++) {
     struct port* p = &sv_arena->ports[i];
-    hot |= p->down || p->hole || p->delay || p->rate || p->most[0] || p->most[1];
+    hot |= p->down || p->hole || p->delay || p->rate[0] || p->rate[1] || p->most[0] || p->most[1];
   }
   for (int i = 0; i < MAX_DEV; i++) hot |= sv_arena->devs[i].reorder || get(sv_arena->devs[i].error_in) > 0;
   put(sv_arena->hot, hot);
@@ -102,8 +102,9 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
       if (n == 3 || !strcmp(w[3], rx ? "rx" : "tx")) put(p->most[rx], (uint32_t)atoi(w[2]));
   } else if (!strcmp(w[0], "delay") && n == 3) {
     put(p->delay, (uint64_t)(atof(w[2]) * 1e3));
-  } else if (!strcmp(w[0], "rate") && n == 3) {
-    put(p->rate, (uint64_t)(atof(w[2]) * 1e9));
+  } else if (!strcmp(w[0], "rate") && (n == 3 || n == 4)) {
+    for (int rx = 0; rx < 2; rx++)
+      if (n == 3 || !strcmp(w[3], rx ? "rx" : "tx")) put(p->rate[rx], (uint64_t)(atof(w[2]) * 1e9));
   } else if (!strcmp(w[0], "reorder") && n == 3) {
     put(d->reorder, !strcmp(w[2], "on"));
   } else if (!strcmp(w[0], "error") && n >= 4) {
@@ -127,8 +128,8 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
     p->gids[i] = g;
     sv_broadcast(dev, IBV_EVENT_GID_CHANGE, port);
   } else {
-    return "link D up|down, blackhole D tx|rx|both|off, limit D BYTES [tx|rx], delay D USEC, rate D GB/s, "
-      "reorder D on|off, error D N STATUS [placed [QPN]], break D QPN, event D TYPE [ARG], "
+    return "link D up|down, blackhole D tx|rx|both|off, limit D BYTES [tx|rx], delay D USEC, "
+      "rate D GB/s [tx|rx], reorder D on|off, error D N STATUS [placed [QPN]], break D QPN, event D TYPE [ARG], "
       "gid D INDEX GID, "
       "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC";
   }

@@ -31,7 +31,8 @@ struct gid { union ibv_gid raw; uint32_t type, prefix, used; };
 struct port { /* of a device of the configuration; index device * MAX_PORT + port - 1 */
   uint32_t down, hole;          /* hole: 1 what it sends is lost, 2 what it receives */
   uint32_t most[2];             /* packets with more payload are lost, of those it sends and it receives; 0: none */
-  uint64_t delay, rate;         /* ns one way; bytes/s or 0 */
+  uint64_t rate[2];             /* bytes/s of what it sends and receives; 0: no bound */
+  uint64_t delay;               /* ns one way */
   uint64_t tx, rx;              /* until when it is busy, ns */
   struct gid gids[MAX_GID];
 };
