@@ -20,7 +20,7 @@ struct ring {
   struct clock clock;
   void *send, *recv, *smh, *rmh;
   char* scratch; /* IN_FLIGHT * group pieces */
-  int64_t piece;
+  int64_t piece, lag; /* lag: microseconds before what has come is taken */
   int group, rank, nranks;
   bool failed;
 };
@@ -28,7 +28,7 @@ struct ring {
 static bool ring_read(struct ring* r, struct req* q) {
   *r = (struct ring){.t = table_of(q, "net"), .q = q, .send = ptr(q, "send"), .recv = ptr(q, "recv"),
                      .smh = ptr(q, "smh"), .rmh = ptr(q, "rmh"), .scratch = ptr(q, "scratch"),
-                     .piece = num(q, "piece", 262144), .group = (int)num(q, "group", 1),
+                     .piece = num(q, "piece", 262144), .lag = num(q, "lag", 0), .group = (int)num(q, "group", 1),
                      .rank = (int)num(q, "rank", 0), .nranks = (int)num(q, "nranks", 1)};
   clock_start(&r->clock, q);
   if (r->t && r->t->version < SINCE_GROUPS) r->group = 1;
@@ -78,6 +78,7 @@ static bool exchange(struct ring* r, char* from, int64_t slen, char* to, const f
       const int n = (int)(nr - done < g ? nr - done : g);
       if (stop(r, "test of irecv", LOOP("test\0", net_test(r->t, rreq[done / g % IN_FLIGHT], &ok, sizes))))
         return false;
+      if (ok && r->lag > 0) usleep((useconds_t)r->lag);
       for (int i = 0; ok && i < n; i++, done++) {
         const int64_t left = rlen - done * p, want = left > p ? p : left;
         if (sizes[i] != want) {
