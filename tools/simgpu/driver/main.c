@@ -28,8 +28,8 @@ static const struct mode {
       false},
     {"split", "halves of the communicator, without and with shared resources", mode_split, false},
     {"abort", "absent=RANK: all abort while that rank stays away; a new communicator follows", mode_abort, false},
-    {"traffic", "ops= size= count= limit= idle=N: operations until one fails, or count are done; "
-      "idle waits for a line of stdin before the Nth", mode_traffic, false},
+    {"traffic", "ops= size= count= limit= idle=N late=FILE: operations until one fails, or count are done; "
+      "idle waits for a line of stdin before the Nth, who finds FILE.RANK comes late to each", mode_traffic, false},
     {"outstanding", "n= size=: destroys the communicator behind operations that are not done", mode_outstanding, false},
     {"storm", "n=: makes, uses and destroys communicators", mode_storm, true},
     {"threads", "RANKS threads of this process, each with a device of its own; RANK is 0", mode_threads, true},
