@@ -55,6 +55,9 @@ type StreamState struct {
 	Unread int    // bytes that wait for our host
 	Bytes  uint64 // received so far
 	Acked  uint64 // and of ours, taken by the peer's kernel
+
+	Packets uint64 // sent so far
+	Again   uint64 // of these, but for those that the peer's kernel had got before
 }
 
 // Explaining is a carrier that knows more of some faults than the executor does.

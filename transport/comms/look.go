@@ -1,6 +1,8 @@
 package comms
 
 import (
+	"strings"
+
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
@@ -25,6 +27,25 @@ func (c *Comm) Progress() (moved uint64) {
 	}
 	return moved
 }
+
+// Sent is what the kernel has sent for c, in packets, and of these again.
+func (c *Comm) Sent() (packets, again uint64) {
+	if s, is := c.carrier.(carrier.Streaming); is {
+		st := s.Streams()
+		return st.Packets, st.Again
+	}
+	return 0, 0
+}
+
+// Broken reports whether c has failed, and the host has not closed it yet.
+func (c *Comm) Broken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed != nil && !c.closed && !c.unsaid
+}
+
+// OutOfUse says why c's own device cannot be used now; empty: it can.
+func (c *Comm) OutOfUse() string { return strings.Join(c.dev.OutOfUse(), ", ") }
 
 // Devices are c's own and the peer's.
 func (c *Comm) Devices() (own, peer string) {

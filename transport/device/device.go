@@ -88,11 +88,14 @@ func (d *Device) Indices() (all []uint16) {
 // OutOfUse says which of d's own ports cannot be used at the moment, and why.
 func (d *Device) OutOfUse() (all []string) {
 	for _, p := range d.parts() {
-		if p.Verbs == nil {
-			continue
+		why := ""
+		if p.Verbs != nil {
+			why = p.Verbs.Down()
+		} else {
+			why = p.TCP.Down()
 		}
-		if why := p.Verbs.Down(); why != "" {
-			all = append(all, p.Verbs.Name+": "+why)
+		if why != "" {
+			all = append(all, p.Name+": "+why)
 		}
 	}
 	return all

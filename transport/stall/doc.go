@@ -10,6 +10,8 @@
 //     is none, is the verdict (verdict.go).
 //  3. A wait that lasts is one line of the log, again each time it has lasted twice
 //     as long, and once when it is over (say.go).
+//  4. What the kernel has to send again is counted; a way that loses packets is one
+//     line too (loss.go).
 //
 // A process that does not watch replies all the same.
 package stall

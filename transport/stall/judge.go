@@ -57,6 +57,7 @@ type seen struct {
 	moved  uint64        // what carries it had moved so much
 	waited time.Duration // the looks in which its host has asked in vain, since it moved last
 	rested int           // looks since it asked last
+	sent   sent          // at the last count
 }
 
 // restMost is how many looks a host that waits may not ask, as on a busy machine,

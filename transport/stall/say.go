@@ -69,7 +69,17 @@ func (x *wait) text() string {
 	if n := x.count - 1; n > 0 {
 		many = fmt.Sprintf(", beside %d further connection%s between these", n, report.Plural(n))
 	}
-	return fmt.Sprintf("stall: %s has waited %s%s: %s", x.title(), short(x.waited), many, x.verdict.text(x.key.sends, x.why))
+	return fmt.Sprintf("stall: %s has waited %s%s: %s", x.title(), short(x.waited), many, x.reason())
+}
+
+// reason is the verdict, unless the fault is nearer: what a device without a link does not bring is no fault of the peer's.
+func (x *wait) reason() string {
+	if v := &x.verdict; v.kind == way || v.kind == silent && v.end == wire.EndDown {
+		if why := x.of.OutOfUse(); why != "" {
+			return "nothing passes here: " + why
+		}
+	}
+	return x.verdict.text(x.key.sends, x.why)
 }
 
 // text says who is waited for, and why.
@@ -118,10 +128,11 @@ func unmet(sends bool, why uint8) string {
 // ending says what is wrong with who is waited for in the end.
 func (v *verdict) ending(who string) string {
 	switch v.end {
+	case wire.EndDown:
+		return who + " does not reply, and neither does its machine: that is down or stands still, or the network to it is cut"
+	case wire.EndBroken:
+		return v.who + " has failed, as the logs of its ends say, and that process waits for nobody"
 	case wire.EndSilent:
-		if v.down {
-			return who + " does not reply, and neither does its machine: that is down or stands still, or the network to it is cut"
-		}
 		return who + " does not reply, though its machine does: it is stopped or frozen, or gets no CPU"
 	case wire.EndLate:
 		return who + " runs and waits for nobody: what keeps it is outside of the network (its program, its GPU)"

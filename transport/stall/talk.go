@@ -82,7 +82,11 @@ func (w *Watcher) reply(s *session.Session, id uint64, c Subject) *wire.WaitRepl
 			chief = x
 		}
 	}
-	if chief == nil {
+	switch {
+	case chief == nil && m.Watches && w.broken != "":
+		m.End, m.EndWho = wire.EndBroken, w.broken
+		fallthrough
+	case chief == nil:
 		return m
 	}
 	m.Why, m.Millis, m.For = chief.why, uint32(chief.waited/time.Millisecond), nameOf(chief.session)

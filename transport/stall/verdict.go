@@ -23,7 +23,6 @@ const (
 // verdict is that, and what follows from it.
 type verdict struct {
 	kind  kind
-	down  bool // of silent: its machine has not answered either
 	begun bool // of late, runs and chained: it has begun its part, and does not go on
 
 	next   string // of chained: whom it waits for
@@ -56,6 +55,8 @@ func replied(sends bool, why uint8, look *fastpath.Look, m *wire.WaitReply, at t
 		return verdict{kind: way, end: wire.EndWay, known: at}
 	case !m.Watches:
 		return verdict{kind: runs, begun: begun}
+	case m.Why == wire.WaitNone && m.End == wire.EndBroken:
+		return verdict{kind: late, begun: begun, end: m.End, who: m.EndWho, known: at}
 	case m.Why == wire.WaitNone:
 		v := verdict{kind: late, begun: begun, end: wire.EndLate, known: at}
 		if m.Moves {
@@ -78,16 +79,18 @@ func (w *Watcher) find(x *wait, now time.Time) {
 	case x.session.Peer.Flags&wire.FlagWaits == 0:
 		v = verdict{kind: mute}
 	case !x.asked.IsZero() && now.Sub(x.asked) >= w.patience:
-		quiet, known := x.session.Conn.Silence()
-		v = verdict{kind: silent, down: known && quiet > now.Sub(x.asked)+w.every, end: wire.EndSilent, who: peer, known: now}
+		v = verdict{kind: silent, end: wire.EndSilent, who: peer, known: now}
+		if quiet, known := x.session.Conn.Silence(); known && quiet > now.Sub(x.asked)+w.every {
+			v.end = wire.EndDown
+		}
 	case x.reply != nil:
 		v = replied(x.key.sends, x.why, &x.look, x.reply, x.replied)
 		switch {
 		case v.kind == way && x.key.sends:
-			v.who = "the way from " + w.self + " to " + peer
+			v.who = wayOf(w.self, peer)
 		case v.kind == way:
-			v.who = "the way from " + peer + " to " + w.self
-		case v.kind == late:
+			v.who = wayOf(peer, w.self)
+		case v.kind == late && v.end != wire.EndBroken:
 			v.who = peer
 		case v.next == w.self:
 			v.next = "this process"

@@ -17,9 +17,16 @@ type Subject interface {
 	Look() fastpath.Look
 	// Progress grows with what its carrier moves within a message.
 	Progress() uint64
+	// Sent is what the kernel has sent for it, in packets, and of these again; zeros: it
+	// does not tell.
+	Sent() (packets, again uint64)
 	// Standing is the session of a comm that neither side has closed or given up;
 	// nil: there is none.
 	Standing() *session.Session
+	// Broken reports whether it has failed, and its host has not closed it yet.
+	Broken() bool
+	// OutOfUse says why its own device cannot be used now; empty: it can.
+	OutOfUse() string
 	// Member is the comm to its session.
 	Member() *session.Member
 	// Devices are its own and the peer's.
@@ -58,6 +65,9 @@ type wait struct {
 	said    bool
 }
 
+// wayOf is how they call what leads from one to another.
+func wayOf(from, to string) string { return "the way from " + from + " to " + to }
+
 // nameOf is how lines call a process.
 func nameOf(s *session.Session) string { return name(s.Peer.Host, s.Peer.PID) }
 
@@ -67,13 +77,14 @@ func (w *Watcher) gather(all []Subject, after time.Duration) (over []*wait) {
 	was := w.comms
 	w.comms = make(map[Subject]*seen, len(all))
 	moved, best := map[waitKey]bool{}, map[waitKey]Subject{}
-	w.moving = false
+	w.moving, w.broken = false, ""
 	for _, x := range w.waits {
 		x.count = 0
 	}
 	for _, c := range all {
 		s, x := c.Standing(), was[c]
 		if s == nil {
+			w.breaks(c)
 			continue
 		}
 		if x == nil { // its first look
@@ -103,6 +114,17 @@ func (w *Watcher) gather(all []Subject, after time.Duration) (over []*wait) {
 		}
 	}
 	return over
+}
+
+// breaks notes a comm that has failed: whoever waits for this process is to hear of it.
+func (w *Watcher) breaks(c Subject) {
+	if m := c.Member(); m != nil && c.Broken() {
+		from, to := w.self, nameOf(m.Session)
+		if !c.Sends() {
+			from, to = to, from
+		}
+		w.broken = "the connection from " + from + " to " + to
+	}
 }
 
 func keyOf(c Subject, s *session.Session) waitKey {

@@ -25,8 +25,11 @@ type Watcher struct {
 	mu     sync.Mutex
 	looked time.Time         // the last look; zero: it does not watch; protected by mu, as all below
 	moving bool              // some moved between the last two looks
+	broken string            // a connection that had failed at the last look; empty: none
 	comms  map[Subject]*seen // those of the last look
 	waits  map[waitKey]*wait // what they wait for
+	looks  uint              // so far
+	lossy  map[waitKey]lossy // ways that lose packets
 }
 
 // Config is what a watcher has of its process.
@@ -42,7 +45,7 @@ type Config struct {
 func New(c Config) *Watcher {
 	every := max(min(c.Least/8, time.Second/2), time.Second/10)
 	return &Watcher{cfg: c, least: c.Least, every: every, lapse: max(4*every, time.Second), patience: max(4*every, time.Second),
-		self: name(c.Host, c.PID), stop: make(chan struct{}), comms: map[Subject]*seen{}, waits: map[waitKey]*wait{}}
+		self: name(c.Host, c.PID), stop: make(chan struct{}), comms: map[Subject]*seen{}, waits: map[waitKey]*wait{}, lossy: map[waitKey]lossy{}}
 }
 
 // Start has it look, until Stop.
@@ -85,7 +88,7 @@ func (w *Watcher) turn(now time.Time, all []Subject) {
 	for _, x := range sorted {
 		w.find(x, now)
 	}
-	said := append(ends(over), w.lines(sorted, now)...)
+	said := slices.Concat(ends(over), w.lines(sorted, now), w.losses(all, now))
 	ask := w.asks(sorted, now)
 	w.mu.Unlock()
 	for _, q := range ask {

@@ -2,6 +2,7 @@ package stall
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,11 @@ type comm struct {
 	look   fastpath.Look
 	asks   bool
 	over   bool
+	broken bool
+	sends  bool
+	down   string
+
+	packets, again uint64
 }
 
 func waiting(peer int) *comm {
@@ -26,7 +32,9 @@ func waiting(peer int) *comm {
 		look: fastpath.Look{Begun: 1, Outstanding: 1, Incomplete: 1, Group: 1, Next: 2}}
 }
 
-func (c *comm) Sends() bool { return false }
+func (c *comm) Sends() bool { return c.sends }
+
+func (c *comm) Sent() (packets, again uint64) { return c.packets, c.again }
 
 func (c *comm) Look() fastpath.Look {
 	if c.asks {
@@ -43,6 +51,10 @@ func (c *comm) Standing() *session.Session {
 	}
 	return c.member.Session
 }
+
+func (c *comm) Broken() bool { return c.broken }
+
+func (c *comm) OutOfUse() string { return c.down }
 
 func (c *comm) Member() *session.Member { return c.member }
 
@@ -163,5 +175,43 @@ func TestManyWaits(t *testing.T) {
 	}
 	if found != 1+linesMost {
 		t.Errorf("%d lines tell of further connections", found)
+	}
+}
+
+// A device without a link is named, and not who is at the other end of it.
+func TestOwnDeviceIsDown(t *testing.T) {
+	x := waiting(1)
+	for _, c := range []struct {
+		down string
+		v    verdict
+		text string
+	}{
+		{"eth0: the link is down", verdict{kind: way, end: wire.EndWay}, "nothing passes here: eth0: the link is down"},
+		{"eth0: the link is down", verdict{kind: silent, end: wire.EndDown, who: "node:1"}, "nothing passes here: eth0: the link is down"},
+		{"eth0: the link is down", verdict{kind: silent, end: wire.EndSilent, who: "node:1"}, "that process does not reply, though its machine does"},
+		{"", verdict{kind: silent, end: wire.EndDown, who: "node:1"}, "that process does not reply, and neither does its machine"},
+	} {
+		x.down = c.down
+		if got := (&wait{of: x, verdict: c.v, why: wire.WaitSend}).reason(); !strings.HasPrefix(got, c.text) {
+			t.Errorf("%+v: %q, want %q", c, got, c.text)
+		}
+	}
+}
+
+// Who asks a process of which a connection has failed hears that; of one that waits for somebody, whom it waits for.
+func TestBrokenIsTold(t *testing.T) {
+	x, y := waiting(1), waiting(2)
+	x.over, x.broken, y.over = true, true, true
+	c := newClock(x, y)
+	c.looked = time.Now() // Serve has no clock of its own
+	s := &session.Session{Peer: wire.Hello{Host: "node", PID: 3, Process: wire.ProcessID{3}}}
+	if m := c.reply(s, 9, nil); m.Why != wire.WaitNone || m.End != wire.EndBroken || m.EndWho != "the connection from node:1 to :0" {
+		t.Errorf("%+v", m)
+	}
+	y.over = false
+	c.passes(time.Second + 2*c.every)
+	c.looked = time.Now()
+	if m := c.reply(s, 9, nil); m.Why != wire.WaitSend || m.For != "node:2" || m.End == wire.EndBroken {
+		t.Errorf("%+v", m)
 	}
 }

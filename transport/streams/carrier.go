@@ -170,6 +170,8 @@ func (t *Carrier) Streams() carrier.StreamState {
 		}
 		st.Bytes += info.Bytes_received
 		st.Acked += info.Bytes_acked
+		st.Packets += uint64(info.Data_segs_out)
+		st.Again += uint64(info.Total_retrans - min(info.Total_retrans, info.Dsack_dups))
 		if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err == nil {
 			st.Unread += n
 		}

@@ -53,6 +53,14 @@ func ThisHost() (*Host, error) {
 	return h, nil
 }
 
+// Down says why nothing passes the interface now, "" while something can.
+func (d *Device) Down() string {
+	if l, err := net.InterfaceByName(d.Name); err == nil && l.Flags&net.FlagRunning == 0 {
+		return "the link is down"
+	}
+	return ""
+}
+
 func unreadable(what string, err error) error {
 	return report.Errorf(report.Host, "devices", "cannot read the %s of this machine: %w", what, err).
 		Try("allow AF_NETLINK sockets: a seccomp or container profile forbids them")

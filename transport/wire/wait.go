@@ -21,7 +21,7 @@ type WaitReply struct {
 	For    string // the process that it waits for
 	End    uint8  // EndUnknown, or what that comes from in the end
 	EndAge uint32 // milliseconds since whoever found that out saw it last
-	EndWho string // a process; of a way, its two
+	EndWho string // a process; of a way or a connection, its two
 }
 
 // What a process waits for.
@@ -36,11 +36,13 @@ const (
 // What all that waits comes from, as far as somebody on the way knows.
 const (
 	EndUnknown = 0
-	EndSilent  = 1 // a process that does not reply
+	EndSilent  = 1 // a process that does not reply, though its machine does
 	EndLate    = 2 // a process that waits for nobody
 	EndBusy    = 3 // one of which other comms move
 	EndWay     = 4 // the way between two processes
-	endMost    = EndWay
+	EndDown    = 5 // a process whose machine does not reply either
+	EndBroken  = 6 // a connection that has failed, and whose ends wait for nobody
+	endMost    = EndBroken
 )
 
 const maxWho = 2*maxHost + 32
