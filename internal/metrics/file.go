@@ -20,6 +20,8 @@ type File struct {
 	Rank, Ranks int // of the process in its largest communicator; Ranks 0: not known
 	Links       []Link
 	Uncounted   uint64   // connections that found no place
+	Stalls      uint64   // waits that the process's log has told of (WEFT_PROFILE=stall)
+	Stalled     uint32   // of those, the ones that last
 	Notes       []string // what could not be read, and why
 }
 
@@ -132,6 +134,7 @@ func (f *File) readHeader(r io.ReaderAt) (uint64, error) {
 		f.Rank, f.Ranks = int(rank)-1, int(ranks)
 	}
 	f.Uncounted = order.Uint64(page[format.OffUncounted:])
+	f.Stalls, f.Stalled = order.Uint64(page[format.OffStalls:]), u32(format.OffStalled)
 	f.Links = make([]Link, 0, min(u32(format.OffUsed), format.Places))
 	if used := u32(format.OffUsed); used > format.Places {
 		f.note("%d places are in use, it says; there are %d", used, format.Places)

@@ -42,7 +42,8 @@ void wf_message_start(struct wf_comm* c, uint32_t slot) {
 	if (!record) return;
 	for (uint32_t i = 0; i < n; i++) bytes += recv ? wf_get(r->e[i].cap) : wf_get(r->e[i].size);
 	*record = (struct weft_record){.kind = WEFT_RECORD_MESSAGE, .time = weft_record_clock(), .id = at,
-		.parent = wf_link(c), .flags = (recv ? WF_KIND_RECV : WF_KIND_SEND) | n << 8, .b = bytes,
+		.parent = wf_link(c), .rank = recv ? 0 : (int32_t)wf_get(c->vain), .b = bytes,
+		.flags = (recv ? WF_KIND_RECV : WF_KIND_SEND) | n << 8,
 		.a = wf_get(r->entry) == WF_AHEAD && !recv ? 0 : wf_get(r->seq), .c = (uint32_t)wf_get(r->e[0].tag)};
 	if (n > 1) wf_each((struct weft_more*)(void*)(record + 1), r, 1);
 	weft_record_done(record, records, at);

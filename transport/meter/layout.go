@@ -29,6 +29,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_file{}.used)-format.OffUsed]
 	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_file{}.rank)-format.OffRank]
 	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_file{}.ranks)-format.OffRanks]
+	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_file{}.stalled)-format.OffStalled]
+	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_file{}.stalls)-format.OffStalls]
 	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_file{}.place)-format.Page]
 
 	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_weft_meter_place{}.state)-format.OffState]

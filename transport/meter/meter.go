@@ -68,3 +68,14 @@ func Rank(rank, ranks int) {
 		atomic.StoreUint32((*uint32)(&f.rank), uint32(rank)+1)
 	}
 }
+
+// Stalls counts waits that the log tells of: those that it told first since the last
+// call, and those that last.
+func Stalls(first, last int) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if f := process.file; f != nil {
+		atomic.AddUint64((*uint64)(&f.stalls), uint64(first))
+		atomic.StoreUint32((*uint32)(&f.stalled), uint32(last))
+	}
+}

@@ -62,7 +62,9 @@ struct weft_meter_file {
 	uint32_t used;      /* places above were never used */
 	uint32_t rank;      /* from 1; 0: not known */
 	uint32_t ranks;
-	char pad[3860];
+	uint32_t stalled; /* waits that were told and last */
+	uint64_t stalls;  /* waits that were told */
+	char pad[3848];
 	struct weft_meter_place place[WEFT_METER_PLACES];
 };
 

@@ -45,4 +45,5 @@ var (
 
 	_ = [1]struct{}{}[C.WEFT_RECORD_START-format.Start]
 	_ = [1]struct{}{}[C.WEFT_RECORD_MESSAGE_END-format.MessageEnd]
+	_ = [1]struct{}{}[C.WEFT_RECORD_SAID-format.Said]
 )

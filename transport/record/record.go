@@ -17,6 +17,7 @@ import "C"
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -92,6 +93,25 @@ func populate(log report.Logger, mem []byte) {
 
 // On reports whether anything is recorded.
 func On() bool { return C.weft_recording() != 0 }
+
+var said atomic.Uint64 // texts
+
+// Say keeps what the process says of itself, as much as a text may have.
+func Say(text string) {
+	if !On() {
+		return
+	}
+	text = text[:min(len(text), format.SaidMost*format.SaidBytes)]
+	r := format.Record{Kind: format.Said, ID: said.Add(1)}
+	for ; text != ""; r.Flags++ {
+		var part [format.SaidBytes]byte
+		text = text[copy(part[:], text):]
+		for i := range r.More {
+			r.More[i] = binary.LittleEndian.Uint64(part[8*i:])
+		}
+		Keep(r, true)
+	}
+}
 
 // Name puts a text into the file; 0: there is none, or no room for it.
 func Name(text string) uint32 { return uint32(C.name(text)) }

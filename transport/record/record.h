@@ -33,6 +33,7 @@ enum weft_record_kind {
 	WEFT_RECORD_LINK = 7,      /* a connection of the network */
 	WEFT_RECORD_MESSAGE = 8,   /* a request of a connection begins */
 	WEFT_RECORD_MESSAGE_END = 9,
+	WEFT_RECORD_SAID = 10,
 };
 
 struct weft_record {

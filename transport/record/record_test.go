@@ -10,7 +10,7 @@ import (
 	"weft/transport/record/format"
 )
 
-// A process has one file, however many ask for it.
+// A process has one file, however many ask for it, and what it says is in that.
 func TestOpen(t *testing.T) {
 	c := Config{Dir: t.TempDir(), Bytes: 2 << 20, Build: "b", Log: report.Discard{}}
 	first, err := Open(c)
@@ -25,6 +25,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("names %d and %d", a, b)
 	}
 	Keep(format.Record{Kind: format.Comm, Comm: 7, A: 1}, false)
+	Say(strings.Repeat("a", format.SaidBytes) + "bc")
+	Say(strings.Repeat("d", 1<<20)) // a text has an end
 	text, err := os.ReadFile(first)
 	if err != nil {
 		t.Fatal(err)
@@ -35,5 +37,10 @@ func TestOpen(t *testing.T) {
 	}
 	if r := text[format.ChunksAt+format.RecordBytes:]; r[4] != byte(format.Comm) || binary.LittleEndian.Uint16(r[6:]) != 7 {
 		t.Errorf("the first record is % x", r[:64])
+	}
+	for what, want := range map[string]int{strings.Repeat("a", format.SaidBytes): 1, "bc\x00": 1, strings.Repeat("d", format.SaidBytes): format.SaidMost} {
+		if n := strings.Count(string(text), what); n != want {
+			t.Errorf("%.10q is there %d times, want %d", what, n, want)
+		}
 	}
 }

@@ -63,6 +63,7 @@ type wait struct {
 	settled time.Time     // since when it has been of that kind
 	next    time.Duration // a line is said when it has waited so long
 	said    bool
+	counted bool // as one that was told
 }
 
 // wayOf is how they call what leads from one to another.

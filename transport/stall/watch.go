@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/meter"
+	"weft/transport/record"
 	"weft/transport/task"
 )
 
@@ -90,11 +92,28 @@ func (w *Watcher) turn(now time.Time, all []Subject) {
 	}
 	said := slices.Concat(ends(over), w.lines(sorted, now), w.losses(all, now))
 	ask := w.asks(sorted, now)
+	meter.Stalls(w.told(sorted))
 	w.mu.Unlock()
 	for _, q := range ask {
 		q.to.TellLater(q.m)
 	}
 	for _, l := range said {
 		l.log.Warn("%s", l.text)
+		record.Say(l.text)
 	}
+}
+
+// told counts the waits that were told first just now, and those that were told and
+// last; w.mu is held.
+func (w *Watcher) told(all []*wait) (first, last int) {
+	for _, x := range all {
+		if x.said {
+			last++
+		}
+		if x.said && !x.counted {
+			x.counted = true
+			first++
+		}
+	}
+	return first, last
 }

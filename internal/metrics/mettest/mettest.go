@@ -55,6 +55,12 @@ func New(host string, pid, real uint64) *File {
 func (f *File) u32(at int, v uint32) { binary.LittleEndian.PutUint32(f.Bytes[at:], v) }
 func (f *File) u64(at int, v uint64) { binary.LittleEndian.PutUint64(f.Bytes[at:], v) }
 
+// Stalls says how many waits the process has told of, and how many of these last.
+func (f *File) Stalls(told uint64, last uint32) {
+	f.u64(format.OffStalls, told)
+	f.u32(format.OffStalled, last)
+}
+
 // Rank says which rank the process is.
 func (f *File) Rank(rank, ranks uint32) {
 	f.u32(format.OffRank, rank+1)

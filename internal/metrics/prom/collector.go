@@ -117,6 +117,10 @@ func process(f *metrics.File, life metrics.Life, to chan<- prometheus.Metric) {
 	put(lastAlive, prometheus.GaugeValue, float64(f.Time(f.Alive).UnixMilli())/1e3)
 	put(info, prometheus.GaugeValue, 1, ranks, f.Build, string(life))
 	put(uncounted, prometheus.CounterValue, float64(f.Uncounted))
+	put(stalls, prometheus.CounterValue, float64(f.Stalls))
+	if life != metrics.Ended {
+		put(stalled, prometheus.GaugeValue, float64(f.Stalled))
+	}
 	for _, s := range f.Sums() {
 		ends := []string{s.Direction(), s.Network(), s.Device, s.Peer, strconv.FormatUint(uint64(s.PeerPID), 10), s.PeerDevice}
 		link(s, life, func(d *prometheus.Desc, kind prometheus.ValueType, v float64, more ...string) {

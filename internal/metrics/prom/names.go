@@ -34,12 +34,14 @@ var (
 	lastAlive   = named("process_last_alive_timestamp_seconds", "When the process last showed that it runs, by its clock.", ofProcess)
 	info        = named("process_info", "What the process is.", append(append([]string{}, ofProcess...), "ranks", "build", "state"))
 	uncounted   = named("connections_uncounted_total", "Connections of which nothing is counted: the file had no place left.", ofProcess)
+	stalls      = named("stalls_total", "Waits for other processes that the process has told of in its log (WEFT_PROFILE=stall).", ofProcess)
+	stalled     = named("stalls_waiting", "Of those, the ones that last.", ofProcess)
 	unreadables = named("file_problems", "Files, or parts of files, that could not be read.", nil)
 	portEvents  = named("port_events_total", "What the counters of a card's port say, in one vocabulary; counter is their name in sysfs.", ofPort)
 )
 
 // all are what a collector may export.
-var all = []*prometheus.Desc{messages, moved, failures, seconds, waits, waited, laneBytes, open, closed, broken, lanes, inFlight, waiting, alive, lastAlive, info, uncounted, unreadables, portEvents}
+var all = []*prometheus.Desc{messages, moved, failures, seconds, waits, waited, laneBytes, open, closed, broken, lanes, inFlight, waiting, alive, lastAlive, info, uncounted, stalls, stalled, unreadables, portEvents}
 
 // bounds are the ends of the buckets of message_seconds, in ns: powers of 4, from a
 // microsecond to a minute, each where one of the file's begins.

@@ -29,6 +29,7 @@ func job(t *testing.T) *prom.Collector {
 	dir, sys := t.TempDir(), t.TempDir()
 	a := mettest.New("node1", 7, 5_000_000_000)
 	a.Rank(0, 2)
+	a.Stalls(3, 1)
 	link := mettest.Place{
 		Flags: record.Sends | record.OverRDMA, Device: "mlx5_0", Peer: "node2", PeerPID: 9, PeerDevice: "mlx5_1", Lanes: 2, Since: 1500,
 		Begun: 3, Bytes: 100, Times: []uint64{70, 5000, 5000, 1 << 50}, Failed: 1, Waits: 2, Waited: 1_500_000_000, LaneBytes: []uint64{150, 250},

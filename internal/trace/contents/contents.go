@@ -39,7 +39,14 @@ type File struct {
 	Communicators []Communicator `json:"communicators"`
 	Connections   []Connection   `json:"connections"`
 	Events        []Events       `json:"events"`
+	Said          []Said         `json:"said"`
 	Notes         []string       `json:"notes"`
+}
+
+// Said is what the process said of a stall in its host's log.
+type Said struct {
+	Ns   uint64 `json:"ns"` // from the first record on
+	Text string `json:"text"`
 }
 
 // Thread has written records.
@@ -93,7 +100,7 @@ func New(f *trace.File) *File {
 		Schema: Schema, Path: f.Path, Process: p.Name(), Host: h.Host, PID: h.PID, Boot: hex.EncodeToString(h.Boot[:]), Build: h.Build,
 		Made: time.Unix(0, int64(h.Real)).UTC(), Chunks: h.Chunks, Turns: h.Turns, Records: f.Records(), Span: p.Last - p.First,
 		Overwritten: f.Loss.Overwritten, Refused: f.Loss.Refused, Torn: f.Loss.Torn, Unread: f.Loss.Unread, Unnamed: f.Loss.Unnamed,
-		Threads: []Thread{}, Communicators: []Communicator{}, Connections: []Connection{}, Events: []Events{}, Notes: []string{},
+		Threads: []Thread{}, Communicators: []Communicator{}, Connections: []Connection{}, Events: []Events{}, Said: []Said{}, Notes: []string{},
 	}
 	for _, th := range p.Threads {
 		out.Threads = append(out.Threads, Thread(th))
@@ -107,6 +114,9 @@ func New(f *trace.File) *File {
 		out.Connections = append(out.Connections, connection(e))
 	}
 	out.Events = events(p)
+	for _, s := range p.Said {
+		out.Said = append(out.Said, Said{s.Time - p.First, s.Text})
+	}
 	out.Notes = append(out.Notes, f.Notes...)
 	if n := p.Orphans(); n > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d stops and states of events whose start is gone", n))

@@ -27,6 +27,9 @@ func (f *File) Text(w io.Writer) error {
 	for _, e := range f.Events {
 		line("events\t%s\t%d%s%s%s", e.Type, e.Count, some(e.Open, "open"), some(e.Launch, "without an end"), some(e.Captured, "in graphs"))
 	}
+	for _, s := range f.Said {
+		line("said\tafter %v\t%s", time.Duration(s.Ns).Round(time.Millisecond), s.Text)
+	}
 	for _, n := range f.Notes {
 		line("note\t%s", n)
 	}

@@ -60,6 +60,8 @@ type Message struct {
 	Group  uint64 // 0: not known
 	Entry  uint8  // of a send; format.AheadEntry: it left before its receive was known
 
+	Vain uint64 // of a send for which the host asked before its receive was there: since when at most; 0: it did not
+
 	Other *Message // the receive that took a send, the first send that a receive took; nil: not found
 	Took  int      // of a receive: sends that it took
 }
@@ -69,11 +71,12 @@ type links struct {
 	p        *Process
 	byHandle map[uint64]*End
 	messages map[uint64]*Message
-	stops    []format.Record // of messages, which another thread may have begun
+	vain     map[*Message]int32 // of sends
+	stops    []format.Record    // of messages, which another thread may have begun
 }
 
 func newLinks(p *Process) *links {
-	return &links{p: p, byHandle: map[uint64]*End{}, messages: map[uint64]*Message{}}
+	return &links{p: p, byHandle: map[uint64]*End{}, messages: map[uint64]*Message{}, vain: map[*Message]int32{}}
 }
 
 func (l *links) end(handle uint64, sends bool) *End {
@@ -100,7 +103,7 @@ func (l *links) take(thread int, r format.Record) {
 			From: r.Time, Open: true, Group: r.A, Entry: format.AheadEntry,
 		}
 		e.Messages = append(e.Messages, m)
-		l.messages[r.ID] = m
+		l.messages[r.ID], l.vain[m] = m, r.Rank
 	case format.MessageEnd:
 		l.stops = append(l.stops, r)
 	}
@@ -131,7 +134,10 @@ func (l *links) finish() {
 	}
 	for _, e := range l.p.Ends {
 		slices.SortStableFunc(e.Messages, func(a, b *Message) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID)) })
-		for _, m := range e.Messages {
+		for i, m := range e.Messages {
+			if i > 0 && l.vain[m] != l.vain[e.Messages[i-1]] {
+				m.Vain = e.Messages[i-1].From
+			}
 			if m.Open {
 				m.To = max(l.p.Last, m.From)
 			}

@@ -47,6 +47,7 @@ type Process struct {
 	Comms   []*Comm
 	Ends    []*End
 	GPU     []GPU // one of each communicator that has such times
+	Said    []Said
 	First   uint64
 	Last    uint64
 
@@ -74,6 +75,9 @@ func (p *Process) Title() string {
 	}
 	return p.Name()
 }
+
+// Seen is when the process last recorded something, or showed that it ran.
+func (p *Process) Seen() uint64 { return max(p.Last, p.Header.Alive) }
 
 // Orphans is how many stops and states there are of events whose start is gone.
 func (p *Process) Orphans() int { return p.orphan }

@@ -28,6 +28,7 @@ func (t *Trace) add(f *trace.File) {
 		}
 	}
 	links := newLinks(p)
+	var parts []format.Record
 	for i, th := range f.Threads {
 		for _, r := range th.Records {
 			switch r.Kind {
@@ -39,10 +40,13 @@ func (t *Trace) add(f *trace.File) {
 				p.Comms = append(p.Comms, &Comm{Process: p, Number: r.Comm, Rank: -1, From: r.Time, To: r.Time})
 			case format.Link, format.Message, format.MessageEnd:
 				links.take(i, r.Record)
+			case format.Said:
+				parts = append(parts, r.Record)
 			}
 		}
 	}
 	links.finish()
+	p.Said = said(parts)
 	slices.SortStableFunc(p.Events, func(a, b *Event) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID)) })
 	for _, e := range p.Events {
 		slices.SortStableFunc(e.States, func(a, b State) int { return cmp.Compare(a.Time, b.Time) })

@@ -1,6 +1,10 @@
 package rectest
 
-import "weft/transport/record/format"
+import (
+	"encoding/binary"
+
+	"weft/transport/record/format"
+)
 
 // Start writes the beginning of an event of the profiler and returns its ID.
 func (t *Thread) Start(typ uint8, at uint64, r format.Record) uint64 {
@@ -43,6 +47,19 @@ func (t *Thread) Message(at, handle uint64, sends bool, group, bytes uint64, tag
 // MessageEnd writes the end of one.
 func (t *Thread) MessageEnd(at, id, group, bytes, entry uint64) {
 	t.Put(format.Record{Kind: format.MessageEnd, Time: at, ID: id, A: group, B: bytes, C: entry})
+}
+
+// Said writes what the process said of a stall, in parts.
+func (t *Thread) Said(at, number uint64, text string) {
+	for part := uint32(0); text != ""; part++ {
+		var b [format.SaidBytes]byte
+		text = text[copy(b[:], text):]
+		r := format.Record{Kind: format.Said, Time: at, ID: number, Flags: part}
+		for i := range r.More {
+			r.More[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+		t.Put(r)
+	}
 }
 
 func direction(sends bool) uint32 {

@@ -23,11 +23,19 @@ type Report struct {
 	Least  int64    `json:"least"` // what has taken less is no wait
 	Causes []Cause  `json:"causes"`
 	Waits  []Wait   `json:"waits"` // the longest first
+	Said   []Said   `json:"said"`  // what processes said themselves, in their hosts' logs
 	Notes  []string `json:"notes"`
 
 	RAS *ras.Section `json:"ras,omitempty"` // where it was asked
 
 	at map[waitKey]int // in Waits, until they are sorted
+}
+
+// Said is what a process said last.
+type Said struct {
+	Process string `json:"process"`
+	Ago     uint64 `json:"ago"`
+	Text    string `json:"text"`
 }
 
 // waitKey is what makes messages one wait.
@@ -91,7 +99,7 @@ func (n *node) stands() bool { return n.life.Stopped || n.silent > uint64(silenc
 // New judges a trace. look says what is known of a process now; what has been
 // under way for less than least counts as going on.
 func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *Report {
-	r := &Report{Schema: Schema, Least: int64(least), Causes: []Cause{}, Waits: []Wait{}, at: map[waitKey]int{}, Notes: append([]string{}, t.Notes...)}
+	r := &Report{Schema: Schema, Least: int64(least), Causes: []Cause{}, Waits: []Wait{}, Said: []Said{}, at: map[waitKey]int{}, Notes: append([]string{}, t.Notes...)}
 	nodes, peers := r.nodes(t, look), map[string]*node{}
 	for _, c := range t.Connections {
 		r.connection(c, nodes)
@@ -104,6 +112,12 @@ func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *R
 		}
 	}
 	r.steps(t, nodes)
+	for _, p := range t.Processes {
+		if n := nodes[p]; len(p.Said) > 0 {
+			last := p.Said[len(p.Said)-1]
+			r.Said = append(r.Said, Said{n.name, n.now - min(n.now, last.Time), last.Text})
+		}
+	}
 	slices.SortStableFunc(r.Waits, func(a, b Wait) int { return cmp.Compare(b.Ns, a.Ns) })
 	r.causes(t)
 	return r
@@ -115,7 +129,7 @@ func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *R
 func (r *Report) nodes(t *model.Trace, look func(*model.Process) Life) map[*model.Process]*node {
 	all, now, last := map[*model.Process]*node{}, map[*model.Machine]uint64{}, map[*model.Machine]uint64{}
 	for _, p := range t.Processes {
-		n := &node{name: p.Title(), process: p, life: look(p), seen: max(p.Last, p.Header.Alive)}
+		n := &node{name: p.Title(), process: p, life: look(p), seen: p.Seen()}
 		if n.life.Now != 0 && !n.life.Gone {
 			now[p.Machine] = n.life.Now
 		}

@@ -41,6 +41,9 @@ func (r *Report) Text(to io.Writer) error {
 		}
 		tab.Flush() // to a buffer: it cannot fail
 	}
+	for _, s := range r.Said {
+		fmt.Fprintf(w, "%s said itself, %s ago: %s\n", s.Process, short(s.Ago), s.Text)
+	}
 	if r.RAS != nil {
 		if len(r.Waits) > 0 {
 			fmt.Fprintln(w)

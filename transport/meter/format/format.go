@@ -39,6 +39,8 @@ const (
 	OffUsed       = 224 // places above were never used
 	OffRank       = 228 // of the process in its largest communicator, from 1; 0: not known
 	OffRanks      = 232 // of that communicator
+	OffStalled    = 236 // waits that were told in the log and last
+	OffStalls     = 240 // waits that were told
 )
 
 // Offsets in a place.

@@ -75,6 +75,13 @@ const (
 	Link       Kind = 7 // a connection of the network
 	Message    Kind = 8 // a request of a connection begins
 	MessageEnd Kind = 9
+	Said       Kind = 10 // a part of what the process said of a stall in its host's log
+)
+
+// SaidBytes are those of the text in a Said, SaidMost how many make one text at most.
+const (
+	SaidBytes = 56
+	SaidMost  = 16
 )
 
 // Record is one of a file, and what More added to it.
@@ -161,9 +168,11 @@ const (
 //	Link        ID the connection's handle, Flags Sends or Receives | OverTCP or OverRDMA, A number that both ends know,
 //	            B device's name | peer's name<<32, C NCCL's id of the communicator, 0 where it has none
 //	Message     ID its own position, Parent the connection's handle, Flags Sends or Receives | entries<<8, A number of the group,
-//	            0: not known yet, B bytes (of a receive: room), C tag of its first entry; of more than one: More the tags, two a word
+//	            0: not known yet, B bytes (of a receive: room), C tag of its first entry; of more than one: More the tags, two a word;
+//	            Rank of a send: how often the host has asked for one in vain, of all so far on the connection
 //	MessageEnd  ID of its Message, Flags Failed or 0, A number of the group and, of a send, C its entry there; 0 and AheadEntry:
 //	            it left before they were known; B bytes; of more than one entry: More the bytes of each, two a word
+//	Said        ID the text's number, Flags the part's place in it, from 0; More the bytes of the part, zeroes behind the last
 //
 // The messages of one connection and tag arrive in the order in which they were sent.
 const (
