@@ -40,12 +40,19 @@ type Link struct {
 	Slow          bool    `json:"slow"`      // it is a finding
 	Bandwidth     float64 `json:"bandwidth"` // GB/s while messages were under way; 0: not known
 
+	ends  [2]*model.Process
 	under []span
 	sizes map[int]*took // by the number of bits of the messages' size
 }
 
-// took is what messages did, ns: between both ends, and by the sender's own clock.
-type took struct{ flights, sends []int64 }
+// took is what messages did, ns: between both ends, and by the sender's own clock;
+// and the former with when they came.
+type took struct {
+	flights, sends []int64
+	came           []arrival
+}
+
+type arrival struct{ at, ns int64 }
 
 func (r *Report) links(t *model.Trace) []*Link {
 	type key struct {
@@ -64,6 +71,7 @@ func (r *Report) links(t *model.Trace) []*Link {
 				FromProcess: k.from.Index, ToProcess: k.to.Index,
 				Network: c.Sender.NetworkName(), sizes: map[int]*took{},
 			}
+			l.ends = [2]*model.Process{k.from, k.to}
 			l.clocks(k.from.Machine, k.to.Machine)
 			all[k] = l
 			order = append(order, l)
@@ -84,14 +92,14 @@ func (r *Report) links(t *model.Trace) []*Link {
 			l.Bytes += p.Send.Bytes
 			l.ReceiversWaited += uint64(max(0, left-posted))
 			l.under = append(l.under, span{came - ns, came})
-			l.add(p.Send.Bytes, ns, int64(p.Send.To-p.Send.From))
+			l.add(p.Send.Bytes, arrival{came, ns}, int64(p.Send.To-p.Send.From))
 		}
 	}
 	for _, l := range order {
 		l.spread()
 		l.Bandwidth = bandwidth(l.Bytes, l.under)
 	}
-	r.slow(order)
+	r.accuse(t, compared(order))
 	slices.SortStableFunc(order, func(a, b *Link) int { return cmp.Or(cmp.Compare(b.Slower, a.Slower), cmp.Compare(b.P50, a.P50)) })
 	r.Links = []Link{}
 	for _, l := range order {
@@ -100,12 +108,13 @@ func (r *Report) links(t *model.Trace) []*Link {
 	return order
 }
 
-func (l *Link) add(bytes uint64, flight, send int64) {
+func (l *Link) add(bytes uint64, flight arrival, send int64) {
 	size := bits.Len64(bytes)
 	if l.sizes[size] == nil {
 		l.sizes[size] = &took{}
 	}
-	l.sizes[size].flights = append(l.sizes[size].flights, flight)
+	l.sizes[size].flights = append(l.sizes[size].flights, flight.ns)
+	l.sizes[size].came = append(l.sizes[size].came, flight)
 	l.sizes[size].sends = append(l.sizes[size].sends, send)
 }
 

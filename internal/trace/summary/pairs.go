@@ -63,19 +63,25 @@ type span struct{ from, to int64 }
 // bandwidth is of bytes over the time in which any of their messages was under way,
 // in GB/s; 0 where the clocks leave none. It sorts the spans.
 func bandwidth(bytes uint64, under []span) float64 {
-	slices.SortFunc(under, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	busy, until := int64(0), int64(0)
-	for i, s := range under {
-		if i == 0 {
-			until = s.from
-		}
-		if s.to > until {
-			busy += s.to - max(s.from, until)
-			until = s.to
-		}
-	}
+	busy := length(under)
 	if busy == 0 {
 		return 0
 	}
 	return float64(bytes) / float64(busy)
+}
+
+// length is of all that spans cover, which it sorts.
+func length(spans []span) (covered int64) {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	until := int64(0)
+	for i, s := range spans {
+		if i == 0 {
+			until = s.from
+		}
+		if s.to > until {
+			covered += s.to - max(s.from, until)
+			until = s.to
+		}
+	}
+	return covered
 }

@@ -31,7 +31,7 @@ type Report struct {
 
 // Finding is something that is slower than its like.
 type Finding struct {
-	Kind     string `json:"kind"` // straggler, slow-link
+	Kind     string `json:"kind"` // straggler, slow-link, slow-process
 	What     string `json:"what"`
 	Evidence string `json:"evidence"`
 }

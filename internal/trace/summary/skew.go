@@ -27,13 +27,18 @@ type Late struct {
 	P50  int64 `json:"p50"`  // behind the median of the others
 	P99  int64 `json:"p99"`
 	// How long its part took, from its first kernel or proxy operation to its last; 0: nothing tells.
-	Took50    uint64 `json:"took_p50"`
-	Took99    uint64 `json:"took_p99"`
-	Straggler bool   `json:"straggler"` // that is a finding
+	Took50 uint64 `json:"took_p50"`
+	Took99 uint64 `json:"took_p99"`
+	// From when it was done with a collective to when it came to the next.
+	Own50     int64 `json:"own_p50"`
+	Straggler bool  `json:"straggler"` // that is a finding
+
+	own pauses
 }
 
 // A rank is a straggler if it is the last of most collectives, by more than clocks
-// can be wrong, and by a part of what they take.
+// can be wrong, and by a part of what they take; and if that is its own doing, not
+// that of the collective before, from which it was let go later than others.
 const (
 	leastCompared = 3
 	leastLate     = 1000 // ns
@@ -78,8 +83,9 @@ func (r *Report) skew(c *model.Communicator, events map[*model.Comm][]*model.Eve
 	}
 	s.Compared, s.P50, s.P99 = len(spans), median(spans), quantile(spans, 0.99)
 	for _, m := range c.Comms {
+		own := ownTime(m, entered, s.By)
 		s.Ranks = append(s.Ranks, Late{
-			Rank: m.Rank, Last: last[m], P50: median(late[m]), P99: quantile(late[m], 0.99),
+			own: own, Own50: own.p50, Rank: m.Rank, Last: last[m], P50: median(late[m]), P99: quantile(late[m], 0.99),
 			Took50: median(times[m]), Took99: quantile(times[m], 0.99),
 		})
 	}
@@ -133,6 +139,9 @@ func (r *Report) straggler(c *model.Communicator, s *Skew, ops []Operation) {
 		took = max(took, o.P50)
 	}
 	if s.Compared < leastCompared || 2*worst.Last <= s.Compared || worst.P50 < leastLate || float64(worst.P50) < leastPart*float64(took) {
+		return
+	}
+	if excess, apart, known := s.own(worst.Rank); known && (excess < leastLate || float64(excess) < leastPart*float64(took) || excess < apart) {
 		return
 	}
 	how := map[string]string{"kernel": "by when their kernels began", "call": "by when the host enqueued them"}[s.By]

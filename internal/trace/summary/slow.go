@@ -1,8 +1,12 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
+
+	"weft/internal/trace/model"
 )
 
 // A link is slow if its messages take so many times as long as those of others.
@@ -12,41 +16,123 @@ const (
 	leastSamples = 3      // messages of a size on a link, and links with such
 )
 
-// slow compares, size for size, what messages take on each link with the median of
-// the links, and tells which stand out.
-func (r *Report) slow(links []*Link) {
-	flights, sends := map[int][]int64{}, map[int][]int64{}
+// suspect is a link with what its messages take, beside those of all.
+type suspect struct {
+	*Link
+	what         string // messages
+	flight, send comparison
+}
+
+// onWire reports whether messages take long by the sender's own clock too, which over
+// RDMA is until the receiver's card has them.
+func (s *suspect) onWire() bool {
+	return s.Network == "RDMA" && s.flight.stands() && s.flight.always && s.send.stands()
+}
+
+// accuse names the links that stand out, and the processes that keep others waiting.
+// Messages from and to these take long for that reason; but who is at the end of a
+// wire that is slow is not the cause.
+func (r *Report) accuse(t *model.Trace, links []suspect) {
+	var victims []*model.Process
+	for _, s := range links {
+		if s.onWire() {
+			victims = append(victims, s.ends[:]...)
+		}
+	}
+	holders := r.holders(t, victims)
+	for _, s := range links {
+		r.judge(&s, slices.ContainsFunc(s.ends[:], func(p *model.Process) bool { return slices.Contains(holders, p) }))
+	}
+}
+
+// compared has, size for size, what messages take on each link beside the median of
+// the links.
+func compared(links []*Link) (all []suspect) {
+	flights, sends := map[int]*likes{}, map[int]*likes{}
 	for _, l := range links {
 		for size, t := range l.sizes {
 			if len(t.flights) >= leastSamples {
-				flights[size] = append(flights[size], median(t.flights))
-				sends[size] = append(sends[size], median(t.sends))
+				flights[size] = flights[size].with(t.flights)
+				sends[size] = sends[size].with(t.sends)
 			}
 		}
 	}
 	for _, l := range links {
 		size, most := 0, 0 // the size of which it has most
 		for s, t := range l.sizes {
-			if n := len(t.flights); n >= leastSamples && len(flights[s]) >= leastSamples && (n > most || n == most && s > size) {
+			if n := len(t.flights); n >= leastSamples && flights[s].count() >= leastSamples && (n > most || n == most && s > size) {
 				size, most = s, n
 			}
 		}
 		if most > 0 {
-			what := fmt.Sprintf("%d messages of up to %s", most, Size(1<<size))
-			r.judge(l, what, compare(l.sizes[size].flights, flights[size]), compare(l.sizes[size].sends, sends[size]))
+			of := l.sizes[size]
+			flight := compare(of.flights, flights[size])
+			flight.always = flight.lasts(of.came)
+			all = append(all, suspect{l, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size])})
 		}
 	}
+	return all
+}
+
+// likes are messages of one size on all links: of each link the median, and how far
+// the middle half of them lies apart, which a busy machine makes wide.
+type likes struct{ medians, spreads []int64 }
+
+func (l *likes) with(link []int64) *likes {
+	if l == nil {
+		l = &likes{}
+	}
+	l.medians = append(l.medians, median(link))
+	l.spreads = append(l.spreads, quantile(link, 0.75)-quantile(link, 0.25))
+	return l
+}
+
+func (l *likes) count() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.medians)
 }
 
 // comparison is of one link with all.
 type comparison struct {
 	own, others int64 // ns, at the median
+	spread      int64 // of one link's messages, at the median of links
 	links       int
 	times       float64
+	always      bool // not only at times, as on a machine that is busy
 }
 
-func compare(own, others []int64) comparison {
-	c := comparison{own: median(own), others: median(others), links: len(others)}
+// stands reports whether the link differs from others by more than they do.
+func (c comparison) stands() bool {
+	return c.times >= slowTimes && c.own-c.others >= max(leastSlower, c.spread)
+}
+
+// lasts reports whether messages take long in most parts of the time in which there
+// were any.
+func (c comparison) lasts(came []arrival) bool {
+	first := slices.MinFunc(came, func(a, b arrival) int { return cmp.Compare(a.at, b.at) }).at
+	last := slices.MaxFunc(came, func(a, b arrival) int { return cmp.Compare(a.at, b.at) }).at
+	var parts [pieces][]int64
+	for _, a := range came {
+		at := (a.at - first) * pieces / (last - first + 1)
+		parts[at] = append(parts[at], a.ns)
+	}
+	some, slow := 0, 0
+	for _, p := range parts {
+		if len(p) == 0 {
+			continue
+		}
+		some++
+		if m := median(p); float64(m) >= slowTimes*float64(c.others) && m-c.others >= leastSlower {
+			slow++
+		}
+	}
+	return 4*slow >= 3*some
+}
+
+func compare(own []int64, others *likes) comparison {
+	c := comparison{own: median(own), others: median(others.medians), spread: median(others.spreads), links: len(others.medians)}
 	if c.others > 0 {
 		c.times = float64(c.own) / float64(c.others)
 	}
@@ -59,14 +145,19 @@ func (c comparison) String() string {
 
 // judge accuses a link only of what the clocks can tell. What they cannot, the
 // sender's own may: over RDMA a send is done when the receiver's card has it.
-func (r *Report) judge(l *Link, what string, flight, send comparison) {
+func (r *Report) judge(s *suspect, held bool) {
+	l, what, flight, send := s.Link, s.what, s.flight, s.send
 	l.Slower = flight.times
-	if flight.times < slowTimes || flight.own-flight.others < leastSlower {
+	if !flight.stands() || !flight.always {
 		return
 	}
 	link := fmt.Sprintf("the link from %s to %s (%s, %s to %s)", l.From, l.To, l.Network, l.FromDevice, l.ToDevice)
+	if held || l.Network == "RDMA" && send.times < slowTimes {
+		r.Notes = append(r.Notes, fmt.Sprintf("messages on %s %v, because a process at its ends is late with them: by the sender's clock they took %v", link, flight, time.Duration(send.own)))
+		return
+	}
 	certain := !l.Unknown && uint64(flight.own-flight.others) > l.Bound
-	bySender := l.Network == "RDMA" && send.times >= slowTimes
+	bySender := l.Network == "RDMA" && send.stands()
 	l.Slow = certain || bySender
 	switch {
 	case certain:
