@@ -51,4 +51,10 @@ test-beside: $(STEP)
 fuzz: ## fuzz table calls and every decoder for TIME (1m) in all; ONLY=tables or decoders; SEED=N plays a failed round again
 	@nice $(GO) run ./internal/fuzz -time $(or $(TIME),1m) -only "$(ONLY)" -seed $(or $(SEED),-1) -calls $(or $(CALLS),100000)
 
-.PHONY: test $(STEPS) test-invented fuzz FORCE
+# The release that make nccl-host has built is one of the programs, if NCCL_SRC names its tree.
+faults-campaign: dist simverbs $(if $(NCCL_SRC),nccl-host) ## N (200) faults at random, from SEED, and whether weft names them right and soon; CLEAN=1h: none, on busy cores; NCCL_SRC=TREE: real NCCL too; ARGS='-v -kinds "slow link"'
+	@$(call alive,building the campaign,$(GO) build -o $(CACHE)/faults-campaign ./internal/faults/campaign)
+	@WEFT_TEST_DIST=$(abspath $(DIST)) $(if $(NCCL_SRC),WEFT_TEST_NCCL=$$($(call NCCL_MAKE,$(firstword $(NCCL_TREES))) where)) \
+	  $(CACHE)/faults-campaign -n $(or $(N),200) -seed $(or $(SEED),1) $(if $(CLEAN),-clean $(CLEAN)) $(ARGS)
+
+.PHONY: test $(STEPS) test-invented fuzz faults-campaign FORCE
