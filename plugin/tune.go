@@ -12,17 +12,11 @@ func tuneImpl() abi.Tuner { return &theProcess.tuner }
 // newTuner makes the process's tuner.
 func (p *process) newTuner() tuner.Tuner {
 	return tuner.Tuner{
-		Wanted: p.wantsCollNet,
+		Wanted: collective{process: p}.collectives,
 		Expect: p.expect,
 		Keep:   p.host.KeepVetoes,
 		Log:    func(function uintptr) (report.Logger, func()) { return p.hostLog(function) },
 	}
-}
-
-// wantsCollNet says whether the user does.
-func (p *process) wantsCollNet() bool {
-	v, _ := p.host.Getenv("WEFT_COLLNET")
-	return v == "1"
 }
 
 // expect is what a communicator may expect of CollNet. What this process alone has
