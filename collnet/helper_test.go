@@ -40,12 +40,11 @@ type memDoor struct {
 
 // pipe is one connection: what the receiver has posted, which sends fill in order.
 type pipe struct {
-	posted  []*memRequest
-	from    int
-	to      int
-	failed  error
-	closed  bool
-	regions map[uintptr]Buffer
+	posted []*memRequest
+	from   int
+	to     int
+	failed error
+	closed bool
 }
 
 type memLink struct {
