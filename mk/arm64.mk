@@ -16,7 +16,7 @@ ci-arm64: $(STEP)
 	@$(MAKE) --no-print-directory test-arm64
 
 test-arm64: $(STEP) ## the library compiled for arm64, its stress drivers, conformance and fuzzed table calls under qemu-user
-	@$(STEP) "vet for arm64" env GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./abi/... ./collnet/... ./transport/record/format/... ./transport/meter/format/... ./headers/... ./gen/... ./transport/wire/... ./transport/rdma/... ./internal/knob/... ./tools/weft/...
+	@$(STEP) "vet for arm64" env GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./abi/... ./collnet/choose/... ./collnet/schedule/... ./transport/record/format/... ./transport/meter/format/... ./headers/... ./gen/... ./transport/wire/... ./transport/rdma/... ./internal/knob/... ./tools/weft/...
 	@$(GO) build -o $(CACHE)/weftlink ./internal/link/weftlink
 	@$(STEP) "build for arm64" env GOARCH=arm64 CC=$(ARM_CC) $(CACHE)/weftlink -o $(ARM_DIST)
 	@mv $(ARM_DIST)/bin/weft-host $(ARM_DIST)/bin/weft-host.arm64
