@@ -255,3 +255,21 @@ func TestConnectRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A registration that comes after the close, or beside it, is refused, and leaves nothing.
+func TestRegisterAfterClose(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		w, all := inMemory(t, n, 64<<10)
+		w.end(t, all)
+		for _, m := range all {
+			if h, err := m.RegMr(4096, 64, rdma.MemHost); err == nil || h != 0 {
+				t.Errorf("rank %d of %d: handle %#x, error %v", m.rank, n, h, err)
+			}
+		}
+		w.mu.Lock()
+		if w.regions != 0 {
+			t.Errorf("%d ranks: %d registrations are left", n, w.regions)
+		}
+		w.mu.Unlock()
+	}
+}

@@ -47,7 +47,7 @@ func (j *joining) meet(h *hail, size int) error {
 		return wrong("rank %d knows %d ranks, rank %d knows %d", rank, word(2), c.rank, c.n)
 	case word(6) != uint64(c.ctx.Chunk):
 		return wrong("rank %d has chunks of %d KiB, rank %d of %d", rank, word(6)>>10, c.rank, c.ctx.Chunk>>10).Try("set WEFT_COLLNET_CHUNK alike on all hosts")
-	case word(5) != uint64(len(c.tracks)) || track >= len(c.tracks) || word(3) >= uint64(c.n) || rank == c.rank || c.tracks[track].receives[rank] != nil:
+	case word(5) != uint64(len(c.tracks)) || word(4) >= uint64(len(c.tracks)) || word(3) >= uint64(c.n) || rank == c.rank || c.tracks[track].receives[rank] != nil:
 		return wrong("rank %d, which says that it is rank %d on track %d of %d", c.rank, rank, track, word(5))
 	}
 	c.tracks[track].receives[rank], h.link = h.link, nil

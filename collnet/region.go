@@ -36,14 +36,28 @@ func (c *Comm) register(op string, r *region, kind rdma.MemKind, on func(Link) (
 			return 0, err
 		}
 	}
+	if h, open := c.keep(h, r); open {
+		return h, nil
+	}
+	if l := c.link(); l != nil {
+		_ = l.DeregMr(h) // the close of its links has, or will have, ended it
+	}
+	return 0, c.errorf(report.Misuse, op, "the comm was closed meanwhile")
+}
+
+// keep notes a registration, of which there is no handle yet where there are no links, while the comm is open.
+func (c *Comm) keep(handle uintptr, r *region) (uintptr, bool) {
 	c.queue.Lock()
 	defer c.queue.Unlock()
-	if h == 0 {
-		c.queue.local++
-		h = c.queue.local
+	if c.queue.closed {
+		return handle, false
 	}
-	c.queue.regions[h] = r
-	return h, nil
+	if handle == 0 {
+		c.queue.local++
+		handle = c.queue.local
+	}
+	c.queue.regions[handle] = r
+	return handle, true
 }
 
 // DeregMr ends a registration. Operations under way in it fail, and the comm with them.
