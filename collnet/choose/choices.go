@@ -79,6 +79,3 @@ func (c Choices) Peers(rank int) []int {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
-
-// Pick is that of the fabric's choices.
-func Pick(op schedule.Op, f Fabric) (schedule.Algorithm, []int) { return Of(f).Pick(op) }

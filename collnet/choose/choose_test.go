@@ -79,7 +79,7 @@ func TestPick(t *testing.T) {
 		{"no cables", fabric(4, cables(4), tcp), 64 << 20, schedule.Direct, nil},
 		{"one rank", fabric(1, nil, tcp), 64, schedule.OneShot, nil},
 	} {
-		if a, order := Pick(allReduce(c.fabric.N, c.bytes), c.fabric); a != c.want || !slices.Equal(order, c.order) {
+		if a, order := Of(c.fabric).Pick(allReduce(c.fabric.N, c.bytes)); a != c.want || !slices.Equal(order, c.order) {
 			t.Errorf("%s: %v along %v, want %v along %v", c.what, a, order, c.want, c.order)
 		}
 	}
@@ -212,7 +212,7 @@ func TestRingTime(t *testing.T) {
 func TestOffloadTime(t *testing.T) {
 	f := fabric(4, nil, tcp)
 	op := allReduce(4, 8)
-	a, _ := Pick(op, f)
+	a, _ := Of(f).Pick(op)
 	if got, want := OffloadTime(op, 32, 4, f), handover+14*chained+Time(op, a, f); got != want {
 		t.Errorf("%v, want %v", got, want)
 	}

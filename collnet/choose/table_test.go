@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 		for _, n := range []int{2, 3, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1000, 1024} {
 			for _, bytes := range []int64{8, 64 << 10, 1 << 20, 64 << 20, 1 << 30} {
 				op, f := allReduce(n, bytes), fabric(n, nil, p.path)
-				a, _ := Pick(op, f)
+				a, _ := Of(f).Pick(op)
 				ring := RingTime(op, n, n, f)
 				fmt.Fprintf(&b, "%6d %10d  %-9v %6.0f %12v %12v %7.2fx\n", n, bytes, a, costOf(op, a).rounds, short(Time(op, a, f)), short(ring),
 					OffloadTime(op, n, n, f).Seconds()/ring.Seconds())
@@ -52,7 +52,7 @@ func TestPickIsNotSlowerThanOurRing(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 8, 31, 64, 100, 1000} {
 		for bytes := int64(8); bytes <= 1<<30; bytes *= 8 {
 			op, f := allReduce(n, bytes), fabric(n, nil, tcp)
-			if a, _ := Pick(op, f); Time(op, a, f) > Time(op, schedule.Ring, f) {
+			if a, _ := Of(f).Pick(op); Time(op, a, f) > Time(op, schedule.Ring, f) {
 				t.Errorf("%v of %d bytes, %d ranks: slower than a ring", a, bytes, n)
 			}
 		}
