@@ -14,11 +14,17 @@ import (
 	"weft/transport/record/format"
 )
 
-// chained compiles a profiler of each version that writes down what it is told.
+// profilers are the versions that chained.c can have: it is written by hand, as the calls of tools/host are.
+func profilers() (first, last int) {
+	first, _ = host.FamilyProf.Versions()
+	return first, host.FamilyProf.Witness()
+}
+
+// chained compiles a profiler of each such version that writes down what it is told.
 func chained(t *testing.T) map[int]string {
 	t.Helper()
 	libs := map[int]string{}
-	first, last := host.FamilyProf.Versions()
+	first, last := profilers()
 	for v := first; v <= last; v++ {
 		lib, err := build.Plugin(testdata+"/chained.c", "-O0", "-Wall", "-Wextra", "-Werror", fmt.Sprintf("-DV=%d", v), fmt.Sprintf("-DHEADER=\"profiler_v%d.h\"", v))
 		if err != nil {
@@ -52,8 +58,9 @@ const calls = 5
 // TestChain has hosts of every version tell profilers of every version of a group, a collective, its proxy's operation and step.
 func TestChain(t *testing.T) {
 	libs := chained(t)
-	first, last := host.FamilyProf.Versions()
-	for v := first; v <= last; v++ {
+	first, last := profilers()
+	_, newest := host.FamilyProf.Versions()
+	for v := first; v <= newest; v++ {
 		for from := first; from <= last; from += 4 {
 			to := min(from+3, last)
 			t.Run(fmt.Sprintf("host v%d, profilers v%d to v%d", v, from, to), func(t *testing.T) {
@@ -160,7 +167,7 @@ func TestChainOfSome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, last := host.FamilyProf.Versions()
+	first, last := profilers()
 	for _, c := range []struct {
 		name  string
 		list  []string
@@ -218,7 +225,7 @@ func TestChainOfSome(t *testing.T) {
 // TestChainLater switches a profiler on when the host is at work: it hears of what begins from then on.
 func TestChainLater(t *testing.T) {
 	libs := chained(t)
-	_, last := host.FamilyProf.Versions()
+	_, last := profilers()
 	call, log, _ := chainHost(t, last, []string{libs[last]}, "CHAINED_MASK=0", "CHAINED_LATER=0x12")
 	begin := call("init", host.Args{"name", "world"})
 	if begin.Int("mask") != 0 {

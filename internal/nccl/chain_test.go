@@ -21,7 +21,8 @@ var startLine = regexp.MustCompile(`(?m)^start \d+ type=(0x[0-9a-f]+)`)
 // TestChain has profilers of four versions behind weft: each hears of as many events of each type that its version has as
 // weft records, and names no handle that it has not given.
 func TestChain(t *testing.T) {
-	first, last := host.FamilyProf.Versions()
+	first, _ := host.FamilyProf.Versions()
+	last := host.FamilyProf.Witness() // chained.c is written by hand
 	versions := []int{first, (first + last) / 2, last - 1, last}
 	var libs []string
 	for _, v := range versions {
