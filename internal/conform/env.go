@@ -154,9 +154,17 @@ func (p *proc) call(thread, slot string, a host.Args) (*host.Reply, error) {
 // until repeats step until it says so, or fails after the patience (longer for bytes on their way).
 func (e *Env) until(bytes int64, what string, step func() bool) {
 	limit := e.o.Patience + time.Duration(bytes/(16<<20))*time.Second
+	if !e.within(limit, step) {
+		e.failf("%s: not within %v", what, limit)
+	}
+}
+
+// within calls step until it reports true, or the limit is over.
+func (e *Env) within(limit time.Duration, step func() bool) bool {
 	for deadline := time.Now().Add(limit); !step(); {
 		if time.Now().After(deadline) {
-			e.failf("%s: not within %v", what, limit)
+			return false
 		}
 	}
+	return true
 }
