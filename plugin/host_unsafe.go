@@ -138,6 +138,11 @@ func partsOf(p *abi.NetSGE, n int) []collnet.Part {
 // cRequests are request words that C reads.
 type cRequests struct{}
 
+var (
+	_ = [1]struct{}{}[C.WEFT_BLOCK-collnet.MaxRequests]
+	_ = [1]struct{}{}[C.WEFT_REQUEST_KIND-collnet.RequestKind]
+)
+
 func (cHost) Requests() collnet.Requests { return cRequests{} }
 
 func (cRequests) Open() (int, error) {

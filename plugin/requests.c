@@ -6,7 +6,8 @@
 #include "fastpath.h"
 #include "zz_slow.h"
 
-#define KIND 8ull      /* of a request's handle: kind 4 | generation 28 | index 32 */
+/* A handle is kind 4 | generation 28 | index 32. */
+#define KIND ((uint64_t)WEFT_REQUEST_KIND)
 #define BLOCKS 65536
 #define GEN_MASK 0xfffffffu
 

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#define WEFT_BLOCK 32 /* requests of a comm */
+#define WEFT_BLOCK 32        /* requests of a comm */
+#define WEFT_REQUEST_KIND 8 /* the highest 4 bits of a request, apart from those of other handles */
 
 int weft_block_open(uint32_t* block); /* a block that nobody has; 0, or errno */
 void weft_block_close(uint32_t block); /* its requests are not known any more */

@@ -7,17 +7,11 @@ import (
 	"weft/internal/report"
 )
 
-// The oldest tables that can do something.
-const (
-	tableCosts = 3 // NCCL 2.22: costs can be changed; before, only a choice could be made
-	tableNames = 5 // NCCL 2.28: communicators have an identity
-)
+// tableCosts is the oldest table in which costs can be changed, of NCCL 2.22; before, only a choice could be made.
+const tableCosts = 3
 
 // Comm is a communicator as the host describes it.
-type Comm struct {
-	ID           uint64 // that of its networks, too; 0: the table does not tell
-	Ranks, Nodes int
-}
+type Comm struct{ Ranks, Nodes int }
 
 // Expect says how long a collective of so many bytes takes: through our collNet,
 // and by NCCL's ring.
@@ -61,13 +55,10 @@ func (t *Tuner) Init(a *abi.TunerInitArgs) error {
 	}
 	log, drop := t.Log(a.LogFunction)
 	defer drop()
-	comm := Comm{ID: a.CommId, Ranks: int(a.NRanks), Nodes: int(a.NNodes)}
+	comm := Comm{Ranks: int(a.NRanks), Nodes: int(a.NNodes)}
 	if a.Abi < tableCosts {
 		log.Info(report.Init, "CollNet on %d nodes: nothing is vetoed, since tuners of NCCL 2.21 are not told what it costs", comm.Nodes)
 		return nil
-	}
-	if a.Abi < tableNames {
-		comm.ID = 0
 	}
 	expect, known := t.Expect(comm)
 	vetoes, ranges := judge(expect)
