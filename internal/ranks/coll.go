@@ -106,14 +106,8 @@ func (r *rank) collectives() error {
 
 // load does what NCCL does: net's init first, then collNet's.
 func (c *collRank) load() error {
-	lib, err := c.h.Load(c.o.Plugin)
+	lib, err := c.open()
 	if err != nil {
-		return err
-	}
-	if c.n, err = lib.BindNet(c.o.Abi); err != nil {
-		return err
-	}
-	if err := c.n.Init(); err != nil {
 		return err
 	}
 	if c.c, err = lib.BindColl(c.o.Abi); err != nil {
@@ -180,10 +174,7 @@ func (c *collRank) group(dev int) error {
 }
 
 func (c *collRank) register() error {
-	c.room = flagRoom
-	for _, s := range c.o.Sizes {
-		c.room = max(c.room, (s+63)/64*64)
-	}
+	c.room = c.largest()
 	size := 2*c.room + flagRoom
 	var err error
 	if c.base, err = c.h.Alloc(size); err != nil {

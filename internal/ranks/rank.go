@@ -176,15 +176,20 @@ func brief(sizes []int64) string {
 	return strings.Trim(fmt.Sprint(sizes), "[]")
 }
 
-func (r *rank) load() error {
+// open loads the plugin, and has its net begin.
+func (r *rank) open() (*host.Lib, error) {
 	lib, err := r.h.Load(r.o.Plugin)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.n, err = lib.BindNet(r.o.Abi); err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.n.Init(); err != nil {
+	return lib, r.n.Init()
+}
+
+func (r *rank) load() error {
+	if _, err := r.open(); err != nil {
 		return err
 	}
 	dev, err := r.device()
@@ -241,11 +246,18 @@ func (r *rank) connect() error {
 	return err
 }
 
-func (r *rank) register() error {
-	var largest int64 = 64
+// largest is room for the largest message, in whole lines.
+func (r *rank) largest() int64 {
+	const line = 64
+	room := int64(line)
 	for _, s := range r.o.Sizes {
-		largest = max(largest, (s+63)/64*64)
+		room = max(room, (s+line-1)/line*line)
 	}
+	return room
+}
+
+func (r *rank) register() error {
+	largest := r.largest()
 	size := 2*largest + int64(4*r.group*piece)
 	var err error
 	if r.base, err = r.h.Alloc(size); err != nil {
