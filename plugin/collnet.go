@@ -40,7 +40,7 @@ func (p collective) Init(a *abi.CollNetInitArgs) error {
 		p.voices.drop(c.voice)
 		return err
 	}
-	c.net = e.Context(transport.ContextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: c.log})
+	c.net = e.Context(transport.ContextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: aside{c.log}})
 	k := p.knobs()
 	c.coll = collnet.NewContext(collnet.Options{Net: collNet{c.net}, Requests: p.host.Requests(), Table: table, Log: c.log, Code: Code,
 		Timeout: k.Seconds(knob.ConnectTimeout), Chunk: int(k.Int(knob.CollNetChunk)) << 10, Name: p.deviceName})

@@ -10,6 +10,12 @@ import (
 // collNet is a context of the net core as collectives run over it.
 type collNet struct{ net netContext }
 
+// aside is the log of connections that are a collective's: what ends them is no warning of its own, for the collective warns
+// once, for all of them.
+type aside struct{ report.Logger }
+
+func (l aside) Warn(format string, a ...any) { l.Info(report.Net, format, a...) }
+
 func (n collNet) Listen(dev int, handle []byte) (collnet.Door, error) {
 	l, err := n.net.Listen(dev, handle)
 	if err != nil {

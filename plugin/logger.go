@@ -188,7 +188,7 @@ func flagsOf(sub report.Subsys, table int) uint64 {
 }
 
 // silent are the functions that speak for others; a line names who called them.
-var silent = []string{"weft/plugin.logger.", "weft/internal/report.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
+var silent = []string{"weft/plugin.logger.", "weft/plugin.aside.", "weft/internal/report.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
 
 // caller is the place that had something to say: an error that a call returned
 // is said by the exported function, which carries the name of the call.
