@@ -18,7 +18,7 @@ func (l *Listener) Connect(handles [][]byte, rank int) (*Comm, error) {
 	n := len(handles)
 	c := &Comm{ctx: l.ctx, dev: l.dev, name: l.ctx.Name(l.dev), rank: rank, n: n, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.queue.regions = map[uintptr]*region{}
-	for range tracksOf(n) {
+	for range choose.TracksOf(n) {
 		c.tracks = append(c.tracks, &track{c: c, sends: make([]Link, n), receives: make([]Link, n)})
 	}
 	j := &joining{c: c, door: l.door, deadline: time.Now().Add(l.ctx.Timeout)}
@@ -40,17 +40,6 @@ func (c *Comm) about() string {
 		return "alone"
 	}
 	return fmt.Sprintf("a message takes %v, then %.1f GB/s", c.path.Latency.Round(time.Microsecond/10), c.path.Bandwidth/1e9)
-}
-
-// tracksOf is how many chunks are in flight at a time. Each costs connections to every rank.
-func tracksOf(n int) int {
-	switch {
-	case n <= 8:
-		return 4
-	case n <= 32:
-		return 2
-	}
-	return 1
 }
 
 // joining is a connect under way.
@@ -101,7 +90,7 @@ func (j *joining) until(step func() (bool, error), missing func() string) error 
 // join takes the comm to where all ranks know the same.
 func (j *joining) join(handles [][]byte) error {
 	c := j.c
-	c.choices = choose.Of(choose.Fabric{N: c.n})
+	c.choices = choose.Of(choose.Fabric{N: c.n, Chunk: int64(c.ctx.Chunk)})
 	if c.n == 1 {
 		return nil
 	}

@@ -103,7 +103,7 @@ func (j *joining) conclude(place func(rank int) int) {
 	c := j.c
 	var latencies []time.Duration
 	var bandwidths []float64
-	f := choose.Fabric{N: c.n}
+	f := choose.Fabric{N: c.n, Chunk: int64(c.ctx.Chunk)}
 	alike := true
 	for r := range c.n {
 		b := j.mem.bytes[place(r):]
