@@ -14,19 +14,19 @@ import (
 	"weft/transport/record/format"
 )
 
-// profilers are the versions that chained.c can have: it is written by hand, as the calls of tools/host are.
+// profilers are the versions that chained profilers can have.
 func profilers() (first, last int) {
 	first, _ = host.FamilyProf.Versions()
-	return first, host.FamilyProf.Witness()
+	return first, build.ChainedNewest
 }
 
-// chained compiles a profiler of each such version that writes down what it is told.
+// chained compiles a profiler of each version that writes down what it is told.
 func chained(t *testing.T) map[int]string {
 	t.Helper()
 	libs := map[int]string{}
 	first, last := profilers()
 	for v := first; v <= last; v++ {
-		lib, err := build.Plugin(testdata+"/chained.c", "-O0", "-Wall", "-Wextra", "-Werror", fmt.Sprintf("-DV=%d", v), fmt.Sprintf("-DHEADER=\"profiler_v%d.h\"", v))
+		lib, err := build.Chained(v)
 		if err != nil {
 			t.Fatal(err)
 		}
