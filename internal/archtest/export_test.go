@@ -130,12 +130,3 @@ func TestLibraryExportsTheReleasedTablesAndIsPortable(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-// A profiler that is released is one that tests chain, too.
-func TestReleasedProfilersAreChained(t *testing.T) {
-	for _, r := range released {
-		if r.symbol == "ncclProfiler" && r.last != build.ChainedNewest {
-			t.Errorf("ncclProfiler_v%d is released, and tools/host/testdata/chained.c is written for v%d: see internal/build/chained.go", r.last, build.ChainedNewest)
-		}
-	}
-}
