@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"weft/collnet/choose"
 	"weft/internal/report"
@@ -24,9 +25,10 @@ type Comm struct {
 	tracks  []*track
 	block   int // of its requests
 
-	wake  chan struct{} // something was queued, or the comm was closed
+	wake  chan struct{} // something was queued that the goroutine must see, or the comm was closed
 	ended chan struct{} // its goroutine has returned
-	pass  sync.Mutex    // held while the goroutine works; who holds it otherwise keeps it from memory and links
+	idle  atomic.Bool   // the goroutine sleeps until it is woken
+	pass  sync.Mutex    // held by whom works: the goroutine, or the host's thread; who holds it otherwise keeps both from memory and links
 
 	queue struct {
 		sync.Mutex
@@ -39,6 +41,7 @@ type Comm struct {
 
 	pending []*op // oldest first; protected by pass, as all below
 	chunks  int   // begun so far
+	helped  bool  // the host's thread has worked since the goroutine looked last
 }
 
 // Handle is the value that the host holds.
@@ -179,14 +182,14 @@ func (c *Comm) release() (first error) {
 // start makes the comm the host's.
 func (c *Comm) start() error {
 	var err error
-	if c.block, err = c.ctx.Requests.Open(); err != nil {
+	c.id = comms.Reserve()
+	if c.block, err = c.ctx.Requests.Open(c.Handle()); err != nil {
 		return err
 	}
 	if err = own(c.ctx, c.ctx.owned.comms, c); err != nil {
 		c.ctx.Requests.Close(c.block)
 		return err
 	}
-	c.id = comms.Reserve()
 	comms.Put(c.id, c)
 	go c.run()
 	return nil

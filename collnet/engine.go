@@ -13,9 +13,11 @@ import (
 const (
 	spin = 20 * time.Microsecond // without anything to do, before it naps, or sleeps until the next operation
 	nap  = 20 * time.Microsecond // between two looks at what is in flight
+	tick = time.Millisecond      // between two looks at whether the host's thread still works
+	rest = 20                    // ticks without an operation, before it sleeps until it is woken
 )
 
-// take has the goroutine's list know of what was posted. pass is held.
+// take has the list of what is pending know of what was posted. pass is held.
 func (c *Comm) take() {
 	c.queue.Lock()
 	defer c.queue.Unlock()
@@ -31,25 +33,51 @@ func (c *Comm) rouse() {
 	}
 }
 
-// work runs until the comm is closed.
+// work runs until the comm is closed. Waking the goroutine takes longer than a small operation: it stays awake for some
+// ticks beside a host that does those itself.
 func (c *Comm) work() {
 	quiet := time.Now() // since when there was nothing to do
+	ticks := rest
 	for {
-		busy, moved := c.once()
-		if c.over() {
+		switch t := c.once(); {
+		case t.closed:
 			return
-		}
-		switch {
-		case moved:
+		case t.moved:
 			quiet = time.Now()
+		case t.helped:
+			ticks = 0
+			c.sleep(tick)
 		case time.Since(quiet) < spin:
-		case busy:
+		case t.busy:
 			doze()
-		default:
+		case ticks < rest:
+			ticks++
+			c.sleep(tick)
+		case c.rests():
 			<-c.wake
+			c.idle.Store(false)
 			quiet = time.Now()
 		}
 	}
+}
+
+// sleep ends early if the goroutine is woken.
+func (c *Comm) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c.wake:
+	case <-t.C:
+	}
+}
+
+// rests reports whether nothing is pending: who posts from now on wakes the goroutine.
+func (c *Comm) rests() bool {
+	c.pass.Lock()
+	defer c.pass.Unlock()
+	c.take()
+	c.idle.Store(len(c.pending) == 0)
+	return c.idle.Load()
 }
 
 // naps are those that may be under way in the kernel: each takes one of the few threads that there are.
@@ -67,25 +95,37 @@ func doze() {
 	}
 }
 
-func (c *Comm) over() bool {
+func (c *Comm) closed() bool {
 	c.queue.Lock()
 	defer c.queue.Unlock()
 	return c.queue.closed
 }
 
-// once does what can be done now.
-func (c *Comm) once() (busy, moved bool) {
+// turn is what one look at a comm has found.
+type turn struct {
+	closed bool
+	helped bool // the host's thread does what there is
+	busy   bool // operations are pending
+	moved  bool
+}
+
+// once does what can be done now, unless the host's thread does it.
+func (c *Comm) once() (t turn) {
 	c.pass.Lock()
 	defer c.pass.Unlock()
-	if c.over() {
-		return false, false
+	if c.closed() {
+		return turn{closed: true}
 	}
 	c.take()
+	if c.helped && c.small() {
+		c.helped = false
+		return turn{helped: true}
+	}
 	moved, err := c.step()
 	if err != nil {
 		c.fail(err, report.Say)
 	}
-	return len(c.pending) > 0, moved
+	return turn{busy: len(c.pending) > 0, moved: moved}
 }
 
 func (c *Comm) step() (moved bool, err error) {

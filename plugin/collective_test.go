@@ -37,10 +37,10 @@ func (f *fakeRequests) get(request uintptr) int32 {
 	return f.all[request]
 }
 
-func (f *fakeRequests) Open() (int, error) { return 0, nil }
-func (f *fakeRequests) Close(int)          {}
+func (f *fakeRequests) Open(uintptr) (int, error) { return 0, nil }
+func (f *fakeRequests) Close(int)                 {}
 
-func (f *fakeRequests) Take(int) uintptr {
+func (f *fakeRequests) Take(int, bool) uintptr {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++

@@ -145,15 +145,17 @@ var (
 
 func (cHost) Requests() collnet.Requests { return cRequests{} }
 
-func (cRequests) Open() (int, error) {
+func (cRequests) Open(comm uintptr) (int, error) {
 	var block C.uint32_t
-	if errno := C.weft_block_open(&block); errno != 0 {
+	if errno := C.weft_block_open(C.uintptr_t(comm), &block); errno != 0 {
 		return 0, report.Errorf(report.Host, "collNet.connect", "room for the requests of a comm: %w", unix.Errno(errno))
 	}
 	return int(block), nil
 }
 
-func (cRequests) Take(block int) uintptr { return uintptr(C.weft_request_take(C.uint32_t(block))) }
+func (cRequests) Take(block int, helped bool) uintptr {
+	return uintptr(C.weft_request_take(C.uint32_t(block), C.int(flag(helped))))
+}
 
 func (cRequests) Done(request uintptr, size int) {
 	C.weft_request_done(C.uintptr_t(request), C.int(size))

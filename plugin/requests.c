@@ -11,12 +11,13 @@
 #define BLOCKS 65536
 #define GEN_MASK 0xfffffffu
 
-enum state { FREE, PENDING, DONE, FAILED };
+enum state { FREE, PENDING, HELPED, DONE, FAILED }; /* HELPED is pending, too */
 
 /* A word is generation 28 | value 32 | state 4; all are touched through __atomic_* only. Of a block that nobody has,
  * all are free. */
 struct block {
 	uint64_t word[WEFT_BLOCK];
+	uintptr_t comm;
 	uint32_t used;
 };
 
@@ -29,18 +30,22 @@ static uint32_t gen_of(uint64_t word) { return (uint32_t)(word >> 36); }
 static uint32_t value_of(uint64_t word) { return (uint32_t)(word >> 4); }
 static enum state state_of(uint64_t word) { return (enum state)(word & 15); }
 
+static struct block* block_of(uintptr_t handle) {
+	uint32_t i = (uint32_t)handle / WEFT_BLOCK;
+	return handle >> 60 == KIND && i < BLOCKS ? __atomic_load_n(&blocks[i], __ATOMIC_ACQUIRE) : NULL;
+}
+
 /* The word of a handle, if it is its generation's; NULL: stale, or none. */
 static uint64_t* find(uintptr_t handle, uint64_t* word) {
-	uint32_t index = (uint32_t)handle, gen = (uint32_t)(handle >> 32) & GEN_MASK;
-	if (handle >> 60 != KIND || index / WEFT_BLOCK >= BLOCKS) return NULL;
-	struct block* b = __atomic_load_n(&blocks[index / WEFT_BLOCK], __ATOMIC_ACQUIRE);
+	uint32_t gen = (uint32_t)(handle >> 32) & GEN_MASK;
+	struct block* b = block_of(handle);
 	if (!b) return NULL;
-	uint64_t* w = &b->word[index % WEFT_BLOCK];
+	uint64_t* w = &b->word[(uint32_t)handle % WEFT_BLOCK];
 	*word = __atomic_load_n(w, __ATOMIC_ACQUIRE);
 	return gen_of(*word) == gen && state_of(*word) != FREE ? w : NULL;
 }
 
-int weft_block_open(uint32_t* block) {
+int weft_block_open(uintptr_t comm, uint32_t* block) {
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		struct block *none = NULL, *b = __atomic_load_n(&blocks[i], __ATOMIC_ACQUIRE);
 		uint32_t unused = 0;
@@ -52,6 +57,7 @@ int weft_block_open(uint32_t* block) {
 		}
 		if (!b) b = none;
 		if (__atomic_compare_exchange_n(&b->used, &unused, 1u, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			__atomic_store_n(&b->comm, comm, __ATOMIC_RELEASE);
 			*block = i;
 			return 0;
 		}
@@ -68,13 +74,13 @@ void weft_block_close(uint32_t block) {
 	__atomic_store_n(&b->used, 0u, __ATOMIC_RELEASE);
 }
 
-uintptr_t weft_request_take(uint32_t block) {
+uintptr_t weft_request_take(uint32_t block, int helped) {
 	struct block* b = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < WEFT_BLOCK; i++) {
 		uint64_t word = __atomic_load_n(&b->word[i], __ATOMIC_ACQUIRE);
 		if (state_of(word) != FREE) continue;
 		uint32_t gen = (gen_of(word) + 1) & GEN_MASK;
-		__atomic_store_n(&b->word[i], word_of(gen, 0, PENDING), __ATOMIC_RELEASE);
+		__atomic_store_n(&b->word[i], word_of(gen, 0, helped ? HELPED : PENDING), __ATOMIC_RELEASE);
 		return (uintptr_t)(KIND << 60 | (uint64_t)gen << 32 | (uint64_t)block * WEFT_BLOCK | i);
 	}
 	return 0;
@@ -94,9 +100,13 @@ int weft_coll_test(uintptr_t request, int* done, int* size) {
 	uint64_t word;
 	uint64_t* w = find(request, &word);
 	*done = 0;
+	if (w && state_of(word) == HELPED) {
+		weft_coll_help(__atomic_load_n(&block_of(request)->comm, __ATOMIC_ACQUIRE));
+		w = find(request, &word);
+	}
 	if (!w) return weft_misuse("collNet.test", "request is none that is under way", request);
 	if (state_of(word) == FAILED) return (int)value_of(word);
-	if (state_of(word) == PENDING) return 0;
+	if (state_of(word) == PENDING || state_of(word) == HELPED) return 0;
 	if (!__atomic_compare_exchange_n(w, &word, word_of(gen_of(word), 0, FREE), 0, __ATOMIC_ACQ_REL,
 			__ATOMIC_RELAXED))
 		return 0; /* its comm is being closed, or another thread asks */

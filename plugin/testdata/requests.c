@@ -7,6 +7,7 @@
 #include "zz_slow.h"
 
 #define ROUNDS 20000
+#define COMM ((uintptr_t)0x7000000000000005)
 
 static int failures, misuses;
 #define CHECK(condition)                                                \
@@ -22,6 +23,17 @@ int weft_misuse(const char* call, const char* what, uint64_t got) {
 	(void)got;
 	__atomic_add_fetch(&misuses, 1, __ATOMIC_RELAXED);
 	return 3;
+}
+
+static uint64_t helped;
+static uintptr_t done_by_help; /* the request that it ends; 0: none */
+static uint32_t closed_by_help = UINT32_MAX; /* the block that it closes, as another thread would */
+
+void weft_coll_help(uintptr_t comm) {
+	CHECK(comm == COMM);
+	__atomic_add_fetch(&helped, (uint64_t)1, __ATOMIC_RELAXED);
+	if (done_by_help) weft_request_done(done_by_help, 5);
+	if (closed_by_help != UINT32_MAX) weft_block_close(closed_by_help);
 }
 
 static uint64_t asked[WEFT_BLOCK]; /* what one thread hands to the other */
@@ -42,7 +54,7 @@ static void* hosts(void* block) {
 		while (mine[at] && !done) CHECK(weft_coll_test(mine[at], &done, i % 2 ? &size : NULL) == 0);
 		if (mine[at]) CHECK(i % 2 == 0 || size == i - WEFT_BLOCK);
 		if (i >= ROUNDS) continue;
-		mine[at] = weft_request_take(*(uint32_t*)block);
+		mine[at] = weft_request_take(*(uint32_t*)block, i % 3 == 0);
 		CHECK(mine[at]);
 		__atomic_store_n(&asked[at], (uint64_t)mine[at], __ATOMIC_RELEASE);
 	}
@@ -52,27 +64,38 @@ static void* hosts(void* block) {
 int main(void) {
 	uint32_t block, other;
 	int done = 7, size = 7;
-	CHECK(weft_block_open(&block) == 0 && weft_block_open(&other) == 0 && block != other);
-	uintptr_t r = weft_request_take(block);
+	CHECK(weft_block_open(COMM, &block) == 0 && weft_block_open(COMM + 1, &other) == 0 && block != other);
+	uintptr_t r = weft_request_take(block, 0);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && !done);
 	weft_request_fail(r, 6);
 	CHECK(weft_coll_test(r, &done, &size) == 6 && weft_coll_test(r, &done, &size) == 6 && !done);
 	weft_block_close(block);
 	CHECK(weft_coll_test(r, &done, &size) == 3 && misuses == 1);
-	CHECK(weft_block_open(&block) == 0);
-	for (int i = 0; i < WEFT_BLOCK; i++) CHECK(weft_request_take(block));
-	CHECK(!weft_request_take(block));
+	CHECK(weft_block_open(COMM, &block) == 0);
+	for (int i = 0; i < WEFT_BLOCK; i++) CHECK(weft_request_take(block, 0));
+	CHECK(!weft_request_take(block, 0));
 	weft_block_close(block);
-	CHECK(weft_block_open(&block) == 0);
+	CHECK(weft_block_open(COMM, &block) == 0);
 	for (uint64_t h = 1; h; h = h * 3 + (h >> 62)) {
 		int rc = weft_coll_test(h, &done, NULL);
 		CHECK(rc == 3 && !done);
 		if (misuses > 10000) break;
 	}
-	r = weft_request_take(block);
+	r = weft_request_take(block, 0);
 	weft_request_done(r, 0x7fffffff);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && done && size == 0x7fffffff);
 	CHECK(weft_coll_test(r, &done, &size) == 3 && !done);
+	CHECK(!helped);
+	r = weft_request_take(block, 1);
+	CHECK(weft_coll_test(r, &done, &size) == 0 && !done && helped == 1);
+	done_by_help = r;
+	CHECK(weft_coll_test(r, &done, &size) == 0 && done && size == 5 && helped == 2);
+	done_by_help = 0;
+	r = weft_request_take(block, 1);
+	closed_by_help = block;
+	CHECK(weft_coll_test(r, &done, &size) == 3 && !done && helped == 3);
+	closed_by_help = UINT32_MAX;
+	CHECK(weft_block_open(COMM, &block) == 0);
 	pthread_t a, b;
 	pthread_create(&a, NULL, ends, NULL);
 	pthread_create(&b, NULL, hosts, &block);
