@@ -39,7 +39,7 @@ func (c *Comm) about() string {
 	if c.n == 1 {
 		return "alone"
 	}
-	return fmt.Sprintf("a message takes %v, then %.1f GB/s", c.path.Latency.Round(time.Microsecond/10), c.path.Bandwidth/1e9)
+	return fmt.Sprintf("a message takes %v, each further one %v, then %.1f GB/s", c.path.Latency.Round(time.Microsecond/10), c.path.Gap.Round(time.Microsecond/10), c.path.Bandwidth/1e9)
 }
 
 // joining is a connect under way.

@@ -10,7 +10,7 @@ import (
 // track, tracks, and what all must have alike.
 const (
 	helloMagic   = 0x6c6c6f6374666577 // "weftcoll"
-	helloVersion = 1
+	helloVersion = 2
 	helloTag     = 0x7fffffff // of no chunk
 	slot         = 64         // bytes of a hello
 )

@@ -9,35 +9,51 @@ import (
 	"weft/collnet/choose"
 )
 
-// What a rank tells all others, so that everybody computes with the same: how fast its path to the next rank is, and
-// which ranks RDMA joins it to.
+// What a rank tells all others, so that everybody computes with the same: how fast its path to the next rank is, what
+// messages to all ranks at once take, and which ranks RDMA joins it to.
 const (
 	probes     = 31
+	smallProbe = 8
 	probeBytes = 1 << 20
 	bursts     = 7
+	assumedGap = time.Microsecond // of two ranks, where there is no further message
 )
 
-func factsSize(n int) int { return 16 + (n+7)/8*8 }
+// A rank's facts: latency, gap, bandwidth, of 8 bytes each, and a byte for each rank.
+const rowOf = 24
+
+func factsSize(n int) int { return rowOf + (n+7)/8*8 }
 
 // measure has all ranks send to the next one around the ring, at the same time, and tells what each has seen.
 func (j *joining) measure() error {
-	latency, err := j.around(probes, 8)
+	small := j.mem.at(0, smallProbe)
+	latency, err := median(probes, func() error { return j.pass(small, j.mem.at(probeBytes, smallProbe)) })
 	if err != nil {
 		return err
 	}
-	burst, err := j.around(bursts, probeBytes)
+	burst, err := median(bursts, func() error { return j.pass(j.mem.at(0, probeBytes), j.mem.at(probeBytes, probeBytes)) })
 	if err != nil {
 		return err
 	}
-	return j.tell(latency, probeBytes/max(burst, time.Microsecond).Seconds())
+	all, err := median(probes, func() error {
+		return j.exchange(small, j.peers, j.peers, func(i int) Buffer { return j.mem.at(probeBytes+i*smallProbe, smallProbe) })
+	})
+	if err != nil {
+		return err
+	}
+	gap := assumedGap
+	if further := len(j.peers) - 1; further > 0 {
+		gap = max(all-latency, 0) / time.Duration(further)
+	}
+	return j.tell(choose.Path{Latency: latency, Gap: gap, Bandwidth: probeBytes / max(burst, time.Microsecond).Seconds()})
 }
 
-// around is how long a message of that size takes, the median of some.
-func (j *joining) around(times, size int) (time.Duration, error) {
+// median of how long something takes.
+func median(times int, do func() error) (time.Duration, error) {
 	took := make([]time.Duration, times)
 	for i := range took {
 		begin := time.Now()
-		if err := j.pass(j.mem.at(0, size), j.mem.at(probeBytes, size)); err != nil {
+		if err := do(); err != nil {
 			return 0, err
 		}
 		took[i] = time.Since(begin)
@@ -48,20 +64,39 @@ func (j *joining) around(times, size int) (time.Duration, error) {
 
 // pass sends a buffer to the next rank of the ring, while one comes from that before.
 func (j *joining) pass(out, in Buffer) error {
+	next, before := (j.c.rank+1)%j.c.n, (j.c.rank+j.c.n-1)%j.c.n
+	return j.exchange(out, []int{next}, []int{before}, func(int) Buffer { return in })
+}
+
+// exchange sends a buffer to some ranks, while others send theirs; in is where that of the i-th of them goes.
+func (j *joining) exchange(out Buffer, to, from []int, in func(i int) Buffer) error {
 	c, t := j.c, j.c.tracks[0]
-	next, before := (c.rank+1)%c.n, (c.rank+c.n-1)%c.n
-	to, from := t.sends[next], t.receives[before]
-	var sent, came bool
-	var send, receive uintptr
+	came, sent := make([]bool, len(from)), make([]bool, len(to))
+	receives, sends := make([]uintptr, len(from)), make([]uintptr, len(to))
 	return j.until(func() (bool, error) {
-		if err := advance(&came, &receive, from, func() (uintptr, error) { return from.Receive(in, helloTag) }); err != nil {
-			return false, c.lost("connect", before, from, err)
+		for i, r := range from {
+			l := t.receives[r]
+			if err := advance(&came[i], &receives[i], l, func() (uintptr, error) { return l.Receive(in(i), helloTag) }); err != nil {
+				return false, c.lost("connect", r, l, err)
+			}
 		}
-		if err := advance(&sent, &send, to, func() (uintptr, error) { return to.Send(out, helloTag) }); err != nil {
-			return false, c.lost("connect", next, to, err)
+		for i, r := range to {
+			l := t.sends[r]
+			if err := advance(&sent[i], &sends[i], l, func() (uintptr, error) { return l.Send(out, helloTag) }); err != nil {
+				return false, c.lost("connect", r, l, err)
+			}
 		}
-		return sent && came, nil
-	}, func() string { return fmt.Sprintf("rank %d or rank %d", before, next) })
+		return !slices.Contains(came, false) && !slices.Contains(sent, false), nil
+	}, func() string { return fmt.Sprintf("rank %d or rank %d", pick(from, came), pick(to, sent)) })
+}
+
+// pick is the first of the ranks whose message is not done, or the last.
+func pick(ranks []int, done []bool) int {
+	i := slices.Index(done, false)
+	if i < 0 {
+		i = len(ranks) - 1
+	}
+	return ranks[i]
 }
 
 // advance posts a message, and tests it then.
@@ -77,15 +112,16 @@ func advance(done *bool, request *uintptr, l Link, post func() (uintptr, error))
 }
 
 // tell has what each rank knows go around the ring.
-func (j *joining) tell(latency time.Duration, bandwidth float64) error {
+func (j *joining) tell(p choose.Path) error {
 	c, size := j.c, factsSize(j.c.n)
 	place := func(r int) int { return 2*probeBytes + (r+c.n)%c.n*size }
 	b := j.mem.bytes[place(c.rank):][:size]
-	le.PutUint64(b, uint64(latency))
-	le.PutUint64(b[8:], math.Float64bits(bandwidth))
+	le.PutUint64(b, uint64(p.Latency))
+	le.PutUint64(b[8:], uint64(p.Gap))
+	le.PutUint64(b[16:], math.Float64bits(p.Bandwidth))
 	for r, l := range c.tracks[0].sends {
-		if b[16+r] = 0; l != nil && l.Cabled() {
-			b[16+r] = 1
+		if b[rowOf+r] = 0; l != nil && l.Cabled() {
+			b[rowOf+r] = 1
 		}
 	}
 	for i := range c.n - 1 {
@@ -101,24 +137,26 @@ func (j *joining) tell(latency time.Duration, bandwidth float64) error {
 // cables between two.
 func (j *joining) conclude(place func(rank int) int) {
 	c := j.c
-	var latencies []time.Duration
+	var latencies, gaps []time.Duration
 	var bandwidths []float64
 	f := choose.Fabric{N: c.n, Chunk: int64(c.ctx.Chunk)}
 	alike := true
 	for r := range c.n {
 		b := j.mem.bytes[place(r):]
 		latencies = append(latencies, time.Duration(le.Uint64(b)))
-		bandwidths = append(bandwidths, math.Float64frombits(le.Uint64(b[8:])))
+		gaps = append(gaps, time.Duration(le.Uint64(b[8:])))
+		bandwidths = append(bandwidths, math.Float64frombits(le.Uint64(b[16:])))
 		row := make([]bool, c.n)
 		for o := range c.n {
-			row[o] = b[16+o] == 1 && j.mem.bytes[place(o)+16+r] == 1
+			row[o] = b[rowOf+o] == 1 && j.mem.bytes[place(o)+rowOf+r] == 1
 			alike = alike && (row[o] || o == r)
 		}
 		f.Cabled = append(f.Cabled, row)
 	}
 	slices.Sort(latencies)
+	slices.Sort(gaps)
 	slices.Sort(bandwidths)
-	c.path = choose.Path{Latency: latencies[c.n/2], Bandwidth: bandwidths[c.n/2]}
+	c.path = choose.Path{Latency: latencies[c.n/2], Gap: gaps[c.n/2], Bandwidth: bandwidths[c.n/2]}
 	if f.Path = c.path; alike || len(j.peers) < c.n-1 { // of more ranks, not all are known to each other
 		f.Cabled = nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // Assumed is the path that is taken where all ranks have not agreed on what they
 // measured: one whose latency hides few bytes, so that collNet is allowed less.
-var Assumed = choose.Path{Latency: 10 * time.Microsecond, Bandwidth: 3e9}
+var Assumed = choose.Path{Latency: 10 * time.Microsecond, Gap: time.Microsecond, Bandwidth: 3e9}
 
 var kinds = map[abi.Func]schedule.Kind{
 	abi.FuncAllReduce: schedule.AllReduce, abi.FuncAllGather: schedule.AllGather, abi.FuncReduceScatter: schedule.ReduceScatter,

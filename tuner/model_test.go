@@ -14,7 +14,7 @@ func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		ranks, nodes int
 		path         choose.Path
-	}{{2, 2, Assumed}, {4, 4, Assumed}, {8, 8, Assumed}, {64, 8, Assumed}, {1024, 128, Assumed}, {8, 8, choose.Path{Latency: 50 * time.Microsecond, Bandwidth: 1e9}}, {8, 8, choose.Path{}}} {
+	}{{2, 2, Assumed}, {4, 4, Assumed}, {8, 8, Assumed}, {64, 8, Assumed}, {1024, 128, Assumed}, {8, 8, choose.Path{Latency: 50 * time.Microsecond, Gap: time.Microsecond, Bandwidth: 1e9}}, {8, 8, choose.Path{}}} {
 		expect := Model(Comm{Ranks: c.ranks, Nodes: c.nodes}, choose.Fabric{N: c.nodes, Path: c.path})
 		v, text := judge(expect)
 		t.Logf("%d ranks on %d nodes, %s: %s", c.ranks, c.nodes, Known(c.path, "assumed"), text)

@@ -43,9 +43,9 @@ func ring(order ...int) [][]bool {
 func fabric(n int, cabled [][]bool, p Path) Fabric { return Fabric{N: n, Cabled: cabled, Path: p} }
 
 var (
-	rdma = Path{5 * time.Microsecond, 12e9}
-	slow = Path{5 * time.Microsecond, 3e9} // RDMA of which reductions keep up with several cables
-	tcp  = Path{25 * time.Microsecond, 1.2e9}
+	rdma = Path{5 * time.Microsecond, time.Microsecond, 12e9}
+	slow = Path{5 * time.Microsecond, time.Microsecond, 3e9} // RDMA of which reductions keep up with several cables
+	tcp  = Path{25 * time.Microsecond, time.Microsecond, 1.2e9}
 )
 
 func allReduce(n int, bytes int64) schedule.Op {
@@ -65,6 +65,7 @@ func TestPick(t *testing.T) {
 		{"two ranks, large", fabric(2, nil, tcp), 64 << 20, schedule.Direct, nil},
 		{"four ranks, small", fabric(4, nil, tcp), 8, schedule.OneShot, nil},
 		{"four ranks, large", fabric(4, nil, tcp), 64 << 20, schedule.Direct, nil},
+		{"four ranks on busy cores, where messages wait for each other", fabric(4, nil, Path{5 * time.Microsecond, 20 * time.Microsecond, 1.2e9}), 8, schedule.Doubling, nil},
 		{"a mesh of three, large", fabric(3, mesh(3), rdma), 64 << 20, schedule.Direct, nil},
 		{"a mesh of four, small", fabric(4, mesh(4), rdma), 1 << 10, schedule.OneShot, nil},
 		{"64 ranks, small", fabric(64, nil, rdma), 8, schedule.Doubling, nil},
@@ -194,7 +195,7 @@ func TestLargerTakesLonger(t *testing.T) {
 // Within one node of many GPUs and over many nodes, the ring's steps are those of NCCL.
 func TestRingTime(t *testing.T) {
 	op := allReduce(4, 8)
-	f := fabric(4, nil, Path{10 * time.Microsecond, 1e9})
+	f := fabric(4, nil, Path{10 * time.Microsecond, time.Microsecond, 1e9})
 	for _, c := range []struct {
 		ranks int
 		want  time.Duration

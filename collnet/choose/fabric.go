@@ -14,6 +14,7 @@ import (
 // Path is what was measured between two ranks.
 type Path struct {
 	Latency   time.Duration // of a small message, one way
+	Gap       time.Duration // that each further message takes which a rank sends and receives at the same time
 	Bandwidth float64       // bytes per second
 }
 

@@ -9,9 +9,8 @@ import (
 
 // What the model knows beside the measured path.
 const (
-	perMessage = 1 * time.Microsecond // assumed: isend, irecv and test of one message more than the first of a round
-	perRound   = 1 * time.Microsecond // assumed: the engine's turn
-	reduction  = 10e9                 // bytes read per second; measured 17.8e9 for float inside the L2, assumed beyond it
+	perRound  = 1 * time.Microsecond // assumed: the engine's turn
+	reduction = 10e9                 // bytes read per second; measured 17.8e9 for float inside the L2, assumed beyond it
 )
 
 // Time is how long an algorithm is expected to take for an operation: the latency
@@ -26,9 +25,9 @@ func Time(op schedule.Op, a schedule.Algorithm, f Fabric) time.Duration {
 	chunks := math.Ceil(max(total(op), 1) / f.chunk())
 	latency := c.rounds * (f.Path.Latency + perRound).Seconds()
 	wire := c.sent / links / f.bandwidth()
-	work := c.reduced/reduction + perMessage.Seconds()*max(c.messages-c.rounds, 0)
+	work := c.reduced/reduction + f.Path.Gap.Seconds()*max(c.messages-c.rounds, 0)
 	if chunks > 1 {
-		work += perMessage.Seconds() * c.messages * (chunks - 1)
+		work += f.Path.Gap.Seconds() * c.messages * (chunks - 1)
 	}
 	moved := max(wire, work) + min(wire, work)/chunks
 	return seconds(max(latency+moved, math.Ceil(chunks/float64(TracksOf(op.N)))*(latency+(wire+work)/chunks)))
