@@ -39,9 +39,10 @@ type Comm struct {
 		closed  bool
 	}
 
-	pending []*op // oldest first; protected by pass, as all below
-	chunks  int   // begun so far
-	helped  bool  // the host's thread has worked since the goroutine looked last
+	pending  []*op // oldest first; protected by pass, as all below
+	chunks   int   // begun so far
+	computed int   // bytes that were reduced or copied, since somebody began to count
+	helped   bool  // the host's thread has worked since the goroutine looked last
 }
 
 // Handle is the value that the host holds.

@@ -9,11 +9,11 @@ import (
 	"weft/internal/report"
 )
 
-// How the goroutine of a comm waits. Its own thread moves the bytes of what is in flight, so that it looks again soon.
+// How the goroutine of a comm waits. Where it works, its own thread moves the bytes of what is in flight.
 const (
-	spin = 20 * time.Microsecond // without anything to do, before it naps, or sleeps until the next operation
+	spin = 20 * time.Microsecond // without anything to do, before it naps
 	nap  = 20 * time.Microsecond // between two looks at what is in flight
-	tick = time.Millisecond      // between two looks at whether the host's thread still works
+	tick = time.Millisecond      // between two looks at whether the host's thread works
 	rest = 20                    // ticks without an operation, before it sleeps until it is woken
 )
 
@@ -33,8 +33,8 @@ func (c *Comm) rouse() {
 	}
 }
 
-// work runs until the comm is closed. Waking the goroutine takes longer than a small operation: it stays awake for some
-// ticks beside a host that does those itself.
+// work runs until the comm is closed. It is for a host that does not ask after what it has posted; beside one that does,
+// and so works itself, it only looks whether that goes on.
 func (c *Comm) work() {
 	quiet := time.Now() // since when there was nothing to do
 	ticks := rest
@@ -117,7 +117,7 @@ func (c *Comm) once() (t turn) {
 		return turn{closed: true}
 	}
 	c.take()
-	if c.helped && c.small() {
+	if c.helped {
 		c.helped = false
 		return turn{helped: true}
 	}

@@ -5,22 +5,9 @@ import (
 	"weft/transport/task"
 )
 
-// mostSmall is the largest operation, in bytes of its larger buffer, that the host's own thread does, as a net's does in
-// test: to wake a goroutine for it takes longer. Larger ones would keep that thread from its other work.
-const mostSmall = 64 << 10
-
-// small reports whether all that is pending is. pass is held.
-func (c *Comm) small() bool {
-	for _, o := range c.pending {
-		if !o.small {
-			return false
-		}
-	}
-	return true
-}
-
-// Help does on the caller's thread what can be done now for small operations, and never waits: the host's calls of test
-// are what makes those move. It reports whether it has, or there was nothing to do; else the goroutine does the work.
+// Help does on the caller's thread some of what can be done now, and never waits: the host's calls of test make its
+// operations move, as a net's do. To leave that to the goroutine takes a wake-up for each round, and a core that the host's
+// thread, which asks all the time, has taken. It reports whether it could; else the goroutine is at work.
 func (c *Comm) Help() bool {
 	if !c.pass.TryLock() {
 		return false
@@ -31,14 +18,14 @@ func (c *Comm) Help() bool {
 		return true
 	}
 	c.take()
-	if !c.small() {
-		return false
-	}
 	c.helped = true
-	for moved := true; moved; {
-		var err error
-		if moved, err = c.step(); err != nil {
+	for c.computed = 0; c.computed < sliceOf; {
+		moved, err := c.step()
+		if err != nil {
 			c.fail(err, report.Say)
+		}
+		if !moved {
+			break
 		}
 	}
 	return true

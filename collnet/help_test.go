@@ -18,38 +18,6 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Small operations are the host's to move, of whatever kind, and no others.
-func TestWhoseWork(t *testing.T) {
-	w, all := inMemory(t, 2, 64<<10)
-	each(all, func(m *member) {
-		b := m.memory(4 * mostSmall)
-		defer b.end()
-		for _, c := range []struct {
-			name string
-			post func() (uintptr, error)
-			want bool
-		}{
-			{"small", func() (uintptr, error) { return m.AllReduce(b.Buf, b.Buf, mostSmall, abi.Int8, abi.Sum) }, true},
-			{"large", func() (uintptr, error) { return m.AllReduce(b.Buf, b.Buf, mostSmall+1, abi.Int8, abi.Sum) }, false},
-			{"a small part of what is large", func() (uintptr, error) {
-				return m.AllGather(b.at(m.rank*mostSmall), []Part{{b.Buf, 2 * mostSmall}}, Window{mostSmall, 0, 2 * mostSmall})
-			}, false},
-			{"parts that are small together", func() (uintptr, error) {
-				return m.ReduceScatter([]Part{{b.Buf, mostSmall / 2}, {b.at(mostSmall), mostSmall / 2}}, b.at(2*mostSmall), Window{mostSmall / 2, 0, mostSmall}, abi.Int8, abi.Sum)
-			}, true},
-		} {
-			request := m.began(c.post)
-			if got := m.words.helped(request); got != c.want {
-				t.Errorf("%s: helped %v", c.name, got)
-			}
-			if _, code := m.wait(request); code != 0 {
-				t.Errorf("%s: code %d", c.name, code)
-			}
-		}
-	})
-	w.end(t, all)
-}
-
 // The goroutine rests after a while, is woken by what is posted then, and does what the host never asks after.
 func TestHostThatDoesNotTest(t *testing.T) {
 	w, all := inMemory(t, 3, 64<<10)

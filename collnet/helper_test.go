@@ -222,11 +222,10 @@ type words struct {
 }
 
 type word struct {
-	block  int
-	helped bool
-	done   bool
-	size   int
-	code   int32
+	block int
+	done  bool
+	size  int
+	code  int32
 }
 
 func (w *words) Open(uintptr) (int, error) {
@@ -236,7 +235,7 @@ func (w *words) Open(uintptr) (int, error) {
 	return w.blocks, nil
 }
 
-func (w *words) Take(block int, helped bool) uintptr {
+func (w *words) Take(block int) uintptr {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -252,7 +251,7 @@ func (w *words) Take(block int, helped bool) uintptr {
 		w.open = map[uintptr]*word{}
 	}
 	w.last++
-	w.open[w.last] = &word{block: block, helped: helped}
+	w.open[w.last] = &word{block: block}
 	return w.last
 }
 
@@ -292,11 +291,11 @@ func (w *words) test(request uintptr) (done bool, size int, code int32) {
 	return o.done, o.size, o.code
 }
 
-func (w *words) helped(request uintptr) bool {
+func (w *words) pending(request uintptr) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.open[request]
-	return o != nil && o.helped
+	return o != nil && !o.done && o.code == 0
 }
 
 // testCode is distinct per cause.
@@ -380,7 +379,7 @@ func (w *world) end(t testing.TB, all []*member) {
 // ones leave all to the goroutine.
 func (m *member) wait(request uintptr) (size int, code int32) {
 	for end := time.Now().Add(testLimit); time.Now().Before(end); time.Sleep(20 * time.Microsecond) {
-		if m.rank%2 == 0 && m.words.helped(request) {
+		if m.rank%2 == 0 && m.words.pending(request) {
 			m.Help()
 		}
 		done, size, code := m.words.test(request)

@@ -38,10 +38,10 @@ type Buffer struct {
 	Handle  uintptr // of its registration
 }
 
-// Requests are the words that the host's test looks at, in blocks of MaxRequests.
+// Requests are the words that the host's test looks at, in blocks of MaxRequests. Of one that is pending it calls Help first.
 type Requests interface {
-	Open(comm uintptr) (block int, err error)      // comm: the handle of whose requests they are
-	Take(block int, helped bool) (request uintptr) // helped: the host's test calls Help; 0: all are in use
+	Open(comm uintptr) (block int, err error) // of the comm with that handle
+	Take(block int) (request uintptr)         // 0: all are in use
 	Done(request uintptr, size int)
 	Fail(request uintptr, code int32)
 	Close(block int) // test knows none of the block any more

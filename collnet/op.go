@@ -17,8 +17,7 @@ type op struct {
 	red        abi.RedOp
 	what       schedule.Op
 	send, recv memory
-	at, mine   int  // of the large buffer, what is this rank's
-	small      bool // the host's thread does it
+	at, mine   int // of the large buffer, what is this rank's
 
 	stage     scratch // in the place of a large buffer of several parts
 	algorithm schedule.Algorithm
@@ -115,33 +114,28 @@ func (c *Comm) reducible(name string, t abi.DataType, red abi.RedOp) error {
 
 // whole refuses parts that are not what the window is.
 func (c *Comm) whole(name string, parts []Part, w Window) error {
-	all := total(parts)
+	total := 0
+	for _, p := range parts {
+		total += p.Size
+	}
 	switch {
 	case w.Rank > (1<<62)/c.n || w.Off > c.n*w.Rank || w.Bytes > c.n*w.Rank-w.Off:
 		return c.errorf(report.Misuse, name, "%d bytes from %d on are not inside %d parts of %d", w.Bytes, w.Off, c.n, w.Rank)
 	case w.Bytes > maxBytes:
 		return c.errorf(report.Misuse, name, "%d bytes are more than maxCollBytes", w.Bytes)
-	case all != w.Bytes:
-		return c.errorf(report.Misuse, name, "buffers of %d bytes for a window of %d", all, w.Bytes)
+	case total != w.Bytes:
+		return c.errorf(report.Misuse, name, "buffers of %d bytes for a window of %d", total, w.Bytes)
 	}
 	return nil
 }
 
-func total(parts []Part) (bytes int) {
-	for _, p := range parts {
-		bytes += p.Size
-	}
-	return bytes
-}
-
-// post queues an operation, and begins it if it is small.
+// post queues an operation, and begins it.
 func (c *Comm) post(o *op, send, recv []Part) (uintptr, error) {
-	o.small = max(total(send), total(recv)) <= mostSmall
 	request, err := c.enqueue(o, send, recv)
 	if request == 0 || err != nil {
 		return 0, err
 	}
-	if !o.small || !c.Help() || c.idle.Load() {
+	if !c.Help() || c.idle.Load() {
 		c.rouse()
 	}
 	return request, nil
@@ -169,7 +163,7 @@ func (c *Comm) enqueue(o *op, send, recv []Part) (uintptr, error) {
 			return 0, c.errorf(report.Misuse, o.name, "the two buffers overlap, and are not in place")
 		}
 	}
-	if o.request = c.ctx.Requests.Take(c.block, o.small); o.request == 0 {
+	if o.request = c.ctx.Requests.Take(c.block); o.request == 0 {
 		return 0, nil
 	}
 	c.queue.posted = append(c.queue.posted, o)

@@ -169,6 +169,7 @@ func (t *track) compute() (moved bool, err error) {
 	case t.copied < len(r.Copies):
 		m := &r.Copies[t.copied]
 		move(t.at(m.Dst).Address, t.at(m.Src).Address, int(m.Dst.Len))
+		t.c.computed += int(m.Dst.Len)
 		t.copied++
 	default:
 		t.round++
@@ -205,6 +206,7 @@ func (t *track) reduceSlice(r *schedule.Reduce) error {
 	if err := reduce(dst, r.DstAcc, src, r.SrcAcc, n, t.op.elem, t.op.red); err != nil {
 		return t.c.errorf(report.Internal, t.op.name, "%w", err)
 	}
+	t.c.computed += n * acc * len(src)
 	if t.slice += n; t.slice == r.Count {
 		t.reduce, t.slice = t.reduce+1, 0
 	}

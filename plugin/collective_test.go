@@ -40,7 +40,7 @@ func (f *fakeRequests) get(request uintptr) int32 {
 func (f *fakeRequests) Open(uintptr) (int, error) { return 0, nil }
 func (f *fakeRequests) Close(int)                 {}
 
-func (f *fakeRequests) Take(int, bool) uintptr {
+func (f *fakeRequests) Take(int) uintptr {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++

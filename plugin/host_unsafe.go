@@ -153,9 +153,7 @@ func (cRequests) Open(comm uintptr) (int, error) {
 	return int(block), nil
 }
 
-func (cRequests) Take(block int, helped bool) uintptr {
-	return uintptr(C.weft_request_take(C.uint32_t(block), C.int(flag(helped))))
-}
+func (cRequests) Take(block int) uintptr { return uintptr(C.weft_request_take(C.uint32_t(block))) }
 
 func (cRequests) Done(request uintptr, size int) {
 	C.weft_request_done(C.uintptr_t(request), C.int(size))

@@ -11,7 +11,7 @@
 #define BLOCKS 65536
 #define GEN_MASK 0xfffffffu
 
-enum state { FREE, PENDING, HELPED, DONE, FAILED }; /* HELPED is pending, too */
+enum state { FREE, PENDING, DONE, FAILED };
 
 /* A word is generation 28 | value 32 | state 4; all are touched through __atomic_* only. Of a block that nobody has,
  * all are free. */
@@ -74,13 +74,13 @@ void weft_block_close(uint32_t block) {
 	__atomic_store_n(&b->used, 0u, __ATOMIC_RELEASE);
 }
 
-uintptr_t weft_request_take(uint32_t block, int helped) {
+uintptr_t weft_request_take(uint32_t block) {
 	struct block* b = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < WEFT_BLOCK; i++) {
 		uint64_t word = __atomic_load_n(&b->word[i], __ATOMIC_ACQUIRE);
 		if (state_of(word) != FREE) continue;
 		uint32_t gen = (gen_of(word) + 1) & GEN_MASK;
-		__atomic_store_n(&b->word[i], word_of(gen, 0, helped ? HELPED : PENDING), __ATOMIC_RELEASE);
+		__atomic_store_n(&b->word[i], word_of(gen, 0, PENDING), __ATOMIC_RELEASE);
 		return (uintptr_t)(KIND << 60 | (uint64_t)gen << 32 | (uint64_t)block * WEFT_BLOCK | i);
 	}
 	return 0;
@@ -100,13 +100,13 @@ int weft_coll_test(uintptr_t request, int* done, int* size) {
 	uint64_t word;
 	uint64_t* w = find(request, &word);
 	*done = 0;
-	if (w && state_of(word) == HELPED) {
+	if (w && state_of(word) == PENDING) {
 		weft_coll_help(__atomic_load_n(&block_of(request)->comm, __ATOMIC_ACQUIRE));
 		w = find(request, &word);
 	}
 	if (!w) return weft_misuse("collNet.test", "request is none that is under way", request);
 	if (state_of(word) == FAILED) return (int)value_of(word);
-	if (state_of(word) == PENDING || state_of(word) == HELPED) return 0;
+	if (state_of(word) == PENDING) return 0;
 	if (!__atomic_compare_exchange_n(w, &word, word_of(gen_of(word), 0, FREE), 0, __ATOMIC_ACQ_REL,
 			__ATOMIC_RELAXED))
 		return 0; /* its comm is being closed, or another thread asks */

@@ -1,5 +1,5 @@
-/* requests.h: the words by which test of the collective tables knows how far an operation is: NCCL asks all the time, and
- * C answers; Go is entered only for a request that moves by that (helped). A comm has a block of words. weft_coll_test is in
+/* requests.h: the words by which test of the collective tables knows how far an operation is. NCCL asks all the
+ * time, and while a request is pending that makes its comm work. A comm has a block of words. weft_coll_test is in
  * zz_slow.h. */
 #ifndef WEFT_PLUGIN_REQUESTS_H
 #define WEFT_PLUGIN_REQUESTS_H
@@ -11,7 +11,7 @@
 
 int weft_block_open(uintptr_t comm, uint32_t* block); /* a block that nobody has; 0, or errno */
 void weft_block_close(uint32_t block); /* its requests are not known any more */
-uintptr_t weft_request_take(uint32_t block, int helped); /* 0: all are in use. One thread at a time, for each block */
+uintptr_t weft_request_take(uint32_t block); /* 0: all are in use. One thread at a time, for each block */
 void weft_request_done(uintptr_t request, int size);
 void weft_request_fail(uintptr_t request, int code);
 

@@ -54,7 +54,7 @@ static void* hosts(void* block) {
 		while (mine[at] && !done) CHECK(weft_coll_test(mine[at], &done, i % 2 ? &size : NULL) == 0);
 		if (mine[at]) CHECK(i % 2 == 0 || size == i - WEFT_BLOCK);
 		if (i >= ROUNDS) continue;
-		mine[at] = weft_request_take(*(uint32_t*)block, i % 3 == 0);
+		mine[at] = weft_request_take(*(uint32_t*)block);
 		CHECK(mine[at]);
 		__atomic_store_n(&asked[at], (uint64_t)mine[at], __ATOMIC_RELEASE);
 	}
@@ -65,15 +65,15 @@ int main(void) {
 	uint32_t block, other;
 	int done = 7, size = 7;
 	CHECK(weft_block_open(COMM, &block) == 0 && weft_block_open(COMM + 1, &other) == 0 && block != other);
-	uintptr_t r = weft_request_take(block, 0);
+	uintptr_t r = weft_request_take(block);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && !done);
 	weft_request_fail(r, 6);
 	CHECK(weft_coll_test(r, &done, &size) == 6 && weft_coll_test(r, &done, &size) == 6 && !done);
 	weft_block_close(block);
 	CHECK(weft_coll_test(r, &done, &size) == 3 && misuses == 1);
 	CHECK(weft_block_open(COMM, &block) == 0);
-	for (int i = 0; i < WEFT_BLOCK; i++) CHECK(weft_request_take(block, 0));
-	CHECK(!weft_request_take(block, 0));
+	for (int i = 0; i < WEFT_BLOCK; i++) CHECK(weft_request_take(block));
+	CHECK(!weft_request_take(block));
 	weft_block_close(block);
 	CHECK(weft_block_open(COMM, &block) == 0);
 	for (uint64_t h = 1; h; h = h * 3 + (h >> 62)) {
@@ -81,17 +81,17 @@ int main(void) {
 		CHECK(rc == 3 && !done);
 		if (misuses > 10000) break;
 	}
-	r = weft_request_take(block, 0);
+	r = weft_request_take(block);
 	weft_request_done(r, 0x7fffffff);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && done && size == 0x7fffffff);
 	CHECK(weft_coll_test(r, &done, &size) == 3 && !done);
-	CHECK(!helped);
-	r = weft_request_take(block, 1);
+	helped = 0;
+	r = weft_request_take(block);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && !done && helped == 1);
 	done_by_help = r;
 	CHECK(weft_coll_test(r, &done, &size) == 0 && done && size == 5 && helped == 2);
 	done_by_help = 0;
-	r = weft_request_take(block, 1);
+	r = weft_request_take(block);
 	closed_by_help = block;
 	CHECK(weft_coll_test(r, &done, &size) == 3 && !done && helped == 3);
 	closed_by_help = UINT32_MAX;
