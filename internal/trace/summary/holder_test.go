@@ -48,6 +48,7 @@ func TestHolders(t *testing.T) {
 		{"all wait", -1, 0, ""},
 		{"one seldom does", 1, 7 * ms, "n:2 keeps others waiting"},
 		{"one is a little late", 1, ms / 2, ""},
+		{"one is as late as on busy cores", 1, 5 * ms / 2, ""},
 	} {
 		for _, network := range []uint32{1, 2} {
 			r := build(t, around(c.late, network, c.long)...)
