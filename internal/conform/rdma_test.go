@@ -51,13 +51,18 @@ func (p *paths) hear(l host.LogLine) {
 	}
 }
 
-// TestLibraryOverRDMA requires every rule of every table while the bytes travel by
-// RDMA, on simulated devices in two subnets.
-func TestLibraryOverRDMA(t *testing.T) {
-	env := simulated(t,
+// twoSubnets are two simulated devices.
+func twoSubnets(t *testing.T) []string {
+	return simulated(t,
 		simverbs.Device{Name: "sim0", PCI: "0000:81:00.0", GIDs: []string{"10.101.0.1/24"}},
 		simverbs.Device{Name: "sim1", PCI: "0000:82:00.0", GIDs: []string{"10.102.0.1/24"}},
 	)
+}
+
+// TestLibraryOverRDMA requires every rule of every table while the bytes travel by
+// RDMA, on simulated devices in two subnets.
+func TestLibraryOverRDMA(t *testing.T) {
+	env := twoSubnets(t)
 	lib, err := build.Library()
 	if err != nil {
 		t.Fatal(err)
@@ -77,5 +82,25 @@ func TestLibraryOverRDMA(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLibraryCollNetOverRDMA requires every rule of a collNet with devices while its bytes travel by RDMA.
+func TestLibraryCollNetOverRDMA(t *testing.T) {
+	env := append(twoSubnets(t), offersCollNet, "WEFT_CONNECT_TIMEOUT=10")
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := host.FamilyColl.Versions()
+	for _, v := range []int{first, last} {
+		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
+			t.Parallel()
+			var by paths
+			keeps(t, Options{Lib: lib, Host: hostProgram(t), Strict: true, Env: env, Log: by.hear}, host.FamilyColl, v)
+			if by.rdma == 0 || len(by.tcp) > 0 {
+				t.Errorf("%d comms by RDMA, others: %q", by.rdma, by.tcp)
+			}
+		})
 	}
 }
