@@ -83,6 +83,9 @@ func (c *Comm) rests() bool {
 // naps are those that may be under way in the kernel: each takes one of the few threads that there are.
 var naps = make(chan struct{}, 3)
 
+// yield lets others run who wait for this core, as NCCL's threads do between two looks.
+func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
 // doze is a nap; one of Go's own timers takes a millisecond.
 func doze() {
 	select {

@@ -26,6 +26,7 @@ func factsSize(n int) int { return rowOf + (n+7)/8*8 }
 
 // measure has all ranks send to the next one around the ring, at the same time, and tells what each has seen.
 func (j *joining) measure() error {
+	j.measures = true
 	small := j.mem.at(0, smallProbe)
 	latency, err := median(probes, func() error { return j.pass(small, j.mem.at(probeBytes, smallProbe)) })
 	if err != nil {
