@@ -67,25 +67,42 @@ func statements(text string) (all []statement) {
 	return all
 }
 
-// chain reports whether s is several with commas between them.
+// chain reports whether s is several with commas between them. A comma may stand between what a declaration declares, between
+// arguments or values, and in the head of a for.
 func (s statement) chain() bool {
-	if declares(s.tokens) || s.tokens[0] == "for" {
-		return false
-	}
-	depth := 0
-	for _, t := range s.tokens {
+	var open []int // brackets around, by their places
+	closed := 0    // that of the bracket which closed last
+	lists := map[int]bool{}
+	for i, t := range s.tokens {
 		switch t {
 		case "(", "[", "{":
-			depth++
+			lists[i] = t == "{" || t == "(" && i > 0 && (calls(s.tokens[:i]) || s.tokens[i-1] == ")" && (lists[closed] || !cast(s.tokens[closed+1:i-1])))
+			open = append(open, i)
 		case ")", "]", "}":
-			depth--
+			if len(open) > 0 {
+				closed, open = open[len(open)-1], open[:len(open)-1]
+			}
 		case ",":
-			if depth == 0 {
+			if len(open) == 0 && !declares(s.tokens) || len(open) > 0 && !lists[open[len(open)-1]] {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// calls reports whether a parenthesis after these tokens holds arguments.
+func calls(before []string) bool {
+	last := before[len(before)-1]
+	if last == "(" { // __attribute__((f(1, 2), g))
+		return len(before) > 1 && before[len(before)-2] == "__attribute__"
+	}
+	return last == "]" || word(last) && !slices.Contains([]string{"if", "while", "switch", "return", "sizeof", "case"}, last)
+}
+
+// cast reports whether what stands in a parenthesis is a type: (*f)(y, z) and (p->f)(y, z) are calls.
+func cast(inside []string) bool {
+	return len(inside) > 0 && word(inside[0]) && !slices.ContainsFunc(inside, func(t string) bool { return !word(t) && t != "*" })
 }
 
 func declares(tokens []string) bool {
@@ -171,6 +188,11 @@ int f(int a, struct s* p) {
 	default:
 		a = (struct s){1, 2}.a, x = y;
 	}
+	if (a++, x.a < a) h((a, 3), g(1, 2));
+	for (int i = 0, k = 3; i < k; i++, k--) (*p->f)(1, 2);
+	int z = (a = 2, 4), u __attribute__((nonstring, aligned(8)));
+	(void)(a++, a);
+	while ((*p = 1) && g(a, (struct s){1, 2})) p->f[1](1, (int)h(a, 2));
 	return a = 3, a;
 }
 `
@@ -182,10 +204,10 @@ int f(int a, struct s* p) {
 			chains = append(chains, s.line)
 		}
 	}
-	if len(got) != 14 {
+	if len(got) != 22 {
 		t.Errorf("%d statements: %q", len(got), got)
 	}
-	if !slices.Equal(chains, []int{16, 18}) {
+	if !slices.Equal(chains, []int{16, 18, 18, 20, 21, 23}) {
 		t.Errorf("chains on lines %v", chains)
 	}
 }

@@ -39,8 +39,12 @@ static uint64_t progress(void) {
     struct vqp* q = active[i];
     if (!sv_trylock(&q->lock)) { next = now + 20000; i++; continue; }
     if (q->wake <= now || get(q->s->state) == IBV_QPS_ERR) sv_progress(q, now);
-    if (q->acked == q->tail) leave(i);
-    else if (i++, q->wake < next) next = q->wake;
+    if (q->acked == q->tail) {
+      leave(i);
+    } else {
+      if (q->wake < next) next = q->wake;
+      i++;
+    }
     sv_unlock(&q->lock);
   }
   return next;

@@ -163,7 +163,8 @@ static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;
 	if (recv && wf_get(r->seq) >= wf_get(c->cts_out) && !wf_get(c->lazy))
 		return wf_ops(&c->lanes[0])->flush(c, &c->lanes[0]);
-	wf_put(c->round, round += again);
+	round += again;
+	wf_put(c->round, round);
 	wf_put(r->round, round);
 	if (!again || recv || wf_direct(c)) return again ? wf_lanes(c, 0) : 0;
 	wf_put(c->push, wf_get(c->push) + 1);
@@ -198,7 +199,8 @@ int weft_test(void* request, int* done, int* sizes) {
 	}
 	int rc = 0, code = 0, over = wf_over(r);
 	if (!over) {
-		if (wf_unlikely(code = (int)(uint32_t)wf_load(c->error))) {
+		code = (int)(uint32_t)wf_load(c->error);
+		if (wf_unlikely(code)) {
 			if (wf_get(c->events)) wf_events_stop(c, slot);
 			wf_leave(t);
 			return code;
@@ -215,8 +217,10 @@ int weft_test(void* request, int* done, int* sizes) {
 				wf_put(c->outstanding, wf_get(c->outstanding) - 1);
 			}
 		} else {
-			if (sizes && (*sizes = (int)wf_get(r->e[0].size), 1))
+			if (sizes) {
+				*sizes = (int)wf_get(r->e[0].size);
 				for (uint32_t i = 1; wf_unlikely(i < wf_get(r->n)); i++) sizes[i] = (int)wf_get(r->e[i].size);
+			}
 			wf_give(c, slot);
 		}
 	}

@@ -40,7 +40,7 @@ struct wf_qp {
 	uint32_t due;    /* receives to post again */
 	uint32_t silent; /* requests posted since the last signaled one */
 	uint32_t mark;   /* request whose completion ends the measure at hand */
-	uint64_t sent;   /* bytes posted whose time is taken; */
+	uint64_t sent;   /* bytes posted whose time is taken */
 	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
 	uint64_t goal;   /* of these, complete with the mark */
 	uint64_t since;  /* when the measure began */

@@ -71,8 +71,12 @@ int wf_late_test(struct wf_thread* t, uint64_t h, int* done, int* sizes) {
 	void* request = (void*)(uintptr_t)wf_load(late->request);
 	int begun = request != NULL, rc = begun ? 0 : wf_late_begin(t, c, late, h, &request, &begun);
 	if (rc || !begun) return rc;
-	if (request) rc = weft_test(request, done, sizes);
-	else if ((*done = 1) && sizes) *sizes = (int)wf_get(late->size);
+	if (request) {
+		rc = weft_test(request, done, sizes);
+	} else {
+		*done = 1;
+		if (sizes) *sizes = (int)wf_get(late->size);
+	}
 	if (*done) wf_store(late->gen, 0u);
 	return rc;
 }

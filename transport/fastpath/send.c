@@ -81,7 +81,10 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	uint32_t size = wf_get(r->e[0].size), mask = wf_get(c->head_mask) | 1u << i, head = wf_get(c->head_line);
 	uint64_t room = wf_get(c->ring[head % WF_LINES + i].size);
 	int rc = 0;
-	if (wf_unlikely(size > room) && wf_get(c->cuts)) wf_put(r->e[0].size, size = (uint32_t)room);
+	if (wf_unlikely(size > room) && wf_get(c->cuts)) {
+		size = (uint32_t)room;
+		wf_put(r->e[0].size, size);
+	}
 	if (wf_likely(n == 1 && size <= room && !wf_get(c->head_refused))) { /* alone */
 		wf_put(r->state, (uint32_t)WF_REQ_POSTED);
 		wf_put(r->line, head);

@@ -57,7 +57,8 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 			return wf_verbs_wrong(lane, seq, "message larger than its receive", wf_get(r->e[0].cap), bytes);
 		wf_put(r->e[0].size, bytes);
 	}
-	wf_put(r->came, came |= 1u << share);
+	came |= 1u << share;
+	wf_put(r->came, came);
 	if (came != (uint32_t)((1ull << shares) - 1)) return 0;
 	wf_put(r->left, 0u);
 	wf_put(r->parts, 1u);
@@ -96,7 +97,7 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	struct wf_lane* l = &c->lanes[lane];
 	struct wf_req* r = &c->req[slot];
 	uint32_t d = kind == WF_WR_READ ? lane % WF_DEVICES : wf_get(v->qp[lane].device);
-	uint32_t completed = wf_get(l->completed), left;
+	uint32_t completed = wf_get(l->completed);
 	wf_put(v->open[d], wf_get(v->open[d]) - 1);
 	if (kind == WF_WR_READ) wf_put(v->reads[d], wf_get(v->reads[d]) - 1);
 	else wf_put(l->completed, completed + (((uint32_t)id + 1 - completed) & 0x3fffffff));
@@ -107,7 +108,8 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 		wf_write_ends(c, slot, lane);
 		kind = WF_WR_DATA;
 	}
-	wf_put(r->parts, left = wf_get(r->parts) - 1);
+	uint32_t left = wf_get(r->parts) - 1;
+	wf_put(r->parts, left);
 	if (left) return;
 	if (kind == WF_WR_READ) wf_put(r->state, (uint32_t)WF_REQ_DONE);
 	for (uint32_t next; kind == WF_WR_DATA && slot != WF_NONE; slot = next) {
@@ -155,7 +157,7 @@ static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, stru
 		/* only the sign means something */
 		if (wf_unlikely(got < 0)) return wf_post_failed(WF_LANES + d, "ibv_poll_cq", EIO);
 		for (struct ibv_wc *w = wc, *end = wc + got; w < end; w++) {
-			uint32_t lane = (uint32_t)(w->wr_id >> 54) % WF_LANES, due;
+			uint32_t lane = (uint32_t)(w->wr_id >> 54) % WF_LANES;
 			if (wf_unlikely(w->status != IBV_WC_SUCCESS)) {
 				/* see wf_verbs_drain */
 				uint32_t rank = 1 + (w->status != IBV_WC_WR_FLUSH_ERR) + 2 * (w->wr_id >> 60 == WF_WR_READ);
@@ -167,7 +169,8 @@ static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, stru
 			} else if (w->wr_id >> 60 != WF_WR_RECV) {
 				wf_completed(c, v, w->wr_id);
 			} else {
-				wf_put(v->qp[lane].due, due = wf_get(v->qp[lane].due) + 1);
+				uint32_t due = wf_get(v->qp[lane].due) + 1;
+				wf_put(v->qp[lane].due, due);
 				refill |= (uint32_t)(due >= WF_DUE) << lane; /* one post for some: wf_verbs_flush knows what is left */
 				if (wf_unlikely(!(w->wc_flags & IBV_WC_WITH_IMM)))
 					rc = wf_verbs_wrong(lane, 0, "message without immediate", 0, w->byte_len);

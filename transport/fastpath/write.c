@@ -71,10 +71,11 @@ static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first
 	wf_put(v->todo, (uint32_t)((1ull << shares) - 1));
 	wf_put(c->req[first].parts, shares);
 	wf_put(v->heard, (uint32_t)(wf_get(c->events) != 0));
-	for (uint32_t i = 0; i < shares; sum += wf_load(c->gauge[(lane + i++) % lanes].weight)) {
+	for (uint32_t i = 0; i < shares; i++) {
 		wf_put(v->part[i].entry, 0u);
 		wf_put(v->part[i].offset, 0u);
 		wf_put(v->part[i].cut, sum);
+		sum += wf_load(c->gauge[(lane + i) % lanes].weight);
 	}
 	for (uint32_t i = 1; i < shares; i++)
 		wf_put(v->part[i].cut, (uint32_t)(((uint64_t)wf_get(v->part[i].cut) << 16) / (sum ? sum : 1)));

@@ -84,7 +84,8 @@ int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s) {
 	uint32_t size = wf_get(e->size), got = wf_get(e->got);
 	if (f.size > wf_get(e->cap)) return wf_wrong(l, &f, "message larger than its receive", wf_get(e->cap), f.size);
 	if (size == WF_NONE) {
-		wf_put(e->size, size = f.size);
+		size = f.size;
+		wf_put(e->size, size);
 		wf_put(r->begins[f.entry], (uint64_t)1);
 		wf_put(r->ends[f.entry], (uint64_t)1);
 	} else if (size != f.size || size == got)

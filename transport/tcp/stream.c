@@ -197,7 +197,10 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		int ended = k <= 0 || (size_t)k < want;
 		full = ended ? full + 1 : 0;
 		if (streams == 1) continue;
-		if (ended || k > WF_CHUNK / 2) wf_put(l->rotor, rotor = rotor + 1 == streams ? 0 : rotor + 1);
+		if (ended || k > WF_CHUNK / 2) {
+			rotor = rotor + 1 == streams ? 0 : rotor + 1;
+			wf_put(l->rotor, rotor);
+		}
 	}
 	if (moved >= WF_SHARE / 2 || (moved && begun)) { /* the rest of a large message, too */
 		uint32_t writes = wf_get(wf_self->writes) + 1;
