@@ -47,12 +47,12 @@ type fakeHost struct {
 }
 
 type said struct {
-	logger   uintptr
-	level    int32
-	flags    uint64
-	function string
-	line     int
-	text     string
+	logger uintptr
+	level  int32
+	flags  uint64
+	file   string
+	line   int
+	text   string
 }
 
 func (h *fakeHost) Getenv(name string) (string, bool) { v, ok := h.env[name]; return v, ok }
@@ -87,10 +87,10 @@ func (h *fakeHost) Exports(address uintptr, symbol string) bool {
 	return false
 }
 
-func (h *fakeHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
+func (h *fakeHost) Log(logger uintptr, level int32, flags uint64, file string, line int, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.said = append(h.said, said{logger, level, flags, function, line, text})
+	h.said = append(h.said, said{logger, level, flags, file, line, text})
 }
 
 func (h *fakeHost) CString(s string) *byte {
@@ -388,5 +388,5 @@ func (b *bench) mustInit(table int) uintptr {
 }
 
 func (s said) String() string {
-	return fmt.Sprintf("%#x level %d flags %#x %s:%d %q", s.logger, s.level, s.flags, s.function, s.line, s.text)
+	return fmt.Sprintf("%#x level %d flags %#x %s:%d %q", s.logger, s.level, s.flags, s.file, s.line, s.text)
 }

@@ -31,9 +31,9 @@ int weft_host_exports(uintptr_t address, const char* symbol) {
 	return own;
 }
 
-void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* function, int line, const char* text) {
+void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* file, int line, const char* text) {
 	/* "%s": a percent sign in a device or host name is no conversion. */
-	((ncclDebugLogger_t)logger)((ncclDebugLogLevel)level, flags, function, line, "%s", text);
+	((ncclDebugLogger_t)logger)((ncclDebugLogLevel)level, flags, file, line, "%s", text);
 }
 
 static uintptr_t step_callback;

@@ -12,7 +12,7 @@ type host interface {
 	Environ() []string
 	Module(address uintptr) module               // zero when no module holds the address
 	Exports(address uintptr, symbol string) bool // does the module that holds the address?
-	Log(logger uintptr, level int32, flags uint64, function string, line int, text string)
+	Log(logger uintptr, level int32, flags uint64, file string, line int, text string)
 	CString(s string) *byte
 	Files() (soft, hard uint64) // the limit of open files before Go started; 0 when unknown
 	Thread() int                // the one that calls

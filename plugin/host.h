@@ -11,7 +11,7 @@ uintptr_t weft_host_module(uintptr_t address, const char** name);
 int weft_host_exports(uintptr_t address, const char* symbol);
 
 /* Says one line through a host's variadic logger. */
-void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* function, int line, const char* text);
+void weft_host_log(uintptr_t logger, int level, unsigned long flags, const char* file, int line, const char* text);
 
 /* A callback for net events of table v10 that calls the given one, for steps that NCCL has begun an event of. 0: none.
  * There is one for the process, as of that table's contexts. */

@@ -66,15 +66,15 @@ func (cHost) Exports(address uintptr, symbol string) bool {
 
 // Log calls the host's function. A line of the background is left out when those before it have not come back for long: what else
 // the background does must go on.
-func (cHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
+func (cHost) Log(logger uintptr, level int32, flags uint64, file string, line int, text string) {
 	give := guest.LogPlaces.TakeWithin(silence)
 	if give == nil {
 		return
 	}
 	defer give()
-	cfunction, ctext := C.CString(function), C.CString(text)
-	C.weft_host_log(C.uintptr_t(logger), C.int(level), C.ulong(flags), cfunction, C.int(line), ctext)
-	C.free(unsafe.Pointer(cfunction))
+	cfile, ctext := C.CString(file), C.CString(text)
+	C.weft_host_log(C.uintptr_t(logger), C.int(level), C.ulong(flags), cfile, C.int(line), ctext)
+	C.free(unsafe.Pointer(cfile))
 	C.free(unsafe.Pointer(ctext))
 }
 

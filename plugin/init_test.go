@@ -131,7 +131,7 @@ func TestInitSaysWhatItFound(t *testing.T) {
 		}
 	}
 	for _, s := range b.host.said {
-		if !strings.HasPrefix(s.text, "NET/weft : ") || s.function == "" || s.line == 0 {
+		if !strings.HasPrefix(s.text, "NET/weft : ") || s.file == "" || s.line == 0 {
 			t.Errorf("line %v", s)
 		}
 	}

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -162,12 +163,12 @@ func (l logger) say(s severity, sub *report.Subsys, format string, a ...any) {
 	if sub != nil {
 		flags = flagsOf(*sub, w.table)
 	}
-	function, line := caller()
+	file, line := caller()
 	number := fn.levels
 	if forced := l.voices.forced.Load(); forced != nil {
 		number = *forced
 	}
-	l.voices.host.Log(fn.address, number[s], flags, function, line, prefix+oneLine.Replace(fmt.Sprintf(format, a...)))
+	l.voices.host.Log(fn.address, number[s], flags, file, line, prefix+oneLine.Replace(fmt.Sprintf(format, a...)))
 }
 
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
@@ -187,12 +188,12 @@ func flagsOf(sub report.Subsys, table int) uint64 {
 	return flagNet
 }
 
-// silent are the functions that speak for others; a line names who called them.
+// silent are the functions that speak for others; a line names the place that called them.
 var silent = []string{"weft/plugin.logger.", "weft/plugin.aside.", "weft/internal/report.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
 
 // caller is the place that had something to say: an error that a call returned
-// is said by the exported function, which carries the name of the call.
-func caller() (function string, line int) {
+// is said by the exported function.
+func caller() (file string, line int) {
 	var pcs [16]uintptr
 	for n := 4; n <= len(pcs); n *= 4 { // most lines are said at once, and every frame costs
 		frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:n])])
@@ -200,7 +201,7 @@ func caller() (function string, line int) {
 			var f runtime.Frame
 			f, more = frames.Next()
 			if !slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
-				return strings.TrimPrefix(f.Function, "weft/"), f.Line
+				return filepath.Base(f.File), f.Line
 			}
 		}
 	}

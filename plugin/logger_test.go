@@ -40,7 +40,7 @@ func TestLevelsFlagsAndPlace(t *testing.T) {
 		for i, w := range want {
 			s := h.said[i]
 			if s.logger != nccl || s.level != w.level || s.flags != w.flags || s.text != w.text ||
-				s.function != "plugin.TestLevelsFlagsAndPlace" || s.line == 0 {
+				s.file != "logger_test.go" || s.line == 0 {
 				t.Errorf("v%d: %v, want %v", c.table, s, w)
 			}
 		}
@@ -119,8 +119,8 @@ type busyHost struct {
 	inside func()
 }
 
-func (h *busyHost) Log(logger uintptr, level int32, flags uint64, function string, line int, text string) {
-	h.fakeHost.Log(logger, level, flags, function, line, text)
+func (h *busyHost) Log(logger uintptr, level int32, flags uint64, file string, line int, text string) {
+	h.fakeHost.Log(logger, level, flags, file, line, text)
 	h.inside()
 }
 

@@ -12,7 +12,7 @@ func TestUnwanted(t *testing.T) {
 	log := `vm:7:7 [0] NCCL INFO Bootstrap: Using lo:127.0.0.1<0>
 vm:7:7 [0] NCCL INFO NET/weft : weft 0.1.0-dev (0123abc), first used through table v12
 vm:7:9 [0] NCCL INFO NET/weft : nobody has listed this
-vm:7:9 [0] transport.(*Comm).because:171 NCCL WARN NET/weft : irecv on lo with lo of vm pid 8: the peer closed stream 0
+vm:7:9 [0] fault.go:171 NCCL WARN NET/weft : irecv on lo with lo of vm pid 8: the peer closed stream 0
 [2026-11-22 19:31:04] vm:7:7 [0] src/proxy.cc:67 NCCL WARN something of NCCL's own
 [2026-11-22 19:31:04] vm:7:7 [0] src/transport/net_ib/init.cc:67 (ncclIbGetPciPath) NCCL WARN Could not find real path of sim0 (/sys/class/infiniband/sim0/device)
 `
