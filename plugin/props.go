@@ -23,7 +23,7 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 		PciPath:          d.path,
 		Guid:             d.GUID,
 		PtrSupport:       int32(d.Pointers),
-		RegIsGlobal:      global(d),
+		RegIsGlobal:      flag(d.RegIsGlobal()),
 		ForceFlush:       flag(d.Flush),
 		Speed:            int32(d.SpeedMbps),
 		Port:             int32(d.Port),
@@ -50,10 +50,6 @@ func vprops(members []int) (v abi.NetVDeviceProps) {
 	v.Ndevs = int32(len(members))
 	return v
 }
-
-// global reports whether memory registered on one connection of a device is
-// worth keeping for its others. TCP registers nothing.
-func global(d deviceStrings) int32 { return flag(d.Verbs != nil) }
 
 func flag(is bool) int32 {
 	if is {

@@ -9,7 +9,6 @@ import (
 	"weft/transport/fastpath"
 	"weft/transport/memory"
 	"weft/transport/rdma"
-	"weft/transport/verbs/mr"
 )
 
 // RegMr registers memory by its address. The executor checks every isend and
@@ -22,11 +21,8 @@ func (c *Comm) RegMr(addr uintptr, size uint64, kind rdma.MemKind) (uintptr, err
 	if err := cmp.Or(c.known(m.Op, kind), c.takes(m.Op, kind)); err != nil {
 		return 0, err
 	}
-	if c.dev.Verbs != nil && size > 0 {
-		var err error
-		if m.Buffer, err = mr.NewBuffer(addr, size, kind); err != nil {
-			return 0, err
-		}
+	if err := c.dev.ForCards(m); err != nil {
+		return 0, err
 	}
 	return c.register(m)
 }
@@ -40,7 +36,7 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 		return 0, err
 	}
 	if _, cards := c.carrier.(carrier.OneSided); !cards {
-		if err = m.Map(fd, mr.DMABufOffset(addr, offset)); err != nil {
+		if err = m.Map(fd, offset); err != nil {
 			return 0, report.Errorf(report.Host, m.Op, "fd %d, %d bytes at offset %d: %w", fd, size, offset, err).On(c.dev.Name).
 				Try("this buffer cannot be read by the CPU, so TCP cannot carry it; set NCCL_DMABUF_ENABLE=0 and NCCL stages it through host memory")
 		}
@@ -49,11 +45,9 @@ func (c *Comm) RegMrDmaBuf(addr uintptr, size, offset uint64, fd int, kind rdma.
 	} else if kind == rdma.MemHost { // for this device's comms over TCP
 		m.CPU = addr
 	}
-	if c.dev.Verbs != nil && size > 0 && c.dev.Pointers.Has(rdma.MemDMABUF) {
-		if m.Buffer, err = mr.NewDMABuf(addr, size, offset, fd, kind); err != nil {
-			m.Close()
-			return 0, err
-		}
+	if err = c.dev.DMABufForCards(m, fd, offset); err != nil {
+		m.Close()
+		return 0, err
 	}
 	return c.register(m)
 }
@@ -74,11 +68,7 @@ func (c *Comm) takes(op string, kind rdma.MemKind) error {
 		return report.Errorf(report.Usage, op, "%v memory cannot travel over TCP, which carries this connection", kind).On(c.dev.Name).With(c.peer).
 			Try("set NCCL_NET_GDR_LEVEL=LOC and NCCL stages it through host memory; the line of the connection says why it is not over RDMA")
 	case !c.dev.Pointers.Has(kind):
-		why := "it is one of TCP"
-		if c.dev.Verbs != nil {
-			_, why = c.dev.Verbs.GPUMemory()
-		}
-		return report.Errorf(report.Usage, op, "the device takes %v memory, not %v: %s", c.dev.Pointers, kind&^c.dev.Pointers, why).On(c.dev.Name).
+		return report.Errorf(report.Usage, op, "the device takes %v memory, not %v: %s", c.dev.Pointers, kind&^c.dev.Pointers, c.dev.WhyNot()).On(c.dev.Name).
 			Try("NCCL stages it through host memory when the device reports host pointers only")
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"weft/transport/fastpath"
 	"weft/transport/tcp"
+	"weft/transport/verbs/mr"
 )
 
 // mapping is a DMA-BUF seen through the CPU.
@@ -21,9 +22,9 @@ type mapping struct {
 	size uintptr
 }
 
-// Map has the CPU reach m, which lies at offset of the DMA-BUF fd.
+// Map has the CPU reach m, which lies at offset of the DMA-BUF fd, as the host says that.
 func (m *Registration) Map(fd int, offset uint64) (err error) {
-	m.mapped, m.CPU, err = mapBuffer(fd, offset, m.Size)
+	m.mapped, m.CPU, err = mapBuffer(fd, mr.DMABufOffset(m.Addr, offset), m.Size)
 	return err
 }
 
