@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weft/internal/node"
 	"weft/transport/carrier"
 	"weft/transport/device"
 	"weft/transport/rendezvous"
@@ -53,7 +54,7 @@ type setup interface {
 }
 
 func (e *env) init(cfg Config) {
-	e.cfg, e.host, e.pid = cfg, hostName(), uint32(os.Getpid())
+	e.cfg, e.host, e.pid = cfg, node.Name(), uint32(os.Getpid())
 	rand.Read(e.process[:])
 	e.connSalt = uint32(wire.Random64()) | 1 // never 0: a state of 0 means "none yet"
 	e.nextComm.Store(wire.Random64() >> 16)
@@ -93,12 +94,4 @@ func (e *env) settingUp(process *wire.ProcessID) bool {
 		}
 	}
 	return false
-}
-
-func hostName() string {
-	name, err := os.Hostname()
-	if err != nil || name == "" {
-		return "unknown-host"
-	}
-	return name
 }

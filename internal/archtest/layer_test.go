@@ -8,7 +8,7 @@ import (
 
 // layers lists the product's packages from the lowest up. A package imports from lower layers only.
 var layers = [][]string{
-	{"abi", "transport/rdma", "internal/report", "internal/knob", "internal/version", "collnet/schedule"},
+	{"abi", "transport/rdma", "internal/report", "internal/knob", "internal/node", "internal/version", "collnet/schedule"},
 	{"transport/wire", "transport/task", "transport/record/format", "collnet/choose", "collnet/kernels"},
 	{"transport/record/mapped", "transport/meter/format"},
 	{"transport/record", "transport/meter"},

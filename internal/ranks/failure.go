@@ -3,9 +3,9 @@ package ranks
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"weft/internal/host"
+	"weft/internal/node"
 )
 
 // Kind says what a rank's failure tells about where the cause is, nearest to the cause first.
@@ -53,8 +53,7 @@ func failureOf(rank int, err error) *Failure {
 	if errors.As(err, &known) && known.Rank == rank {
 		return known
 	}
-	name, _ := os.Hostname() // the rank's number remains
-	f := &Failure{Rank: rank, Host: name, Kind: Own, Text: err.Error()}
+	f := &Failure{Rank: rank, Host: node.Name(), Kind: Own, Text: err.Error()}
 	var other *AbortError
 	var death *host.DeathError
 	var command *host.CommandError

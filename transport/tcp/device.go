@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/knob"
+	"weft/internal/node"
 	"weft/internal/report"
 	"weft/transport/rdma"
 )
@@ -139,28 +140,8 @@ func (h *Host) speed(name string) (mbps int, read bool) {
 // the parent of the device that sysfs links to, since NCCL's topology code
 // takes the last component for a bus id. "" for what has no hardware.
 func (h *Host) pciPath(name string) string {
-	path, err := filepath.EvalSymlinks(h.netFile(name, "device"))
-	if err != nil {
-		return ""
-	}
-	for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
-		if isPCIFunction(filepath.Base(dir)) {
-			return dir
-		}
-	}
-	return ""
+	return node.PCIFunction(h.netFile(name, "device"))
 }
-
-// isPCIFunction recognises domain:bus:device.function.
-func isPCIFunction(name string) bool {
-	domain, rest, _ := strings.Cut(name, ":")
-	bus, rest, _ := strings.Cut(rest, ":")
-	device, function, _ := strings.Cut(rest, ".")
-	return len(domain) >= 4 && isHex(domain) && len(bus) == 2 && isHex(bus) &&
-		len(device) == 2 && isHex(device) && len(function) == 1 && isHex(function)
-}
-
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 func (h *Host) vendor(name string) string {
 	text, err := os.ReadFile(h.netFile(name, "device", "vendor"))

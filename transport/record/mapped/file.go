@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/node"
 	"weft/transport/record/format"
 )
 
@@ -46,10 +47,7 @@ func Create(s Spec) (*File, error) {
 	if err := os.Mkdir(s.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%w; WEFT_PROFILE_DIR names another folder", err)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
+	host := node.Name()
 	name := fmt.Sprintf("weft-%s-%d-%x%s", strings.Map(plain, host), os.Getpid(), drawn[:4], s.Suffix)
 	f := &File{Path: filepath.Join(s.Dir, name)}
 	hidden := filepath.Join(s.Dir, "."+name)
