@@ -328,27 +328,27 @@ func TestPeersThatLieAboutWaits(t *testing.T) {
 			}
 		}
 	}
-	ends := []uint8{wire.EndSilent, wire.EndLate, wire.EndBusy, wire.EndWay, wire.EndDown, wire.EndBroken}
+	roots := []uint8{wire.RootSilent, wire.RootOutside, wire.RootBusy, wire.RootPath, wire.RootDown, wire.RootBroken}
 	for _, tc := range []struct {
 		name string
 		lies func(s *session.Session, h wire.Header)
 		says string
 	}{
 		{"of comms that are not there", same(many, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: wire.Header{Comm: h.Comm + 1 + i}, Watches: true, Why: wire.WaitSend, For: "n9:9", End: wire.EndLate, EndWho: "n9:9"}
+			return &wire.WaitReply{Header: wire.Header{Comm: h.Comm + 1 + i}, Monitors: true, Why: wire.WaitSend, For: "n9:9", Root: wire.RootOutside, RootWho: "n9:9"}
 		}), "that process does not reply, though its machine does"},
 		{"of more than it has begun", same(1, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: h, Groups: 1<<64 - 1, Asks: true, Lacks: true, Owes: true, Moves: true, Watches: true}
+			return &wire.WaitReply{Header: h, Groups: 1<<64 - 1, Asks: true, Lacks: true, Owes: true, Moves: true, Monitors: true}
 		}), "its NCCL has sent it, and it has not come"},
 		{"of a chain as long as a name can be", same(1, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: h, Watches: true, Why: wire.WaitSend, Millis: 1<<32 - 1, For: strings.Repeat("x", 500), EndAge: 1, End: wire.EndSilent, EndWho: strings.Repeat("y", 500)}
+			return &wire.WaitReply{Header: h, Monitors: true, Why: wire.WaitSend, Millis: 1<<32 - 1, For: strings.Repeat("x", 500), RootAge: 1, Root: wire.RootSilent, RootWho: strings.Repeat("y", 500)}
 		}), "its NCCL has sent nothing; that process runs and waits itself for xxx"},
 		{"another each time", same(many, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: h, Watches: true, Why: wire.WaitSend, For: "n9:9", End: ends[i%6], EndWho: "n9:9"}
+			return &wire.WaitReply{Header: h, Monitors: true, Why: wire.WaitSend, For: "n9:9", Root: roots[i%6], RootWho: "n9:9"}
 		}), "that process runs and waits itself for n9:9 to send"},
 		{"asks", func(s *session.Session, h wire.Header) {
 			same(many, func(h wire.Header, i uint64) session.Frame { return &wire.WaitAsk{Header: wire.Header{Comm: i << 40}} })(s, h)
-			s.Tell(&wire.WaitReply{Header: h, Watches: true})
+			s.Tell(&wire.WaitReply{Header: h, Monitors: true})
 		}, "its NCCL has sent nothing; that process runs and waits for nobody"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type Core struct {
 	watch *liveness.Watcher
 	pool  *pool.Pool[*lanes.Kit]
 	lanes *lanes.Shared
-	stall *stall.Watcher
+	stall *stall.Monitor
 	serve kinds
 	deaf  func() // ends the subscription to events
 
@@ -72,7 +72,7 @@ func Open(cfg Config) (*Core, error) {
 		ReceiverTC: func(tc uint8) uint8 { return cfg.Verbs.ReceiverTC(tc) }})
 	c.lanes = &lanes.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Timeout: c.timeout, Watch: c.watch, Pool: c.pool, Growing: task.NewSlots(), Lingers: reaper.Lingers,
 		Busy: func() bool { return c.outgoing.Busy()+c.incoming.Busy() > 0 }}
-	c.stall = stall.New(stall.Config{Log: cfg.Log, Host: c.host, PID: c.pid, Least: cfg.Knobs.Seconds(knob.StallSeconds), Comms: c.watched})
+	c.stall = stall.New(stall.Config{Log: cfg.Log, Host: c.host, PID: c.pid, Least: cfg.Knobs.Seconds(knob.StallSeconds), Comms: c.openComms})
 	c.serve = serves(c.watch, c.lanes, c.stall)
 	c.sessions = session.NewAll(c.ofSessions(reaper.Lingers))
 	c.plain = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: reaper}
@@ -116,7 +116,7 @@ func (c *Core) ofSessions(lingers func(n int)) session.Config {
 type kinds map[wire.Kind]func(*session.Session, []byte) error
 
 // serves is for all but the messages about sessions, which are the sessions' own.
-func serves(w *liveness.Watcher, l *lanes.Shared, st *stall.Watcher) kinds {
+func serves(w *liveness.Watcher, l *lanes.Shared, st *stall.Monitor) kinds {
 	return kinds{
 		wire.KindProbeOffer: w.Serve, wire.KindProbeAnswer: w.Serve, wire.KindProbeState: w.Serve,
 		wire.KindFurther: l.Serve, wire.KindFurtherAnswer: l.Serve, wire.KindJoin: l.Serve, wire.KindJoined: l.Serve,
@@ -171,8 +171,8 @@ func (c *Core) finalized() bool {
 	return len(c.contexts.all) == 0
 }
 
-// watched are the comms that are open.
-func (c *Core) watched() (all []stall.Subject) {
+// openComms are the comms that are open.
+func (c *Core) openComms() (all []stall.Subject) {
 	c.contexts.Lock()
 	defer c.contexts.Unlock()
 	for x := range c.contexts.all {

@@ -62,9 +62,9 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestStallOfAWay has a port lose all packets: each side knows that both have done their part. Slow as it was before, the way
+// TestStallOfAPath has a port lose all packets: each side knows that both have done their part. Slow as it was before, the path
 // was no stall.
-func TestStallOfAWay(t *testing.T) {
+func TestStallOfAPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simverbs.Device{Rate: slow}, simverbs.Device{Rate: slow})
 	env := []string{"WEFT_PROFILE=stall", "WEFT_STALL_SECONDS=1", "WEFT_TIMEOUT=100"} // which finds the silence later
@@ -80,8 +80,8 @@ func TestStallOfAWay(t *testing.T) {
 	l.receiving(f)
 	l.sending(f) // both end with their hosts
 	w.command(a, "blackhole simA/simA tx")
-	says(t, a, "stall: send to ", "its NCCL waits for it, and what was sent is not acknowledged; look at the way")
-	says(t, b, "stall: receive from ", "its NCCL has sent it, and it has not come; look at the way")
+	says(t, a, "stall: send to ", "its NCCL waits for it, and what was sent is not acknowledged; check the path")
+	says(t, b, "stall: receive from ", "its NCCL has sent it, and it has not come; check the path")
 }
 
 // stallHosts are two that watch.

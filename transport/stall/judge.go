@@ -27,7 +27,7 @@ func judge(sends bool, was, is *fastpath.Look) (s state, why uint8) {
 	case !sends && is.Incomplete == 0:
 		return idle, wire.WaitNone
 	case !sends && is.Parts > 0, sends && is.Unsent > 0:
-		why = wire.WaitWay
+		why = wire.WaitPath
 	case !sends:
 		why = wire.WaitSend
 	default:
@@ -48,6 +48,9 @@ func same(a, b *fastpath.Look) bool {
 		a.Incomplete == b.Incomplete && a.Group == b.Group && a.Next == b.Next && a.Parts == b.Parts
 }
 
+// traffic is what the kernel has done with packets.
+type traffic struct{ packets, again uint64 }
+
 // seen is a comm as it was seen last.
 type seen struct {
 	look   fastpath.Look
@@ -57,7 +60,7 @@ type seen struct {
 	moved  uint64        // what carries it had moved so much
 	waited time.Duration // the looks in which its host has asked in vain, since it moved last
 	rested int           // looks since it asked last
-	sent   sent          // at the last count
+	sent   traffic       // at the last count
 }
 
 // restMost is how many looks a host that waits may not ask, as on a busy machine,

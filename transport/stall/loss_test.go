@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A way that loses packets is told of, and again after a while; one that loses a few is not.
+// A path that loses packets is told of, and again after a while; one that loses a few is not.
 func TestLosses(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -23,9 +23,9 @@ func TestLosses(t *testing.T) {
 		for i, lines := range c.after {
 			for range []int{20, 120}[i] {
 				x.packets, x.again = x.packets+c.packets, x.again+c.again
-				k.passes(k.every)
+				k.passes(k.pace.every)
 			}
-			if n := x.Count("WARN loss: 5.0% of the packets to node:1 (eth0 -> eth1) had to be sent again, in the last 2s: the way from :0 to node:1 loses them"); n != lines || len(x.Lines()) != n {
+			if n := x.Count("WARN loss: 5.0% of the packets to node:1 (eth0 -> eth1) were retransmitted in the last 2s: packet loss on the path from :0 to node:1"); n != lines || len(x.Lines()) != n {
 				t.Errorf("%s: %d lines, want %d: %q", c.name, n, lines, x.Lines())
 			}
 		}
@@ -37,13 +37,13 @@ func TestLosses(t *testing.T) {
 		if x.packets += 1000; i/lossEvery%2 == 0 {
 			x.again += 50
 		}
-		k.passes(k.every)
+		k.passes(k.pace.every)
 	}
 	if len(x.Lines()) != 0 {
 		t.Errorf("bursts: %q", x.Lines())
 	}
 	k = newClock()
-	if k.passes(time.Minute); len(k.lossy) != 0 {
+	if k.passes(time.Minute); len(k.loss.lossy) != 0 {
 		t.Error("nobody sends")
 	}
 }

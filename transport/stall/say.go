@@ -13,20 +13,18 @@ import (
 // one more says how many there are besides.
 const linesMost = 4
 
-func name(host string, pid uint32) string { return fmt.Sprintf("%s:%d", host, pid) }
-
 // line is one for the log.
 type line struct {
 	log  report.Logger
 	text string
 }
 
-// lines are those about waits; w.mu is held.
-func (w *Watcher) lines(sorted []*wait, now time.Time) (all []line) {
+// waitLines are those about waits that last.
+func waitLines(sorted []*wait, p pace, now time.Time) (all []line) {
 	more, comms := 0, 0
 	var log report.Logger
 	for _, x := range sorted {
-		if !w.ripe(x, now) {
+		if !x.ripe(p, now) {
 			continue
 		}
 		x.said = true
@@ -38,16 +36,16 @@ func (w *Watcher) lines(sorted []*wait, now time.Time) (all []line) {
 		more, comms, log = more+1, comms+x.count, x.of.Log()
 	}
 	if more > 0 {
-		all = append(all, line{log, fmt.Sprintf("stall: %d further waits of %d connections are not told one by one", more, comms)})
+		all = append(all, line{log, fmt.Sprintf("stall: %d more waits on %d connections, not listed", more, comms)})
 	}
 	return all
 }
 
-// ends are the lines about waits that are over.
-func ends(over []*wait) (all []line) {
+// overLines are those about waits that are over.
+func overLines(over []*wait) (all []line) {
 	for i, x := range over {
 		if i == linesMost {
-			return append(all, line{x.of.Log(), fmt.Sprintf("stall: %d further waits are over as well", len(over)-i)})
+			return append(all, line{x.of.Log(), fmt.Sprintf("stall: %d more waits are over, not listed", len(over)-i)})
 		}
 		all = append(all, line{x.of.Log(), fmt.Sprintf("stall: %s moves again, after %s", x.title(), short(x.longest))})
 	}
@@ -57,36 +55,36 @@ func ends(over []*wait) (all []line) {
 // title says what waits.
 func (x *wait) title() string {
 	verb, arrow := "receive from", "<-"
-	if x.key.sends {
+	if x.path.sends {
 		verb, arrow = "send to", "->"
 	}
-	return fmt.Sprintf("%s %s (%s %s %s)", verb, nameOf(x.session), x.key.own, arrow, x.key.peer)
+	return fmt.Sprintf("%s %s (%s %s %s)", verb, x.peer, x.path.own, arrow, x.path.peer)
 }
 
 // text is the line about a wait.
 func (x *wait) text() string {
 	many := ""
 	if n := x.count - 1; n > 0 {
-		many = fmt.Sprintf(", beside %d further connection%s between these", n, report.Plural(n))
+		many = fmt.Sprintf(", with %d more connection%s of these devices", n, report.Plural(n))
 	}
 	return fmt.Sprintf("stall: %s has waited %s%s: %s", x.title(), short(x.waited), many, x.reason())
 }
 
-// reason is the verdict, unless the fault is nearer: what a device without a link does not bring is no fault of the peer's.
+// reason is the verdict, unless the fault is nearer: what a device without a link does not deliver is no fault of the peer's.
 func (x *wait) reason() string {
-	if v := &x.verdict; v.kind == way || v.kind == silent && v.end == wire.EndDown {
+	if v := &x.verdict; v.kind == undelivered || v.kind == silent && v.root == wire.RootDown {
 		if why := x.of.OutOfUse(); why != "" {
 			return "nothing passes here: " + why
 		}
 	}
-	return x.verdict.text(x.key.sends, x.why)
+	return x.verdict.text(x.sends, x.why)
 }
 
 // text says who is waited for, and why.
 func (v *verdict) text(sends bool, why uint8) string {
 	lacks := map[uint8]string{
 		wire.WaitReceive: "its NCCL has posted no receive", wire.WaitSend: "its NCCL has sent nothing",
-		wire.WaitWay: "its NCCL does not go on with it",
+		wire.WaitPath: "its NCCL does not go on with it",
 	}[why]
 	if v.begun {
 		lacks = "its NCCL has begun its part and does not go on with it"
@@ -96,22 +94,22 @@ func (v *verdict) text(sends bool, why uint8) string {
 	case mute:
 		return lacks + ", as far as this host hears; the weft of that process is older, and cannot be asked what it waits for"
 	case silent:
-		return v.ending(it)
-	case runs:
-		return lacks + "; that process runs, and does not watch what it waits for (WEFT_PROFILE=stall)"
-	case late:
-		return lacks + "; " + v.ending(it)
-	case way:
-		return unmet(sends, why) + "; look at the way between the two devices"
+		return v.cause(it)
+	case unaware:
+		return lacks + "; that process runs without WEFT_PROFILE=stall, and does not know what it waits for"
+	case last:
+		return lacks + "; " + v.cause(it)
+	case undelivered:
+		return unmet(sends, why) + "; check the path between the two devices"
 	}
 	text := fmt.Sprintf("%s; that process runs and waits itself for %s to %s, for %s", lacks, v.next, wants(v.why), short(time.Duration(v.millis)*time.Millisecond))
 	switch {
-	case v.end == wire.EndUnknown:
+	case v.root == wire.RootUnknown:
 		return text
 	case v.who == v.next:
-		return text + "; " + v.ending(v.next)
+		return text + "; " + v.cause(v.next)
 	}
-	return text + "; in the end, " + v.ending(v.who)
+	return text + "; root cause: " + v.cause(v.who)
 }
 
 // unmet says what both sides have done.
@@ -125,21 +123,21 @@ func unmet(sends bool, why uint8) string {
 	return "its NCCL has sent it, and it has not come"
 }
 
-// ending says what is wrong with who is waited for in the end.
-func (v *verdict) ending(who string) string {
-	switch v.end {
-	case wire.EndDown:
+// cause says what is wrong with the root of the chain.
+func (v *verdict) cause(who string) string {
+	switch v.root {
+	case wire.RootDown:
 		return who + " does not reply, and neither does its machine: that is down or stands still, or the network to it is cut"
-	case wire.EndBroken:
-		return v.who + " has failed, as the logs of its ends say, and that process waits for nobody"
-	case wire.EndSilent:
+	case wire.RootBroken:
+		return v.who + " has failed, as the logs of both sides say, and that process waits for nobody"
+	case wire.RootSilent:
 		return who + " does not reply, though its machine does: it is stopped or frozen, or gets no CPU"
-	case wire.EndLate:
+	case wire.RootOutside:
 		return who + " runs and waits for nobody: what keeps it is outside of the network (its program, its GPU)"
-	case wire.EndBusy:
+	case wire.RootBusy:
 		return who + " runs, and other connections of it move: it is behind with its work"
 	}
-	return who + " does not bring what was sent"
+	return who + " does not deliver what was sent"
 }
 
 // wants is what a process that waits wants another to do, as weft trace stall has it.
@@ -159,4 +157,10 @@ func short(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 	return d.Round(100 * time.Millisecond).String()
+}
+
+// text is the line about a path that loses packets, of a process, self, to another.
+func (l *loss) text(self, to string, in time.Duration) string {
+	return fmt.Sprintf("loss: %.1f%% of the packets to %s (%s -> %s) were retransmitted in the last %s: packet loss on %s",
+		100*l.part, to, l.path.own, l.path.peer, short(in), between(self, to))
 }

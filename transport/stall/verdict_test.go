@@ -20,27 +20,27 @@ func TestReplied(t *testing.T) {
 		kind  kind
 		text  string
 	}{
-		{"not posted, and waits for nobody", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6, Watches: true}, late, "its NCCL has posted no receive; that process runs and waits for nobody"},
-		{"not posted, and is busy", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6, Watches: true, Moves: true}, late, "other connections of it move"},
-		{"not posted, and does not watch", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6}, runs, "its NCCL has posted no receive; that process runs, and does not watch"},
-		{"not posted, and waits", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitSend, Millis: 4900, For: "n6:12"}, chained, "its NCCL has posted no receive; that process runs and waits itself for n6:12 to send, for 4.9s"},
-		{"not posted, and waits for one that is stopped", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", End: wire.EndSilent, EndWho: "n6:12"}, chained, "waits itself for n6:12 to post a receive, for 4.9s; n6:12 does not reply, though its machine does"},
-		{"not posted, at the end of a chain", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitReceive, For: "n6:12", End: wire.EndLate, EndWho: "n5:1", EndAge: 4000}, chained, "; in the end, n5:1 runs and waits for nobody"},
-		{"not posted, as was heard long ago", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitWay, Millis: 61000, For: "n6:12", End: wire.EndLate, EndWho: "n5:1", EndAge: 6000}, chained, "waits itself for n6:12 to get what was sent, for 1m1s"},
-		{"not posted, and waits for one whose machine is gone", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", End: wire.EndDown, EndWho: "n6:12"}, chained, "; n6:12 does not reply, and neither does its machine"},
-		{"not posted, after a connection of it has failed", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, End: wire.EndBroken, EndWho: "the connection from n6:12 to n5:1"}, late, "its NCCL has posted no receive; the connection from n6:12 to n5:1 has failed, as the logs"},
-		{"not posted, and waits for one like that", true, wire.WaitReceive, false, wire.WaitReply{Watches: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", End: wire.EndBroken, EndWho: "the connection from n7:9 to n6:12"}, chained, "; in the end, the connection from n7:9 to n6:12 has failed"},
-		{"posted, and not heard of", true, wire.WaitReceive, false, wire.WaitReply{Groups: 7, Asks: true, Watches: true}, way, "its NCCL has posted the receive, and this host does not hear of it; look at the way"},
-		{"posted of another tag", true, wire.WaitReceive, true, wire.WaitReply{Groups: 7, Watches: true}, late, "its NCCL has posted no receive"},
-		{"not acknowledged, and asked for", true, wire.WaitWay, false, wire.WaitReply{Groups: 7, Asks: true, Watches: true}, way, "what was sent is not acknowledged"},
-		{"not acknowledged, and not asked for", true, wire.WaitWay, false, wire.WaitReply{Groups: 7, Watches: true}, late, "its NCCL has begun its part and does not go on with it; that process runs"},
-		{"not acknowledged, by one that does not watch", true, wire.WaitWay, false, wire.WaitReply{Groups: 7}, runs, "its NCCL has begun its part and does not go on with it; that process runs, and"},
-		{"not sent", false, wire.WaitSend, false, wire.WaitReply{Groups: 6, Watches: true}, late, "its NCCL has sent nothing; that process runs and waits for nobody"},
-		{"sent", false, wire.WaitSend, false, wire.WaitReply{Groups: 7, Watches: true}, way, "its NCCL has sent it, and it has not come"},
-		{"to be sent, without the receive that is posted", false, wire.WaitSend, false, wire.WaitReply{Groups: 6, Asks: true, Lacks: true, Watches: true}, way, "has not come"},
-		{"sent, and left half way", false, wire.WaitWay, false, wire.WaitReply{Groups: 7, Owes: true, Watches: true}, late, "does not go on with it"},
-		{"sent, by one that does not watch", false, wire.WaitSend, false, wire.WaitReply{Groups: 7, Owes: true}, runs, "its NCCL has begun its part"},
-		{"a part has come, all was sent", false, wire.WaitWay, false, wire.WaitReply{Groups: 7, Watches: true}, way, "has not come"},
+		{"not posted, and waits for nobody", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6, Monitors: true}, last, "its NCCL has posted no receive; that process runs and waits for nobody"},
+		{"not posted, and is busy", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6, Monitors: true, Moves: true}, last, "other connections of it move"},
+		{"not posted, and has no monitor", true, wire.WaitReceive, false, wire.WaitReply{Groups: 6}, unaware, "its NCCL has posted no receive; that process runs without WEFT_PROFILE=stall"},
+		{"not posted, and waits", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Why: wire.WaitSend, Millis: 4900, For: "n6:12"}, chained, "its NCCL has posted no receive; that process runs and waits itself for n6:12 to send, for 4.9s"},
+		{"not posted, and waits for one that is stopped", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", Root: wire.RootSilent, RootWho: "n6:12"}, chained, "waits itself for n6:12 to post a receive, for 4.9s; n6:12 does not reply, though its machine does"},
+		{"not posted, at the end of a chain", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Why: wire.WaitReceive, For: "n6:12", Root: wire.RootOutside, RootWho: "n5:1", RootAge: 4000}, chained, "; root cause: n5:1 runs and waits for nobody"},
+		{"not posted, as was heard long ago", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Why: wire.WaitPath, Millis: 61000, For: "n6:12", Root: wire.RootOutside, RootWho: "n5:1", RootAge: 6000}, chained, "waits itself for n6:12 to get what was sent, for 1m1s"},
+		{"not posted, and waits for one whose machine is gone", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", Root: wire.RootDown, RootWho: "n6:12"}, chained, "; n6:12 does not reply, and neither does its machine"},
+		{"not posted, after a connection of it has failed", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Root: wire.RootBroken, RootWho: "the connection from n6:12 to n5:1"}, last, "its NCCL has posted no receive; the connection from n6:12 to n5:1 has failed, as the logs"},
+		{"not posted, and waits for one like that", true, wire.WaitReceive, false, wire.WaitReply{Monitors: true, Why: wire.WaitReceive, Millis: 4900, For: "n6:12", Root: wire.RootBroken, RootWho: "the connection from n7:9 to n6:12"}, chained, "; root cause: the connection from n7:9 to n6:12 has failed"},
+		{"posted, and not heard of", true, wire.WaitReceive, false, wire.WaitReply{Groups: 7, Asks: true, Monitors: true}, undelivered, "its NCCL has posted the receive, and this host does not hear of it; check the path"},
+		{"posted of another tag", true, wire.WaitReceive, true, wire.WaitReply{Groups: 7, Monitors: true}, last, "its NCCL has posted no receive"},
+		{"not acknowledged, and asked for", true, wire.WaitPath, false, wire.WaitReply{Groups: 7, Asks: true, Monitors: true}, undelivered, "what was sent is not acknowledged"},
+		{"not acknowledged, and not asked for", true, wire.WaitPath, false, wire.WaitReply{Groups: 7, Monitors: true}, last, "its NCCL has begun its part and does not go on with it; that process runs"},
+		{"not acknowledged, by one that has no monitor", true, wire.WaitPath, false, wire.WaitReply{Groups: 7}, unaware, "its NCCL has begun its part and does not go on with it; that process runs without WEFT_PROFILE=stall"},
+		{"not sent", false, wire.WaitSend, false, wire.WaitReply{Groups: 6, Monitors: true}, last, "its NCCL has sent nothing; that process runs and waits for nobody"},
+		{"sent", false, wire.WaitSend, false, wire.WaitReply{Groups: 7, Monitors: true}, undelivered, "its NCCL has sent it, and it has not come"},
+		{"to be sent, without the receive that is posted", false, wire.WaitSend, false, wire.WaitReply{Groups: 6, Asks: true, Lacks: true, Monitors: true}, undelivered, "has not come"},
+		{"sent, and left half way", false, wire.WaitPath, false, wire.WaitReply{Groups: 7, Owes: true, Monitors: true}, last, "does not go on with it"},
+		{"sent, by one that has no monitor", false, wire.WaitSend, false, wire.WaitReply{Groups: 7, Owes: true}, unaware, "its NCCL has begun its part"},
+		{"a part has come, all was sent", false, wire.WaitPath, false, wire.WaitReply{Groups: 7, Monitors: true}, undelivered, "has not come"},
 	} {
 		now := time.Now()
 		v := replied(c.sends, c.why, &fastpath.Look{Group: group, Ready: c.ready}, &c.m, now)
@@ -50,7 +50,7 @@ func TestReplied(t *testing.T) {
 		if got := v.text(c.sends, c.why); !strings.Contains(got, c.text) {
 			t.Errorf("%s: %q, want %q in it", c.name, got, c.text)
 		}
-		if known := c.m.End != wire.EndUnknown && c.m.EndAge < 5000 && c.kind == chained; known && now.Sub(v.known) != time.Duration(c.m.EndAge)*time.Millisecond {
+		if known := c.m.Root != wire.RootUnknown && c.m.RootAge < 5000 && c.kind == chained; known && now.Sub(v.known) != time.Duration(c.m.RootAge)*time.Millisecond {
 			t.Errorf("%s: known for %v", c.name, now.Sub(v.known))
 		}
 	}

@@ -3,61 +3,20 @@ package stall
 import (
 	"time"
 
-	"weft/internal/report"
-	"weft/transport/fastpath"
 	"weft/transport/session"
 	"weft/transport/wire"
 )
 
-// Subject is a comm that is watched.
-type Subject interface {
-	// Sends tells its direction.
-	Sends() bool
-	// Look is how far it has come.
-	Look() fastpath.Look
-	// Progress grows with what its carrier moves within a message.
-	Progress() uint64
-	// Sent is what the kernel has sent for it, in packets, and of these again; zeros: it
-	// does not tell.
-	Sent() (packets, again uint64)
-	// Standing is the session of a comm that neither side has closed or given up;
-	// nil: there is none.
-	Standing() *session.Session
-	// Broken reports whether it has failed, and its host has not closed it yet.
-	Broken() bool
-	// OutOfUse says why its own device cannot be used now; empty: it can.
-	OutOfUse() string
-	// Member is the comm to its session.
-	Member() *session.Member
-	// Devices are its own and the peer's.
-	Devices() (own, peer string)
-	// Log speaks to the host that has it.
-	Log() report.Logger
-}
-
-// waitKey is what makes comms one wait.
-type waitKey struct {
-	process   wire.ProcessID
-	sends     bool
-	own, peer string // devices
-}
-
-// wait is what this process's comms wait for, of one other process. All is
-// protected by Watcher.mu.
+// wait is what this process's comms wait for, of one other process.
 type wait struct {
-	key     waitKey
+	path    path
 	session *session.Session
 	of      Subject // the comm that has waited longest
 	comm    uint64  // its name on the session
-	why     uint8
-	look    fastpath.Look
+	inquiry         // about that comm
 	waited  time.Duration
 	longest time.Duration // of all that it was
 	count   int           // comms
-
-	asked   time.Time // the question about comm that has no reply yet; zero: there is none
-	replied time.Time
-	reply   *wire.WaitReply // the last one about comm
 
 	verdict verdict
 	settled time.Time     // since when it has been of that kind
@@ -66,51 +25,58 @@ type wait struct {
 	counted bool // as one that was told
 }
 
-// wayOf is how they call what leads from one to another.
-func wayOf(from, to string) string { return "the way from " + from + " to " + to }
+// scene is what the last look has found.
+type scene struct {
+	self   string
+	moving bool              // some comms moved between the last two looks
+	broken string            // a connection that had failed at the last look; empty: none
+	comms  map[Subject]*seen // those of the last look
+	waits  map[path]*wait    // what they wait for
+}
 
-// nameOf is how lines call a process.
-func nameOf(s *session.Session) string { return name(s.Peer.Host, s.Peer.PID) }
+func newScene(self string) scene {
+	return scene{self: self, comms: map[Subject]*seen{}, waits: map[path]*wait{}}
+}
 
-// gather finds the waits of all comms; w.mu is held. over are those that have come
-// to an end because something moved, of those that were told.
-func (w *Watcher) gather(all []Subject, after time.Duration) (over []*wait) {
-	was := w.comms
-	w.comms = make(map[Subject]*seen, len(all))
-	moved, best := map[waitKey]bool{}, map[waitKey]Subject{}
-	w.moving, w.broken = false, ""
-	for _, x := range w.waits {
+// gather finds the waits of all comms; a line is due of those that last for least.
+// over are those that are over because something moved, of those that were told.
+func (s *scene) gather(all []Subject, after, least time.Duration) (over []*wait) {
+	was := s.comms
+	s.comms = make(map[Subject]*seen, len(all))
+	moved, best := map[path]bool{}, map[path]Subject{}
+	s.moving, s.broken = false, ""
+	for _, x := range s.waits {
 		x.count = 0
 	}
 	for _, c := range all {
-		s, x := c.Standing(), was[c]
-		if s == nil {
-			w.breaks(c)
+		at, x := c.Standing(), was[c]
+		if at == nil {
+			s.breaks(c)
 			continue
 		}
 		if x == nil { // its first look
-			w.comms[c] = &seen{look: c.Look()}
+			s.comms[c] = &seen{look: c.Look()}
 			continue
 		}
-		w.comms[c] = x
+		s.comms[c] = x
 		x.saw(c.Sends(), c.Look(), after, c.Progress)
-		switch k := keyOf(c, s); {
+		switch p := pathOf(c, at); {
 		case x.waited > 0:
-			w.add(k)
-			if b := best[k]; b == nil || x.waited > w.comms[b].waited || x.waited == w.comms[b].waited && c == w.waits[k].of {
-				best[k] = c
+			s.add(p, least)
+			if b := best[p]; b == nil || x.waited > s.comms[b].waited || x.waited == s.comms[b].waited && c == s.waits[p].of {
+				best[p] = c
 			}
 		case x.state == moves:
-			moved[k], w.moving = true, true
+			moved[p], s.moving = true, true
 		}
 	}
-	for k, x := range w.waits {
-		if c := best[k]; c != nil {
-			x.shows(c, w.comms[c])
+	for p, x := range s.waits {
+		if c := best[p]; c != nil {
+			x.shows(c, s.comms[c], s.self)
 			continue
 		}
-		delete(w.waits, k)
-		if x.said && moved[k] {
+		delete(s.waits, p)
+		if x.said && moved[p] {
 			over = append(over, x)
 		}
 	}
@@ -118,35 +84,56 @@ func (w *Watcher) gather(all []Subject, after time.Duration) (over []*wait) {
 }
 
 // breaks notes a comm that has failed: whoever waits for this process is to hear of it.
-func (w *Watcher) breaks(c Subject) {
+func (s *scene) breaks(c Subject) {
 	if m := c.Member(); m != nil && c.Broken() {
-		from, to := w.self, nameOf(m.Session)
+		from, to := s.self, nameOf(m.Session)
 		if !c.Sends() {
 			from, to = to, from
 		}
-		w.broken = "the connection from " + from + " to " + to
+		s.broken = "the connection from " + from + " to " + to
 	}
-}
-
-func keyOf(c Subject, s *session.Session) waitKey {
-	own, peer := c.Devices()
-	return waitKey{s.Peer.Process, c.Sends(), own, peer}
 }
 
 // add counts a comm.
-func (w *Watcher) add(k waitKey) {
-	if w.waits[k] == nil {
-		w.waits[k] = &wait{key: k, next: w.least}
+func (s *scene) add(p path, least time.Duration) {
+	if s.waits[p] == nil {
+		s.waits[p] = &wait{path: p, next: least}
 	}
-	w.waits[k].count++
+	s.waits[p].count++
 }
 
 // shows makes c the comm of which is asked and told.
-func (x *wait) shows(c Subject, by *seen) {
-	if x.of != c || x.why != by.why {
-		x.reply, x.asked, x.verdict = nil, time.Time{}, verdict{}
-	}
+func (x *wait) shows(c Subject, by *seen, self string) {
 	m := c.Member()
-	x.of, x.session, x.comm, x.why, x.look, x.waited = c, m.Session, m.ID, by.why, by.look, by.waited
+	if x.of != c || x.why != by.why {
+		x.verdict = verdict{}
+		x.inquiry = inquiry{self: self, peer: nameOf(m.Session), older: m.Session.Peer.Flags&wire.FlagWaits == 0, sends: x.path.sends, why: by.why}
+	}
+	x.of, x.session, x.comm, x.look, x.waited = c, m.Session, m.ID, by.look, by.waited
 	x.longest = max(x.longest, by.waited)
+}
+
+// find judges x.
+func (x *wait) find(p pace, now time.Time) {
+	v := x.conclude(p, now, func() (time.Duration, bool) { return x.session.Conn.Silence() })
+	if v.kind != x.verdict.kind {
+		x.settled = now
+	}
+	x.verdict = v
+}
+
+// ripe reports whether a line may be said: what has been seen once may have been
+// on its way.
+func (x *wait) ripe(p pace, now time.Time) bool {
+	if x.waited < x.next || x.verdict.kind == unknown {
+		return false
+	}
+	since := now.Sub(x.settled)
+	switch v := &x.verdict; {
+	case v.kind == silent, v.kind == mute:
+		return true
+	case v.kind == chained && v.root == wire.RootUnknown: // others may be about to find out
+		return since >= p.patience+4*p.every
+	}
+	return since >= 2*p.every
 }

@@ -200,7 +200,7 @@ func FuzzWaitAsk(f *testing.F) {
 
 func FuzzWaitReply(f *testing.F) {
 	law(f, ParseWaitReply, func(m WaitReply) []byte { return m.Append(nil) },
-		WaitReply{Header: sample}, WaitReply{Header: sample, Groups: 3, Asks: true, Watches: true},
-		WaitReply{Header: sample, Groups: 1 << 40, Lacks: true, Owes: true, Moves: true, Watches: true, Why: WaitWay, Millis: 5100, For: "node7:17314",
-			End: EndSilent, EndAge: 400, EndWho: "node6:17312"})
+		WaitReply{Header: sample}, WaitReply{Header: sample, Groups: 3, Asks: true, Monitors: true},
+		WaitReply{Header: sample, Groups: 1 << 40, Lacks: true, Owes: true, Moves: true, Monitors: true, Why: WaitPath, Millis: 5100, For: "node7:17314",
+			Root: RootSilent, RootAge: 400, RootWho: "node6:17312"})
 }

@@ -35,15 +35,15 @@ func TestAccused(t *testing.T) {
 		want *charge
 	}{
 		{"NET/weft : stall: send to n:8 (eth0 -> eth0) has waited 3s: that process does not reply, though its machine does: it is stopped", &charge{what: stands, pid: 8}},
-		{"NET/weft : stall: receive from n:8 (sim0 <- sim1) has waited 3.4s, beside 1 further connection between these: its NCCL has sent nothing; that process runs and waits itself for n:9 to send, for 2.6s; n:9 runs and waits for nobody", &charge{what: isLate, pid: 9}},
+		{"NET/weft : stall: receive from n:8 (sim0 <- sim1) has waited 3.4s, with 1 more connection of these devices: its NCCL has sent nothing; that process runs and waits itself for n:9 to send, for 2.6s; n:9 runs and waits for nobody", &charge{what: isLate, pid: 9}},
 		{"NET/weft : stall: receive from n:8 (sim0 <- sim1) has waited 3s: its NCCL has sent nothing; that process runs and waits itself for n:9 to send, for 2.6s", nil},
-		{"NET/weft : stall: receive from n:8 (sim0 <- sim1) has waited 3s: its NCCL has sent it, and it has not come; look at the way between the two devices", &charge{what: way, pid: 8, to: me}},
-		{"NET/weft : stall: send to n:8 (sim0 -> sim1) has waited 3s: its NCCL waits for it, and what was sent is not acknowledged; look at the way between the two devices", &charge{what: way, pid: me, to: 8}},
-		{"NET/weft : stall: send to n:8 (sim0 -> sim1) has waited 3s: its NCCL has posted no receive; that process runs and waits itself for n:9 to send, for 2s; in the end, the way from n:10 to n:9 does not bring what was sent", &charge{what: way, pid: 10, to: 9}},
+		{"NET/weft : stall: receive from n:8 (sim0 <- sim1) has waited 3s: its NCCL has sent it, and it has not come; check the path between the two devices", &charge{what: path, pid: 8, to: me}},
+		{"NET/weft : stall: send to n:8 (sim0 -> sim1) has waited 3s: its NCCL waits for it, and what was sent is not acknowledged; check the path between the two devices", &charge{what: path, pid: me, to: 8}},
+		{"NET/weft : stall: send to n:8 (sim0 -> sim1) has waited 3s: its NCCL has posted no receive; that process runs and waits itself for n:9 to send, for 2s; root cause: the path from n:10 to n:9 does not deliver what was sent", &charge{what: path, pid: 10, to: 9}},
 		{"NET/weft : stall: send to n:8 (eth0 -> eth0) has waited 3s: nothing passes here: eth0: the link is down", &charge{what: unplugged, pid: me}},
 		{"NET/weft : stall: send to n:8 (eth0 -> eth0) moves again, after 3s", nil},
-		{"NET/weft : loss: 5.0% of the packets to n:8 (eth0 -> eth0) had to be sent again, in the last 1.5s: the way from n:7 to n:8 loses them", &charge{what: way, pid: 7, to: 8}},
-		{"NET/weft : liveness on sim0 with vm pid 8 (127.0.0.1:1): 1 connection made no progress for 2s or more, and port 10.9.1.3 does not answer 10.9.1.1", &charge{what: way, pid: me, to: 8, either: true}},
+		{"NET/weft : loss: 5.0% of the packets to n:8 (eth0 -> eth0) were retransmitted in the last 1.5s: packet loss on the path from n:7 to n:8", &charge{what: path, pid: 7, to: 8}},
+		{"NET/weft : liveness on sim0 with vm pid 8 (127.0.0.1:1): 1 connection made no progress for 2s or more, and port 10.9.1.3 does not answer 10.9.1.1", &charge{what: path, pid: me, to: 8, either: true}},
 		{"NET/weft : interface 0 is lo", nil},
 	} {
 		got := accused(c.text, me)

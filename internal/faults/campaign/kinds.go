@@ -47,7 +47,7 @@ var kinds = []kind{
 		do: func(j *job, f *fault) error { return j.cut(f.rank) },
 		right: func(j *job, f *fault, c charge) bool {
 			pid := j.pid(f.rank)
-			return (c.what == way || c.what == unreachable || c.what == unplugged) && (c.pid == pid || c.to == pid)
+			return (c.what == path || c.what == unreachable || c.what == unplugged) && (c.pid == pid || c.to == pid)
 		},
 	},
 	// Over TCP some packets of any size are lost, over RDMA all that are large.
@@ -69,5 +69,5 @@ var kinds = []kind{
 func rightLink(j *job, f *fault, c charge) bool {
 	pid := j.pid(f.rank)
 	sends, receives := c.pid == pid || c.either && c.to == pid, c.to == pid || c.either && c.pid == pid
-	return c.what == way && (f.dir == tx && sends || f.dir == rx && receives)
+	return c.what == path && (f.dir == tx && sends || f.dir == rx && receives)
 }

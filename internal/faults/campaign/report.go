@@ -34,7 +34,7 @@ func (j *job) reported() (all []charge, texts []string, err error) {
 		for _, m := range process.FindAllStringSubmatch(f.What, -1) {
 			pids = append(pids, number(m[1]))
 		}
-		c := charge{what: map[string]string{"straggler": isLate, "slow-link": way, "slow-process": isSlow}[f.Kind]}
+		c := charge{what: map[string]string{"straggler": isLate, "slow-link": path, "slow-process": isSlow}[f.Kind]}
 		switch len(pids) {
 		case 2:
 			c.to = pids[1]

@@ -118,7 +118,7 @@ func (o *outcome) line(j *job, s said, done time.Time) {
 	after, text := s.at.Sub(done), fmt.Sprintf("rank %d: %s", s.rank, s.text)
 	c := accused(s.text, j.pid(s.rank))
 	if m := packet.FindStringSubmatch(s.text); c != nil && m != nil { // it tells the direction
-		*c = charge{what: way, pid: j.pid(number(m[1]) - 1), to: j.pid(number(m[2]) - 1)}
+		*c = charge{what: path, pid: j.pid(number(m[1]) - 1), to: j.pid(number(m[2]) - 1)}
 	}
 	switch {
 	case c != nil:

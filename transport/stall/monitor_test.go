@@ -64,15 +64,15 @@ func (c *comm) Log() report.Logger { return &c.Recorder }
 
 func (c *comm) lines() int { return c.Count("WARN stall: ") }
 
-// clock has a watcher look at comms.
+// clock has a monitor look at comms.
 type clock struct {
-	*Watcher
+	*Monitor
 	now time.Time
 	all []Subject
 }
 
 func newClock(all ...*comm) *clock {
-	c := &clock{Watcher: New(Config{Log: report.Discard{}, Least: 4 * time.Second}), now: time.Now()}
+	c := &clock{Monitor: New(Config{Log: report.Discard{}, Least: 4 * time.Second}), now: time.Now()}
 	for _, x := range all {
 		c.all = append(c.all, x)
 	}
@@ -83,7 +83,7 @@ func newClock(all ...*comm) *clock {
 // passes lets time pass, in looks.
 func (c *clock) passes(d time.Duration) {
 	for end := c.now.Add(d); c.now.Before(end); {
-		c.now = c.now.Add(c.every)
+		c.now = c.now.Add(c.pace.every)
 		c.turn(c.now, c.all)
 	}
 }
@@ -137,8 +137,8 @@ func TestNoWaits(t *testing.T) {
 			x := waiting(1)
 			c := newClock(x)
 			s.to(c, x)
-			if x.lines() != 0 || s.name != "it is slow" && len(c.waits) != 0 {
-				t.Errorf("%q, %d waits", x.Lines(), len(c.waits))
+			if x.lines() != 0 || s.name != "it is slow" && len(c.scene.waits) != 0 {
+				t.Errorf("%q, %d waits", x.Lines(), len(c.scene.waits))
 			}
 		})
 	}
@@ -168,13 +168,13 @@ func TestManyWaits(t *testing.T) {
 	if n := lines(); n != 2*(linesMost+1) {
 		t.Errorf("%d lines", n)
 	}
-	said := fmt.Sprintf("stall: %d further waits of %d connections are not told one by one", 1000-linesMost, 2*(1000-linesMost))
+	said := fmt.Sprintf("stall: %d more waits on %d connections, not listed", 1000-linesMost, 2*(1000-linesMost))
 	found := 0
 	for _, x := range all {
-		found += x.Count("WARN", said) + x.Count("WARN", "beside 1 further connection between these")
+		found += x.Count("WARN", said) + x.Count("WARN", "with 1 more connection of these devices")
 	}
 	if found != 1+linesMost {
-		t.Errorf("%d lines tell of further connections", found)
+		t.Errorf("%d lines tell of more connections", found)
 	}
 }
 
@@ -186,13 +186,13 @@ func TestOwnDeviceIsDown(t *testing.T) {
 		v    verdict
 		text string
 	}{
-		{"eth0: the link is down", verdict{kind: way, end: wire.EndWay}, "nothing passes here: eth0: the link is down"},
-		{"eth0: the link is down", verdict{kind: silent, end: wire.EndDown, who: "node:1"}, "nothing passes here: eth0: the link is down"},
-		{"eth0: the link is down", verdict{kind: silent, end: wire.EndSilent, who: "node:1"}, "that process does not reply, though its machine does"},
-		{"", verdict{kind: silent, end: wire.EndDown, who: "node:1"}, "that process does not reply, and neither does its machine"},
+		{"eth0: the link is down", verdict{kind: undelivered, root: wire.RootPath}, "nothing passes here: eth0: the link is down"},
+		{"eth0: the link is down", verdict{kind: silent, root: wire.RootDown, who: "node:1"}, "nothing passes here: eth0: the link is down"},
+		{"eth0: the link is down", verdict{kind: silent, root: wire.RootSilent, who: "node:1"}, "that process does not reply, though its machine does"},
+		{"", verdict{kind: silent, root: wire.RootDown, who: "node:1"}, "that process does not reply, and neither does its machine"},
 	} {
 		x.down = c.down
-		if got := (&wait{of: x, verdict: c.v, why: wire.WaitSend}).reason(); !strings.HasPrefix(got, c.text) {
+		if got := (&wait{of: x, verdict: c.v, inquiry: inquiry{why: wire.WaitSend}}).reason(); !strings.HasPrefix(got, c.text) {
 			t.Errorf("%+v: %q, want %q", c, got, c.text)
 		}
 	}
@@ -205,13 +205,13 @@ func TestBrokenIsTold(t *testing.T) {
 	c := newClock(x, y)
 	c.looked = time.Now() // Serve has no clock of its own
 	s := &session.Session{Peer: wire.Hello{Host: "node", PID: 3, Process: wire.ProcessID{3}}}
-	if m := c.reply(s, 9, nil); m.Why != wire.WaitNone || m.End != wire.EndBroken || m.EndWho != "the connection from node:1 to :0" {
+	if m := c.reply(s, 9, nil); m.Why != wire.WaitNone || m.Root != wire.RootBroken || m.RootWho != "the connection from node:1 to :0" {
 		t.Errorf("%+v", m)
 	}
 	y.over = false
-	c.passes(time.Second + 2*c.every)
+	c.passes(time.Second + 2*c.pace.every)
 	c.looked = time.Now()
-	if m := c.reply(s, 9, nil); m.Why != wire.WaitSend || m.For != "node:2" || m.End == wire.EndBroken {
+	if m := c.reply(s, 9, nil); m.Why != wire.WaitSend || m.For != "node:2" || m.Root == wire.RootBroken {
 		t.Errorf("%+v", m)
 	}
 }
