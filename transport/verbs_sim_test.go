@@ -3,7 +3,6 @@ package transport
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -61,25 +60,11 @@ var simWorld = sync.OnceValues(func() (simverbs.World, error) {
 		{Name: "simU", GIDs: []string{"10.9.6.2/24"}, MaxQP: simQPs, Speed: 25_000},
 		{Name: "simV", GIDs: []string{"10.9.5.4/24"}, MaxQP: simQPs, MLX5: true, OOO: 512},
 	}}
-	dist, err := simverbs.Dist()
+	lib, err := w.Enter()
 	if err != nil {
 		return w, err
 	}
-	env, err := w.Env(dist, "")
-	if err != nil {
-		return w, err
-	}
-	for _, kv := range env {
-		for i := range kv {
-			if kv[i] == '=' && kv[:i] != "LD_LIBRARY_PATH" {
-				os.Setenv(kv[:i], kv[i+1:]) // the library reads C's environment, which this reaches too
-			}
-			if kv[i] == '=' {
-				break
-			}
-		}
-	}
-	os.Setenv("NCCL_IBVERBS_LIB", filepath.Join(dist, "libibverbs.so.1"))
+	os.Setenv("NCCL_IBVERBS_LIB", lib)
 	return w, nil
 })
 

@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	"weft/internal/build"
-	"weft/internal/hostcalls"
 	"weft/internal/knob"
 	"weft/internal/report"
-	"weft/transport/fastpath"
 )
 
 // The simulated library of tools/simverbs is the same C that a real device
@@ -59,7 +57,6 @@ var sim = sync.OnceValues(func() (string, error) {
 var atEnd []func()
 
 func TestMain(m *testing.M) {
-	fastpath.SetUpcalls(hostcalls.Upcalls())
 	code := m.Run()
 	for _, f := range atEnd {
 		f()

@@ -1,4 +1,4 @@
-package verbs
+package fastpath_test
 
 import (
 	"bytes"
@@ -24,15 +24,6 @@ var laneConfigs = []laneConfig{
 
 func (c laneConfig) name() string {
 	return fmt.Sprintf("%d lanes, width %d, stripe %d, depth %d, inline %d, most %d, AR %d", c.lanes, c.width, c.stripeMin, c.depth, c.inline, c.most, c.above)
-}
-
-func laneProvider(t *testing.T) *Provider {
-	p, log, err := openSim(t, nil)
-	if err != nil {
-		t.Fatal(err, log.Lines())
-	}
-	t.Cleanup(p.Close)
-	return p
 }
 
 // Groups of every width and messages of many sizes arrive, with their sizes, where they belong and nowhere else.

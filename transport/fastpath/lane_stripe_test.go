@@ -1,4 +1,4 @@
-package verbs
+package fastpath_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package verbs
+package fastpath_test
 
 import (
 	"runtime"
@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
+	"weft/transport/verbs"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/mr"
@@ -60,7 +61,7 @@ func must[T any](v T, err error) T {
 }
 
 // laneEnds makes a send comm and a receive comm over queue pairs, before they are connected.
-func laneEnds(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
+func laneEnds(t *testing.T, p *verbs.Provider, c laneConfig) (tx, rx *laneSide) {
 	t.Helper()
 	runtime.LockOSThread() // faults are kept per thread
 	t.Cleanup(runtime.UnlockOSThread)
@@ -145,7 +146,7 @@ func (s *laneSide) learn(other *laneSide) {
 }
 
 // laneConnected connects them too.
-func laneConnected(t *testing.T, p *Provider, c laneConfig) (tx, rx *laneSide) {
+func laneConnected(t *testing.T, p *verbs.Provider, c laneConfig) (tx, rx *laneSide) {
 	t.Helper()
 	tx, rx = laneEnds(t, p, c)
 	laneJoin(t, tx, rx)
