@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"weft/internal/hostcalls"
@@ -236,19 +235,4 @@ func TestSimPoolOfFirstLanes(t *testing.T) {
 		t.Errorf("%q", a.log.Lines())
 	}
 	noneLeft(t, s, r, keeper, other)
-}
-
-// An offer that names a connection says that it does, and what of.
-func TestReuseOnTheWire(t *testing.T) {
-	end := wire.QPEnd{QPN: 17, MTU: 5}
-	for _, h := range []wire.Header{{Flags: wire.FlagReuse}, {Flags: wire.FlagReuse, Session: 1}, {Flags: wire.FlagReuse, Comm: 1}, {Session: 1}, {Comm: 1}} {
-		m := wire.Offer{Header: h, Keys: []uint32{1}, Lanes: []wire.QPEnd{end}}
-		if _, err := wire.ParseOffer(m.Append(nil)); err == nil {
-			t.Errorf("%+v", h)
-		}
-	}
-	m := wire.Offer{Header: wire.Header{Flags: wire.FlagReuse, Session: 1, Comm: 2}, Keys: []uint32{1}, Lanes: slices.Repeat([]wire.QPEnd{end}, 4)}
-	if _, err := wire.ParseOffer(m.Append(nil)); err != nil {
-		t.Error(err)
-	}
 }
