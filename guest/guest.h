@@ -6,11 +6,11 @@
 
 #include <stdint.h>
 
-/* What every call begins with that enters Go: 0, or the code to answer. Starts Go when it has not been. Why that
+/* What every call begins with that enters Go: 0, or the code to return. Starts Go when it has not been. Why that
  * cannot be is said through logger, a host's log function, or 0. */
 int weft_enter(uintptr_t logger);
 
-/* Gives the host's handlers the flag SA_ONSTACK where they lack it; answers those that lacked it since the last call
+/* Gives the host's handlers the flag SA_ONSTACK where they lack it; returns those that lacked it since the last call
  * that asked, a bit per signal, signal 1 the lowest. */
 uint64_t weft_signal_stacks(void);
 

@@ -38,7 +38,7 @@ const (
 	tableGroups  = 5  // receives come in groups, handles have 128 bytes, connect and accept do not block
 	tableRemote  = 6  // ncclRemoteError exists
 	tableCuts    = 8  // NCCL 2.20 to 2.23 send all of a registered buffer, and go on behind what its receive took; no other release does
-	tableCounts  = 9  // NCCL 2.24 and 2.25 free memory twice when makeVDevice refuses, and look at no number that it answers, but count devices anew
+	tableCounts  = 9  // NCCL 2.24 and 2.25 free memory twice when makeVDevice refuses, and do not look at the number that it returns, but count devices anew
 	tableConfig  = 10 // connect brings a configuration
 	tableContext = 11 // init makes a context, once per communicator
 )

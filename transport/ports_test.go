@@ -144,7 +144,7 @@ func TestSimECE(t *testing.T) {
 		{"=simA", "=simB", "1", "ECE 0x4 of vendor 0x15b3", ""},
 		{"=simA", "=simB", "0", "no ECE", ""},
 		{"=simC", "=simD", "1", "no ECE", ""}, // nothing is offered
-		{"=simX", "=simY", "1", "no ECE", "connections of simY do without ECE: ibv_set_ece answers operation not supported"},
+		{"=simX", "=simY", "1", "no ECE", "connections of simY do without ECE: ibv_set_ece returned operation not supported"},
 		{"=simA", "=simF", "1", "no ECE", "simF declines a peer's ECE of vendor 0x15b3, options 0xc"},
 		{"=simF", "=simA", "1", "no ECE", "simA declines a peer's ECE of vendor 0x14e4, options 0x1"},
 	} {
@@ -161,7 +161,7 @@ func TestSimECE(t *testing.T) {
 			s.Close()
 			r.Close()
 		}
-		said := a.log.Count("INFO", "connections of "+c.from[1:]+" do without ECE: ibv_query_ece answers operation not supported")
+		said := a.log.Count("INFO", "connections of "+c.from[1:]+" do without ECE: ibv_query_ece returned operation not supported")
 		if (said == 1) != (c.from == "=simC") || said > 1 {
 			t.Errorf("%v: %d lines: %q", c, said, a.log.Lines())
 		}

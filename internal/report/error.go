@@ -76,7 +76,7 @@ func CauseOf(err error) Cause {
 }
 
 // Say logs err as one WARN. An Error is said once, however many calls return
-// it afterwards: a failed comm answers every later call with the same value.
+// it afterwards: every later call on a failed comm returns the same value.
 func Say(log Logger, err error) {
 	if err != nil && first(err) {
 		log.Warn("%v", err)

@@ -179,7 +179,7 @@ func (c *Comm) Fail(err error) { c.fail(err, true) }
 // reaches it any more. It reports whether this was the first.
 func (c *Comm) lost(err error) bool { return c.fail(err, false) }
 
-// fail ends the comm for the host: every later isend, irecv and test answers
+// fail ends the comm for the host: every later isend, irecv and test returns
 // the code of the first cause.
 func (c *Comm) fail(err error, tell bool) bool {
 	c.mu.Lock()
@@ -195,9 +195,9 @@ func (c *Comm) fail(err error, tell bool) bool {
 	return first
 }
 
-// because records the first cause, says it, has the peer told and the fences know
-// of it: all before a call can answer its code, for the host may then end the
-// process at once, or free memory. c.mu is held.
+// because records and logs the first cause, tells the peer, and queues the fence,
+// all before any call can return its code: the host may then end the process at
+// once, or free memory. c.mu is held.
 func (c *Comm) because(err error, tell bool) {
 	c.failed = err
 	if c.says() {

@@ -56,7 +56,7 @@ func (e *HandleError) Error() string {
 func (c *Comm) String() string { return fmt.Sprintf("%s comm %d.%d", c.kind, c.index, c.gen) }
 
 // Open makes the comm visible and returns the handle that the host holds. A comm opens once, after its lanes are attached:
-// 0 is the answer for a comm without lanes.
+// for one without lanes it returns 0.
 func (c *Comm) Open() uintptr { return uintptr(C.wf_comm_open(c.c)) }
 
 // Lookup finds an open comm by its handle; the error is a *HandleError.
@@ -88,7 +88,7 @@ func (c *Comm) Fail(code int32) bool {
 	return C.wf_comm_fail(c.c, C.uint32_t(c.gen), C.int32_t(code)) != 0
 }
 
-// RefuseGroup ends the receives of group seq with code, because the sender refused it, and calls say before a call can answer
+// RefuseGroup ends the receives of group seq with code, because the sender refused it, and calls say before a call can return
 // that code, unless it was refused here before. It reports false for a group that is complete, or not yet announced to the
 // sender: that is left alone.
 func (c *Comm) RefuseGroup(seq uint64, code int32, say func()) (bool, error) {

@@ -1,11 +1,11 @@
 /* ended.c: isend and irecv on a comm that has ended. NCCL's own networks take what is posted after the peer has
  * gone, and have test tell of it; hosts count on that. So here too: the request stands for nothing, no lane has it,
- * and its test answers the code of the first cause. What is wrong with the call itself is told at once; its memory
+ * and its test returns the code of the first cause. What is wrong with the call itself is told at once; its memory
  * is not looked at, which the host may have deregistered meanwhile, as an abort does. iflush tells at once: from it,
  * no request means that nothing is to be flushed. */
 #include "exec.h"
 
-/* Outside the gate. code: what the call answers otherwise: it is wrong, or all requests are in use. */
+/* Outside the gate. code: what the call returns otherwise: it is wrong, or all requests are in use. */
 int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const size_t* sizes, void** request) {
 	struct wf_thread* t = wf_self;
 	uint64_t h = (uint64_t)(uintptr_t)comm;

@@ -234,7 +234,7 @@ int weft_test(void* request, int* done, int* sizes) {
 	return code;
 }
 
-/* Every slot is in use or told: those that are told become free, and one of them is the answer. */
+/* Every slot is in use or told: those that are told become free, and one of them is returned. */
 uint32_t wf_reclaim(struct wf_comm* c) {
 	uint32_t told = WF_NONE;
 	for (uint32_t i = 0; i < WF_SLOTS; i++)

@@ -143,7 +143,7 @@ static WF_COLD __attribute__((unused)) struct wf_comm* wf_begin_slowly(const cha
 	return NULL;
 }
 
-/* What every call on a comm begins with. The comm, whose gate is entered by wf_self; NULL: *rc is the answer. */
+/* What every call on a comm begins with. The comm, whose gate is entered by wf_self; NULL: the call returns *rc. */
 static inline __attribute__((always_inline)) struct wf_comm* wf_begin(const char* call, uint32_t kind, void* comm,
 	void** request, int* rc) {
 	uint64_t h = (uint64_t)(uintptr_t)comm;

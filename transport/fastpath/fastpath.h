@@ -11,7 +11,7 @@
 /* Calls from C into the core. A const table of the provider's package; always called outside the gate. */
 struct wf_upcalls {
 	/* Logs once, records the cause and returns the result code for the host. comm_cookie is the comm's, or 0.
-	 * PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it answers the
+	 * PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it returns the
 	 * returned code. ENDED: it has ended, and its cause may not have been said. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
 	/* A flush waits for queue pairs that the comm does not have yet. Waits for nothing. */
@@ -27,7 +27,7 @@ struct wf_req;
 union wf_event;
 
 /* What a lane can do. A const table of the provider's package. Each call runs inside the gate, is bounded, never
- * blocks, and answers a negative number after wf_raise. */
+ * blocks, and returns a negative number after wf_raise. */
 struct wf_lane_ops {
 	int (*send)(struct wf_comm* comm, struct wf_lane* lane);     /* start or continue posted sends, piecewise */
 	int (*progress)(struct wf_comm* comm, struct wf_lane* lane); /* complete what can be completed, take CTS in */
@@ -49,7 +49,7 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	void** request);
 int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request);
 int weft_test(void* request, int* done, int* sizes);
-/* reports a pointer that must not be NULL; returns the code to answer */
+/* reports a pointer that must not be NULL; returns the code for the host */
 int weft_null(const char* function, const char* name);
 int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
 /* 1: nothing has come yet of the connect whose state the handle has, or to the listen: *comm is NULL, and Go need not
@@ -59,7 +59,7 @@ int weft_accept_waits(uintptr_t listen, void** comm);
 /* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
 int wf_thread_key_make(void);
 void weft_starts(int32_t more); /* a start of Go begins, or failed: a child forked from then on cannot use weft */
-int weft_forked(void); /* 0, or the code that every call must answer in a forked child */
+int weft_forked(void); /* 0, or the code that every call must return in a forked child */
 
 extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept changed state; a futex word */
 

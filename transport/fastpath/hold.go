@@ -22,7 +22,7 @@ func (e *HoldError) Error() string {
 }
 
 // Hold shuts the comm's gate: from its return to Release no thread is inside isend, irecv or test on it, and new calls
-// answer "not yet"; a flush answers a request that begins later.
+// return "not yet"; a flush returns a request that begins later.
 func (c *Comm) Hold() error { return holdAll([]*Comm{c}) }
 
 // Release opens the gate again.

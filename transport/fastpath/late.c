@@ -1,6 +1,6 @@
 /* late.c: flushes that met a gate which another thread holds. iflush cannot say "not now", since no request means
  * that nothing is to be flushed, and it must not wait, since the thread is NCCL's. So it writes down what is to be
- * flushed and answers a request, whose test begins the flush when the gate is free. When it is not for WF_LATE_MOST,
+ * flushed and returns a request, whose test begins the flush when the gate is free. When it is not for WF_LATE_MOST,
  * the comm ends. */
 #include "exec.h"
 
@@ -33,7 +33,7 @@ int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** reques
 	return wf_bad("iflush", WF_FAULT_ARGUMENT, "too many flushes that are not tested", WF_LATES);
 }
 
-/* What wf_flush_late has answered. NULL: it is no such request, or no longer one. */
+/* What wf_flush_late has returned. NULL: it is no such request, or no longer one. */
 static struct wf_late* wf_late_of(struct wf_comm* c, uint64_t h) {
 	uint32_t i = wf_handle_slot(h) - WF_SLOTS;
 	if (!c || i >= WF_LATES || wf_load(c->state) != WF_COMM_OPEN || !wf_handle_gen(h)) return NULL;

@@ -73,7 +73,7 @@ enum wf_req_state {
 	WF_REQ_POSTED = 2,  /* on its way */
 	WF_REQ_DONE = 3,    /* complete; test reports it once */
 	WF_REQ_REFUSED = 4, /* its group was refused; test reports the comm's refuse_code */
-	WF_REQ_TOLD = 5,    /* refused and reported: test answers the same again, until every other slot is in use */
+	WF_REQ_TOLD = 5,    /* refused and reported: test returns the same again, until every other slot is in use */
 };
 
 /* A message that came ahead of its receive. */

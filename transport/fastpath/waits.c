@@ -1,5 +1,5 @@
 /* waits.c: connects and accepts that have nothing to say yet. A host polls each of them until it is done, a thousand in
- * turn when a thousand ranks start: such a poll is answered here, for to enter Go takes five system calls. */
+ * turn when a thousand ranks start: such a poll is answered here, because entering Go takes five system calls. */
 #include "exec.h"
 
 #include <string.h>

@@ -66,7 +66,7 @@ const (
 	wfReqPosted  = 2 // on its way
 	wfReqDone    = 3 // complete; test reports it once
 	wfReqRefused = 4 // its group was refused; test reports the comm's refuse_code
-	wfReqTold    = 5 // refused and reported: test answers the same again, until every other slot is in use
+	wfReqTold    = 5 // refused and reported: test returns the same again, until every other slot is in use
 )
 
 // enum wf_ahead_state: A message that came ahead of its receive.

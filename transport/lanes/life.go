@@ -16,7 +16,7 @@ func (v *Carrier) Fence() {
 	v.stop.Do(func() {
 		v.stopGrowth(errOver)
 		for _, q := range v.queuePairs() {
-			if err := q.Fence(); err != nil { // a device that is gone answers so, and touches nothing either
+			if err := q.Fence(); err != nil { // a device that is gone says so, and touches nothing either
 				v.Log.Info(report.Net, "%v", err)
 			}
 		}

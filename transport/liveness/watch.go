@@ -49,7 +49,7 @@ type Watcher struct {
 type Config struct {
 	Log        report.Logger
 	Timeout    time.Duration        // T
-	ReceiverTC func(tc uint8) uint8 // the traffic class that a receiver answers one with
+	ReceiverTC func(tc uint8) uint8 // the traffic class that a receiver uses when its peer's is tc
 	Vacant     func()               // the last subject has gone
 }
 

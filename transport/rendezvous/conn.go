@@ -133,7 +133,7 @@ func dial(ctx context.Context, p Path, o tcp.Options, bind bool) (*Conn, error) 
 }
 
 // CutOnCancel makes reads and writes on c fail when ctx ends. The function it
-// answers undoes that; it reports false when c was already cut.
+// returns undoes that; it reports false when c was already cut.
 func CutOnCancel(ctx context.Context, c *Conn) func() bool {
 	return context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 }

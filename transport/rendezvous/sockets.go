@@ -271,7 +271,7 @@ func (r *Sockets) accept(s *socket) (more bool) {
 	return true
 }
 
-// acceptFailed deals with what accept may answer while the socket stands.
+// acceptFailed deals with what accept may return while the socket stands.
 func (r *Sockets) acceptFailed(s *socket, err error) {
 	if task.Exhausted(err) && r.net.Files.Raise(r.net.log) {
 		return

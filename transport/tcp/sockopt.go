@@ -151,7 +151,7 @@ func DeferAccept(fd int, wait time.Duration) error {
 }
 
 // BindToDevice ties a socket to the device's interface, so that its packets
-// leave there whatever the routing table prefers. It answers false, without an
+// leave there whatever the routing table prefers. It returns false, without an
 // error, where that is not allowed (kernels before 5.7 want CAP_NET_RAW).
 //
 // Not for a peer on this machine: packets to an address of its own travel over

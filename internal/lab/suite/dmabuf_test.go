@@ -29,7 +29,7 @@ func TestDMABuf(t *testing.T) {
 		right(t, 0, o)
 		for _, e := range l.Cables[0].Ends {
 			line := deviceLine(o.out.String(), e.RDMA)
-			if !strings.Contains(line, "memory host: ") || !strings.Contains(line, "no DMA-BUFs: ibv_reg_dmabuf_mr answers operation not supported, NCCL stages GPU memory through the host's") {
+			if !strings.Contains(line, "memory host: ") || !strings.Contains(line, "no DMA-BUFs: ibv_reg_dmabuf_mr returned operation not supported, NCCL stages GPU memory through the host's") {
 				t.Errorf("%s says %q\n%s", e.RDMA, line, o.text())
 			}
 		}

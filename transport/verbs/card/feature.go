@@ -19,7 +19,7 @@ const (
 func (s Support) String() string { return [...]string{"unknown", "yes", "no"}[s] }
 
 // Feature is an optional power of library, kernel and device, found out once.
-// Only an answer is kept: a trial that failed for another reason is no answer.
+// Only yes and no are kept: a trial that failed for another reason says neither.
 type Feature struct {
 	mu  sync.Mutex // protects the fields below
 	is  Support
@@ -33,13 +33,13 @@ func (f *Feature) State() (Support, string) {
 	return f.is, f.why
 }
 
-// Refused reports whether the answer is No, with the reason.
+// Refused reports whether it is No, with the reason.
 func (f *Feature) Refused() (string, bool) {
 	is, why := f.State()
 	return why, is == No
 }
 
-// Yes keeps that answer, unless there is one.
+// Yes keeps that it is there, unless something is known.
 func (f *Feature) Yes() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +48,7 @@ func (f *Feature) Yes() {
 	}
 }
 
-// No keeps that answer.
+// No keeps that it is not, and why.
 func (f *Feature) No(why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,6 +62,6 @@ func (f *Feature) Learn(call string, errno syscall.Errno) {
 	case errno == 0:
 		f.Yes()
 	case fail.Unsupported(errno):
-		f.No(call + " answers " + errno.Error())
+		f.No(call + " returned " + errno.Error())
 	}
 }

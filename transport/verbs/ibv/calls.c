@@ -8,7 +8,7 @@
 
 #define AS(type, value) ((struct type*)(value))
 
-/* errno of a call that answered NULL, or -1; a provider that forgot to set it must not look like success. */
+/* errno of a call that returned NULL, or -1; a provider that forgot to set it must not look like success. */
 static int cause(void) { return errno > 0 ? errno : EIO; }
 
 static int status(int rc) {

@@ -51,7 +51,7 @@ type Calls struct {
 	GetAsyncEvent func(context Object) (AsyncEvent, syscall.Errno)
 	AckAsyncEvent func(event AsyncEvent)
 
-	// Of libmlx5. Supported answers 0 for a card of its own; the path is below
+	// Of libmlx5. Supported returns 0 for a card of its own; the path is below
 	// sysfs; a registration goes through the data-direct function.
 	MLX5Supported  func(device Object) syscall.Errno
 	MLX5DirectPath func(context Object) (path string, errno syscall.Errno)

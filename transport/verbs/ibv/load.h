@@ -47,7 +47,7 @@ void* weft_symbol(void* library, const char* name, const char* version);
 /* Opens the library of that name. NULL: why says what was wrong with it; missing is 1 when there is no such file. */
 struct weft_ibv* weft_ibv_load(const char* name, char* why, size_t size, int* missing);
 
-/* Every call answers 0 or a positive errno. Objects travel as integers: Go never follows them. */
+/* Every call returns 0 or a positive errno. Objects travel as integers: Go never follows them. */
 int weft_ibv_fork_init(const struct weft_ibv* v);
 int weft_ibv_get_device_list(const struct weft_ibv* v, uintptr_t* list, int* n);
 void weft_ibv_free_device_list(const struct weft_ibv* v, uintptr_t list);

@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// WithoutMLX5 answers for a libmlx5 that is not there.
+// WithoutMLX5 makes c's functions of libmlx5 return ENOSYS, as on a machine that has none.
 func WithoutMLX5(c *Calls) {
 	c.MLX5Supported = func(Object) syscall.Errno { return syscall.ENOSYS }
 	c.MLX5DirectPath = func(Object) (string, syscall.Errno) { return "", syscall.ENOSYS }

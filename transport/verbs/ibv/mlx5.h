@@ -5,7 +5,7 @@
 
 #include "load.h"
 
-struct weft_mlx5; /* functions of one loaded library; each may be missing and answers ENOSYS then */
+struct weft_mlx5; /* functions of one loaded library; each may be missing and returns ENOSYS then */
 
 /* Opens the library of that name, if it works on the objects of ibv, a struct weft_ibv. NULL: why says what was
  * wrong with it. */

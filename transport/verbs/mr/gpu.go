@@ -105,11 +105,11 @@ func (m *Domains) probeDMABUF(direct bool) {
 	defer pd.Release()
 	keys, errno := register(pd.raw, 0, 0, 0, -1, 0)
 	switch {
-	case errno == 0: // a library that answers anything
+	case errno == 0: // a library that takes anything
 		c.Lib.DeregMR(keys.MR)
 		f.No(call + " takes a descriptor that is none")
 	case fail.Unsupported(errno):
-		f.No(call + " answers " + errno.Error())
+		f.No(call + " returned " + errno.Error())
 	case errno == syscall.EBADF, errno == syscall.EINVAL, errno == syscall.EFAULT:
 		f.Yes()
 	default:

@@ -45,7 +45,7 @@ const (
 )
 
 // Prove writes one packet of each size up to the path's MTU, and waits for the
-// acknowledgements: what is written arrives, and answers come back. It answers an
+// acknowledgements: what is written arrives, and answers come back. It returns an
 // *Unanswered if one is missing after limit, counted in time in which this process
 // runs: one that is stopped, or gets no processor, must not take its own silence
 // for the peer's. It polls cq itself, so nobody else may.

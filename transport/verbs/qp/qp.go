@@ -104,7 +104,7 @@ func depth(c *card.Card, want int) int {
 }
 
 // create asks for less inline room where the device refuses what was wanted:
-// some round up, some answer EINVAL instead.
+// some round up, some return EINVAL instead.
 func create(on *card.Card, pd *mr.PD, c *Config, want ibv.QPCap) (raw ibv.Object, number uint32, got ibv.QPCap, errno syscall.Errno) {
 	last := want.Inline + 1
 	for _, inline := range []int{want.Inline, 512, 256, 128, 64, 0} {
