@@ -178,11 +178,11 @@ func (k *connector) timeUp(limit time.Duration) {
 func (k *connector) run(ctx context.Context) {
 	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
 	o := tcp.DataOptions(k.ctx.cfg.Knobs, k.trafficClass)
-	ways := rendezvous.Ways(k.dev.Interfaces(), &k.handle)
+	paths := rendezvous.Paths(k.dev.Interfaces(), &k.handle)
 	retries := int(k.ctx.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.ctx.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
 	var slow error // of an earlier try: it says more than that the time is over
-	end := func(c *ready, err error) {
+	finish := func(c *ready, err error) {
 		if err != nil && slow != nil && ctx.Err() != nil {
 			err = slow
 		}
@@ -191,29 +191,29 @@ func (k *connector) run(ctx context.Context) {
 	for n := 1; ; n++ {
 		leave, err := k.ctx.outgoing.Enter(ctx)
 		if err != nil {
-			end(nil, k.lost(err, n))
+			finish(nil, k.lost(err, n))
 			return
 		}
-		w, err := k.ctx.net.Race(ctx, &k.handle, ways, o)
+		w, err := k.ctx.net.Race(ctx, &k.handle, paths, o)
 		if err == nil {
 			c, err := k.complete(ctx, w)
 			leave()
 			if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) && k.ctx.net.Narrow.Smaller(lost) {
-				ways, n = []rendezvous.Path{w.Path}, n-1
+				paths, n = []rendezvous.Path{w.Path}, n-1
 				continue
 			}
-			if n <= retries && rendezvous.Late(err) && ctx.Err() == nil {
+			if n <= retries && rendezvous.TimedOut(err) && ctx.Err() == nil {
 				slow = err // its process may only have been slow; its host knows nothing of the comm before go
 				if pause(ctx, time.Duration(n)*sleep) {
 					continue
 				}
 			}
-			end(c, err)
+			finish(c, err)
 			return
 		}
 		leave()
 		if n > retries || !rendezvous.Again(err) || !pause(ctx, time.Duration(n)*sleep) {
-			end(nil, k.lost(err, n))
+			finish(nil, k.lost(err, n))
 			return
 		}
 	}

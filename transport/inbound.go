@@ -50,7 +50,7 @@ func newInbound(l *Listener, first *rendezvous.Conn, f1 wire.Frame1, f2 wire.Fra
 	in.conns[0], in.addr = first, first.Remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
 		defer task.Rescue(in.ctx.cfg.Log, "accept", task.Nobody)
-		in.late()
+		in.expired()
 	})
 	in.deadline.Stop()
 	return in
@@ -135,9 +135,9 @@ func (in *inbound) within(limit time.Duration) {
 	in.deadline.Reset(limit)
 }
 
-// late ends what has not come about in time. Behind go the peer takes the comm for
+// expired ends what has not come about in time. Behind go the peer takes the comm for
 // connected: who accepts must hear that it will not come.
-func (in *inbound) late() {
+func (in *inbound) expired() {
 	in.mu.Lock()
 	went, more, why := in.went, time.Now().Before(in.until), fmt.Errorf("the connection was not complete after %v", in.limit)
 	in.mu.Unlock()

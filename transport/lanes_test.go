@@ -331,7 +331,7 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &dial{ctx: a.ctx, dev: a.Devices()[a.dev], handle: parsed, trafficClass: -1}
-	w, err := a.net.Race(t.Context(), &d.handle, rendezvous.Ways(d.dev.Interfaces(), &d.handle), tcp.DataOptions(a.cfg.Knobs, -1))
+	w, err := a.net.Race(t.Context(), &d.handle, rendezvous.Paths(d.dev.Interfaces(), &d.handle), tcp.DataOptions(a.cfg.Knobs, -1))
 	if err != nil {
 		t.Fatal(err)
 	}

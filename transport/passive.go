@@ -81,8 +81,8 @@ func (h *handshake) comm() error {
 	defer g.Stop()
 	err := h.readHello(pads, func(b []byte) []byte {
 		in.hello = h.hello
-		var late error
-		if leave, late = h.turn(); late != nil {
+		var err error
+		if leave, err = h.turn(); err != nil {
 			refused = "too many others connect at once"
 		} else if !in.register() {
 			refused = "the listen is closing, or has as many connections that its host has not accepted as it takes"

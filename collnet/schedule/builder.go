@@ -83,10 +83,10 @@ func (b *builder) drain() {
 	if !b.op.InPlace || b.op.Kind == AllGather {
 		return
 	}
-	over := Span{Off: 0, Len: b.op.Count * int64(b.op.Elem)}
+	overwritten := Span{Off: 0, Len: b.op.Count * int64(b.op.Elem)}
 	if b.op.Kind == ReduceScatter {
 		off, n := b.op.part(b.op.Rank)
-		over = b.large(Input, piece{off: off, n: n})
+		overwritten = b.large(Input, piece{off: off, n: n})
 	}
 	sent := false
 	for i := range b.plan.Rounds {
@@ -99,7 +99,7 @@ func (b *builder) drain() {
 		}
 		for _, m := range r.Sends {
 			s := m.Span
-			sent = sent || s.Space == Input && s.Off < over.Off+over.Len && over.Off < s.Off+s.Len
+			sent = sent || s.Space == Input && s.Off < overwritten.Off+overwritten.Len && overwritten.Off < s.Off+s.Len
 		}
 		for _, w := range r.Reduces {
 			if w.Dst.Space == Output && sent {

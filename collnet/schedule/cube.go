@@ -105,10 +105,10 @@ func (b *builder) fold(c cube, pieces []piece) (buffer, bool) {
 	return sum, true
 }
 
-// sum is where a partial sum goes: over what came, if that is as wide.
-func (b *builder) sum(pieces []piece, over buffer, acc bool) buffer {
+// sum is where a partial sum goes: onto what came, if that is as wide.
+func (b *builder) sum(pieces []piece, came buffer, acc bool) buffer {
 	if acc || b.op.Acc == b.op.Elem {
-		return over
+		return came
 	}
 	return b.packed(pieces, true)
 }

@@ -8,7 +8,7 @@ import (
 	"weft/transport/rendezvous"
 )
 
-// What the monitor of stalls sees of a comm.
+// What the stall monitor sees of a comm.
 
 // Sends tells the direction.
 func (c *Comm) Sends() bool { return c.kind == fastpath.Send }

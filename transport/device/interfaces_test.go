@@ -47,7 +47,7 @@ func TestStreamsTakeInterfacesInTurn(t *testing.T) {
 		}
 		var got []string
 		for i := range 4 {
-			got = append(got, rendezvous.WayOf(d.Interfaces(), h, i, known).String())
+			got = append(got, rendezvous.StreamPath(d.Interfaces(), h, i, known).String())
 		}
 		if s := strings.Join(got, "; "); s != c.want {
 			t.Errorf("%s: %s", d.Name, s)

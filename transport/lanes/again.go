@@ -26,7 +26,7 @@ func (v *Carrier) park(m *session.Member) bool {
 	if !claimed || !v.atRest() {
 		return false
 	}
-	v.end.Do(func() {
+	v.destroyed.Do(func() {
 		v.shared.Watch.Remove(v) // which reads the slab
 		k := v.kit(m)
 		if v.dismantle(k) != nil || v.fenced.Load() { // a fatal event came meanwhile

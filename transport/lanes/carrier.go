@@ -53,13 +53,13 @@ type Carrier struct {
 	sl, tc     uint8          // as this side sends
 	class      liveness.Class // as the sending side does
 
-	stop     sync.Once // fence
-	fenced   atomic.Bool
-	forsaken atomic.Bool // it has failed only because the peer closed before
-	end      sync.Once   // destroy
-	life     sync.Mutex
-	dead     bool  // protected by life: destroyed
-	stuck    error // protected by life: something that could not be destroyed
+	stop      sync.Once // fence
+	fenced    atomic.Bool
+	forsaken  atomic.Bool // it has failed only because the peer closed before
+	destroyed sync.Once   // destroy
+	life      sync.Mutex
+	dead      bool  // protected by life: destroyed
+	stuck     error // protected by life: something that could not be destroyed
 }
 
 // loops is what the making of the queue pairs for flushes is at.

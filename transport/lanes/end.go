@@ -9,7 +9,7 @@ import (
 
 // destroy ends what exists.
 func (v *Carrier) destroy() {
-	v.end.Do(func() {
+	v.destroyed.Do(func() {
 		v.shared.Watch.Remove(v)
 		v.endGrowth()
 		_ = v.dismantle(nil) // it is said

@@ -36,12 +36,12 @@ func (v *Carrier) grow(m *session.Member) (*growth, error) {
 	g.ctx, g.cancel = context.WithCancelCause(m.Session.Life)
 	v.further.busy.Lock()
 	v.life.Lock()
-	over := v.dead || v.fenced.Load()
-	if !over {
+	ended := v.dead || v.fenced.Load()
+	if !ended {
 		v.further.now, g.keys = g.cancel, v.peerTarget.keys
 	}
 	v.life.Unlock()
-	if over {
+	if ended {
 		g.cancel(errOver)
 		v.further.busy.Unlock()
 		return nil, errOver

@@ -28,11 +28,11 @@ func (v *Carrier) plan(ports []*onPort, lanes []*lane, keys []uint32) *fastpath.
 	for _, port := range ports {
 		p.Flush[port.slot] = v.flushPlan(port)
 	}
-	var over []*route.Pair
+	var pairs []*route.Pair
 	for _, l := range lanes {
-		over = append(over, l.pair)
+		pairs = append(pairs, l.pair)
 	}
-	weights := route.Weights(v.begin(over))
+	weights := route.Weights(v.begin(pairs))
 	for i, l := range lanes {
 		to := fastpath.VerbsLane{QP: l.qp.Pointer(), CQ: l.port.cq.Pointer(), Device: l.port.slot, PeerDevice: int(l.theirs.Slot),
 			SendDepth: l.qp.SendDepth, Inline: l.qp.Inline, MaxMessage: l.port.device.MaxMessage(), Weight: weights[i]}
@@ -44,12 +44,12 @@ func (v *Carrier) plan(ports []*onPort, lanes []*lane, keys []uint32) *fastpath.
 	return p
 }
 
-// begin is what lanes have before anything is known of them.
-func (v *Carrier) begin(over []*route.Pair) []float64 {
+// begin are the weights of lanes that run over these pairs, before anything is known of them.
+func (v *Carrier) begin(pairs []*route.Pair) []float64 {
 	if v.shared.striping() == "even" {
-		return slices.Repeat([]float64{1}, len(over))
+		return slices.Repeat([]float64{1}, len(pairs))
 	}
-	return route.Speeds(over)
+	return route.Speeds(pairs)
 }
 
 // measures reports whether v's lanes share by what they are seen to do.

@@ -51,7 +51,7 @@ func (s *Shared) striping() string {
 // the host waits for come first.
 func (s *Shared) quiet(ctx context.Context) {
 	const look = 2 * time.Millisecond
-	for end := time.Now().Add(s.OfferLimit()); ctx.Err() == nil && time.Now().Before(end); time.Sleep(look) {
+	for deadline := time.Now().Add(s.OfferLimit()); ctx.Err() == nil && time.Now().Before(deadline); time.Sleep(look) {
 		if !s.Busy() {
 			return
 		}

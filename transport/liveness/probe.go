@@ -39,7 +39,7 @@ type probe struct {
 	number uint32 // protected by watch.mu, as all below
 	works  bool
 	next   time.Time               // not asked before
-	end    *probeEnd               // nil: being made, or being ended
+	end    *probeEnd               // this side's; nil while it is made or torn down
 	giveUp context.CancelCauseFunc // ends it, or the attempt to make it
 }
 
@@ -162,10 +162,10 @@ func (p *probe) follow(m *wire.ProbeOffer) {
 // round is the life of one queue pair, and why it ended; worked tells whether
 // it was of use before.
 func (p *probe) round(meet func(context.Context, *probeEnd) error) (worked bool, err error) {
-	ctx, over := context.WithCancelCause(p.ctx)
-	defer over(nil)
+	ctx, giveUp := context.WithCancelCause(p.ctx)
+	defer giveUp(nil)
 	p.watch.mu.Lock()
-	p.giveUp = over
+	p.giveUp = giveUp
 	number := p.number
 	p.watch.mu.Unlock()
 	e, err := newEnd(&p.pair, number, p.watch.limit, p.watch.cfg.Log)

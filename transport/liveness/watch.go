@@ -17,7 +17,7 @@ import (
 
 // Watcher looks after what RDMA carries. A NIC takes half a minute to give up a
 // peer that does not answer, and a comm whose peer should send never hears of
-// it. So there is one goroutine a core, while there is anything to look after:
+// it. So there is one goroutine per core, while there is anything to look after:
 //
 //  1. Each turn reads how far the lanes have come. One that has requests
 //     outstanding and stands still for a fifth of T makes its comm a suspect.
@@ -29,12 +29,12 @@ import (
 //
 // Fatal events of a card end comms without a question.
 type Watcher struct {
-	cfg   Config
-	late  time.Duration // a lane that stands still for so long is suspect
-	limit time.Duration // for an acknowledgement
-	every time.Duration // a turn
-	offer time.Duration // for the peer's part of a probe
-	stir  chan struct{} // the last subject has gone: a turn now
+	cfg      Config
+	patience time.Duration // a lane that stands still for so long is suspect
+	limit    time.Duration // for an acknowledgement
+	every    time.Duration // a turn
+	offer    time.Duration // for the peer's part of a probe
+	stir     chan struct{} // the last subject has gone: a turn now
 
 	mu       sync.Mutex
 	running  bool                 // protected by mu, as all below
@@ -56,7 +56,7 @@ type Config struct {
 // New is a watcher that looks after nothing yet.
 func New(cfg Config) *Watcher {
 	t := cfg.Timeout
-	return &Watcher{cfg: cfg, late: t / 5, limit: t / 10, every: t / 40, offer: t / 4, stir: make(chan struct{}, 1),
+	return &Watcher{cfg: cfg, patience: t / 5, limit: t / 10, every: t / 40, offer: t / 4, stir: make(chan struct{}, 1),
 		subjects: map[Subject]*watched{}, probes: map[key]*probe{}, mute: map[key]bool{}}
 }
 
@@ -210,7 +210,7 @@ func (w *Watcher) still(v Subject, x *watched, now time.Time) (lanes uint32) {
 			*was = progress{}
 		case was.since.IsZero() || is.Completed != was.completed:
 			*was = progress{is.Completed, now}
-		case now.Sub(was.since) >= w.late:
+		case now.Sub(was.since) >= w.patience:
 			lanes |= 1 << i
 		}
 	}
@@ -222,14 +222,14 @@ func (w *Watcher) ask(k key, p *probe, c carrier.Comm, now time.Time) {
 	if p == nil || !p.works {
 		if !w.mute[k] {
 			w.mute[k] = true
-			c.Log().Info(report.Net, "%v has made no progress for %v, and there is no probe to ask its path with: the NIC's own retries decide", c, w.late)
+			c.Log().Info(report.Net, "%v has made no progress for %v, and there is no probe to ask its path with: the NIC's own retries decide", c, w.patience)
 		}
 		return
 	}
 	if now.Before(p.next) {
 		return
 	}
-	p.next = now.Add(w.late)
+	p.next = now.Add(w.patience)
 	p.ask()
 }
 
@@ -258,7 +258,7 @@ func (w *Watcher) silent(p *probe, u *qp.Unanswered) {
 	if u.Passes > 0 {
 		what = fmt.Sprintf("large packets from port %v to %v are lost", here, there)
 	}
-	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.late, what, u.Err.Err).
+	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.patience, what, u.Err.Err).
 		On(p.pair.Local.Name).With(p.key.session.Name)
 	why.Remedy = u.Err.Remedy
 	failAll(lost, why)

@@ -35,14 +35,14 @@ const (
 // NarrowPaths are those on which large packets have been lost.
 type NarrowPaths struct {
 	mu    sync.Mutex
-	paths map[hopEnds]*narrowPath // protected by mu
+	paths map[hop]*narrowPath // protected by mu
 }
 
-// hopEnds are the addresses between which a path runs; local is zero where the
+// hop are the addresses between which a path runs; local is zero where the
 // kernel chooses.
-type hopEnds struct{ local, remote netip.Addr }
+type hop struct{ local, remote netip.Addr }
 
-func (p Path) ends() hopEnds { return hopEnds{p.local, p.Remote.Addr()} }
+func (p Path) hop() hop { return hop{p.local, p.Remote.Addr()} }
 
 type narrowPath struct {
 	found time.Time
@@ -55,7 +55,7 @@ type narrowPath struct {
 func (n *NarrowPaths) of(p Path) (narrowPath, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	x := n.paths[p.ends()]
+	x := n.paths[p.hop()]
 	if x == nil || time.Since(x.found) > narrowFor {
 		return narrowPath{}, false
 	}
@@ -81,7 +81,7 @@ func (n *NarrowPaths) apply(p Path, o tcp.Options) tcp.Options {
 func (n *NarrowPaths) Smaller(lost *NarrowError) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	x := n.paths[lost.Path.ends()]
+	x := n.paths[lost.Path.hop()]
 	if x == nil || time.Since(x.found) > narrowFor {
 		x = &narrowPath{wide: lost.MTU, MTU: lost.MTU}
 	}
@@ -92,20 +92,20 @@ func (n *NarrowPaths) Smaller(lost *NarrowError) bool {
 		if mtu < x.MTU {
 			x.MTU, x.found = mtu, time.Now()
 			if n.paths == nil {
-				n.paths = map[hopEnds]*narrowPath{}
+				n.paths = map[hop]*narrowPath{}
 			}
-			n.paths[lost.Path.ends()] = x
+			n.paths[lost.Path.hop()] = x
 			return true
 		}
 	}
-	delete(n.paths, lost.Path.ends())
+	delete(n.paths, lost.Path.hop())
 	return false
 }
 
 // Passed says once that a path works with smaller packets.
 func (n *NarrowPaths) Passed(p Path, c *Conn, dev string, peer func() string, log report.Logger) {
 	n.mu.Lock()
-	x := n.paths[p.ends()]
+	x := n.paths[p.hop()]
 	say := x != nil && !x.said
 	if say {
 		x.said = true
@@ -127,7 +127,7 @@ func (e *NarrowError) Error() string {
 	return fmt.Sprintf("packets of MTU %d are lost on the path to %s, smaller ones pass: a port or tunnel on it has a smaller MTU than the hosts", e.MTU, e.Path)
 }
 
-// Guard watches a handshake's packets of full size on one connection, from a timer
+// Guard looks at a handshake's packets of full size on one connection, from a timer
 // that few handshakes live to see.
 type Guard struct {
 	conn *Conn
@@ -142,7 +142,7 @@ type Guard struct {
 	lost   bool
 }
 
-// Fill returns pads for a packet of full size on c, and who watches it. What stays
+// Fill returns pads for a packet of full size on c, and its guard. What stays
 // within this host crosses no port.
 func (n *Network) Fill(k *Conn, p Path) ([]byte, *Guard) {
 	g := &Guard{conn: k, log: n.log, looked: time.Now()}
@@ -163,7 +163,7 @@ func (n *Network) Fill(k *Conn, p Path) ([]byte, *Guard) {
 	return (&wire.Pad{}).Append(nil, flow.Segment), g
 }
 
-// Stop ends the watch, and reports whether packets were lost.
+// Stop ends the guard's work, and reports whether packets were lost.
 func (g *Guard) Stop() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

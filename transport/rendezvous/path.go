@@ -10,7 +10,7 @@ import (
 	"weft/transport/wire"
 )
 
-// Path is one way to reach a peer: from a local address, bound to a device or not.
+// Path leads to a peer: from a local address, bound to a device or not.
 type Path struct {
 	Remote netip.AddrPort
 	local  netip.Addr  // zero: the kernel chooses
@@ -33,10 +33,10 @@ func (p Path) Substitute(dev *tcp.Device, c *Conn) string {
 	return fmt.Sprintf(" (no path from %s itself: leaving from %s)", dev.Name, c.LocalAddr())
 }
 
-// paths lists the ways to the handle's addresses: first from the device that
+// pathsFrom lists the paths to the handle's addresses: first from the device that
 // NCCL asked for, its own subnets before others, then from wherever the
 // kernel's routes lead.
-func paths(dev *tcp.Device, h *wire.Handle) []Path {
+func pathsFrom(dev *tcp.Device, h *wire.Handle) []Path {
 	var out []Path
 	eps := slices.Clone(h.Addrs)
 	slices.SortStableFunc(eps, func(a, b wire.Endpoint) int {
@@ -62,29 +62,29 @@ func paths(dev *tcp.Device, h *wire.Handle) []Path {
 	return out
 }
 
-// waysFrom lists the ways from the interfaces of a device: first from each of these.
-func Ways(devs []*tcp.Device, h *wire.Handle) (ways []Path) {
+// Paths lists the paths from the interfaces of a device: first from each of these.
+func Paths(devs []*tcp.Device, h *wire.Handle) (paths []Path) {
 	var routed []Path
 	for _, i := range devs {
-		for _, p := range paths(i, h) {
+		for _, p := range pathsFrom(i, h) {
 			switch {
 			case p.dev != nil:
-				ways = append(ways, p)
+				paths = append(paths, p)
 			case !slices.Contains(routed, p):
 				routed = append(routed, p)
 			}
 		}
 	}
-	return append(ways, routed...)
+	return append(paths, routed...)
 }
 
-// WayOf is the way that stream i of a comm takes: the streams take the device's
+// StreamPath is the path of stream i of a comm: the streams take the device's
 // interfaces in turn, and each one's neighbours among the listener's addresses.
-// An interface without neighbours leaves it to the way that is known to work.
-func WayOf(all []*tcp.Device, h *wire.Handle, i int, known Path) Path {
+// An interface without neighbours leaves it to the path that is known to work.
+func StreamPath(all []*tcp.Device, h *wire.Handle, i int, known Path) Path {
 	from := all[i%len(all)]
 	var near []Path
-	for _, p := range paths(from, h) {
+	for _, p := range pathsFrom(from, h) {
 		if p.dev != nil && from.Reaches(p.Remote.Addr()) {
 			near = append(near, p)
 		}

@@ -20,7 +20,7 @@ func TestPaths(t *testing.T) {
 	dev.IfIndex = 3
 	h := &wire.Handle{Addrs: []wire.Endpoint{ep("172.16.0.9", 16), ep("10.1.0.9", 24), ep("2001:db8::9", 64), ep("fe80::9", 64)}}
 	var got []string
-	for _, p := range paths(dev, h) {
+	for _, p := range pathsFrom(dev, h) {
 		got = append(got, p.String())
 	}
 	want := []string{

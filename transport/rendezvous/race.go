@@ -31,47 +31,47 @@ type outcome struct {
 // Race tries the paths, each a head start after the one before; a failure
 // starts the next at once. The first valid frame 2 wins and ends the others.
 // The first path nearly always wins, so it runs in the caller's goroutine.
-func (n *Network) Race(ctx context.Context, h *wire.Handle, ways []Path, o tcp.Options) (*Won, error) {
+func (n *Network) Race(ctx context.Context, h *wire.Handle, paths []Path, o tcp.Options) (*Won, error) {
 	first, endFirst := context.WithCancel(ctx)
 	defer endFirst()
 	others, endOthers := context.WithCancel(ctx)
 	defer endOthers()
-	s := headStart{ways: ways, late: make(chan outcome, 1)}
+	s := headStart{paths: paths, others: make(chan outcome, 1)}
 	s.timer = time.AfterFunc(time.Hour, func() {
 		if s.yields() {
 			return
 		}
-		defer task.Rescue(n.log, "connect", func(err error) { s.late <- outcome{err: &lostRace{end: err}} })
-		w, err := n.raceOn(others, h, ways[1:], o)
+		defer task.Rescue(n.log, "connect", func(err error) { s.others <- outcome{err: &lostRace{cause: err}} })
+		w, err := n.raceOn(others, h, paths[1:], o)
 		if err == nil {
 			endFirst()
 		}
-		s.late <- outcome{w: w, err: err}
+		s.others <- outcome{w: w, err: err}
 	})
 	s.timer.Reset(attemptEvery)
-	w, err := n.Attempt(first, h, ways[0], wire.RoleComm, o, &s.connected)
+	w, err := n.Attempt(first, h, paths[0], wire.RoleComm, o, &s.connected)
 	switch running := s.stop(); {
 	case !running && err == nil:
 		return w, nil
 	case !running:
-		w, rest := n.raceOn(others, h, ways[1:], o)
-		return w, lostAlso(ways[0], err, rest)
+		w, rest := n.raceOn(others, h, paths[1:], o)
+		return w, lostAlso(paths[0], err, rest)
 	case err == nil:
 		endOthers()
-		if r := <-s.late; r.w != nil {
+		if r := <-s.others; r.w != nil {
 			r.w.Conn.Close()
 		}
 		return w, nil
 	}
-	r := <-s.late
-	return r.w, lostAlso(ways[0], err, r.err)
+	r := <-s.others
+	return r.w, lostAlso(paths[0], err, r.err)
 }
 
 // headStart decides when the other paths join the first one.
 type headStart struct {
-	ways      []Path
+	paths     []Path
 	connected atomic.Bool  // the first path's address answered
-	late      chan outcome // what came of the others, once they run
+	others    chan outcome // what came of the others, once they run
 	timer     *time.Timer
 
 	mu      sync.Mutex
@@ -89,7 +89,7 @@ func (s *headStart) yields() bool {
 	if s.over {
 		return true
 	}
-	elsewhere := slices.ContainsFunc(s.ways, func(p Path) bool { return p.Remote != s.ways[0].Remote })
+	elsewhere := slices.ContainsFunc(s.paths, func(p Path) bool { return p.Remote != s.paths[0].Remote })
 	if s.connected.Load() && (!s.more || !elsewhere) {
 		s.more = true
 		s.timer.Reset(attemptMore)
@@ -109,13 +109,13 @@ func (s *headStart) stop() bool {
 }
 
 // raceOn races paths in goroutines of their own.
-func (n *Network) raceOn(ctx context.Context, h *wire.Handle, ways []Path, o tcp.Options) (*Won, error) {
+func (n *Network) raceOn(ctx context.Context, h *wire.Handle, paths []Path, o tcp.Options) (*Won, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan outcome)
 	begun, running := 0, 0
 	start := func() {
-		p := ways[begun]
+		p := paths[begun]
 		begun, running = begun+1, running+1
 		go func() {
 			hand := func(r outcome) {
@@ -135,7 +135,7 @@ func (n *Network) raceOn(ctx context.Context, h *wire.Handle, ways []Path, o tcp
 	next := time.NewTicker(attemptEvery)
 	defer next.Stop()
 	lost := &lostRace{}
-	for running > 0 || begun < len(ways) {
+	for running > 0 || begun < len(paths) {
 		if running == 0 {
 			start()
 			next.Reset(attemptEvery)
@@ -149,10 +149,10 @@ func (n *Network) raceOn(ctx context.Context, h *wire.Handle, ways []Path, o tcp
 			lost.lost = append(lost.lost, r)
 		case <-next.C:
 		case <-ctx.Done():
-			lost.end = context.Cause(ctx)
+			lost.cause = context.Cause(ctx)
 			return nil, lost
 		}
-		if begun < len(ways) {
+		if begun < len(paths) {
 			start()
 			next.Reset(attemptEvery)
 		}
@@ -172,8 +172,8 @@ func lostAlso(p Path, err, rest error) error {
 
 // lostRace is why no path led to the listener.
 type lostRace struct {
-	lost []outcome
-	end  error
+	lost  []outcome
+	cause error // of the race itself: out of time, given up, or a defect
 }
 
 func (e *lostRace) Error() string {
@@ -181,8 +181,8 @@ func (e *lostRace) Error() string {
 	for _, l := range e.lost {
 		parts = append(parts, fmt.Sprintf("%s: %v", l.path, Short(l.err)))
 	}
-	if e.end != nil {
-		parts = append(parts, e.end.Error())
+	if e.cause != nil {
+		parts = append(parts, e.cause.Error())
 	}
 	return strings.Join(parts, ", ")
 }
@@ -192,7 +192,7 @@ func (e *lostRace) Unwrap() []error {
 	for _, l := range e.lost {
 		all = append(all, l.err)
 	}
-	return append(all, e.end)
+	return append(all, e.cause)
 }
 
 // Short is the innermost text of a network error: the addresses are said already.
@@ -213,11 +213,11 @@ func Again(err error) bool {
 			return true
 		}
 	}
-	return Late(err)
+	return TimedOut(err)
 }
 
-// Late reports whether something did not come in time.
-func Late(err error) bool {
+// TimedOut reports whether something did not come in time.
+func TimedOut(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }

@@ -36,11 +36,11 @@ type Sockets struct {
 	proven    *room
 	warned    sync.Once // somaxconn is said once
 
-	mu    sync.Mutex
-	ids   map[uint64]*Listen     // protected by mu
-	past  [256]uint64            // ids of listens closed of late, in a ring; protected by mu
-	ends  int                    // listens closed; protected by mu
-	socks map[netip.Addr]*socket // protected by mu; open while ids has an entry
+	mu     sync.Mutex
+	ids    map[uint64]*Listen     // protected by mu
+	past   [256]uint64            // ids of listens closed of late, in a ring; protected by mu
+	closed int                    // listens closed; protected by mu
+	socks  map[netip.Addr]*socket // protected by mu; open while ids has an entry
 }
 
 // Listen is a listen of the host, as its sockets need it.
@@ -198,8 +198,8 @@ func (r *Sockets) Forget(l *Listen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.ids, l.ID)
-	r.past[r.ends%len(r.past)] = l.ID
-	r.ends++
+	r.past[r.closed%len(r.past)] = l.ID
+	r.closed++
 	r.closeIfUnused()
 }
 
@@ -236,7 +236,7 @@ func (r *Sockets) lookup(id uint64) (l *Listen, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l = r.ids[id]
-	return l, l == nil && slices.Contains(r.past[:min(r.ends, len(r.past))], id)
+	return l, l == nil && slices.Contains(r.past[:min(r.closed, len(r.past))], id)
 }
 
 const acceptPause = 50 * time.Millisecond // after a failure; the backlog keeps the clients

@@ -46,8 +46,8 @@ type Carrier struct {
 	comm   carrier.Comm // once it is open
 	facts  tcp.Facts
 	why    string   // the first stream has its congestion control
-	ways   []string // interfaces and addresses that the streams run between, each once
-	wayOf  []int    // by stream
+	paths  []string // interfaces and addresses that the streams run between, each once
+	pathOf []int    // by stream
 
 	mu  sync.Mutex
 	fds []int // of the streams, until close; protected by mu
@@ -88,13 +88,13 @@ func (t *Carrier) Open(c carrier.Comm) error {
 
 func (t *Carrier) attach() error {
 	for _, k := range t.opts.conns {
-		way := t.shared.wayOf(k)
-		at := slices.Index(t.ways, way)
+		path := t.shared.pathOf(k)
+		at := slices.Index(t.paths, path)
 		if at < 0 {
-			at, t.ways = len(t.ways), append(t.ways, way)
+			at, t.paths = len(t.paths), append(t.paths, path)
 		}
-		t.wayOf = append(t.wayOf, at)
-		t.congestion(k, way)
+		t.pathOf = append(t.pathOf, at)
+		t.congestion(k, path)
 		fd, err := t.handover(k)
 		if err != nil {
 			return fmt.Errorf("taking over a socket: %w", err)
@@ -115,14 +115,14 @@ func (t *Carrier) attach() error {
 }
 
 // congestion gives a stream its congestion control.
-func (t *Carrier) congestion(k *rendezvous.Conn, way string) {
+func (t *Carrier) congestion(k *rendezvous.Conn, path string) {
 	s := t.shared
 	why, err := tcp.CongestionFor(s.Knobs, s.Net.Local.Own(k.Local().Addr(), k.Remote().Addr())).Apply(k.FD)
 	if t.why == "" {
 		t.why = why
 	}
 	if err != nil {
-		s.noCongestion.Do(func() { s.Log.Warn("%s: %v", way, err) })
+		s.noCongestion.Do(func() { s.Log.Warn("%s: %v", path, err) })
 	}
 }
 
@@ -140,11 +140,11 @@ func (t *Carrier) handover(k *rendezvous.Conn) (int, error) {
 // Describe ends the log's line about a new comm.
 func (t *Carrier) Describe(via string) string {
 	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s (%s)", via,
-		len(t.fds), report.Plural(len(t.fds)), report.Few(t.ways, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why)
+		len(t.fds), report.Plural(len(t.fds)), report.Few(t.paths, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why)
 }
 
-// wayOf tells by which interface and between which addresses a connection runs.
-func (s *Shared) wayOf(k *rendezvous.Conn) string {
+// pathOf tells by which interface and between which addresses a connection runs.
+func (s *Shared) pathOf(k *rendezvous.Conn) string {
 	local, remote := k.Local().Addr(), k.Remote().Addr()
 	b := make([]byte, 0, 64)
 	if name := s.egress.Interface(k.FD, local, remote); name != "" {

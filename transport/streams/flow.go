@@ -29,12 +29,12 @@ func (t *Carrier) Each(look func(stream, fd int)) {
 // NoPath ends the comm because a stream's packets do not arrive.
 func (t *Carrier) NoPath(stream int, now *tcp.Flow, limit time.Duration) {
 	c := t.comm
-	way, header := t.ways[t.wayOf[stream]], 28 // of IPv4 and ICMP
-	if strings.Contains(way, ":") {
+	path, header := t.paths[t.pathOf[stream]], 28 // of IPv4 and ICMP
+	if strings.Contains(path, ":") {
 		header = 48
 	}
 	c.Fail(report.Errorf(report.Network, c.Verb(), "nothing of what stream %d sends from %s was acknowledged for %v, after %d repetitions, while the peer's window is open",
-		stream, way, limit, now.Repeats).On(t.opts.Device.Name).With(t.opts.Peer).
-		Try("small packets pass, for the control connection lives: a port or tunnel on this way has a smaller MTU than %d (try ping -M do -s %d there), or the control connection goes another way and this one is cut",
+		stream, path, limit, now.Repeats).On(t.opts.Device.Name).With(t.opts.Peer).
+		Try("small packets pass, for the control connection lives: a port or tunnel on this path has a smaller MTU than %d (try ping -M do -s %d there), or the control connection takes another path and this one is cut",
 			now.MTU, now.MTU-header))
 }

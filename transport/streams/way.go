@@ -69,9 +69,9 @@ func (s *Shared) streams(ctx context.Context, c *carrier.Call) ([]*rendezvous.Co
 	for i := 1; i < n; i++ {
 		go func() {
 			defer task.Rescue(s.Log, "connect", func(err error) { results <- opened{i, nil, err} })
-			way := rendezvous.WayOf(c.Device.Interfaces(), c.Handle, i, c.Won.Path)
-			v, err := s.stream(ctx, c, way, i)
-			if err != nil && way != c.Won.Path {
+			path := rendezvous.StreamPath(c.Device.Interfaces(), c.Handle, i, c.Won.Path)
+			v, err := s.stream(ctx, c, path, i)
+			if err != nil && path != c.Won.Path {
 				v, err = s.stream(ctx, c, c.Won.Path, i)
 			}
 			results <- opened{i, v, err}
@@ -99,21 +99,21 @@ func (s *Shared) streams(ctx context.Context, c *carrier.Call) ([]*rendezvous.Co
 	return conns, failed
 }
 
-// stream opens stream i of the comm along a way, with packets that pass there.
-func (s *Shared) stream(ctx context.Context, c *carrier.Call, way rendezvous.Path, i int) (*rendezvous.Won, error) {
+// stream opens stream i of the comm along a path, with packets that pass there.
+func (s *Shared) stream(ctx context.Context, c *carrier.Call, path rendezvous.Path, i int) (*rendezvous.Won, error) {
 	for {
-		v, err := s.Net.Attempt(ctx, c.Handle, way, wire.RoleStream, tcp.DataOptions(s.Knobs, c.TrafficClass), nil)
+		v, err := s.Net.Attempt(ctx, c.Handle, path, wire.RoleStream, tcp.DataOptions(s.Knobs, c.TrafficClass), nil)
 		if err != nil {
 			return nil, err
 		}
-		pads, g := s.Net.Fill(v.Conn, way)
+		pads, g := s.Net.Fill(v.Conn, path)
 		m := wire.Stream{Parent: c.Won.F2.Nonce, Index: uint8(i)}
 		err = v.Confirm(m.Append(pads))
 		if err == nil {
 			err = readTaken(v.Conn)
 		}
-		if err = g.Judge(way, err); err == nil {
-			s.Net.Narrow.Passed(way, v.Conn, c.Device.Name, func() string { return v.Conn.Remote().String() }, c.Log)
+		if err = g.Judge(path, err); err == nil {
+			s.Net.Narrow.Passed(path, v.Conn, c.Device.Name, func() string { return v.Conn.Remote().String() }, c.Log)
 			return v, nil
 		}
 		v.Conn.Close()

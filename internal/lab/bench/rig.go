@@ -31,7 +31,7 @@ type rig struct {
 	log []string
 }
 
-// newRig connects two processes both ways, with so many queue pairs a connection.
+// newRig connects two processes both ways, with so many queue pairs per connection.
 func (c *config) newRig(qps int) (*rig, error) {
 	r := &rig{}
 	if err := r.open(c, qps); err != nil {

@@ -12,10 +12,10 @@ import (
 // it, or on the device that its driver brings instead. Meanwhile its ports are
 // down: new connections go elsewhere.
 type outage struct {
-	of    *device
-	stir  chan struct{} // something changed: try now
-	ended chan struct{} // the card is being closed
-	over  sync.WaitGroup
+	of     *device
+	stir   chan struct{} // something changed: try now
+	ended  chan struct{} // the card is being closed
+	trials sync.WaitGroup
 
 	mu     sync.Mutex
 	since  time.Time // zero: there is none; protected by mu, as all below
@@ -53,7 +53,7 @@ func (o *outage) Fails(trial func() error) {
 		return
 	}
 	o.since, o.last = time.Now(), nil
-	o.over.Go(func() { o.untilItWorks(trial) })
+	o.trials.Go(func() { o.untilItWorks(trial) })
 }
 
 // Stir has a card in an outage tried at once.
@@ -78,7 +78,7 @@ func (o *outage) EndTrials() {
 	if first {
 		close(o.ended)
 	}
-	o.over.Wait()
+	o.trials.Wait()
 }
 
 // untilItWorks tries the card until it works or is closed.
