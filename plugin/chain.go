@@ -61,7 +61,7 @@ func (p *process) chainRefused(which int, result int32, logfn uintptr) {
 func (p *process) chainEnded() {
 	if n := p.host.ChainForgotten(); n > 0 {
 		p.chain.ended.Do(func() {
-			p.log.Warn("profiler.finalize: %d events were forgotten, since half a million others had begun and not ended: their ends are told to nobody. NCCL does not end proxy steps that it begins again: leave proxystep and netplugin out of WEFT_PROFILE_EVENTS and of the masks of WEFT_PROFILER_CHAIN's profilers", n)
+			p.log.Warn("profiler.finalize: %d events were dropped because half a million others were still open: the profilers of WEFT_PROFILER_CHAIN never see their ends. NCCL does not end proxy steps that it begins again: leave proxystep and netplugin out of WEFT_PROFILE_EVENTS and of the masks of those profilers", n)
 		})
 	}
 }

@@ -91,7 +91,7 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 // callback alone can read.
 func (c *netCtx) silence() {
 	if c.netEvents.Swap(0) != 0 {
-		c.log.Info(report.Init, "no net events from now on: two copies of NCCL use table v%d in this process, and whose a connection is cannot be known", c.table)
+		c.log.Info(report.Init, "net events are off: two copies of NCCL use table v%d in this process, and weft cannot tell which of them owns a connection", c.table)
 	}
 }
 

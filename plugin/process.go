@@ -191,7 +191,7 @@ func (p *process) rdma(knobs *knob.Values, log report.Logger) (*verbs.Provider, 
 	switch {
 	case !errors.Is(err, verbs.ErrNone):
 		report.Say(log, err)
-		log.Info(report.Init, "verbs is not used after that; every device is served by TCP")
+		log.Info(report.Init, "verbs is not used because of this error: %v; every device is served by TCP", err)
 	case expected != "":
 		log.Warn("verbs is not used, %s: %v; every device is served by TCP; NCCL_IB_DISABLE=1 says that this is meant", expected, err)
 	default:

@@ -52,7 +52,7 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 				metrics = true
 			case "stall":
 				p.profile.stall = true
-				log.Info(report.Init, "what stands still for %v is said in this log (WEFT_PROFILE)", k.Seconds(knob.StallSeconds))
+				log.Info(report.Init, "stalls of %v or more are logged (WEFT_PROFILE=stall)", k.Seconds(knob.StallSeconds))
 			case "", "0", "off":
 			default:
 				log.Warn("WEFT_PROFILE=%s: %q is not known; there are trace, metrics and stall", modes, mode)

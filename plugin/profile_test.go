@@ -87,7 +87,7 @@ func TestChain(t *testing.T) {
 		{name: "two of three", env: missing, begun: 2, warn: 1, part: "missing.so is not told of events: no such file"},
 		{name: "a release that would hang", env: missing, abi: 3, warn: 1, part: "further profilers hear nothing"},
 		{name: "no memory", env: map[string]string{"WEFT_PROFILER_CHAIN": "two"}, fail: errors.New("no room"), begun: 2, warn: 2, part: "no profiler of WEFT_PROFILER_CHAIN is told of it: no room"},
-		{name: "lost", env: map[string]string{"WEFT_PROFILER_CHAIN": "two"}, lost: 9, begun: 2, warn: 1, part: "9 events were forgotten"},
+		{name: "lost", env: map[string]string{"WEFT_PROFILER_CHAIN": "two"}, lost: 9, begun: 2, warn: 1, part: "9 events were dropped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, c.env)

@@ -32,7 +32,7 @@ func TestSimOutOfOrder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := startSim(t, c.from, c.mine), startSim(t, c.to, c.theirs)
-			if says := map[string]string{"=simX": "; out-of-order receives: at most 512 a queue pair", "=simZ": "; out-of-order receives: libmlx5 says", "=simA": "; out-of-order receives: libmlx5 does not"}[c.from]; (a.log.Count("INFO INIT device 0", says) == 1) != (c.mine != nil) {
+			if says := map[string]string{"=simX": "; out-of-order receives: at most 512 per QP", "=simZ": "; out-of-order receives: libmlx5 says", "=simA": "; out-of-order receives: libmlx5 does not"}[c.from]; (a.log.Count("INFO INIT device 0", says) == 1) != (c.mine != nil) {
 				t.Errorf("%q", a.log.Lines())
 			}
 			l, h := b.listen(t, wire.HandleMax)

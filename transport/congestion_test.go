@@ -59,7 +59,7 @@ func systemsCongestion(t *testing.T) string {
 	return strings.TrimSpace(string(text))
 }
 
-// One that cannot be had is said once a process; connections serve without it.
+// One that cannot be had is said once per process; connections serve without it.
 func TestCongestionThatCannotBeHad(t *testing.T) {
 	a, b := loopback(t, map[string]string{"WEFT_CONGESTION": "none-such"})
 	for range 2 {

@@ -119,7 +119,7 @@ func TestSimFlushQueuePairThatCannotBe(t *testing.T) {
 				s, r = pair(t, a, b)
 				command(t, step)
 				close(wait)
-				eventually(t, "it cannot be made", func() bool { return b.log.Count("INFO", "has none yet, the first flush tries again") == times })
+				eventually(t, "it cannot be made", func() bool { return b.log.Count("INFO", "no flush QP yet, the first flush tries again") == times })
 				if len(loopsOf(t, r)) != 0 {
 					t.Error("it is there")
 				}

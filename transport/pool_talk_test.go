@@ -64,7 +64,7 @@ func TestSimPoolWhatDoesNotServe(t *testing.T) {
 			if !overVerbs(s) || !overVerbs(r) || reused(t, s, r) {
 				t.Fatalf("%q %q", a.log.Lines(), b.log.Lines())
 			}
-			if n := a.log.Count("INFO NET simA -> simB", "new queue pairs, not an earlier connection's"); n != 1 {
+			if n := a.log.Count("INFO NET simA -> simB", "new QPs, not an earlier connection's"); n != 1 {
 				t.Errorf("said %d times: %q", n, a.log.Lines())
 			}
 			complete(t, b, s, r)

@@ -87,7 +87,7 @@ func latency(c *config) error {
 			}
 		}
 		for i, p := range pings {
-			fmt.Printf("  %-16s %-24s p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)  CPU %6.2f us a message %s\n", s.name, p.name,
+			fmt.Printf("  %-16s %-24s p50 %8.2f us (%4.2f)  p99 %8.2f us (%4.2f)  CPU %6.2f us per message %s\n", s.name, p.name,
 				rounds.Median(p50[i]), rounds.Median(p50[i])/rounds.Median(p50[0]), rounds.Median(p99[i]), rounds.Median(p99[i])/rounds.Median(p99[0]), rounds.Median(cpu[i]), rounds.Mark(noisy[i]))
 		}
 	}

@@ -82,7 +82,7 @@ func linkOf(log []host.LogLine) RingLink {
 			kinds[m[1]] = m[2]
 		} else if m := noneLine.FindStringSubmatch(l.Text); m != nil {
 			why = m[1]
-		} else if strings.HasPrefix(l.Text, "NET/weft : verbs is not used after that;") {
+		} else if strings.HasPrefix(l.Text, "NET/weft : verbs is not used because of this error: ") {
 			why = "libibverbs failed, as a warning says"
 		} else if m := tcpLine.FindStringSubmatch(l.Text); m != nil {
 			why = m[1]

@@ -22,7 +22,7 @@ import (
 const topUsage = `usage: weft top [flags] FILE|DIR...
 
 Shows what connections do, as they do it, from what processes count with
-WEFT_PROFILE=metrics: for each process, device and peer messages and bytes a second,
+WEFT_PROFILE=metrics: for each process, device and peer messages and bytes per second,
 the time of a message (p50, p99) in the last interval, how many are under way, for how
 much of the time sends found no receive and for how long one has not, and which
 processes are stopped or have ended.

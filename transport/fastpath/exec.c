@@ -158,7 +158,7 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 }
 
 /* Work for a request that is not done. The CTS of a receive goes first, unless messages come ahead of theirs.
- * Lanes are polled once a round: when a request comes by for the second time. */
+ * Lanes are polled once per round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;
 	if (recv && wf_get(r->seq) >= wf_get(c->cts_out) && !wf_get(c->lazy))

@@ -65,8 +65,8 @@ extern uint32_t weft_progress_epoch; /* grows whenever a connect or accept chang
 
 /* ---- what the core calls ---- */
 void wf_set_default_upcalls(const struct wf_upcalls* upcalls); /* for faults that belong to no comm */
-/* What wf_comm.events is for a host's callback: it, or without one something else than 0 while what happens is
- * recorded. */
+/* The value of wf_comm.events: the host's callback; without one, a non-zero stand-in while the recorder or the meter
+ * is on, else 0. */
 uint64_t wf_comm_hears(uint64_t callback);
 /* NULL: errno */
 struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, const struct wf_upcalls* upcalls);

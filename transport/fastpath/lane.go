@@ -81,7 +81,7 @@ func AttachFlush(c *Comm, device int, f VerbsFlush) error {
 	}
 	defer c.Release()
 	if rc := syscall.Errno(C.wf_verbs_flush_by(c.c, C.uint32_t(device), C.uint64_t(f.QP), C.uint32_t(max(f.Depth, 1)))); rc != 0 {
-		return fmt.Errorf("fastpath: attach a flush queue pair of device %d to %v: it is not open, needs none there, or has one", device, c)
+		return fmt.Errorf("fastpath: attach a flush QP of device %d to %v: it is not open, needs none there, or has one", device, c)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func attach(c *Comm, p *VerbsPlan, first int, from uint64) error {
 	case devices < 1 || devices > wfDevices || len(p.PeerKeys) < 1 || len(p.PeerKeys) > wfDevices:
 		return bad("keys of %d devices here and %d there, 1 to %d are legal", devices, len(p.PeerKeys), wfDevices)
 	case len(p.Flush) > devices:
-		return bad("%d flush queue pairs for %d devices", len(p.Flush), devices)
+		return bad("%d flush QPs for %d devices", len(p.Flush), devices)
 	case p.Width < 1 || p.Width > len(p.Lanes):
 		return bad("groups of %d lanes", p.Width)
 	case p.Peer%8 != 0:
@@ -145,7 +145,7 @@ func attach(c *Comm, p *VerbsPlan, first int, from uint64) error {
 			continue
 		}
 		if C.uint64_t(f.CQ) != plan.cq[i] {
-			return bad("the flush queue pair of device %d has another completion queue than its lanes", i)
+			return bad("the flush QP of device %d has another CQ than its lanes", i)
 		}
 		plan.flush[i] = C.uint64_t(f.QP)
 		plan.flush_depth = min(plan.flush_depth, C.uint32_t(max(f.Depth, 1)))

@@ -267,7 +267,7 @@ struct wf_comm {
 	uint32_t free_head;   /* free request slots, last freed first */
 	uint32_t slots;       /* slots ever used; those above were never touched */
 	uint32_t outstanding; /* requests that the host has not seen end */
-	uint32_t round;       /* grows when a request is tested again: lanes are polled once a round */
+	uint32_t round;       /* grows when a request is tested again: lanes are polled once per round */
 	uint32_t unsent;      /* posted sends, or flushes, that are not wholly handed over */
 	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
 	uint32_t push;

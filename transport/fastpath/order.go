@@ -11,7 +11,7 @@ func turns(weights []uint32, timed bool) []wfTurn {
 	}
 	times := make([]int, len(weights))
 	for i, w := range weights {
-		times[i] = max(1, (int(w)*(wfOrder-wfLanes)+sum/2)/sum) // rounding up adds one a lane at most
+		times[i] = max(1, (int(w)*(wfOrder-wfLanes)+sum/2)/sum) // rounding up adds at most one per lane
 		total += times[i]
 	}
 	order, due, seen := make([]wfTurn, 0, wfOrder), make([]int, len(weights)), make([]bool, len(weights))

@@ -31,7 +31,8 @@ static WF_COLD int wf_post_failed(uint32_t lane, const char* where, int err) {
 	return wf_lane_fault(WF_FAULT_POST, lane, where, err, 0, 0, 0);
 }
 
-/* Of a group's first send: so many more shares of the lanes that have an event together. What is left. */
+/* Adds more to the shares that the event of lane, of the group whose first send is first, waits for. Returns the new
+ * count. */
 static inline uint32_t wf_lane_event(struct wf_comm* c, uint32_t first, uint32_t lane, uint32_t more) {
 	uint32_t *word = &c->req_events[first].shares_left[lane % WF_GROUP], left = wf_get(*word) + more;
 	wf_put(*word, left);

@@ -197,7 +197,7 @@ static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
 	return wf_unlikely(wf_get(c->queue_head) != wf_get(c->queue_tail)) ? wf_verbs_send(c, l) : 0;
 }
 
-/* Writes the CTS lines of [cts_out, next_seq), a request a group. 0: all are posted, 1: some are left. */
+/* Writes the CTS lines of [cts_out, next_seq), one request per group. 0: all are posted, 1: some are left. */
 static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_qp* q = &v->qp[0];

@@ -272,7 +272,7 @@ type wfComm struct {
 	freeHead    uint32 // free request slots, last freed first
 	slots       uint32 // slots ever used; those above were never touched
 	outstanding uint32 // requests that the host has not seen end
-	round       uint32 // grows when a request is tested again: lanes are polled once a round
+	round       uint32 // grows when a request is tested again: lanes are polled once per round
 	unsent      uint32 // posted sends, or flushes, that are not wholly handed over
 	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
 	push uint32

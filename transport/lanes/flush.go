@@ -92,7 +92,7 @@ func (v *Carrier) makeLoops() error {
 		}
 		if err != nil {
 			v.dropLoop(p)
-			return fmt.Errorf("a queue pair for flushes: %w", err)
+			return fmt.Errorf("flush QP: %w", err)
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (v *Carrier) warmLoops(s *session.Session) {
 	s.Background.Loops.Add(v.Log, func() {
 		v.shared.quiet(s.Life)
 		if err := v.makeLoops(); err != nil && !v.comm.Over() {
-			v.Log.Info(report.Net, "%v has none yet, the first flush tries again: %v", v.comm, err)
+			v.Log.Info(report.Net, "%v: no flush QP yet, the first flush tries again: %v", v.comm, err)
 		}
 	})
 }

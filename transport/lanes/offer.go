@@ -66,7 +66,7 @@ func (v *Carrier) connect(ctx context.Context, peer target, theirs []wire.QPEnd,
 	}
 	for i, l := range v.lanes {
 		if l.again && l.theirs.QPN != theirs[i].QPN {
-			return fmt.Errorf("lane %d of %d: the peer means another queue pair", i, len(v.lanes))
+			return fmt.Errorf("lane %d of %d: the peer means another QP", i, len(v.lanes))
 		}
 		l.theirs = theirs[i]
 	}

@@ -29,7 +29,7 @@ func (c *caller) tryAgain(ctx context.Context, pairs []route.Pair, at []int, m w
 	if err == nil || errors.As(err, &lost) || errors.As(err, &final) {
 		return v, err
 	}
-	c.Log.Info(report.Net, "%s -> %s: new queue pairs, not an earlier connection's: %v", c.Device.Name, c.Peer, err)
+	c.Log.Info(report.Net, "%s -> %s: new QPs, not an earlier connection's: %v", c.Device.Name, c.Peer, err)
 	return nil, nil
 }
 
@@ -45,12 +45,12 @@ func (a *taker) again(ctx context.Context, m *wire.Offer, pairs []route.Pair, at
 		return have.Session() == s && have.Comm() == m.Comm && have.Lanes() == len(m.Lanes) && have.Suits(a.Device, pairs, at, t, m.SL, a.way.Provider.ReceiverTC(m.TC))
 	}
 	const look = time.Millisecond
-	for end := time.Now().Add(lanes.SettleLimit); ; time.Sleep(look) {
+	for deadline := time.Now().Add(lanes.SettleLimit); ; time.Sleep(look) {
 		closing := s.Has(m.Comm) // the peer may have heard first that both have closed
 		if k := a.way.Queues.Pool.Take(suits); k != nil {
 			return k, nil
 		}
-		if !closing || ctx.Err() != nil || time.Now().After(end) {
+		if !closing || ctx.Err() != nil || time.Now().After(deadline) {
 			return nil, gone
 		}
 	}

@@ -69,7 +69,7 @@ func (a *taker) refuses(m *wire.Offer, why error) (wire.Answer, error) {
 	}
 	what := "RDMA"
 	if m.Flags&wire.FlagReuse != 0 {
-		answer.Flags, what = wire.FlagReuse, "an earlier connection's queue pairs"
+		answer.Flags, what = wire.FlagReuse, "an earlier connection's QPs"
 	}
 	if a.Says() {
 		a.Log.Info(report.Net, "%s <- %s: %s refused: %v", a.Device.Name, a.Peer, what, why)

@@ -70,7 +70,7 @@ func (c *caller) route(ctx context.Context) (*lanes.Carrier, string, error) {
 		v, err := c.try(ctx, pairs)
 		if err == nil {
 			if len(tried) > 0 {
-				c.Log.Info(report.Net, "%s -> %s: left out: %s", c.Device.Name, c.Peer, strings.Join(tried, "; "))
+				c.Log.Info(report.Net, "%s -> %s: ports left out: %s", c.Device.Name, c.Peer, strings.Join(tried, "; "))
 			}
 			c.tellOtherPorts(pairs, asked, tried)
 			s.Ports.SayNarrow(pairs, c.Device.Name, c.Peer, c.Log)

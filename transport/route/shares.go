@@ -18,7 +18,7 @@ import (
 //   - A lane's rate is its bytes over its busy time, so an idle lane loses
 //     nothing, and a small share tells as much as a large one: a lane that was
 //     slow for a while is found to be fast again by the share that it has left.
-//   - Weights move by at most half or twice a turn, and no lane gets less than
+//   - Weights move by at most half or twice per turn, and no lane gets less than
 //     1 in 64 of an even share: it has to be looked at.
 //   - Where lanes are not what limits a transfer their rates only repeat the
 //     shares. A pull towards the ports' speeds keeps these from drifting.

@@ -70,7 +70,7 @@ func (d *Device) line() string {
 	if d.PCIPath != "" {
 		pci = "PCI " + filepath.Base(d.PCIPath)
 	}
-	return fmt.Sprintf("interface %d is %s: TCP, %s, MTU %d, %s, streams a connection: %d, addresses %v; memory %v: sockets copy, GPU memory is staged by NCCL",
+	return fmt.Sprintf("interface %d is %s: TCP, %s, MTU %d, %s, streams per connection: %d, addresses %v; memory %v: sockets copy, GPU memory is staged by NCCL",
 		d.Index, d.Name, speed, d.MTU, pci, d.Streams, d.Addrs, d.Pointers)
 }
 

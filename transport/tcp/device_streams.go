@@ -47,7 +47,7 @@ func cutStreams(threads, perThread int, dev string, say bool, log report.Logger)
 	if threads*perThread > maxStreams {
 		cut := maxStreams / threads
 		if say {
-			log.Warn("%s: NCCL_SOCKET_NTHREADS=%d x NCCL_NSOCKS_PERTHREAD=%d is above %d streams a connection; using %d x %d",
+			log.Warn("%s: NCCL_SOCKET_NTHREADS=%d x NCCL_NSOCKS_PERTHREAD=%d is above %d streams per connection; using %d x %d",
 				dev, threads, perThread, maxStreams, threads, cut)
 		}
 		perThread = cut

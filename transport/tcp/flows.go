@@ -12,7 +12,7 @@ import (
 // Flows looks after what TCP streams carry. The kernel repeats a packet for a
 // quarter of an hour before it gives a connection up; the option that ends it
 // sooner, TCP_USER_TIMEOUT, ends one whose peer is stopped as well. So there is one
-// goroutine a process, while there are streams:
+// goroutine per process, while there are streams:
 //
 //  1. Each turn asks the kernel about the streams that may have packets under way.
 //  2. One that repeats them, or gets none out, with the peer's window open and

@@ -55,7 +55,7 @@ func TestDevicesInOrderOfPCI(t *testing.T) {
 	for i, d := range p.Devices() { // all that there is to know of a device, in one line
 		pci := map[bool]string{true: "PCI 0000:", false: "without PCI address"}[d.PCIPath != ""]
 		if log.Count("INFO INIT device", fmt.Sprintf("device %d is %s port %d: ", i, d.NIC, d.Number()), map[bool]string{true: "IB", false: "RoCE"}[d.InfiniBand]+", ", "10000 Mb/s", "MTU 4096", pci,
-			"1000 queue pairs", "GID "+d.GIDs()[0].String()+": the ", "memory host|dmabuf: no NVIDIA driver is loaded, DMA-BUFs can be registered") != 1 {
+			"1000 QPs", "GID "+d.GIDs()[0].String()+": the ", "memory host|dmabuf: no NVIDIA driver is loaded, DMA-BUFs can be registered") != 1 {
 			t.Errorf("no line of device %d: %q", i, log.Lines())
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const promFormat = "v5.1"
 
 // MetricsName is what the inspector calls a GPU's file. Nothing recorded tells which
-// GPU a process has, so that there is one a process.
+// GPU a process has, so that there is one per process.
 func (p *Process) MetricsName() string { return "nccl_inspector_metrics_" + p.stem() + ".prom" }
 
 // bucket is what is put together to one value.

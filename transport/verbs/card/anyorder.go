@@ -41,15 +41,15 @@ const withoutAnyOrder = "unset NCCL_IB_OOO_RQ, or choose cards that have them wi
 // whose requests arrive in any order; nil: it has.
 func (o *anyOrder) AnyOrder(device string, receives int) error {
 	if why := o.none; why != "" {
-		return report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "no queue pair for out-of-order receives: %s", why).On(device).Try(withoutAnyOrder)
+		return report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "no QP for out-of-order receives: %s", why).On(device).Try(withoutAnyOrder)
 	}
 	if o.receives < receives {
-		return report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "a queue pair for out-of-order receives has at most %d of them, %d are needed", o.receives, receives).On(device).Try(withoutAnyOrder)
+		return report.Errorf(report.Usage, "NCCL_IB_OOO_RQ", "a QP takes at most %d out-of-order receives, %d are needed", o.receives, receives).On(device).Try(withoutAnyOrder)
 	}
 	return nil
 }
 
 // DescribeOrder is the part of a device's line about out-of-order receives.
 func (o *anyOrder) DescribeOrder() string {
-	return cmp.Or(o.none, fmt.Sprintf("at most %d a queue pair", o.receives))
+	return cmp.Or(o.none, fmt.Sprintf("at most %d per QP", o.receives))
 }

@@ -119,7 +119,7 @@ func (d *device) Reopen(quiet func(swap func())) error {
 	}
 	quiet(func() {
 		if err = d.exchange(&fresh); err == nil {
-			d.Lib.Log.Info(report.Net, "%s is opened anew", d.Name)
+			d.Lib.Log.Info(report.Net, "%s: the card was reopened after its fatal error", d.Name)
 		}
 		fresh.close(d.Lib, d.Name) // the one that is not used, whichever that is
 	})

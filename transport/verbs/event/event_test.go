@@ -230,7 +230,7 @@ func TestCardThatIsBroughtAnewIsOpened(t *testing.T) {
 	again := func() int { return b.log.Count("INFO NET a works again") }
 	for end := time.Now().Add(time.Minute); again() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) { // it is up before it is said
 	}
-	if b.log.Count("INFO NET a is opened anew") != 1 || again() != 1 || b.log.Count("WARN read events") != 0 {
+	if b.log.Count("INFO NET a: the card was reopened after its fatal error") != 1 || again() != 1 || b.log.Count("WARN read events") != 0 {
 		t.Errorf("%q", b.log.Lines())
 	}
 	f.Send(ibv.AsyncEvent{Kind: ibv.EventPortErr, Port: 1})

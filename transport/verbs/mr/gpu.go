@@ -99,7 +99,7 @@ func (m *Domains) probeDMABUF(direct bool) {
 	}
 	pd, err := m.Acquire(direct)
 	if err != nil {
-		c.Lib.Log.Info(report.Net, "whether %s takes DMA-BUFs is not known: %v", c.Name, err)
+		c.Lib.Log.Info(report.Net, "%s: cannot tell whether it takes DMA-BUFs: %v", c.Name, err)
 		return
 	}
 	defer pd.Release()
@@ -107,7 +107,7 @@ func (m *Domains) probeDMABUF(direct bool) {
 	switch {
 	case errno == 0: // a library that takes anything
 		c.Lib.DeregMR(keys.MR)
-		f.No(call + " takes a descriptor that is none")
+		f.No(call + " takes descriptor -1")
 	case fail.Unsupported(errno):
 		f.No(call + " returned " + errno.Error())
 	case errno == syscall.EBADF, errno == syscall.EINVAL, errno == syscall.EFAULT:

@@ -38,6 +38,6 @@ func (d *Device) Describe() string {
 	if d.card.Lib.Knobs.Int(knob.IBOOORQ) != 0 { // the user asks for them
 		order = "; out-of-order receives: " + d.card.DescribeOrder()
 	}
-	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d queue pairs; GID %v: %s; memory %v: %s%s",
+	return fmt.Sprintf("device %d is %s port %d: %s, %d Mb/s, MTU %d, %s%s, firmware %q, %d QPs; GID %v: %s; memory %v: %s%s",
 		d.Index, name, d.number, d.link(), d.SpeedMbps, d.PathMTU(), pci, rail, d.card.Attr.Firmware, d.MaxComms, d.GIDs()[0], d.gidWhy, d.Pointers, gpu, order)
 }

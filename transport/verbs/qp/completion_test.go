@@ -26,7 +26,7 @@ func TestCompletionsAreExplained(t *testing.T) {
 		{Completion{Status: 4, QPN: 7}, report.Host, []string{"a request ended LOC_PROT_ERR (4), vendor code 0x0, QP 7; likely", "not registered"}, "PFC"},
 		{Completion{Status: 10, QPN: 7}, report.Peer, []string{"REM_ACCESS_ERR", "deregistered"}, ""},
 		{Completion{Status: 5, QPN: 7}, report.Network, []string{"WR_FLUSH_ERR", "path MTU"}, ""},
-		{Completion{Status: 2, QPN: q.Number, QP: q}, report.Internal, []string{"LOC_QP_OP_ERR", "port 1 active; likely, in this order: a request that this queue pair cannot do"}, "cable"},
+		{Completion{Status: 2, QPN: q.Number, QP: q}, report.Internal, []string{"LOC_QP_OP_ERR", "port 1 active; likely, in this order: a request that this QP cannot do"}, "cable"},
 		{Completion{Status: 99, QPN: 7}, report.Host, []string{"status 99 (99)"}, "likely"},
 	} {
 		e := c.c.Explain()

@@ -25,7 +25,7 @@ func NewCQ(pd *mr.PD, depth int) (*CQ, error) {
 	c := pd.Card()
 	if most := c.Attr.MaxCQE; depth < 1 || most > 0 && depth > most {
 		return nil, report.Errorf(report.Host, "ibv_create_cq", "%d completions: the device allows 1 to %d", depth, most).On(c.Name).
-			Try("use fewer queue pairs on a connection")
+			Try("use fewer QPs per connection")
 	}
 	raw, got, errno := c.Lib.CreateCQ(c.Context(), depth)
 	for c.Lib.Spares(errno) {

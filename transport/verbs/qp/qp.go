@@ -76,7 +76,7 @@ func New(d *port.Device, pd *mr.PD, c Config) (*QP, error) {
 		if c.AnyOrder {
 			call = "mlx5dv_create_qp"
 		}
-		return nil, fail.Call(call, d.Name, errno, "%d send and %d receive requests, %d bytes inline, of at most %d requests and %d queue pairs",
+		return nil, fail.Call(call, d.Name, errno, "%d send and %d receive requests, %d bytes inline, of at most %d requests and %d QPs",
 			want.SendWR, want.RecvWR, want.Inline, on.Attr.MaxQPWR, on.Attr.MaxQP)
 	}
 	q := &QP{
