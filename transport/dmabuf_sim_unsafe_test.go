@@ -237,7 +237,7 @@ func TestSimFlushReadsOnEveryDevice(t *testing.T) {
 // Where only host memory works the device says so, and so does an error.
 func TestSimHostMemoryOnly(t *testing.T) {
 	a, b := startSim(t, "=simG", nil), startSim(t, "=simM", nil)
-	if d := a.Devices()[0]; d.Pointers != rdma.MemHost || a.log.Count("INFO INIT device 0 is simG", "memory host: ", "no DMA-BUFs: ibv_reg_dmabuf_mr answers", "NCCL stages") != 1 {
+	if d := a.Devices()[0]; d.Pointers != rdma.MemHost || a.log.Count("INFO INIT device 0 is simG", "memory host: ", "no DMA-BUFs: ibv_reg_dmabuf_mr returned", "NCCL stages") != 1 {
 		t.Errorf("%v, %q", d.Pointers, a.log.Lines())
 	}
 	if d := startSim(t, "=simA,simG", nil).fusedWith(t, 0, 1); d.Pointers != rdma.MemHost {
@@ -251,7 +251,7 @@ func TestSimHostMemoryOnly(t *testing.T) {
 	defer unix.Close(mem.fd)
 	for _, kind := range []rdma.MemKind{rdma.MemHost, rdma.MemCUDA} {
 		if _, err := s.RegMrDmaBuf(addrOf(mem.data), 8192, 0, mem.fd, kind); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "takes host memory, not dmabuf: ") ||
-			!strings.Contains(err.Error(), "no DMA-BUFs: ibv_reg_dmabuf_mr answers") {
+			!strings.Contains(err.Error(), "no DMA-BUFs: ibv_reg_dmabuf_mr returned") {
 			t.Errorf("%v: %v", kind, err)
 		}
 	}

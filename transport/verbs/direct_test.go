@@ -83,7 +83,7 @@ func TestDataDirectDevices(t *testing.T) {
 			c.MLX5RegDirect = func(ibv.Object, uint64, uint64, uintptr, int, ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 				return ibv.MemoryKeys{}, syscall.EOPNOTSUPP
 			}
-		}, []string{plain}, "DMA-BUFs can be registered, no data-direct path: mlx5dv_reg_dmabuf_mr answers operation not supported"},
+		}, []string{plain}, "DMA-BUFs can be registered, no data-direct path: mlx5dv_reg_dmabuf_mr returned operation not supported"},
 	} {
 		lib, host, f := directCard(t)
 		if c.change != nil {

@@ -31,12 +31,12 @@ var exceptions = []struct {
 			"send longer than its receive: its receive ends",
 		},
 		"The sender gets REM_OP_ERR, the receiver LOC_QP_OP_ERR, not REM_INV_REQ_ERR and LOC_LEN_ERR.",
-		"`copy_data` (rxe_mr.c) answers EINVAL for more than is left of the receive, before it could answer ENOSPC, and `send_data_in` (rxe_resp.c) takes that for a malformed receive",
+		"`copy_data` (rxe_mr.c) returns EINVAL for more than is left of the receive, before it could return ENOSPC, and `send_data_in` (rxe_resp.c) takes that for a malformed receive",
 	},
 	{
 		[]string{"bad local key: LOC_PROT_ERR"},
 		"LOC_QP_OP_ERR.",
-		"`copy_data` (rxe_mr.c) answers EINVAL when `lookup_mr` finds no region; `rxe_requester` (rxe_req.c) makes LOC_PROT_ERR of EFAULT only",
+		"`copy_data` (rxe_mr.c) returns EINVAL when `lookup_mr` finds no region; `rxe_requester` (rxe_req.c) makes LOC_PROT_ERR of EFAULT only",
 	},
 	{
 		[]string{"illegal transitions: post_send in INIT names the request"},
