@@ -4,11 +4,11 @@ import (
 	"weft/internal/report"
 )
 
-// How an abort is told. A host that aborts deregisters and closes with requests in
-// flight: that is its right, so its own log has it at INFO. On the peer, comms of
-// which nothing is asked end at INFO too; of those that the host waits for, one
-// is a WARN, and the others of that abort are not. A peer that closes in good order
-// is not told of at all, until the host asks for more.
+// How an abort is logged. A host that aborts deregisters and closes with requests in
+// flight: that is its right, so its own log has it at INFO. On the peer, comms that
+// have no request end at INFO too; of those that the host waits for, one per abort is
+// a WARN and the others are not. A peer that closes in good order is not logged at
+// all, until the host asks for more.
 
 // gaveUp records that the host itself ended c, and why; the executor hands out the
 // code. The peer hears that this was no failure.
@@ -46,8 +46,8 @@ func (c *Comm) Forsaken(err error) bool {
 	return first && c.fp.Fail(c.code(err))
 }
 
-// asked is for a request that the host asks for on c, which has ended: if nobody
-// has said why, it is said before test returns the code.
+// asked is called when the host asks for a request on c, which has ended: if the
+// cause is not logged yet, it is, before test returns the code.
 func (c *Comm) asked() int32 {
 	c.mu.Lock()
 	why, unsaid, m := c.failed, c.unsaid, c.member

@@ -53,7 +53,7 @@ type Comm struct {
 	hosts   bool // the host has it
 }
 
-// A process has one table of comms, whatever number of cores: handles travel
+// A process has one table of comms, however many cores it has: handles travel
 // through the host, which does not say whose they are.
 var comms = task.NewIDs[*Comm](0)
 
@@ -61,7 +61,7 @@ var comms = task.NewIDs[*Comm](0)
 func Reserve() uint64 { return comms.Reserve() }
 
 // New makes the comm that by carries; via goes into the log's line. When it
-// fails, what by was made of is the caller's still.
+// fails, what by was made of still belongs to the caller.
 func New(h *Host, dev *device.Device, kind fastpath.Kind, peer, via string, by carrier.Carrier) (*Comm, error) {
 	c := &Comm{host: h, dev: dev, kind: kind, peer: peer, carrier: by}
 	c.fenced.log = h.Log
@@ -85,8 +85,8 @@ func New(h *Host, dev *device.Device, kind fastpath.Kind, peer, via string, by c
 	return c, nil
 }
 
-// Wanted says what the host has asked for: a connect, or one more accept. Before
-// that a comm is its peer's doing, and so are the lines about it.
+// Wanted logs a comm that the host has asked for, by a connect or one more accept.
+// Until then it is its peer's doing, and so are the lines about it.
 func (c *Comm) Wanted() {
 	c.mu.Lock()
 	c.hosts = true
@@ -96,7 +96,7 @@ func (c *Comm) Wanted() {
 	report.Say(c.host.Log, failed)
 }
 
-// says reports whether one more line about c may be said. c.mu is held.
+// says reports whether one more line about c may be logged. c.mu is held.
 func (c *Comm) says() bool {
 	var from netip.Addr
 	if c.member != nil {

@@ -14,9 +14,9 @@ type fenced struct {
 	log report.Logger
 }
 
-// fences are the carriers that are being fenced. The lock is held by who has the
-// executor end requests under way, until the comm is among them: else another could
-// find its requests ended, and memory in use still.
+// fences are the carriers that are being fenced. Whoever has the executor end requests
+// holds the lock until the comm is among these: else another thread could find the
+// requests ended while cards still use their memory.
 var fences fencing
 
 type fencing struct {

@@ -28,7 +28,7 @@ func (c *Comm) Progress() (moved uint64) {
 	return moved
 }
 
-// Sent is what the kernel has sent for c, in packets, and of these again.
+// Sent is how many packets the kernel has sent for c, and how many of them again.
 func (c *Comm) Sent() (packets, again uint64) {
 	if s, is := c.carrier.(carrier.Streaming); is {
 		st := s.Streams()

@@ -102,7 +102,7 @@ func (l *List) Fuse(members []int) (*Device, error) {
 		d.Name += "'" // NCCL's topology tells devices by their names
 	}
 	l.fused = append(l.fused, d)
-	if len(parts) > 1 { // NCCL 2.24 to 2.26 has every device made anew, which takes the place of the first by its name
+	if len(parts) > 1 { // NCCL 2.24 to 2.26 has every device made once more, which takes the place of the first by its name
 		l.log.Info(report.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
 	}
 	return d, nil

@@ -51,7 +51,7 @@ type Carrier struct {
 	always     bool           // host memory is flushed too
 	ece        wire.ECE       // what both ends of lane 0 agreed on
 	sl, tc     uint8          // as this side sends
-	class      liveness.Class // as the sending side does
+	class      liveness.Class // as the sending side sends
 
 	stop      sync.Once // fence
 	fenced    atomic.Bool
@@ -62,7 +62,7 @@ type Carrier struct {
 	stuck     error // protected by life: something that could not be destroyed
 }
 
-// loops is what the making of the queue pairs for flushes is at.
+// loops tells how far the making of the queue pairs for flushes has come.
 type loops struct {
 	sync.Mutex             // held while they are made
 	begun      atomic.Bool // in the background
@@ -77,7 +77,7 @@ func (v *Carrier) ID() uint64 { return v.cookie }
 // Slab is the comm's, to which the lanes are attached.
 func (v *Carrier) Slab() (*fastpath.Comm, error) { return v.fp, nil }
 
-// routed says which pairs lanes run over that the executor is to have.
+// routed notes the pairs of the lanes that the executor is to have.
 func (v *Carrier) routed(lanes []*lane) {
 	var all []*route.Pair
 	for _, l := range lanes {
@@ -86,7 +86,7 @@ func (v *Carrier) routed(lanes []*lane) {
 	v.routes.Store(&all)
 }
 
-// have is what v has at the moment.
+// have is a copy of what v has now.
 func (v *Carrier) have() queues {
 	v.life.Lock()
 	defer v.life.Unlock()
@@ -188,8 +188,8 @@ func (v *Carrier) config(p *onPort) qp.Config {
 
 // makeQueues makes the completion queue of a port and the queue pairs of those of the
 // lanes that run over it. The completion queue must hold all that queue pairs can
-// have posted, those of later lanes too, which is known once they are made: then
-// it may have to grow.
+// have posted, those of later lanes too. That is known only once they are made: then
+// it may have to be made anew, larger.
 func (v *Carrier) makeQueues(p *onPort, lanes []*lane, later []int) (err error) {
 	c := v.config(p)
 	each, count, flushes := c.SendDepth+c.RecvDepth, 0, 0
@@ -226,7 +226,7 @@ func (v *Carrier) makeQueues(p *onPort, lanes []*lane, later []int) (err error) 
 	return nil
 }
 
-// stopGrowth has the making of further lanes end soon.
+// stopGrowth has a growth end soon.
 func (v *Carrier) stopGrowth(why error) {
 	v.life.Lock()
 	defer v.life.Unlock()
@@ -235,7 +235,7 @@ func (v *Carrier) stopGrowth(why error) {
 	}
 }
 
-// endGrowth ends that for good, before v is destroyed.
+// endGrowth ends growth for good, before v is destroyed, and waits for one that runs.
 func (v *Carrier) endGrowth() {
 	v.life.Lock()
 	v.dead = true

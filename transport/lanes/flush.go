@@ -16,10 +16,10 @@ import (
 
 // A flush reads through a queue pair that is connected to itself, on each port
 // by which a receive may have brought what a GPU must see. Such a queue pair is
-// made with its port, but for the ports that a comm begins with, if its lanes
-// come later too: then soon after the comm is open, or when a flush waits for it.
-// One that cannot be had is tried again by the flush that waits, and ends the
-// comm then: a flush cannot be left out.
+// made with its port. For a comm that gets further lanes later, those of its first
+// ports come later too: soon after it is open, or when a flush waits for one. When
+// one cannot be had, the flush that waits tries again, and if that fails too the
+// comm ends: a flush cannot be left out.
 
 // flushPlan is how the executor flushes by a port.
 func (v *Carrier) flushPlan(p *onPort) fastpath.VerbsFlush {

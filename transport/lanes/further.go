@@ -17,13 +17,13 @@ import (
 //	        <-- answer ---
 //	connect, prove -- join -> prove, hand to the executor
 //	        <-- joined ---
-//	hand to the executor, which uses them for groups from that one on whose
+//	hand to the executor, which uses them from the first group on whose
 //	receives have keys for every port
 //
-// The watch of the connecting side says when. A pair of ports for which anything
+// The connecting side's watcher says when. A pair of ports for which anything
 // fails is left out; the comm goes on with the lanes that it has.
 
-// further is what a comm's further lanes are at.
+// further tells how far a comm's further lanes have come.
 type further struct {
 	begun   atomic.Bool             // by either side; it is tried once
 	busy    sync.Mutex              // held while they are made: the comm's end waits for that

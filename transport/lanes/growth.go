@@ -15,9 +15,9 @@ import (
 	"weft/transport/wire"
 )
 
-// growth is one side's making of a comm's further lanes. What it makes is its
-// own until the executor has it: then it is the comm's. v.ports and v.lanes
-// change by it alone.
+// growth is one side's making of a comm's further lanes. What it makes belongs to
+// it until the executor gets it, and to the comm from then on. Nothing else changes
+// v.ports and v.lanes.
 type growth struct {
 	v      *Carrier
 	m      *session.Member
@@ -25,9 +25,9 @@ type growth struct {
 	cancel context.CancelCauseFunc
 	ports  []*onPort // that the comm did not have
 	lanes  []*lane   // in the order in which the executor gets them
-	keys   []uint32  // of what is written into at the peer's, by its slot
+	keys   []uint32  // of the peer's memory that is written into, by its slot
 	lost   []string  // why pairs of ports were left out
-	asked  time.Time // when the peer was, last
+	asked  time.Time // when the peer was last asked
 }
 
 // grow begins, unless the comm is over.
@@ -62,7 +62,7 @@ func (g *growth) release() {
 	g.drop(slices.Clone(g.lanes))
 }
 
-// plan enters all lanes that the comm is to have and has not.
+// plan enters the lanes that the comm still lacks.
 func (g *growth) plan() {
 	for _, at := range g.v.PairAt[len(g.v.lanes):] {
 		g.lanes = append(g.lanes, &lane{pair: &g.v.Pairs[at]})
@@ -234,8 +234,8 @@ func (g *growth) provePair(p *route.Pair, lanes []*lane) error {
 	return lanes[0].prove(g.ctx)
 }
 
-// learn takes in the peer's ends, of each pair all or none: those that it has not
-// are left out. They must run as was agreed when the comm was made.
+// learn takes in the peer's ends: for each pair all of them or none, and a pair of
+// which it has none is left out. They must run as was agreed when the comm was made.
 func (g *growth) learn(keys []uint32, theirs []wire.QPEnd, why string) error {
 	v := g.v
 	merged := slices.Clone(g.keys)
@@ -302,9 +302,9 @@ func (g *growth) pairs() (all uint32) {
 // ringKeys are the peer's keys for this side, by slot.
 func (g *growth) ringKeys() []uint32 { return ringKeys(slices.Concat(g.v.ports, g.ports)) }
 
-// join hands the lanes to the executor, for groups from one on, and returns from
-// which one on the peer may use its ends: where a port is new here, earlier
-// receives were announced without keys for it.
+// join hands the lanes to the executor, for the groups from the given one on, and
+// returns the first group for which the peer may use its ends: where a port is new
+// here, earlier receives were announced without keys for it.
 func (g *growth) join(from uint64) (uint64, error) {
 	v := g.v
 	v.life.Lock()

@@ -20,7 +20,7 @@ type queues struct {
 	ece   wire.ECE  // what both ends of lane 0 agreed on
 }
 
-// SettleLimit bounds the wait for queue pairs to prove that they work still;
+// SettleLimit bounds the wait for queue pairs to prove that they still work;
 // new ones take about as long.
 const SettleLimit = 250 * time.Millisecond
 
@@ -48,9 +48,9 @@ func (k *Kit) Comm() uint64 { return k.comm }
 // Lanes is how many it has.
 func (k *Kit) Lanes() int { return len(k.lanes) }
 
-// Suits reports whether the first lanes of a connection can be k's: of one for dev
-// whose lane i is to run over pairs[at[i]]. If it is to have more of them, k's
-// connection was to have the same ones, for which there is room.
+// Suits reports whether k's lanes can be the first ones of a connection for dev
+// whose lane i is to run over pairs[at[i]]. If that is to have more lanes than k,
+// k's connection must have been meant to have the same ones, so that there is room.
 func (k *Kit) Suits(dev *device.Device, pairs []route.Pair, at []int, t route.Tuning, sl, tc uint8) bool {
 	if k.device != dev || k.sl != sl || k.tc != tc || k.inline != t.Inline || k.anyOrder != t.AnyOrder || len(k.lanes) > len(at) {
 		return false

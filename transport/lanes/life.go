@@ -54,8 +54,8 @@ func (v *Carrier) Shut(m *session.Member, busy bool) {
 // Drain takes in what has arrived.
 func (v *Carrier) Drain() { v.drained() }
 
-// drained also tells of a flush that failed: the host, whose call would have met
-// that, finds nothing of it any more. nil: none.
+// drained drains, and returns the fault of a flush that failed, which the host's
+// next call would have met otherwise; nil: none failed.
 func (v *Carrier) drained() *fastpath.Fault {
 	v.life.Lock()
 	defer v.life.Unlock()

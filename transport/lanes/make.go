@@ -10,10 +10,9 @@ import (
 	"weft/transport/verbs/mr"
 )
 
-// Carrier makes one side of a comm: slab, registered ring, completion queues and the
-// first so many of its lanes, in INIT; lane i is to run over pairs[pairAt[i]].
-// Unless again is nil these lanes are its. When it fails nothing is left, nor of
-// again.
+// Carrier makes one side of a comm: slab, registered ring, completion queues and its
+// first lanes, in INIT; lane i is to run over pairs[pairAt[i]]. If again is not nil
+// these lanes are taken from it. When it fails nothing is left, of again neither.
 func (s *Shared) Carrier(o Options, first int, again *Kit) (*Carrier, error) {
 	v := &Carrier{shared: s, Options: o, cookie: o.Reserve(), always: s.flushing() == "always"}
 	v.further.init()

@@ -23,7 +23,7 @@ type onPort struct {
 	looped bool   // the executor has it, or gets it with the lanes. Protected by life
 }
 
-// portOn is what the comm has on a port, among what it has on some; nil: nothing.
+// portOn finds what the comm has on a port; nil: nothing.
 func portOn(ports []*onPort, dev *port.Device) *onPort {
 	for _, p := range ports {
 		if p.device == dev {

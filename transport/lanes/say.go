@@ -8,7 +8,7 @@ import (
 	"weft/transport/route"
 )
 
-// say tells what has come of it; before there were so many lanes.
+// say logs the outcome; before is how many lanes there were.
 func (g *growth) say(before int, err error) {
 	v, log := g.v, g.v.Log
 	c := v.comm

@@ -47,8 +47,8 @@ func (s *Shared) striping() string {
 	return "measured"
 }
 
-// quiet waits until no connection is being set up, but not for long: those that
-// the host waits for come first.
+// quiet lets connections that the host waits for go first: it waits until none is
+// being set up, but not for long.
 func (s *Shared) quiet(ctx context.Context) {
 	const look = 2 * time.Millisecond
 	for deadline := time.Now().Add(s.OfferLimit()); ctx.Err() == nil && time.Now().Before(deadline); time.Sleep(look) {

@@ -18,8 +18,8 @@ func (v *Carrier) Routes() []*route.Pair { return *v.routes.Load() }
 // Class is how the sending side marks its packets.
 func (v *Carrier) Class() liveness.Class { return v.class }
 
-// Progress is how far the lanes have come. A receiver's CTS complete by the way:
-// while no receive waits, those that have not are no sign of anything.
+// Progress is how far the lanes have come. A receiver's CTS complete in passing:
+// while no receive waits, one that has not completed is no sign of a failure.
 func (v *Carrier) Progress(into []fastpath.LaneState) (lanes []fastpath.LaneState, waits bool) {
 	waits = v.Kind == fastpath.Send || v.fp.Snapshot().Incomplete > 0
 	return v.fp.LaneStates(into), waits
@@ -55,7 +55,7 @@ func (v *Carrier) concerned(e *event.Event) bool {
 	return slices.ContainsFunc(*v.routes.Load(), func(p *route.Pair) bool { return p.Local.NIC == e.NIC })
 }
 
-// hit ends the making of further lanes for a fatal event that means what is being made.
+// hit ends a growth when a fatal event means something that it is making.
 func (v *Carrier) hit(e *event.Event) {
 	means := e.QP != nil && e.QP.Cookie == v.cookie
 	for i := range v.Pairs {
@@ -66,7 +66,7 @@ func (v *Carrier) hit(e *event.Event) {
 	}
 }
 
-// stripe is the watch's turn for v, which carries a comm.
+// stripe is the watcher's turn for v, which carries a comm.
 func (v *Carrier) stripe() {
 	if !v.measures() {
 		return

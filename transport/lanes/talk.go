@@ -62,7 +62,7 @@ func (a *Shared) Serve(s *session.Session, b []byte) error {
 	return nil
 }
 
-// hand gives a message to who waits for it, or will. What a peer says twice is lost.
+// hand gives a message to whoever waits for it, or will. A second one is dropped.
 func hand[M any](to chan *M, m *M) {
 	select {
 	case to <- m:
@@ -83,8 +83,8 @@ func furtherOf(c session.Comm, kind fastpath.Kind) *Carrier {
 	return v
 }
 
-// awaited finds a comm of the session that may still be on its way to be built
-// here, while its other end is open.
+// awaited finds a comm of the session, and waits for one that is still being built
+// here while its other end is open.
 func awaited(ctx context.Context, s *session.Session, id uint64) session.Comm {
 	const look = 2 * time.Millisecond
 	for {

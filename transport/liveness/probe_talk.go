@@ -68,7 +68,7 @@ func (w *Watcher) offered(s *session.Session, m *wire.ProbeOffer) error {
 	return nil
 }
 
-// answered hands the peer's end to who waits for it.
+// answered hands the peer's end to whoever waits for it.
 func (w *Watcher) answered(s *session.Session, m *wire.ProbeAnswer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

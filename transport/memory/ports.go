@@ -13,7 +13,7 @@ import (
 
 // Ports are the ports that carry the comms of one device of the host, each in a
 // slot. The host registers memory with a device and may use it on any comm of
-// it, whatever carries that: so a registration has keys for every slot in use,
+// it, whatever carries the comm: so a registration has keys for every slot in use,
 // and a slot that comes into use gets keys for all memory before a comm uses it.
 type Ports struct {
 	mu     sync.Mutex

@@ -75,9 +75,9 @@ func (p *Pool[K]) Put(k K) {
 	}
 	p.wake()
 	p.mu.Unlock()
-	// Whatever ends these says so first and looks here then; so it is the other way
-	// round here. And without mu: they are asked with locks that those hold who make
-	// queue pairs, which may have the pool yield.
+	// Whatever ends them says so first and looks here afterwards; so here the kit goes
+	// in first and the question comes afterwards. It is asked without mu: those asked
+	// take locks that are held while queue pairs are made, which may have the pool yield.
 	if p.cfg.Vain() || k.Session().Over() != nil || k.Down() {
 		p.Forget(func(have K) bool { return have == k })
 	}
@@ -169,7 +169,7 @@ func (p *Pool[K]) Forget(goes func(K) bool) {
 	p.drop(func(k kept[K]) bool { return goes(k.kit) })
 }
 
-// Yield ends all at once, for a card that has none left; false: there is nothing.
+// Yield ends all at once, for a card that has no queue pair left; false: there is nothing to end.
 func (p *Pool[K]) Yield() bool {
 	p.mu.Lock()
 	gone := p.remove(func(kept[K]) bool { return true })

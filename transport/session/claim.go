@@ -68,7 +68,7 @@ func (s *Session) occupied() {
 	}
 }
 
-// unused ends the session if still it has no comm, and none on its way.
+// unused ends the session if it still has no comm, and none is being set up.
 func (s *Session) unused() {
 	defer task.Rescue(s.all.cfg.Log, "control connection", task.Nobody)
 	coming := s.all.cfg.Coming(&s.Peer.Process)

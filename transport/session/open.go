@@ -8,7 +8,7 @@ import (
 )
 
 // Get returns the session with process, held, opening it if need be. Of many
-// callers one opens; should its way fail, the next tries with a handle of its own.
+// callers one opens it; should that fail, the next tries with a handle of its own.
 func (ss *All) Get(ctx context.Context, process wire.ProcessID, open func() (*Session, error)) (*Session, error) {
 	for {
 		ss.mu.Lock()

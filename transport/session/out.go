@@ -39,8 +39,8 @@ func (m *Member) TellFailed(reason string, aborted bool) {
 	}
 }
 
-// flushNow writes what the socket takes, for who is to flush, and reports whether
-// that was all. An error of the socket is flush's to find.
+// flushNow writes what the socket takes, on behalf of the caller that is to flush,
+// and reports whether that was all. Errors of the socket are left to flush.
 func (s *Session) flushNow() bool {
 	raw, err := s.Conn.SyscallConn()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Session) flushNow() bool {
 	s.out.Lock()
 	defer s.out.Unlock()
 	n := 0
-	_ = raw.Write(func(fd uintptr) bool { // who is closed takes nothing
+	_ = raw.Write(func(fd uintptr) bool { // a closed socket takes nothing
 		n, err = unix.SendmsgN(int(fd), s.out.queue, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		return true
 	})

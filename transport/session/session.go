@@ -95,7 +95,7 @@ func (s *Session) Join(id uint64) *Member {
 	return m
 }
 
-// Has reports whether a comm is the session's still.
+// Has reports whether a comm still belongs to the session.
 func (s *Session) Has(id uint64) (known bool) {
 	s.withMember(id, func(*Member) { known = true })
 	return known
