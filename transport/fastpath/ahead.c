@@ -1,8 +1,8 @@
 /* ahead.c: messages that leave before their CTS. Sends of a tag and receives of that tag belong together in order,
- * whatever lies between them. So both sides come to the same without a word: the sender gives lines of a group that
- * it hears of to such messages first, in the order in which they left; the receiver gives them receives, and keeps
- * in its stash what has none yet. The sender chooses each message's place in the stash, and uses it again once it
- * has the CTS of the message's receive. */
+ * whatever lies between them. So both sides pair them alike without asking: the sender gives the lines of each new
+ * group to such messages first, in the order in which they left; the receiver gives them its receives, and keeps in
+ * its stash those that have none yet. The sender chooses each message's place in the stash, and uses the place again
+ * once it has the CTS of the message's receive. */
 #include "ahead.h"
 #include "inorder.h"
 
@@ -16,7 +16,7 @@ void wf_ahead_trim(struct wf_comm* c) {
 
 /* ---- sender ---- */
 
-static uint32_t wf_ahead_bytes(uint32_t size) { return (size + 8) & ~7u; } /* not 0, so that a place is one message's */
+static uint32_t wf_ahead_bytes(uint32_t size) { return (size + 8) & ~7u; } /* never 0: no two messages share a place */
 
 /* Where in the peer's stash so many bytes may lie; WF_NONE: nowhere, or the peer keeps as many messages as it can. */
 uint32_t wf_ahead_place(struct wf_comm* c, uint32_t size) {
@@ -42,8 +42,8 @@ void wf_ahead_leave(struct wf_comm* c, uint32_t place, uint32_t size, int tag) {
 
 /* ---- receiver ---- */
 
-/* The first receive of that tag, from group seq on, that no message has. Of a group that was refused, the place is
- * taken: such a message is nobody's. */
+/* Finds the first receive with that tag, from group seq on, that has no message. Receives of a refused group count:
+ * the message that meets one is dropped. */
 int wf_ahead_find(struct wf_comm* c, uint64_t seq, int32_t tag, uint32_t* slot, uint32_t* entry) {
 	uint64_t next = wf_get(c->next_seq), first = wf_get(c->tail_seq);
 	if (wf_get(c->refused)) first = next > WF_LINES ? next - WF_LINES : 1;

@@ -5,7 +5,7 @@
  * no request means that nothing is to be flushed. */
 #include "exec.h"
 
-/* Outside the gate. code: what the call returns otherwise: it is wrong, or all requests are in use. */
+/* Outside the gate. code is what the call returns if it is wrong itself, or if all requests are in use. */
 int wf_ended(int code, const char* call, uint32_t kind, void* comm, int n, const size_t* sizes, void** request) {
 	struct wf_thread* t = wf_self;
 	uint64_t h = (uint64_t)(uintptr_t)comm;

@@ -76,7 +76,7 @@ void wf_events_start(struct wf_comm* c, uint32_t slot, void** phandles) {
 	}
 }
 
-/* Of all that the request still has. The size of a receive that is done is news. */
+/* Stops all events that the request still has; of a receive that is done they also tell the size. */
 void wf_events_stop(struct wf_comm* c, uint32_t slot) {
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	struct wf_req* r = &c->req[slot];

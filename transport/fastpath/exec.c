@@ -7,8 +7,8 @@
  *  4. Lanes take from the queue, piecewise, inside isend and test, and the receiver's lanes fill the buffers inside
  *     test.
  *  5. test reports a request once and frees its slot.
- *  6. Queued CTS leave with the fourth of a comm, after an isend's data, and whenever a call finds nothing to do.
- *     While messages come ahead of their CTS, nobody waits for it, and it waits for many more.
+ *  6. Queued CTS leave when a comm has four, after an isend's data, and whenever a call finds nothing else to do.
+ *     While messages come ahead of their CTS, nobody needs it soon, and it is held back until there are many more.
  *
  * A fault raised inside the gate is reported after leaving it, so that the core may hold the gate meanwhile. */
 #include "ahead.h"
@@ -127,8 +127,8 @@ int weft_irecv(void* recvComm, int n, void** data, size_t* sizes, int* tags, voi
 	return 0;
 }
 
-/* A flush, inside the gate, which it leaves. With no call of the lanes for it, data is where it belongs as soon as
- * the receive is done. */
+/* Flushes; called inside the gate, which it leaves. Lanes without a land call need no flush: their data is in place
+ * as soon as the receive is done. */
 int wf_flush(struct wf_thread* t, struct wf_comm* c, void* data, int size, void* mhandle, void** request) {
 	const struct wf_lane_ops* ops = wf_ops(&c->lanes[0]);
 	const struct wf_upcalls* up = (const struct wf_upcalls*)(uintptr_t)wf_get(c->upcalls);
@@ -157,7 +157,7 @@ int weft_iflush(void* recvComm, int n, void** data, int* sizes, void** mhandles,
 	return rc ? rc : wf_flush_late((uint64_t)(uintptr_t)recvComm, data[last], sizes[last], mhandles[last], request);
 }
 
-/* Work for a request that is not done. The CTS of a receive goes first, unless messages come ahead of theirs.
+/* Makes progress for a request that is not done. A receive's CTS goes first, unless messages come ahead of theirs.
  * Lanes are polled once per round: when a request comes by for the second time. */
 static int wf_progress(struct wf_comm* c, struct wf_req* r) {
 	uint32_t round = wf_get(c->round), again = wf_get(r->round) == round, recv = wf_get(c->kind) == WF_KIND_RECV;

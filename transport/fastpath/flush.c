@@ -63,7 +63,7 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 	return wf_verbs_reads(c, v);
 }
 
-/* Gate held: the queue pair of a device is there. 0, or errno. */
+/* Gate held: hands over a device's flush QP. 0, or errno. */
 int wf_verbs_flush_by(struct wf_comm* c, uint32_t d, uint64_t qp, uint32_t depth) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	if (wf_get(c->state) != WF_COMM_OPEN || d >= v->devices || !(v->flushes >> d & 1) || v->flush[d]) return EINVAL;

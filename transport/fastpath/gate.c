@@ -82,7 +82,7 @@ int wf_hold_try(struct wf_comm* c) {
 	return __atomic_compare_exchange_n(&c->held, &free, 1u, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-/* Where entry is an exchange, nothing is missing: the exchange and the swap of held are in one order. */
+/* Where threads enter by an exchange no barrier is needed: that exchange and the swap of held have one order. */
 void wf_barrier(void) {
 	if (!wf_load(wf_fenced) || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
 	/* forbidden meanwhile (seccomp): entries are exchanges now, and those of before have long been seen */
@@ -103,8 +103,8 @@ int wf_hold_clear(struct wf_comm* c) {
 
 void wf_hold_end(struct wf_comm* c) { wf_store(c->held, 0u); }
 
-/* Between two looks at what another thread is about to end: it may wait for this CPU. A nap and no sched_yield: from
- * Linux 6.18 on each yield gives away a time slice for good, and a thread that yields in a loop stands still for
+/* Between two looks at what another thread is about to finish: it may need this CPU. A nap, not sched_yield: from
+ * Linux 6.18 on each yield gives a time slice away for good, and a thread that yields in a loop stands still for
  * seconds. */
 static void wf_pause(uint32_t look) {
 	if (look >= WF_SPINS) nanosleep(&(struct timespec){0, 20000}, NULL);

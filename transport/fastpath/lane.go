@@ -63,7 +63,7 @@ func (c *Comm) Shared() (addr uintptr, size uint64) {
 func AttachVerbs(c *Comm, p *VerbsPlan) error { return attach(c, p, 0, 0) }
 
 // ExtendVerbs adds lanes to an open comm: p is the plan that it has, but for them, their devices and Width. They carry groups
-// from the one numbered from on. It returns the first group whose CTS has keys for every device of p. When it fails c has the
+// from the one numbered from on. It returns the first group whose CTS has keys for every device of p. When it fails c keeps the
 // lanes that it had.
 func ExtendVerbs(c *Comm, p *VerbsPlan, from uint64) (keyed uint64, err error) {
 	if err := c.Hold(); err != nil {

@@ -24,7 +24,7 @@ int wf_flush_late(uint64_t h, void* data, int size, void* mhandle, void** reques
 		wf_put(late->data, (uint64_t)(uintptr_t)data);
 		wf_put(late->size, (uint32_t)size);
 		wf_put(late->mr, (uint64_t)(uintptr_t)mhandle);
-		wf_put(late->end, wf_clock() + WF_LATE_MOST * 1000000000u);
+		wf_put(late->deadline, wf_clock() + WF_LATE_MOST * 1000000000u);
 		wf_put(late->request, (uint64_t)0);
 		wf_store(late->gen, gen);
 		*request = (void*)(uintptr_t)wf_handle(WF_KIND_REQUEST, gen, wf_get(c->index), WF_SLOTS + i);
@@ -46,7 +46,7 @@ static int wf_late_begin(struct wf_thread* t, struct wf_comm* c, struct wf_late*
 	int* begun) {
 	if (!wf_enter(t, c)) {
 		int code = (int)(uint32_t)wf_load(c->error);
-		if (code || wf_clock() < wf_get(late->end)) return code;
+		if (code || wf_clock() < wf_get(late->deadline)) return code;
 		wf_raise(WF_FAULT_HELD, "iflush", 0, 0, WF_LATE_MOST, 0);
 		return wf_leave_fault(t, c, "iflush");
 	}

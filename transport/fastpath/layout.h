@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#define WF_LINES 256       /* CTS lines outstanding a side */
+#define WF_LINES 256       /* CTS lines outstanding per side */
 #define WF_LINES_SPARE 7   /* absorb the overhang of a group that starts near the end of the ring */
 #define WF_REQUESTS 256    /* sends or receives of a comm that have not been reported */
 #define WF_SLOTS 512       /* request slots of a comm: those that receives leave free are for flushes */
@@ -33,7 +33,7 @@
 #define WF_STREAMS 64      /* streams of a comm, over all its lanes */
 #define WF_STREAM_BYTES 192 /* provider memory of one stream */
 #define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
-#define WF_PUSH 2          /* tests of sends that small ones wait for company */
+#define WF_PUSH 2          /* tests of sends for which small messages are held back, to leave together */
 #define WF_CTS_LAZY 32     /* the same while messages come ahead of their CTS */
 #define WF_NONE 0xffffffffu /* no slot */
 #define WF_SIZE_MAX 0x7fffffffu /* largest message */
@@ -99,7 +99,7 @@ enum wf_fault_kind {
 	WF_FAULT_THREADS = 13,    /* no memory for the record of one more calling thread */
 	WF_FAULT_NULL = 12,       /* a pointer that must not be NULL: where names it */
 	WF_FAULT_ENDED = 14,      /* the host asks for a request on a comm that has ended */
-	/* as TOO_LARGE, of a message that left before its CTS: each side finds it and refuses the group */
+	/* like TOO_LARGE, for a message that left before its CTS: each side finds it and refuses the group */
 	WF_FAULT_AHEAD = 15,
 };
 
@@ -189,11 +189,11 @@ struct wf_late {
 	uint32_t size;
 	uint64_t data;
 	uint64_t mr;
-	uint64_t end;     /* clock at which it gives up */
+	uint64_t deadline; /* clock at which it gives up */
 	uint64_t request; /* handle of the flush's own request, once it has begun */
 };
 
-/* One path of a comm. written by: core, but for the words of its provider. */
+/* One lane of a comm: a queue pair, or its streams. written by: core, but for the words of its provider. */
 struct wf_lane {
 	uint64_t ops;       /* const struct wf_lane_ops*; 0: no such lane, or lane 0's ops drive it */
 	uint64_t area;      /* provider memory inside the slab */
@@ -274,7 +274,7 @@ struct wf_comm {
 	/* sender: messages that left before their CTS; receiver: those of them that wait for a receive */
 	uint32_t aheads;
 	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
-	uint32_t last_write;  /* tcp: the thread's count of large writes when one of the comm's left last */
+	uint32_t last_write;  /* tcp: the thread's count of large writes when this comm's last one left */
 
 	/* line 3, send side. written by: owner */
 	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */

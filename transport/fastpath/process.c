@@ -27,7 +27,7 @@ const struct wf_upcalls* wf_default_upcalls(void) {
 	return (const struct wf_upcalls*)(uintptr_t)wf_load(wf_upcalls_default);
 }
 
-/* The host's log function may wait for a lock that a thread held which the child does not have: stderr, once. */
+/* Says it once, on stderr: the host's log function may wait for a lock whose holder does not exist in the child. */
 static int wf_forked_told(void) {
 	static const char line[] =
 		"NET/weft : this process was forked from one in which NCCL had been initialized, and did not exec: "
@@ -75,7 +75,7 @@ void wf_untrack_fd(int fd) {
 
 /* exit() must not cut connections whose last bytes are still on their way. */
 __attribute__((destructor)) static void wf_drain(void) {
-	uint64_t end = wf_clock() + WF_DRAIN; /* by the clock: on a busy machine a nap of 1 ms takes ten */
-	while (wf_load(wf_reaping) && !wf_load(wf_forked_child) && wf_clock() < end)
+	uint64_t deadline = wf_clock() + WF_DRAIN; /* by the clock: on a busy machine a nap of 1 ms takes ten */
+	while (wf_load(wf_reaping) && !wf_load(wf_forked_child) && wf_clock() < deadline)
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
 }

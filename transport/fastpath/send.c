@@ -5,7 +5,7 @@
 #include "ahead.h"
 #include "count.h"
 
-/* What line i of the head group says is not what it must: on verbs the peer has written it. */
+/* Line i of the head group is malformed: over verbs the peer writes it. */
 static WF_COLD int wf_bad_line(struct wf_comm* c, struct wf_cts_line* line, uint32_t i) {
 	wf_raise(WF_FAULT_PROTOCOL, "CTS line", 0, wf_get(c->head_seq), wf_get(line->size), wf_get(line->n_i));
 	wf_self->fault.entry = i;
@@ -104,8 +104,8 @@ static inline int wf_place(struct wf_comm* c, uint32_t slot, uint32_t i, uint32_
 	return mask == (1u << n) - 1 && wf_post_group(c, n) < 0 ? -1 : rc;
 }
 
-/* Gives a line of the head group to the first send of its tag that left before it. 1: there was one, look again; -1:
- * a fault. */
+/* Gives a line of the head group to the first send of its tag that left ahead of it. 1: there was one, look again;
+ * -1: a fault. */
 static WF_COLD int wf_line_ahead(struct wf_comm* c) {
 	uint32_t n, k = 0, first = wf_get(c->ahead_first);
 	struct wf_ahead_message* a;

@@ -55,8 +55,8 @@ static void wf_clear(void* from, void* to) {
 
 /* What a comm believes must not be of the slab's comm before: CTS lines, records and refused groups, by their seq,
  * and requests and late flushes, by their generation. Nor may the peer read on a line of out what another was told.
- * Nobody else empties it for sure: locked pages stay as they are, and so do all where a sandbox answers madvise.
- * Words that are not named are written before they are read. */
+ * Nobody else empties it for sure: locked pages stay as they are, and so do all where a sandbox's madvise does nothing
+ * and returns 0. Words that are not named are written before they are read. */
 static void wf_forget(struct wf_comm* c) {
 	/* the slab has had no comm: its pages are empty, and to read them would cost a fault each */
 	if (!wf_get(c->gen)) return;

@@ -66,7 +66,7 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 	return 0;
 }
 
-/* What the lane was busy with, up to its mark, is complete; what was posted since follows. */
+/* The requests up to the lane's mark are complete: takes the sample, and marks those that were posted since. */
 static void wf_sample(struct wf_gauge* g, struct wf_lane* l, struct wf_qp* q, uint32_t number) {
 	if ((number - wf_get(q->mark)) & 0x20000000) return; /* numbers have 30 bits */
 	uint64_t now = wf_clock();
@@ -80,8 +80,8 @@ static void wf_sample(struct wf_gauge* g, struct wf_lane* l, struct wf_qp* q, ui
 	wf_put(q->goal, wf_get(q->sent));
 }
 
-/* A share of a group is complete: so are its messages, for the profiler, once those of the same event are, and for the
- * recorder with the last one. */
+/* A share of a group is complete. An event of its messages stops with the event's last share, and the recorder sees
+ * the messages end with the group's last one. */
 static WF_COLD void wf_write_ends(struct wf_comm* c, uint32_t slot, uint32_t lane) {
 	uint32_t left = wf_lane_event(c, slot, lane, (uint32_t)-1), last = wf_get(c->req[slot].parts) == 1;
 	for (; slot != WF_NONE; slot = wf_get(c->req[slot].next)) {
@@ -144,7 +144,7 @@ static int wf_refill_some(struct wf_verbs* v, uint32_t lanes) {
 	return rc;
 }
 
-/* Takes in what a device's queue has. What completes beside an error still counts; flushed requests are not its
+/* Takes in what a device's CQ has. What completes beside an error still counts; flushed requests are never the
  * cause. */
 static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d,
 	uint32_t polls) {
@@ -224,7 +224,7 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	return seq < next;
 }
 
-/* Of a receive: which queue pairs bring it, nobody knows before. Sends' lanes speak for themselves. */
+/* Describes a receive, by the first QP: nobody knows in advance which ones bring it. Sends' lanes say it themselves. */
 static int64_t wf_verbs_describe(struct wf_comm* c, struct wf_req* r, uint32_t entry, union wf_event* event) {
 	struct wf_qp* q = &wf_verbs_of(c)->qp[0];
 	uint32_t size = wf_get(r->e[entry].size);
@@ -240,8 +240,8 @@ static const struct wf_lane_ops wf_verbs_ops = {
 	.describe = wf_verbs_describe, .hears = wf_verbs_hears,
 };
 
-/* The first lanes, or more of them. A sender's further ones wait for their first group, and no message is posted the
- * short way meanwhile; when they cannot be had nothing of what is in use has changed. */
+/* Attaches the first lanes, or further ones. A sender's further lanes wait for their first group, and until then no
+ * message is posted as a single request; when they cannot be had, nothing that is in use has changed. */
 int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	uint32_t first = wf_get(c->nlanes), lanes = plan->next.lanes;
@@ -275,8 +275,8 @@ void wf_verbs_detach(struct wf_comm* c) { wf_store(c->nlanes, 0u); }
 
 uint32_t wf_verbs_due(struct wf_comm* c, uint32_t lane) { return wf_get(wf_verbs_of(c)->qp[lane].due); }
 
-/* On whatever thread. Faults of what is found are not news to who asks, but that a flush's read failed: 1, and it is
- * in *read. */
+/* May run on any thread. Returns 1, and the fault in *read, if the read of a flush failed; other faults are known to
+ * the caller already. */
 int wf_verbs_drain(struct wf_comm* c, struct wf_fault* read) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_thread *self = wf_self, scratch = {.used = 1};

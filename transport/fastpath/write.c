@@ -11,7 +11,7 @@
 #define WF_ALIGN 128 /* shares are multiples of it */
 #define WF_RECORD 44 /* bytes of struct wf_record that travel */
 
-/* A message that is one request has no place for events: what is heard of goes the long way. */
+/* Single requests have no place for events: while a profiler listens, every message is posted as a group. */
 void wf_verbs_hears(struct wf_comm* c, int on) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	wf_put(v->single, on || wf_get(v->next.lanes) ? 0u : wf_get(v->next.single));
@@ -46,8 +46,8 @@ static WF_COLD void wf_group_heard(struct wf_comm* c, struct wf_verbs* v, uint32
 	}
 }
 
-/* Begins the group at the head of the queue: how many lanes, from which on, and what is cut where, which later
- * weights do not move. */
+/* Begins the group at the head of the queue: decides how many lanes carry it, which is the first, and where messages
+ * are cut. Weights that change later do not move the cuts. */
 static void wf_begin_group(struct wf_comm* c, struct wf_verbs* v, uint32_t first) {
 	if (wf_unlikely(wf_get(v->next.lanes)) && wf_get(c->req[first].seq) >= wf_get(v->next.from)) wf_take_lanes(c, v);
 	uint32_t n = 0, lanes = wf_get(c->nlanes), lane = wf_get(v->rotor), turn = wf_get(v->turn), sum = 0;
@@ -135,7 +135,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	return 1;
 }
 
-/* The first request of what a lane writes of a message. */
+/* Begins a message's event at the first request that the lane writes of it. */
 static WF_COLD void wf_write_starts(struct wf_comm* c, struct wf_qp* q, uint32_t lane, uint32_t slot, uint64_t bytes,
 	struct ibv_send_wr* wr) {
 	uint32_t event = lane % WF_GROUP;
@@ -145,7 +145,7 @@ static WF_COLD void wf_write_starts(struct wf_comm* c, struct wf_qp* q, uint32_t
 	wf_event_start(c, slot, event, 0, id, &what);
 }
 
-/* The same of every message of the group at the head, with all that lanes of the same event carry of it. */
+/* Does so for every message of the group at the head, with the bytes that all lanes of the same event carry of it. */
 static WF_COLD void wf_share_starts(struct wf_comm* c, struct wf_verbs* v, uint32_t lane, uint32_t first,
 	struct ibv_send_wr* wr) {
 	for (uint32_t slot = first; slot != WF_NONE; slot = wf_get(c->req[slot].next)) {
@@ -157,8 +157,8 @@ static WF_COLD void wf_share_starts(struct wf_comm* c, struct wf_verbs* v, uint3
 	}
 }
 
-/* Posts what its lane has room for of a share of the group at the head of the queue. 1: all of it, 0: more follows, -1:
- * fault. */
+/* Posts as much of a share of the group at the head of the queue as its lane has room for. 1: all of it, 0: more
+ * follows, -1: fault. */
 static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint32_t share) {
 	struct ibv_send_wr wr[WF_BATCH];
 	struct ibv_sge sge[WF_BATCH];
@@ -188,7 +188,7 @@ static int wf_share(struct wf_comm* c, struct wf_verbs* v, uint32_t first, uint3
 	return ends;
 }
 
-/* Posts groups, as far as the queues have room. */
+/* Posts groups, as far as the send queues have room. */
 static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct wf_verbs* v) {
 	while (wf_get(c->queue_head) != wf_get(c->queue_tail)) {
 		uint32_t first = wf_get(c->queue[wf_get(c->queue_head) % WF_REQUESTS]);
@@ -205,8 +205,8 @@ static __attribute__((noinline)) int wf_verbs_groups(struct wf_comm* c, struct w
 	return 0;
 }
 
-/* Most messages: alone in their group, and one request. 0: the next is none of those, or the queue is full; 1:
- * posted; -1: fault. */
+/* Posts a message that is alone in its group and one request, as most are. 0: the next is not of that kind, or the
+ * queue is full; 1: posted; -1: fault. */
 static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head) {
 	uint32_t slot = wf_get(c->queue[head % WF_REQUESTS]), turn = wf_get(v->turn);
 	uint32_t lane = wf_load(c->order[turn].lane);
@@ -236,7 +236,7 @@ static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head
 	return wf_post(l, q, &wr, 1) < 0 ? -1 : 1;
 }
 
-/* Posts from the queue, as far as the queues have room. */
+/* Posts from the comm's queue, as far as the send queues have room. */
 static int wf_verbs_data(struct wf_comm* c, struct wf_verbs* v) {
 	uint32_t head, tail = wf_get(c->queue_tail);
 	while ((head = wf_get(c->queue_head)) != tail) {

@@ -137,8 +137,8 @@ _Static_assert(offsetof(struct wf_late, data) == 8, "offset of struct wf_late.da
 _Static_assert(sizeof(((struct wf_late*)0)->data) == 8, "size of struct wf_late.data");
 _Static_assert(offsetof(struct wf_late, mr) == 16, "offset of struct wf_late.mr");
 _Static_assert(sizeof(((struct wf_late*)0)->mr) == 8, "size of struct wf_late.mr");
-_Static_assert(offsetof(struct wf_late, end) == 24, "offset of struct wf_late.end");
-_Static_assert(sizeof(((struct wf_late*)0)->end) == 8, "size of struct wf_late.end");
+_Static_assert(offsetof(struct wf_late, deadline) == 24, "offset of struct wf_late.deadline");
+_Static_assert(sizeof(((struct wf_late*)0)->deadline) == 8, "size of struct wf_late.deadline");
 _Static_assert(offsetof(struct wf_late, request) == 32, "offset of struct wf_late.request");
 _Static_assert(sizeof(((struct wf_late*)0)->request) == 8, "size of struct wf_late.request");
 

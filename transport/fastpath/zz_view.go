@@ -10,7 +10,7 @@ import (
 
 // Macros of layout.h.
 const (
-	wfLines       = 256        // CTS lines outstanding a side
+	wfLines       = 256        // CTS lines outstanding per side
 	wfLinesSpare  = 7          // absorb the overhang of a group that starts near the end of the ring
 	wfRequests    = 256        // sends or receives of a comm that have not been reported
 	wfSlots       = 512        // request slots of a comm: those that receives leave free are for flushes
@@ -22,7 +22,7 @@ const (
 	wfStreams     = 64         // streams of a comm, over all its lanes
 	wfStreamBytes = 192        // provider memory of one stream
 	wfCtsBatch    = 4          // queued CTS groups at which irecv sends them itself
-	wfPush        = 2          // tests of sends that small ones wait for company
+	wfPush        = 2          // tests of sends for which small messages are held back, to leave together
 	wfCtsLazy     = 32         // the same while messages come ahead of their CTS
 	wfNone        = 0xffffffff // no slot
 	wfSizeMax     = 0x7fffffff // largest message
@@ -92,7 +92,7 @@ const (
 	wfFaultThreads    = 13 // no memory for the record of one more calling thread
 	wfFaultNull       = 12 // a pointer that must not be NULL: where names it
 	wfFaultEnded      = 14 // the host asks for a request on a comm that has ended
-	// as TOO_LARGE, of a message that left before its CTS: each side finds it and refuses the group
+	// like TOO_LARGE, for a message that left before its CTS: each side finds it and refuses the group
 	wfFaultAhead = 15
 )
 
@@ -187,16 +187,17 @@ type wfReqEvents struct {
 // wfLate is struct wf_late: A flush that met a held gate. Who takes one (any) writes it and stores gen
 // last; then only its test does, inside the gate but for gen, which it clears at the end.
 type wfLate struct {
-	_       structs.HostLayout
-	gen     uint32 // generation in its handle; 0: free; WF_NONE: being written
-	size    uint32
-	data    uint64
-	mr      uint64
-	end     uint64 // clock at which it gives up
-	request uint64 // handle of the flush's own request, once it has begun
+	_        structs.HostLayout
+	gen      uint32 // generation in its handle; 0: free; WF_NONE: being written
+	size     uint32
+	data     uint64
+	mr       uint64
+	deadline uint64 // clock at which it gives up
+	request  uint64 // handle of the flush's own request, once it has begun
 }
 
-// wfLane is struct wf_lane: One path of a comm. written by: core, but for the words of its provider.
+// wfLane is struct wf_lane: One lane of a comm: a queue pair, or its streams. written by: core, but for
+// the words of its provider.
 type wfLane struct {
 	_         structs.HostLayout
 	ops       uint64 // const struct wf_lane_ops*; 0: no such lane, or lane 0's ops drive it
@@ -279,7 +280,7 @@ type wfComm struct {
 	// sender: messages that left before their CTS; receiver: those of them that wait for a receive
 	aheads      uint32
 	aheadFirst  uint32 // they are ahead[ahead_first % WF_AHEADS] and those that follow
-	lastWrite   uint32 // tcp: the thread's count of large writes when one of the comm's left last
+	lastWrite   uint32 // tcp: the thread's count of large writes when this comm's last one left
 	headSeq     uint64 // line 3, send side. written by: owner
 	headLine    uint32 // its line counter
 	headMask    uint32 // its entries that are matched
@@ -440,7 +441,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.size)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.data)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.mr)-16]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.end)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.deadline)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLate{}.request)-32]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfLane{})-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfLane{}.ops)-0]
