@@ -5,7 +5,7 @@ package abi
 
 import "errors"
 
-// ErrUnsupported is what a function that nobody has implemented answers; test
+// ErrUnsupported is what a function that nobody has implemented returns; test
 // for it with errors.Is.
 var ErrUnsupported = errors.New("not supported by this version of weft")
 

@@ -1,4 +1,4 @@
-/* What v2 asks one by one and getProperties answers at once since v3. */
+/* What v2 asks one by one and getProperties tells at once since v3. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,10 +10,10 @@ import (
 )
 
 // inGo reports whether the Go core has the function.
-func inGo(c *plan.Core) bool { return c.Served == plan.Slow || c.Served == plan.Answer }
+func inGo(c *plan.Core) bool { return c.Served == plan.Slow || c.Served == plan.Unserved }
 
 // interfaces emits abi/zz_iface_FAMILY.go: the arguments of every function,
-// the canonical interface, and defaults that answer "unsupported".
+// the canonical interface, and defaults that return "unsupported".
 func interfaces(p *plan.Plan, out tree) error {
 	for _, fam := range model.Families {
 		name := fam.Go()
@@ -42,7 +42,7 @@ func interfaces(p *plan.Plan, out tree) error {
 				g.Id(goName(c.Slot)).Params(jen.Op("*").Id(argsName(c))).Error()
 			}
 		})
-		f.Commentf("%s answers every function with ErrUnsupported.", defaults)
+		f.Commentf("%s returns ErrUnsupported from every function.", defaults)
 		f.Type().Id(defaults).Struct()
 		f.Var().Id("_").Id(name).Op("=").Id(defaults).Values()
 		for _, c := range cores {

@@ -80,7 +80,7 @@ func familyMatrix(b *strings.Builder, p *plan.Plan, f model.Family) {
 	}
 	fmt.Fprintf(b, "\n### %s: %s to %s\n\n", f, tables[0].Symbol, tables[len(tables)-1].Symbol)
 	var sum []string
-	for h := plan.Direct; h <= plan.Answers; h++ {
+	for h := plan.Direct; h <= plan.Stub; h++ {
 		if count[h] > 0 {
 			sum = append(sum, fmt.Sprintf("%d %s", count[h], h))
 		}
@@ -128,7 +128,7 @@ func explain(b *strings.Builder, tables []*plan.Table, name string, slots map[in
 			what += ": " + s.Reason
 		case plan.Shim:
 			what += ": " + strings.Join(s.Why, "; ")
-		case plan.Answers:
+		case plan.Stub:
 			what += ": \"unsupported\", nobody serves it yet"
 		}
 		if n := len(all); n > 0 && all[n-1].what == what && all[n-1].hi == t.Version-1 {

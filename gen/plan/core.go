@@ -13,13 +13,13 @@ import (
 type Served uint8
 
 // Fast is C in transport/fastpath, Slow the Go core, Native C beside that core;
-// nobody serves an Answer yet, so Go answers "unsupported"; a Null slot is NULL
-// by rule.
+// what is Unserved nobody has written yet, so Go returns "unsupported"; a Null
+// slot is NULL by rule.
 const (
 	Fast Served = iota + 1
 	Slow
 	Native
-	Answer
+	Unserved
 	Null
 )
 
@@ -103,14 +103,14 @@ func (p *planner) coreOf(t *model.Table) {
 			c.Served, c.CFunc = Fast, r.Words[0]
 			p.fastParams(c, t, f, r.Pos())
 		} else {
-			c.Served, c.CFunc = Answer, "weft_"+t.Family.C()+"_"+f.Name
+			c.Served, c.CFunc = Unserved, "weft_"+t.Family.C()+"_"+f.Name
 			native := p.rules.Slot("native", fam, t.Version, f.Name)
 			if p.rules.Slot("slow", fam, t.Version, f.Name) != nil {
 				c.Served = Slow
 			} else if native != nil {
 				c.Served = Native
 			} else {
-				p.noted(fam, t.Version, f.Name, fmt.Sprintf("is new: it answers \"unsupported\" until somebody serves it and writes: slow %s %s", fam, f.Name))
+				p.noted(fam, t.Version, f.Name, fmt.Sprintf("is new: it returns \"unsupported\" until somebody serves it and writes: slow %s %s", fam, f.Name))
 			}
 			p.slowParams(c, t)
 			if native != nil {

@@ -12,18 +12,18 @@ import (
 type How uint8
 
 // Direct only casts; a Shim converts; an Adapter is hand-written; a Null slot
-// is NULL; an Answers slot is forwarded to a core function that nobody has
-// written yet and that answers "unsupported".
+// is NULL; a Stub is forwarded to a core function that nobody has written yet and
+// that returns "unsupported".
 const (
 	Direct How = iota + 1
 	Shim
 	Adapter
 	NullSlot
-	Answers
+	Stub
 )
 
 func (h How) String() string {
-	return [...]string{"", "direct", "shim", "adapter", "NULL", "answers"}[h]
+	return [...]string{"", "direct", "shim", "adapter", "NULL", "stub"}[h]
 }
 
 // Table is one exported table.
@@ -137,8 +137,8 @@ func (p *planner) slot(out *Table, t *model.Table, f *model.Field) *Slot {
 	switch {
 	case len(s.Why) > 0:
 		s.How = Shim
-	case s.Core.Served == Answer:
-		s.How = Answers
+	case s.Core.Served == Unserved:
+		s.How = Stub
 	default:
 		s.How = Direct
 	}

@@ -122,7 +122,7 @@ func (l *link) recvOp(tag int, bufs ...*buf) *op {
 	return o
 }
 
-// post tries once; false means that the plugin answered NULL.
+// post tries once; false means that the plugin returned NULL.
 func (o *op) post() bool {
 	if o.sends {
 		p := o.parts[0]

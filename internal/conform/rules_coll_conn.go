@@ -26,7 +26,7 @@ func (m *member) fused() int {
 		e.skipf("devices 0 and 1 cannot be one: each is made anew")
 	}
 	if dev != m.ndev || n != m.ndev+1 {
-		e.failf("makeVDevice answers device %d, and there are %d now; there were %d", dev, n, m.ndev)
+		e.failf("makeVDevice returned device %d, and there are %d now; there were %d", dev, n, m.ndev)
 	}
 	x, err := m.coll.Props(dev)
 	e.must(err, "getProperties")

@@ -7,7 +7,7 @@ import (
 )
 
 var connRules = []*Rule{
-	{ID: "connect.pending", Gate: true, From: 5, Says: "connect never blocks: while nobody accepts it answers ncclSuccess, with a comm or with NULL",
+	{ID: "connect.pending", Gate: true, From: 5, Says: "connect never blocks: while nobody accepts it returns ncclSuccess, with a comm or with NULL",
 		Basis: basisDoc, Check: func(e *Env) {
 			tx, rx := e.two()
 			h, _ := rx.listen(0)
@@ -20,7 +20,7 @@ var connRules = []*Rule{
 				}
 			}
 		}},
-	{ID: "accept.pending", Gate: true, From: 5, Says: "accept never blocks: while nobody connects it answers ncclSuccess and NULL",
+	{ID: "accept.pending", Gate: true, From: 5, Says: "accept never blocks: while nobody connects it returns ncclSuccess and NULL",
 		Basis: basisDoc, Check: func(e *Env) {
 			p := e.proc("process")
 			_, lc := p.listen(0)
@@ -69,7 +69,7 @@ var connRules = []*Rule{
 				e.must(err, p.name+": accept")
 			}
 		}},
-	{ID: "conn.once", Gate: true, Says: "listen, connect and accept, repeated while they answer NULL, end in a connection between two processes",
+	{ID: "conn.once", Gate: true, Says: "listen, connect and accept, repeated while they return NULL, end in a connection between two processes",
 		Basis: basisDoc, Check: func(e *Env) { e.apart() }},
 	{ID: "conn.self", Gate: true, Says: "connect and accept polled in turn by one thread connect a process with itself: NCCL's GPU Direct probe does that",
 		Basis: basisLoader, Check: func(e *Env) { e.self() }},

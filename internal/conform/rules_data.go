@@ -18,7 +18,7 @@ func requests(version int) int {
 var dataRules = []*Rule{
 	{ID: "data.once", Gate: true, Says: "a message arrives with all its bytes",
 		Basis: basisDoc, Check: func(e *Env) { e.apart().move(1<<10, 1) }},
-	{ID: "send.early", Gate: true, Says: "isend never blocks: before any receive is posted it answers a request or NULL",
+	{ID: "send.early", Gate: true, Says: "isend never blocks: before any receive is posted it returns a request or NULL",
 		Basis: basisDoc, Check: func(e *Env) {
 			l := e.apart()
 			a := l.tx.buf(8 << 20)
@@ -185,7 +185,7 @@ var dataRules = []*Rule{
 				})
 			}
 		}},
-	{ID: "requests.beyond", Care: true, Says: "beyond its limit of requests irecv answers NULL, not an error (the documentation allows ncclInternalError)",
+	{ID: "requests.beyond", Care: true, Says: "beyond its limit of requests irecv returns NULL, not an error (the documentation allows ncclInternalError)",
 		Basis: basisWeft, Check: func(e *Env) {
 			l := e.self()
 			b := l.rx.buf(1000)
@@ -230,7 +230,7 @@ var dataRules = []*Rule{
 				b.holds(size, 3, "message")
 			}
 		}},
-	{ID: "send.retry", Says: "an isend that answered NULL has sent nothing, and repeating it alone gets there",
+	{ID: "send.retry", Says: "an isend that returned NULL has sent nothing, and repeating it alone gets there",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()
 			const n, size = 5, 40000 // more than leaves ahead of its receive

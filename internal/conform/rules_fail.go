@@ -24,7 +24,7 @@ func (l *link) postsTo(gone string, next func() *op) {
 	for told, end := 0, time.Now().Add(l.e.o.Patience); told < 2 && time.Now().Before(end); {
 		if o.req == 0 {
 			if o.post(); o.err != nil {
-				l.e.failf("%s after the %s had gone answers %v itself", o.what, gone, host.Code(o.err))
+				l.e.failf("%s after the %s had gone returned %v itself", o.what, gone, host.Code(o.err))
 			}
 			continue
 		}

@@ -21,7 +21,7 @@ var oversizeRules = []*Rule{
 			_ = e.attempt(r, l.sendOp(l.tx.buf(8192), 8192, 1))
 			b.at(1000).untouched(0x5c, "memory behind the receive")
 		}},
-	{ID: "oversize.again", Says: "test of a request that was refused answers the same code again, as long as its comm is open: NCCL 2.20 to 2.23 go on asking",
+	{ID: "oversize.again", Says: "test of a request that was refused returns the same code again, as long as its comm is open: NCCL 2.20 to 2.23 go on asking",
 		Basis: basisProxy, Check: func(e *Env) {
 			l := e.apart()
 			if l.cuts() {
@@ -37,7 +37,7 @@ var oversizeRules = []*Rule{
 				for range 3 {
 					o.test()
 					if code := host.Code(o.err); code != first {
-						e.failf("test of the refused %s answers %v, then %v", o.what, first, code)
+						e.failf("test of the refused %s returned %v, then %v", o.what, first, code)
 					}
 				}
 			}

@@ -25,12 +25,12 @@ func (p *proc) fuse() (dev int, members []int) {
 }
 
 var vdeviceRules = []*Rule{
-	{ID: "vdevice.made", From: 9, Says: "makeVDevice answers the number behind all devices; devices counts it, and getProperties tells its members, no less than the speed of each and, where they are several, a name of its own",
+	{ID: "vdevice.made", From: 9, Says: "makeVDevice returns the number behind all devices; devices counts it, and getProperties tells its members, no less than the speed of each and, where they are several, a name of its own",
 		Basis: basisLoader, Check: func(e *Env) {
 			p := e.proc("process")
 			dev, members := p.fuse()
 			if dev != p.ndev {
-				e.failf("makeVDevice answers device %d where there are %d", dev, p.ndev)
+				e.failf("makeVDevice returned device %d where there are %d", dev, p.ndev)
 			}
 			if n, err := p.net.Devices(); err != nil || n != p.ndev+1 {
 				e.failf("%d devices afterwards (%v), %d before", n, err, p.ndev)
@@ -50,7 +50,7 @@ var vdeviceRules = []*Rule{
 			tx, rx := e.two()
 			dev, _ := tx.fuse()
 			if other, _ := rx.fuse(); other != dev {
-				e.failf("makeVDevice answers device %d in one process and %d in another", dev, other)
+				e.failf("makeVDevice returned device %d in one process and %d in another", dev, other)
 			}
 			unused := e.join(tx, rx, dev)
 			for _, c := range closes {
@@ -81,13 +81,13 @@ var vdeviceRules = []*Rule{
 				d, err := p.net.MakeVDevice(members)
 				e.alive(err, "makeVDevice")
 				if err == nil {
-					e.failf("makeVDevice of %v answers device %d", members, d)
+					e.failf("makeVDevice of %v returned device %d", members, d)
 				}
 			}
 			for _, n := range []int{-1, -1 << 31} {
 				r, err := p.call("main", "makeVDevice", host.Args{"devs", []int{0}, "n", n, "d", -1})
 				if err == nil {
-					e.failf("makeVDevice of %d devices answers device %d", n, r.Int("d"))
+					e.failf("makeVDevice of %d devices returned device %d", n, r.Int("d"))
 				}
 			}
 			if n, err := p.net.Devices(); err != nil || n != p.ndev {

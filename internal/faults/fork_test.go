@@ -10,7 +10,7 @@ import (
 
 func killPID(pid int) { syscall.Kill(pid, syscall.SIGKILL) }
 
-// TestFork forks with a live connection: every call in the child answers
+// TestFork forks with a live connection: every call in the child returns
 // ncclSystemError and none hangs, the child ends, and the parent goes on.
 func TestFork(t *testing.T) {
 	for _, version := range []int{first, 6, newest} {

@@ -9,7 +9,7 @@ import (
 
 // TestMemoryIsNeverEmptied opens connections one after another in processes whose
 // kernel does not empty the memory that weft gives back: it is locked, or a sandbox
-// answers madvise and does nothing. Each sender asks before its receive is posted, so
+// lets madvise succeed and does nothing. Each sender asks before its receive is posted, so
 // what it would find then is of a connection before.
 func TestMemoryIsNeverEmptied(t *testing.T) {
 	t.Parallel()

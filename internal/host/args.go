@@ -96,7 +96,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// Reply is what a command answered.
+// Reply is what a command replied.
 type Reply struct {
 	Call   string
 	Took   time.Duration // inside the plugin's function, for slot commands

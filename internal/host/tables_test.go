@@ -8,7 +8,7 @@ import (
 	"weft/internal/host"
 )
 
-// Every collNet, profiler and tuner table can be bound and called; what the library answers
+// Every collNet, profiler and tuner table can be bound and called; what the library returns
 // is judged elsewhere.
 func TestOtherFamilies(t *testing.T) {
 	path, err := build.Library()

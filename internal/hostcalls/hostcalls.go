@@ -107,7 +107,7 @@ type Fault struct {
 }
 
 // Upcalls is a table (*C.struct_wf_upcalls) that keeps the last fault of a
-// thread and answers 100 more than its kind.
+// thread and returns 100 more than its kind.
 func Upcalls() unsafe.Pointer { return unsafe.Pointer(C.upcalls()) }
 
 // LastFault is the last one raised on this thread, but for requests on what had ended.

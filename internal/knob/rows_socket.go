@@ -34,7 +34,7 @@ var socketRows = map[ID]Spec{
 		Theirs:  "65536: the least share of a message that a socket gets; each side computes shares by its own value.",
 		Differs: notShared},
 	SocketRetryCnt: {Name: "NCCL_SOCKET_RETRY_CNT", Type: Number, Default: 34, Min: 0, Max: 1 << 20,
-		Doc:     "How often a connect that was refused, unreachable or timed out on every address, or whose peer left a step of the handshake unanswered for `WEFT_TIMEOUT`, is tried again, within `WEFT_CONNECT_TIMEOUT`. The caller never sleeps: connect answers \"not yet\" while a goroutine waits.",
+		Doc:     "How often a connect that was refused, unreachable or timed out on every address, or whose peer left a step of the handshake unanswered for `WEFT_TIMEOUT`, is tried again, within `WEFT_CONNECT_TIMEOUT`. The caller never sleeps: connect returns \"not yet\" while a goroutine waits.",
 		Theirs:  "34; the same, and for accept.",
 		Differs: "NCCL sleeps in its caller. An accept that fails for a moment is tried again without limit here."},
 	SocketRetrySleep: {Name: "NCCL_SOCKET_RETRY_SLEEP_MSEC", Type: Number, Default: 100, Min: 0, Max: 600_000,

@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 }
 
 // TestBlockingOrder shows that the emulation of NCCL up to 2.11 finds a plugin whose
-// connect waits for accept, and one whose connect answers NULL.
+// connect waits for accept, and one whose connect returns NULL.
 func TestBlockingOrder(t *testing.T) {
 	for source, says := range map[string]string{"broken/blocking.order.c": "did not answer", "broken/blocking.comm.c": "no comm"} {
 		o := foreign(t, source)

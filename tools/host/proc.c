@@ -123,7 +123,7 @@ static void c_lock(struct req* q) {
   if (mlockall(flags) != 0) fail(q, "usage", "mlockall: %s", strerror(errno));
 }
 
-/* From now on madvise(MADV_DONTNEED) answers 0 and does nothing, on every thread, as in some sandboxes. */
+/* From now on madvise(MADV_DONTNEED) returns 0 and does nothing, on every thread, as in some sandboxes. */
 static void c_keep(struct req* q) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

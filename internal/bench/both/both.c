@@ -19,7 +19,7 @@
 #include "both.h"
 
 enum where { WHERE_PLUGIN, WHERE_VERBS, WHERE_ELSE, WHERE_OWN, WHERES };
-/* Calls by what they answered: a request, none, done, not yet. */
+/* Calls by what they returned: a request, none, done, not yet. */
 enum call { CALL_NONE, CALL_IRECV, CALL_ISEND, CALL_ISEND_NULL, CALL_TEST_SEND, CALL_TEST_RECV, CALL_TEST_IDLE, CALLS };
 static const char* const call_names[CALLS] =
   {"", "irecv", "isend", "isend-null", "test-send", "test-recv", "test-idle"};

@@ -33,7 +33,7 @@ struct message { const char *data; size_t size; uint64_t seq; int entry; void *m
 
 struct comm {
   pthread_mutex_t lock;
-  int fd, abi, rc; /* rc: what every later call answers once the connection failed */
+  int fd, abi, rc; /* rc: what every later call returns once the connection failed */
   struct group g[DEPTH]; uint64_t head, tail; /* receiver: posted; sender: announced by READY */
   struct message m[SENDS]; unsigned mhead, mtail; size_t sent; /* sender's queue; sent counts the header too */
   struct message w[SENDS]; unsigned nw;                        /* sent, waiting for ACK */
@@ -67,7 +67,7 @@ static void *object_new(enum kind kind, void *p) {
   pthread_mutex_unlock(&table_lock);
   return h;
 }
-/* object_get answers what h names, if it is of that kind; take frees the name. */
+/* object_get returns what h names, if it is of that kind; take frees the name. */
 static void *object_get(void *h, enum kind kind, int take) {
   void *p = NULL;
   unsigned s = (uintptr_t)h >> 4 & (OBJECTS - 1);

@@ -49,7 +49,7 @@ cudaError_t memory_add(struct span s);
 cudaError_t memory_free(void* p);
 
 /* What is shared of an allocation: share.c. use has the allocation that p lies in and what is shared of it, which it
- * may make; what it answers is the answer, -1 if there is no allocation. Nothing of memory changes meanwhile. */
+ * may make; what it returns is the result, -1 if there is no allocation. Nothing of memory changes meanwhile. */
 struct share;
 int memory_share(const void* p, int (*use)(const struct span* s, struct share** share, const void* p, size_t n),
   size_t n);

@@ -88,7 +88,7 @@ size_t bench_rounds(const struct bench* b, const char* names, int rounds); /* ho
 enum outcome { DONE, TOLD, SILENT };
 enum outcome watch(const struct bench* b, double limit);
 
-/* Modes: each answers how many operations were wrong. */
+/* Modes: each returns how many operations were wrong. */
 size_t mode_sizes(ncclComm_t comm);
 size_t mode_speed(ncclComm_t comm);
 size_t mode_several(ncclComm_t comm);

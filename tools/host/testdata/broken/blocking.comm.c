@@ -1,4 +1,4 @@
-/* blocking.comm: connect answers NULL at first, as from v5 on. */
+/* blocking.comm: connect returns NULL at first, as from v5 on. */
 #define TABLES 1 << 4
 #include "../good.c"
 

@@ -1,4 +1,4 @@
-/* coll.vdevice: makeVDevice answers a device that was there before. */
+/* coll.vdevice: makeVDevice returns a device that was there before. */
 #define TABLES 1 << 12
 #define COLLS 1 << 12
 #include "../coll.c"

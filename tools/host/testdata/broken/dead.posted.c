@@ -1,4 +1,4 @@
-/* dead.posted: isend on a connection that has ended answers the error itself. */
+/* dead.posted: isend on a connection that has ended returns the error itself. */
 #define TABLES 1 << 12
 #include "../good.c"
 

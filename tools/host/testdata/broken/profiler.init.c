@@ -1,4 +1,4 @@
-/* profiler.init: init answers ncclInProgress. */
+/* profiler.init: init returns ncclInProgress. */
 #define TABLES 1 << 12
 #include "../good.c"
 

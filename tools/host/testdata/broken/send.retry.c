@@ -1,4 +1,4 @@
-/* send.retry: isend answers NULL although the message is on its way, and the repetition sends it again. */
+/* send.retry: isend returns NULL although the message is on its way, and the repetition sends it again. */
 #define TABLES 1 << 12
 #include "../good.c"
 
