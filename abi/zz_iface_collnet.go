@@ -6,7 +6,7 @@ import "unsafe"
 
 // CollNetInitArgs are the arguments of collNet.init.
 type CollNetInitArgs struct {
-	Abi         int32
+	Table       int32
 	Ctx         *uintptr
 	CommId      uint64
 	LogFunction uintptr
@@ -166,7 +166,7 @@ type CollNet interface {
 	Finalize(*CollNetFinalizeArgs) error
 }
 
-// CollNetDefaults answers every function with ErrUnsupported.
+// CollNetDefaults returns ErrUnsupported from every function.
 type CollNetDefaults struct{}
 
 var _ CollNet = CollNetDefaults{}

@@ -6,7 +6,7 @@ import "unsafe"
 
 // NetInitArgs are the arguments of net.init.
 type NetInitArgs struct {
-	Abi          int32
+	Table        int32
 	Ctx          *uintptr
 	CommId       uint64
 	Config       *NetCommConfig
@@ -121,7 +121,7 @@ type Net interface {
 	Finalize(*NetFinalizeArgs) error
 }
 
-// NetDefaults answers every function with ErrUnsupported.
+// NetDefaults returns ErrUnsupported from every function.
 type NetDefaults struct{}
 
 var _ Net = NetDefaults{}

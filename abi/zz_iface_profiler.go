@@ -4,7 +4,7 @@ package abi
 
 // ProfilerInitArgs are the arguments of profiler.init.
 type ProfilerInitArgs struct {
-	Abi             int32
+	Table           int32
 	Context         *uintptr
 	CommId          uint64
 	EActivationMask *int32
@@ -26,7 +26,7 @@ type Profiler interface {
 	Finalize(*ProfilerFinalizeArgs) error
 }
 
-// ProfilerDefaults answers every function with ErrUnsupported.
+// ProfilerDefaults returns ErrUnsupported from every function.
 type ProfilerDefaults struct{}
 
 var _ Profiler = ProfilerDefaults{}

@@ -4,7 +4,7 @@ package abi
 
 // TunerInitArgs are the arguments of tuner.init.
 type TunerInitArgs struct {
-	Abi           int32
+	Table         int32
 	Ctx           *uintptr
 	CommId        uint64
 	NRanks        uint64
@@ -25,7 +25,7 @@ type Tuner interface {
 	Finalize(*TunerFinalizeArgs) error
 }
 
-// TunerDefaults answers every function with ErrUnsupported.
+// TunerDefaults returns ErrUnsupported from every function.
 type TunerDefaults struct{}
 
 var _ Tuner = TunerDefaults{}

@@ -12,24 +12,24 @@
 /* The epoch is the signal; the slice only bounds how late a lost one is noticed. */
 #define SLICE_MS 100
 
-int weft_blocking_connect(int abi, int dev, void* handle, void** sendComm) {
+int weft_blocking_connect(int table, int dev, void* handle, void** sendComm) {
   *sendComm = NULL;
   struct wait w;
   weft_wait_begin(&w, WAIT_CONNECT);
   for (;;) {
     uint32_t seen = __atomic_load_n(&weft_progress_epoch, __ATOMIC_ACQUIRE);
     uintptr_t comm = 0;
-    int rc = weft_call_net_connect((uintptr_t)abi, dev, handle, &comm);
+    int rc = weft_call_net_connect((uintptr_t)table, dev, handle, &comm);
     if (rc || comm) {
       *sendComm = (void*)comm;
       return rc;
     }
-    if (weft_wait_epoch(&w, seen, SLICE_MS)) return weft_blocking_timedout(WAIT_CONNECT, abi, weft_wait_ms(&w));
+    if (weft_wait_epoch(&w, seen, SLICE_MS)) return weft_blocking_timedout(WAIT_CONNECT, table, weft_wait_ms(&w));
     if ((rc = weft_forked())) return rc;
   }
 }
 
-int weft_blocking_accept(int abi, void* listenComm, void** recvComm) {
+int weft_blocking_accept(int table, void* listenComm, void** recvComm) {
   *recvComm = NULL;
   struct wait w;
   weft_wait_begin(&w, WAIT_ACCEPT);
@@ -41,7 +41,7 @@ int weft_blocking_accept(int abi, void* listenComm, void** recvComm) {
       *recvComm = (void*)comm;
       return rc;
     }
-    if (weft_wait_epoch(&w, seen, SLICE_MS)) return weft_blocking_timedout(WAIT_ACCEPT, abi, weft_wait_ms(&w));
+    if (weft_wait_epoch(&w, seen, SLICE_MS)) return weft_blocking_timedout(WAIT_ACCEPT, table, weft_wait_ms(&w));
     if ((rc = weft_forked())) return rc;
   }
 }

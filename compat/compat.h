@@ -11,16 +11,16 @@
 #include "zz_slow.h"
 
 /* blocking.c */
-int weft_blocking_connect(int abi, int dev, void* handle, void** sendComm);
-int weft_blocking_accept(int abi, void* listenComm, void** recvComm);
+int weft_blocking_connect(int table, int dev, void* handle, void** sendComm);
+int weft_blocking_accept(int table, void* listenComm, void** recvComm);
 
 /* flush.c */
-int weft_blocking_flush(int abi, void* recvComm, void* data, int size, void* mhandle);
-int weft_coll_blocking_flush(int abi, void* collComm, void* data, int size, void* mhandle);
+int weft_blocking_flush(int table, void* recvComm, void* data, int size, void* mhandle);
+int weft_coll_blocking_flush(int table, void* collComm, void* data, int size, void* mhandle);
 
 /* v2.c */
-int weft_v2_pci_path(int abi, int dev, char** path);
-int weft_v2_ptr_support(int abi, int dev, int* supportedTypes);
+int weft_v2_pci_path(int table, int dev, char** path);
+int weft_v2_ptr_support(int table, int dev, int* supportedTypes);
 
 /* codes.c */
 const char* weft_v1_func(uint8_t code);

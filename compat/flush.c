@@ -16,7 +16,7 @@ static int pause_between(const struct wait* w, int tries) {
   return weft_wait_epoch(w, __atomic_load_n(&weft_progress_epoch, __ATOMIC_ACQUIRE), SLICE_MS);
 }
 
-int weft_blocking_flush(int abi, void* recvComm, void* data, int size, void* mhandle) {
+int weft_blocking_flush(int table, void* recvComm, void* data, int size, void* mhandle) {
   void* request = NULL;
   int rc = weft_iflush(recvComm, 1, &data, &size, &mhandle, &request);
   if (rc || !request) return rc; /* no request: nothing to flush */
@@ -25,11 +25,11 @@ int weft_blocking_flush(int abi, void* recvComm, void* data, int size, void* mha
   for (int tries = 0, done = 0;; tries++) {
     rc = weft_test(request, &done, NULL);
     if (rc || done) return rc;
-    if (pause_between(&w, tries)) return weft_blocking_timedout(WAIT_FLUSH, abi, weft_wait_ms(&w));
+    if (pause_between(&w, tries)) return weft_blocking_timedout(WAIT_FLUSH, table, weft_wait_ms(&w));
   }
 }
 
-int weft_coll_blocking_flush(int abi, void* collComm, void* data, int size, void* mhandle) {
+int weft_coll_blocking_flush(int table, void* collComm, void* data, int size, void* mhandle) {
   uintptr_t request = 0;
   int rc = weft_call_collNet_iflush((uintptr_t)collComm, (uintptr_t)data, size, (uintptr_t)mhandle, &request);
   if (rc || !request) return rc;
@@ -38,6 +38,6 @@ int weft_coll_blocking_flush(int abi, void* collComm, void* data, int size, void
   for (int tries = 0, done = 0, got = 0;; tries++) {
     rc = weft_call_collNet_test(request, &done, &got);
     if (rc || done) return rc;
-    if (pause_between(&w, tries)) return weft_blocking_timedout(WAIT_COLL_FLUSH, abi, weft_wait_ms(&w));
+    if (pause_between(&w, tries)) return weft_blocking_timedout(WAIT_COLL_FLUSH, table, weft_wait_ms(&w));
   }
 }

@@ -5,8 +5,8 @@
 #include "compat.h"
 #include "zz_calls.h"
 
-int weft_v2_pci_path(int abi, int dev, char** path) {
-  (void)abi;
+int weft_v2_pci_path(int table, int dev, char** path) {
+  (void)table;
   *path = NULL;
   ncclNetProperties_cur_t props;
   memset(&props, 0, sizeof props);
@@ -16,8 +16,8 @@ int weft_v2_pci_path(int abi, int dev, char** path) {
   return *path ? ncclSuccess : ncclSystemError;
 }
 
-int weft_v2_ptr_support(int abi, int dev, int* supportedTypes) {
-  (void)abi;
+int weft_v2_ptr_support(int table, int dev, int* supportedTypes) {
+  (void)table;
   *supportedTypes = 0;
   ncclNetProperties_cur_t props;
   memset(&props, 0, sizeof props);

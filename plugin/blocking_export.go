@@ -22,11 +22,11 @@ func weft_blocking_deadline_ms(kind C.int) (ms C.int64_t) {
 }
 
 //export weft_blocking_timedout
-func weft_blocking_timedout(kind, abi C.int, waited C.int64_t) (rc C.int) {
+func weft_blocking_timedout(kind, table C.int, waited C.int64_t) (rc C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			rc = C.int(recovered("wait", r))
 		}
 	}()
-	return C.int(done("wait", theProcess.blockingTimedOut(int(kind), int(abi), time.Duration(waited)*time.Millisecond)))
+	return C.int(done("wait", theProcess.blockingTimedOut(int(kind), int(table), time.Duration(waited)*time.Millisecond)))
 }

@@ -51,7 +51,7 @@ func (cHost) OpenProfiler(library string, table int) (name string, version int, 
 
 // BeginChained is a communicator for the further profilers.
 func (cHost) BeginChained(n uint16, mask int32, a *abi.ProfilerInitArgs) error {
-	errno := C.weft_chain_begin(C.int(n), C.int(mask), C.int(hostsEvents(a.Abi)), C.uint64_t(a.CommId), (*C.char)(unsafe.Pointer(a.CommName)),
+	errno := C.weft_chain_begin(C.int(n), C.int(mask), C.int(hostsEvents(a.Table)), C.uint64_t(a.CommId), (*C.char)(unsafe.Pointer(a.CommName)),
 		C.int(a.NNodes), C.int(a.Nranks), C.int(a.Rank), C.uintptr_t(a.Logfn))
 	if errno != 0 {
 		return report.Errorf(report.Host, "profiler.init", "room for communicator %d: %w", n, unix.Errno(errno))

@@ -54,7 +54,7 @@ func (h *fakeHost) Requests() collnet.Requests           { return &h.requests }
 func (b *bench) collNet() collective                     { return collective{process: b.process} }
 func (b *bench) begin(t *testing.T, table int32) (c uintptr) {
 	t.Helper()
-	a := abi.CollNetInitArgs{Abi: table, LogFunction: nccl}
+	a := abi.CollNetInitArgs{Table: table, LogFunction: nccl}
 	if table >= tableContext {
 		a.Ctx = &c
 	}

@@ -25,7 +25,7 @@ func (p collective) Init(a *abi.CollNetInitArgs) error {
 		return collnet.Decline{}.Init(a)
 	}
 	p.begins(ofCollNet)
-	table := int(a.Abi)
+	table := int(a.Table)
 	c := &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
 	if table >= tableContext {
 		*a.Ctx = 0

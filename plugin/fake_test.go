@@ -368,7 +368,7 @@ func newBench(t *testing.T, env map[string]string) *bench {
 // init calls init as a table does and returns its code and context.
 func (b *bench) init(table int, logger uintptr) (int32, uintptr) {
 	var ctx uintptr
-	a := abi.NetInitArgs{Abi: int32(table), LogFunction: logger}
+	a := abi.NetInitArgs{Table: int32(table), LogFunction: logger}
 	if table >= tableContext {
 		a.Ctx = &ctx
 	}

@@ -12,7 +12,7 @@ import (
 // on one per call.
 func (p *process) Init(a *abi.NetInitArgs) error {
 	p.begins(ofNet)
-	table := int(a.Abi)
+	table := int(a.Table)
 	if table < abi.NetFirst {
 		return report.Errorf(report.Misuse, "init", "there is no table v%d", table)
 	}

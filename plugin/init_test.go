@@ -161,7 +161,7 @@ func TestNetEventsAreTheContexts(t *testing.T) {
 					delete(b.host.modules, nccl)
 				}
 				var ctx uintptr
-				if err := b.Init(&abi.NetInitArgs{Abi: int32(c.table), Ctx: &ctx, LogFunction: in[0], ProfFunction: in[1]}); err != nil {
+				if err := b.Init(&abi.NetInitArgs{Table: int32(c.table), Ctx: &ctx, LogFunction: in[0], ProfFunction: in[1]}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -31,7 +31,7 @@ var effects = []struct {
 	{"WEFT_PROFILER_CHAIN", "/opt/one.so", func(b *bench) string {
 		var context uintptr
 		var mask int32
-		if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: 6, Context: &context, EActivationMask: &mask}); err != nil {
+		if err := b.profiler.Init(&abi.ProfilerInitArgs{Table: 6, Context: &context, EActivationMask: &mask}); err != nil {
 			return err.Error()
 		}
 		return strings.Join(b.host.chain, " ")

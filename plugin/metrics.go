@@ -23,7 +23,7 @@ const tableNames = 4
 
 // rank has it said in that file.
 func (p *process) rank(a *abi.ProfilerInitArgs) {
-	if a.Abi >= tableNames {
+	if a.Table >= tableNames {
 		meter.Rank(int(a.Rank), int(a.Nranks))
 	}
 }

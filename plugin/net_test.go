@@ -126,7 +126,7 @@ func TestTrafficClassOfTheContext(t *testing.T) {
 	b := newBench(t, nil)
 	var ctx, send uintptr
 	var buffer [128]byte
-	if err := b.Init(&abi.NetInitArgs{Abi: abi.NetNewest, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: 96}}); err != nil {
+	if err := b.Init(&abi.NetInitArgs{Table: abi.NetNewest, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: 96}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Connect(&abi.NetConnectArgs{Ctx: ctx, Handle: pointer(&buffer), SendComm: &send}); err != nil {
@@ -144,7 +144,7 @@ func TestOddTrafficClass(t *testing.T) {
 	var send uintptr
 	var buffer [128]byte
 	for class, want := range map[int32]int32{0: 0, 255: 255, 256: -1, -1: -1, -2147483648: -1} {
-		if err := b.Init(&abi.NetInitArgs{Abi: abi.NetNewest, LogFunction: nccl, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: class}}); err != nil {
+		if err := b.Init(&abi.NetInitArgs{Table: abi.NetNewest, LogFunction: nccl, Ctx: &ctx, Config: &abi.NetCommConfig{TrafficClass: class}}); err != nil {
 			t.Fatal(err)
 		}
 		if f := b.engine.contexts[len(b.engine.contexts)-1]; f.options.TrafficClass != want {

@@ -99,7 +99,7 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		return knobs()
 	}).events
 	p.rank(a)
-	if a.Abi == tableHangs {
+	if a.Table == tableHangs {
 		if mask != 0 || knobs().Text(knob.ProfilerChain) != "" {
 			p.profile.hangs.Do(func() {
 				log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none. Only the network's messages are recorded, and further profilers hear nothing. 2.27 and later do not stand still")
@@ -107,7 +107,7 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		}
 		return 0, false
 	}
-	return mask & hostsEvents(a.Abi), p.chained(log, int(a.Abi), knobs)
+	return mask & hostsEvents(a.Table), p.chained(log, int(a.Table), knobs)
 }
 
 // hostsEvents are those that a host of a table may be asked for.

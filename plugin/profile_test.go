@@ -47,7 +47,7 @@ func TestProfile(t *testing.T) {
 			for range 2 { // the second communicator asks again, and nothing is said twice
 				var context uintptr
 				mask := int32(-1)
-				if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: cmp.Or(c.abi, abi.ProfilerNewest), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+				if err := b.profiler.Init(&abi.ProfilerInitArgs{Table: cmp.Or(c.abi, abi.ProfilerNewest), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
 					t.Fatal(err)
 				}
 				if mask != c.mask || (context != 0) != (c.mask != 0) {
@@ -96,7 +96,7 @@ func TestChain(t *testing.T) {
 			for range 2 {
 				var context uintptr
 				mask := int32(-1)
-				if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: cmp.Or(c.abi, 6), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+				if err := b.profiler.Init(&abi.ProfilerInitArgs{Table: cmp.Or(c.abi, 6), Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
 					t.Fatal(err)
 				}
 				want := int32(0)
@@ -126,7 +126,7 @@ func TestChainRefuses(t *testing.T) {
 	b := newBench(t, map[string]string{"WEFT_PROFILER_CHAIN": "one,two"})
 	var context uintptr
 	var mask int32
-	if err := b.profiler.Init(&abi.ProfilerInitArgs{Abi: 6, Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
+	if err := b.profiler.Init(&abi.ProfilerInitArgs{Table: 6, Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
 		t.Fatal(err)
 	}
 	b.chainRefused(1, 3, nccl)

@@ -26,7 +26,7 @@ func TestTuner(t *testing.T) {
 			b := newBench(t, c.env)
 			b.host.full = c.full
 			ctx := uintptr(77)
-			if err := b.tuner.Init(&abi.TunerInitArgs{Abi: abi.TunerNewest, Ctx: &ctx, NRanks: 8, NNodes: 4, LogFunction: nccl}); err != nil {
+			if err := b.tuner.Init(&abi.TunerInitArgs{Table: abi.TunerNewest, Ctx: &ctx, NRanks: 8, NNodes: 4, LogFunction: nccl}); err != nil {
 				t.Fatal(err)
 			}
 			if ctx != c.ctx || len(b.host.vetoes) != int(c.ctx) {

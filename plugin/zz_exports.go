@@ -16,13 +16,13 @@ import "C"
 // weft_net_init is net.init for C.
 //
 //export weft_net_init
-func weft_net_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, config *C.ncclNetCommConfig_cur_t, logFunction C.uintptr_t, profFunction C.uintptr_t) (rc C.int) {
+func weft_net_init(table C.int, ctx *C.uintptr_t, commId C.uint64_t, config *C.ncclNetCommConfig_cur_t, logFunction C.uintptr_t, profFunction C.uintptr_t) (rc C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			rc = C.int(recovered("init", r))
 		}
 	}()
-	a := abi.NetInitArgs{Abi: int32(abi_), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), Config: (*abi.NetCommConfig)(unsafe.Pointer(config)), LogFunction: uintptr(logFunction), ProfFunction: uintptr(profFunction)}
+	a := abi.NetInitArgs{Table: int32(table), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), Config: (*abi.NetCommConfig)(unsafe.Pointer(config)), LogFunction: uintptr(logFunction), ProfFunction: uintptr(profFunction)}
 	return C.int(done("init", netImpl().Init(&a)))
 }
 
@@ -201,13 +201,13 @@ func weft_net_finalize(ctx C.uintptr_t) (rc C.int) {
 // weft_coll_init is collNet.init for C.
 //
 //export weft_coll_init
-func weft_coll_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, logFunction C.uintptr_t) (rc C.int) {
+func weft_coll_init(table C.int, ctx *C.uintptr_t, commId C.uint64_t, logFunction C.uintptr_t) (rc C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			rc = C.int(recovered("collNet.init", r))
 		}
 	}()
-	a := abi.CollNetInitArgs{Abi: int32(abi_), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), LogFunction: uintptr(logFunction)}
+	a := abi.CollNetInitArgs{Table: int32(table), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), LogFunction: uintptr(logFunction)}
 	return C.int(done("collNet.init", collImpl().Init(&a)))
 }
 
@@ -424,13 +424,13 @@ func weft_coll_finalize(ctx C.uintptr_t) (rc C.int) {
 // weft_prof_init is profiler.init for C.
 //
 //export weft_prof_init
-func weft_prof_init(abi_ C.int, context *C.uintptr_t, commId C.uint64_t, eActivationMask *C.int, commName *C.char, nNodes C.int, nranks C.int, rank C.int, logfn C.uintptr_t) (rc C.int) {
+func weft_prof_init(table C.int, context *C.uintptr_t, commId C.uint64_t, eActivationMask *C.int, commName *C.char, nNodes C.int, nranks C.int, rank C.int, logfn C.uintptr_t) (rc C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			rc = C.int(recovered("profiler.init", r))
 		}
 	}()
-	a := abi.ProfilerInitArgs{Abi: int32(abi_), Context: (*uintptr)(unsafe.Pointer(context)), CommId: uint64(commId), EActivationMask: (*int32)(unsafe.Pointer(eActivationMask)), CommName: (*byte)(unsafe.Pointer(commName)), NNodes: int32(nNodes), Nranks: int32(nranks), Rank: int32(rank), Logfn: uintptr(logfn)}
+	a := abi.ProfilerInitArgs{Table: int32(table), Context: (*uintptr)(unsafe.Pointer(context)), CommId: uint64(commId), EActivationMask: (*int32)(unsafe.Pointer(eActivationMask)), CommName: (*byte)(unsafe.Pointer(commName)), NNodes: int32(nNodes), Nranks: int32(nranks), Rank: int32(rank), Logfn: uintptr(logfn)}
 	return C.int(done("profiler.init", profImpl().Init(&a)))
 }
 
@@ -450,13 +450,13 @@ func weft_prof_finalize(context C.uintptr_t) (rc C.int) {
 // weft_tune_init is tuner.init for C.
 //
 //export weft_tune_init
-func weft_tune_init(abi_ C.int, ctx *C.uintptr_t, commId C.uint64_t, nRanks C.size_t, nNodes C.size_t, logFunction C.uintptr_t, nvlDomainInfo *C.ncclNvlDomainInfo_cur_t, constants *C.ncclTunerConstants_cur_t) (rc C.int) {
+func weft_tune_init(table C.int, ctx *C.uintptr_t, commId C.uint64_t, nRanks C.size_t, nNodes C.size_t, logFunction C.uintptr_t, nvlDomainInfo *C.ncclNvlDomainInfo_cur_t, constants *C.ncclTunerConstants_cur_t) (rc C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			rc = C.int(recovered("tuner.init", r))
 		}
 	}()
-	a := abi.TunerInitArgs{Abi: int32(abi_), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), NRanks: uint64(nRanks), NNodes: uint64(nNodes), LogFunction: uintptr(logFunction), NvlDomainInfo: (*abi.NvlDomainInfo)(unsafe.Pointer(nvlDomainInfo)), Constants: (*abi.TunerConstants)(unsafe.Pointer(constants))}
+	a := abi.TunerInitArgs{Table: int32(table), Ctx: (*uintptr)(unsafe.Pointer(ctx)), CommId: uint64(commId), NRanks: uint64(nRanks), NNodes: uint64(nNodes), LogFunction: uintptr(logFunction), NvlDomainInfo: (*abi.NvlDomainInfo)(unsafe.Pointer(nvlDomainInfo)), Constants: (*abi.TunerConstants)(unsafe.Pointer(constants))}
 	return C.int(done("tuner.init", tuneImpl().Init(&a)))
 }
 

@@ -26,7 +26,7 @@ typedef ncclProfilerEventStateArgs_v7_t ncclProfilerEventStateArgs_cur_t;
 typedef ncclProfilerEventState_v7_t ncclProfilerEventState_cur_t;
 typedef ncclTunerConstants_v6_t ncclTunerConstants_cur_t;
 
-int weft_net_init(int abi, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction);
+int weft_net_init(int table, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction);
 int weft_net_devices(int* ndev);
 int weft_net_getProperties(int dev, ncclNetProperties_cur_t* props);
 int weft_net_listen(uintptr_t ctx, int dev, void* handle, uintptr_t* listenComm);
@@ -41,7 +41,7 @@ int weft_net_closeListen(uintptr_t listenComm);
 int weft_net_makeVDevice(int asked, int* d, ncclNetVDeviceProps_cur_t* props);
 int weft_net_finalize(uintptr_t ctx);
 int weft_net_setNetAttr(uintptr_t ctx, ncclNetAttr_cur_t* netAttr);
-int weft_coll_init(int abi, uintptr_t* ctx, uint64_t commId, uintptr_t logFunction);
+int weft_coll_init(int table, uintptr_t* ctx, uint64_t commId, uintptr_t logFunction);
 int weft_coll_devices(int* ndev);
 int weft_coll_getProperties(int dev, ncclNetProperties_cur_t* props);
 int weft_coll_listen(uintptr_t ctx, int dev, void* handle, uintptr_t* listenComm);
@@ -59,17 +59,17 @@ int weft_coll_closeColl(uintptr_t collComm);
 int weft_coll_closeListen(uintptr_t listenComm);
 int weft_coll_makeVDevice(int asked, int* d, ncclNetVDeviceProps_cur_t* props);
 int weft_coll_finalize(uintptr_t ctx);
-int weft_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn);
+int weft_prof_init(int table, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn);
 int weft_prof_startEvent(uintptr_t context, uintptr_t* eHandle, ncclProfilerEventDescr_cur_t* eDescr);
 int weft_prof_stopEvent(uintptr_t eHandle);
 int weft_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t eState, ncclProfilerEventStateArgs_cur_t* eStateArgs);
 int weft_prof_finalize(uintptr_t context);
-int weft_tune_init(int abi, uintptr_t* ctx, uint64_t commId, size_t nRanks, size_t nNodes, uintptr_t logFunction, ncclNvlDomainInfo_cur_t* nvlDomainInfo, ncclTunerConstants_cur_t* constants);
+int weft_tune_init(int table, uintptr_t* ctx, uint64_t commId, size_t nRanks, size_t nNodes, uintptr_t logFunction, ncclNvlDomainInfo_cur_t* nvlDomainInfo, ncclTunerConstants_cur_t* constants);
 int weft_tune_getCollInfo(uintptr_t context, ncclFunc_t collType, size_t nBytes, float** collCostTable, int numAlgo, int numProto);
 int weft_tune_finalize(uintptr_t context);
 
 /* Offered by the plugin to hand-written adapters. */
 int64_t weft_blocking_deadline_ms(int kind);
-int weft_blocking_timedout(int kind, int abi, int64_t waited_ms);
+int weft_blocking_timedout(int kind, int table, int64_t waited_ms);
 
 #endif

@@ -69,7 +69,7 @@ func (p *Profiler) Init(a *abi.ProfilerInitArgs) error {
 	}
 	record.Keep(format.Record{
 		Kind: format.Comm, Comm: uint16(n), Rank: a.Rank, A: a.CommId,
-		B: uint64(record.Name(name)) | uint64(uint32(a.Nranks))<<32, C: uint64(uint32(a.NNodes)) | uint64(uint32(a.Abi))<<32,
+		B: uint64(record.Name(name)) | uint64(uint32(a.Nranks))<<32, C: uint64(uint32(a.NNodes)) | uint64(uint32(a.Table))<<32,
 	}, false)
 	return nil
 }

@@ -56,7 +56,7 @@ func (t *Tuner) Init(a *abi.TunerInitArgs) error {
 	log, drop := t.Log(a.LogFunction)
 	defer drop()
 	comm := Comm{Ranks: int(a.NRanks), Nodes: int(a.NNodes)}
-	if a.Abi < tableCosts {
+	if a.Table < tableCosts {
 		log.Info(report.Init, "CollNet on %d nodes: nothing is vetoed, since tuners of NCCL 2.21 are not told what it costs", comm.Nodes)
 		return nil
 	}

@@ -72,9 +72,9 @@ func TestInit(t *testing.T) {
 				},
 				Log: func(uintptr) (report.Logger, func()) { return &said, func() {} },
 			}
-			a := abi.TunerInitArgs{Abi: c.table, Ctx: new(uintptr), CommId: 7, NRanks: 8, NNodes: c.nodes}
-			if a.Abi == 0 {
-				a.Abi = abi.TunerNewest
+			a := abi.TunerInitArgs{Table: c.table, Ctx: new(uintptr), CommId: 7, NRanks: 8, NNodes: c.nodes}
+			if a.Table == 0 {
+				a.Table = abi.TunerNewest
 			}
 			*a.Ctx = 99
 			if err := u.Init(&a); err != nil {

@@ -44,9 +44,9 @@ void weft_chain_know(const struct weft_chain_profiler* const* all, int count) { 
 void weft_chain_init(uintptr_t context, int* mask) { (void)context, (void)mask; }
 void weft_chain_finalize(uintptr_t context) { (void)context; }
 
-int took_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
-	CHECK(abi == version);
-	if (abi >= 4) CHECK(commId == HASH && !strcmp(commName, NAME) && nNodes == 2 && nranks == 16 && rank == 9 && logfn == 0x77);
+int took_prof_init(int table, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
+	CHECK(table == version);
+	if (table >= 4) CHECK(commId == HASH && !strcmp(commName, NAME) && nNodes == 2 && nranks == 16 && rank == 9 && logfn == 0x77);
 	*context = 70;
 	*eActivationMask = 0x55;
 	return 0;

@@ -51,7 +51,7 @@ static int failures;
 
 /* ---- the core: recorders. Those called took_ get what the generated prototype of weft_ has under the same names. ---- */
 static struct {
-  int calls, forked, misuse, n, tag, abi, until, config, kind;
+  int calls, forked, misuse, n, tag, table, until, config, kind;
   uintptr_t ctx, comm;
   size_t size, sizes[8];
   int tags[8];
@@ -114,10 +114,10 @@ int weft_test(void* request, int* done, int* sizes) {
   *done = got.until-- <= 0;
   return 0;
 }
-int took_net_init(int abi, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction) {
-  got.calls++, got.abi = abi, got.config = config ? config->trafficClass : -100, got.log = logFunction, got.prof = profFunction;
-  CHECK((ctx != NULL) == (abi >= 11));
-  CHECK((commId != 0) == (abi >= 11));
+int took_net_init(int table, uintptr_t* ctx, uint64_t commId, ncclNetCommConfig_cur_t* config, uintptr_t logFunction, uintptr_t profFunction) {
+  got.calls++, got.table = table, got.config = config ? config->trafficClass : -100, got.log = logFunction, got.prof = profFunction;
+  CHECK((ctx != NULL) == (table >= 11));
+  CHECK((commId != 0) == (table >= 11));
   return 0;
 }
 int took_net_connect(uintptr_t ctx, int dev, void* handle, uintptr_t* sendComm, ncclNetDeviceHandle_cur_t** sendDevComm, ncclNetCommConfig_cur_t* config) {
@@ -160,10 +160,10 @@ int64_t weft_blocking_deadline_ms(int kind) {
   got.kind = kind;
   return got.deadline_ms;
 }
-int weft_blocking_timedout(int kind, int abi, int64_t waited_ms) {
+int weft_blocking_timedout(int kind, int table, int64_t waited_ms) {
   CHECK(kind == got.kind);
   CHECK(waited_ms >= got.deadline_ms);
-  got.abi = abi;
+  got.table = table;
   return TIMED_OUT;
 }
 int took_coll_iallgather(uintptr_t collComm, uintptr_t sendData, int nRecvParts, ncclNetSGE_cur_t* recvParts, size_t bytesPerRank, size_t windowOffset, size_t windowBytes, uintptr_t sendMhandle, uintptr_t* request) {
@@ -198,11 +198,11 @@ int took_prof_recordEventState(uintptr_t eHandle, ncclProfilerEventState_cur_t e
   if (eStateArgs) args = *eStateArgs;
   return 0;
 }
-int took_prof_init(int abi, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
-  got.abi = abi;
+int took_prof_init(int table, uintptr_t* context, uint64_t commId, int* eActivationMask, char* commName, int nNodes, int nranks, int rank, uintptr_t logfn) {
+  got.table = table;
   CHECK(context && eActivationMask);
-  if (abi < 4) CHECK(!commId && !commName && !nNodes && !nranks && !rank && !logfn);
-  if (abi >= 4) CHECK(commId == 0x77 && !strcmp(commName, "world") && nNodes == 2 && nranks == 16 && rank == 9);
+  if (table < 4) CHECK(!commId && !commName && !nNodes && !nranks && !rank && !logfn);
+  if (table >= 4) CHECK(commId == 0x77 && !strcmp(commName, "world") && nNodes == 2 && nranks == 16 && rank == 9);
   return 0;
 }
 
@@ -223,7 +223,7 @@ static void connections(void) {
   reset(), got.until = 2;
   CHECK(ncclNetPlugin_v2.accept(P(51), &comm) == 0 && comm == P(94) && got.calls == 3 && got.kind == 1);
   reset(), got.until = 1 << 30, got.deadline_ms = 30, comm = P(1);
-  CHECK(ncclNetPlugin_v3.connect(5, P(50), &comm) == TIMED_OUT && comm == NULL && got.abi == 3);
+  CHECK(ncclNetPlugin_v3.connect(5, P(50), &comm) == TIMED_OUT && comm == NULL && got.table == 3);
   reset(), got.until = 1 << 30, got.deadline_ms = 30, comm = P(1);
   CHECK(ncclNetPlugin_v3.accept(P(51), &comm) == TIMED_OUT && comm == NULL);
   reset(), got.until = 1; /* from v5 on a pending connection is no error, and nobody waits */
@@ -245,9 +245,9 @@ static void connections(void) {
   void* ctx = NULL;
   ncclNetCommConfig_v11_t config11 = {43};
   reset();
-  CHECK(ncclNetPlugin_v2.init(logger) == 0 && got.abi == 2 && got.config == -100 && got.log == (uintptr_t)logger && !got.prof);
-  CHECK(ncclNetPlugin_v10.init(logger, (ncclProfilerCallback_t)(uintptr_t)0x99) == 0 && got.abi == 10 && got.prof == 0x99);
-  CHECK(ncclNetPlugin_v11.init(&ctx, 7, &config11, logger, NULL) == 0 && got.abi == 11 && got.config == 43);
+  CHECK(ncclNetPlugin_v2.init(logger) == 0 && got.table == 2 && got.config == -100 && got.log == (uintptr_t)logger && !got.prof);
+  CHECK(ncclNetPlugin_v10.init(logger, (ncclProfilerCallback_t)(uintptr_t)0x99) == 0 && got.table == 10 && got.prof == 0x99);
+  CHECK(ncclNetPlugin_v11.init(&ctx, 7, &config11, logger, NULL) == 0 && got.table == 11 && got.config == 43);
 }
 
 static void messages(void) {
@@ -290,7 +290,7 @@ static void messages(void) {
   reset(), got.until = -1; /* nothing to flush */
   CHECK(ncclNetPlugin_v3.flush(P(1), P(2), 3, P(4)) == 0);
   reset(), got.until = 1 << 30, got.deadline_ms = 20;
-  CHECK(ncclNetPlugin_v2.flush(P(1), P(2), 3, P(4)) == TIMED_OUT && got.abi == 2);
+  CHECK(ncclNetPlugin_v2.flush(P(1), P(2), 3, P(4)) == TIMED_OUT && got.table == 2);
   reset(), request = NULL;
   CHECK(ncclNetPlugin_v4.iflush(P(1), P(2), 3, P(4), &request) == 0 && got.n == 1 && got.size == 3 && request == P(92));
 }
@@ -381,9 +381,9 @@ static void descriptors(void) {
 
   void* context = NULL;
   int mask = 0;
-  CHECK(ncclProfiler_v1.init(&context, &mask) == 0 && got.abi == 1);
-  CHECK(ncclProfiler_v4.init(&context, &mask, "world", 0x77, 2, 16, 9, logger) == 0 && got.abi == 4);
-  CHECK(ncclProfiler_v6.init(&context, 0x77, &mask, "world", 2, 16, 9, logger) == 0 && got.abi == 6);
+  CHECK(ncclProfiler_v1.init(&context, &mask) == 0 && got.table == 1);
+  CHECK(ncclProfiler_v4.init(&context, &mask, "world", 0x77, 2, 16, 9, logger) == 0 && got.table == 4);
+  CHECK(ncclProfiler_v6.init(&context, 0x77, &mask, "world", 2, 16, 9, logger) == 0 && got.table == 6);
 }
 
 static void forked(void) {
