@@ -42,6 +42,7 @@ var beside = map[string][]string{
 	"internal/conns":     {"internal/knob", "internal/report", "transport/rdma", "transport/rendezvous", "transport/tcp", "transport/wire"},
 	"internal/hostcalls": {"transport/fastpath"},
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
+	"internal/doctor":    {"internal", "transport/verbs/hca"},
 	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format", "transport/meter/format"},
 }
 

@@ -16,7 +16,7 @@ var namesNewest = map[string]string{
 	"gen":                             "its tests have the headers as of a version (gen/asof)",
 	"internal/bench/both":             "calls one table by hand, the one whose instructions have a budget",
 	"internal/conform/report_test.go": "a report's text, whatever the table",
-	"internal/doctor/doctor_test.go":  "libraries with some symbols",
+	"internal/doctor/fixture":         "libraries with some symbols",
 	"internal/link/link_test.go":      "a version script's text",
 	"internal/nccl/log_test.go":       "a log's text",
 	"internal/nccl/testdata":          "plugins between NCCL and weft, by hand for each table",

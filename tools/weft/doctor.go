@@ -1,33 +1,60 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"weft/internal/doctor"
+	"weft/internal/doctor/machine"
 )
 
 const doctorUsage = `usage: weft doctor [flags]
 
-Says how each release of NCCL would look for a network plugin on this machine, in
-a process started with this environment, what it would find, and what is wrong:
-each finding with its evidence, what follows from it and what mends it. It loads
+Says what is wrong on this machine for NCCL with weft, in a process started with
+this environment: libraries and how each release of NCCL looks for plugins, RDMA
+devices and GIDs, PCIe, limits, GPUs, interfaces, TCP, counters. Each finding has
+a code, its evidence, what follows from it and the command that mends it. It loads
 and changes nothing. What a program or libnccl itself says of paths (RUNPATH) is
-not seen. RCCL is told of where something of it is installed.
+not seen; RCCL is told of where something of it is installed.
 
-Exit status 0: nothing is wrong; 1: something is; 2: the machine cannot be read.
+Exit status 0: nothing is wrong, or there is advice only; 1: something is; 2: the
+machine cannot be read. So a node health check can run it as it is.
 
 examples:
   weft doctor
-  NCCL_NET_PLUGIN=weft weft doctor
-  weft doctor --root /srv/images/node7   (a machine's file system, or a copy of what is
+  NCCL_NET_PLUGIN=weft weft doctor --quiet
+  weft doctor --json | jq '.hosts[0].findings[].code'
+  weft doctor --bundle ticket.tar.gz    (evidence for a ticket: names, addresses and
+                             secrets are replaced; --root reads what it unpacks to)
+  weft doctor --explain WEFT-070
+  weft doctor --root /srv/images/node7  (a machine's file system, or a copy of what is
                              looked at: its environment is proc/self/environ there)
+  * || check_cmd_status -t 30 -r 0 weft doctor --quiet      (a line of nhc.conf)
 
 flags:
 `
+
+type doctorOptions struct {
+	root, bundle, explain string
+	json, quiet, rules    bool
+	timeout, look         time.Duration
+}
+
+func (o *doctorOptions) flags(f *flag.FlagSet) {
+	f.StringVar(&o.root, "root", "/", "the `folder` below which the machine's file system is")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
+	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
+	f.StringVar(&o.bundle, "bundle", "", "write the evidence into this `file`, a tar.gz, without what is private")
+	f.StringVar(&o.explain, "explain", "", "say what a `code` means, as WEFT-070, and look at nothing")
+	f.BoolVar(&o.rules, "rules", false, "list all rules, and look at nothing")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after this `time`: exit status 2")
+	f.DurationVar(&o.look, "look", time.Second, "the `time` between two looks at counters, on this machine")
+}
 
 // runDoctor is "weft doctor".
 func runDoctor(args []string) int { return doctorTo(args, os.Stdout, os.Stderr) }
@@ -36,7 +63,8 @@ func doctorTo(args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("doctor", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {}
-	root := f.String("root", "/", "the `folder` below which the machine's file system is")
+	var o doctorOptions
+	o.flags(f)
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		f.SetOutput(stdout)
@@ -52,27 +80,82 @@ func doctorTo(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "weft doctor -h explains the flags")
 		return 2
 	}
-	m, err := doctor.Open(*root)
+	status, err := o.run(stdout)
 	if err != nil {
 		fmt.Fprintf(stderr, "weft doctor: %v\n", err)
-		return 2
 	}
-	for _, r := range m.Rows() {
-		fmt.Fprintf(stdout, "%s\n  network   %s\n", r.Releases, r.Net)
-		if r.Next != "" {
-			fmt.Fprintf(stdout, "  later     when a process's last communicator has ended: %s\n", r.Next)
+	return status
+}
+
+func (o *doctorOptions) run(stdout io.Writer) (status int, err error) {
+	switch {
+	case o.explain != "":
+		r, err := doctor.Find(o.explain)
+		if err != nil {
+			return 2, err
 		}
-		if r.Profiler != "" {
-			fmt.Fprintf(stdout, "  profiler  %s\n", r.Profiler)
+		r.Print(stdout)
+		return 0, nil
+	case o.rules:
+		for _, r := range doctor.Rules() {
+			fmt.Fprintf(stdout, "%s  %-6s  %s: %s\n", r.Code, r.Severity, r.Topic, r.Title)
+		}
+		return 0, nil
+	}
+	m, err := machine.Open(o.root)
+	if err != nil {
+		return 2, err
+	}
+	x, host, err := o.within(m)
+	if err != nil {
+		return 2, err
+	}
+	report := doctor.NewReport(host)
+	if o.bundle != "" {
+		if err := writeBundle(o.bundle, x, report); err != nil {
+			return 2, err
 		}
 	}
-	findings := m.Examine()
-	for _, x := range findings {
-		fmt.Fprintf(stdout, "\n%s: %s\n  seen      %s\n  so        %s\n  mend      %s\n", x.Rule, x.What, x.Evidence, x.Consequence, x.Remedy)
+	return report.Status(), o.print(stdout, report)
+}
+
+// within examines the machine in the time that there is: a file of a dead server of NFS, or of a card that hangs, can be waited for
+// without end.
+func (o *doctorOptions) within(m *machine.Machine) (*doctor.Exam, doctor.Host, error) {
+	type answer struct {
+		x    *doctor.Exam
+		host doctor.Host
+		err  error
 	}
-	fmt.Fprintf(stdout, "\n%d rules, %d finding%s\n", len(doctor.Rules()), len(findings), plural(len(findings)))
-	if len(findings) > 0 {
-		return 1
+	done := make(chan answer, 1)
+	go func() {
+		x, err := doctor.Examine(m, o.look)
+		if err != nil {
+			done <- answer{err: err}
+			return
+		}
+		done <- answer{x: x, host: x.Host()}
+	}()
+	select {
+	case a := <-done:
+		return a.x, a.host, a.err
+	case <-time.After(o.timeout):
+		return nil, doctor.Host{}, fmt.Errorf("the machine cannot be read within %v: %s does not answer; look at what it is on (mount, dmesg), or give more --timeout", o.timeout, m.Reading())
 	}
-	return 0
+}
+
+func (o *doctorOptions) print(w io.Writer, report doctor.Report) error {
+	if o.json {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	}
+	for _, h := range report.Hosts {
+		if o.quiet {
+			fmt.Fprintln(w, h.Sentence())
+		} else {
+			h.Print(w)
+		}
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func TestDoctor(t *testing.T) {
 		out    []string
 		err    string
 	}{
-		{[]string{"--root", root}, 1, []string{"NCCL 2.4.2", "asks for nothing: NCCL's own networks", "plugin.none: NCCL_NET_PLUGIN=none", "sed -i 1d /etc/nccl.conf", "1 finding\n"}, ""},
+		{[]string{"--root", root}, 1, []string{"NCCL 2.4.2", "asks for nothing: NCCL's own networks", "WEFT-001 breaks: NCCL_NET_PLUGIN=none", "sed -i 1d /etc/nccl.conf", "BROKEN: : jobs break by WEFT-001"}, ""},
 		{[]string{"--root", root + "/none"}, 2, nil, "no such file"},
 		{[]string{"--root", conf}, 2, nil, "not a folder"},
 		{[]string{"more"}, 2, nil, "nothing to say about"},
