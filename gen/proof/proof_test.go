@@ -226,7 +226,7 @@ func copyTree(t *testing.T, from string) string {
 			return fs.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
-		case d.Type()&fs.ModeSymlink != 0: // of a library, in the machines that doctor examines
+		case d.Type()&fs.ModeSymlink != 0: // as it stands
 			target, err := os.Readlink(name)
 			if err != nil {
 				return err

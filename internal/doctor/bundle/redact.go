@@ -44,15 +44,20 @@ func (r *redactor) name(kind string, words []string) {
 	}
 }
 
+// Addresses of each form, the longer before what they begin with.
+const (
+	hex8 = `\b[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){7}\b`
+	ipv6 = `(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?::(?:[0-9a-fA-F]{1,4}(?::(?:\d+\.\d+\.\d+\.\d+|[0-9a-fA-F]{1,4})){0,6})?|\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){7}\b`
+	mac  = `\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b`
+	guid = `\b[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}\b`
+	ipv4 = `\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`
+)
+
 // The parts of a text that may be private. A time of day is no address: IPv6 has two groups and "::", or eight groups.
 var (
 	secret = regexp.MustCompile(`(?i)\b([A-Z0-9_]*(?:TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PSK|API_?KEY|ACCESS_KEY|PRIVATE)[A-Z0-9_]*)([ \t]*=[ \t]*)("[^"]*"|'[^']*'|[^\s'",;]+)`)
 	userin = regexp.MustCompile(`://[^/\s:@]+:[^/\s@]+@`)
-	hex8   = regexp.MustCompile(`\b[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){7}\b`)
-	guid   = regexp.MustCompile(`\b[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}\b`)
-	mac    = regexp.MustCompile(`\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b`)
-	ipv6   = regexp.MustCompile(`(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?::(?:[0-9a-fA-F]{1,4}(?::(?:[0-9a-fA-F]{1,4}|\d+\.\d+\.\d+\.\d+)){0,6})?|[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){7}`)
-	ipv4   = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
+	number = regexp.MustCompile(strings.Join([]string{hex8, ipv6, mac, guid, ipv4}, "|"))
 	inet6  = regexp.MustCompile(`(?m)^[0-9a-f]{32}\b`)
 )
 
@@ -66,12 +71,23 @@ func (r *redactor) text(s string) string {
 	for _, w := range r.words {
 		s = replaceWord(s, w.from, w.to)
 	}
-	s = hex8.ReplaceAllStringFunc(s, r.gid)
-	s = guid.ReplaceAllStringFunc(s, func(g string) string { return r.hexDigits(g, 6) })
-	s = mac.ReplaceAllStringFunc(s, func(m string) string { return r.hexDigits(m, 6) })
 	s = inet6.ReplaceAllStringFunc(s, r.plain6)
-	s = ipv6.ReplaceAllStringFunc(s, r.address)
-	return ipv4.ReplaceAllStringFunc(s, r.address)
+	return number.ReplaceAllStringFunc(s, r.number)
+}
+
+// number replaces an address of any form, in its form.
+func (r *redactor) number(s string) string {
+	a, err := netip.ParseAddr(s)
+	switch {
+	case err != nil: // of hardware: the maker's part stays
+		if strings.Contains(s, ".") {
+			return s // a version
+		}
+		return r.hexDigits(s, 6)
+	case len(s) == len("0000:0000:0000:0000:0000:0000:0000:0000"):
+		return groups(r.addr(a))
+	}
+	return r.addr(a).String()
 }
 
 // route rewrites /proc/net/route, whose addresses are eight hexadecimal digits, the last byte first.
@@ -139,26 +155,14 @@ func (r *redactor) hexDigits(s string, keep int) string {
 	return string(out)
 }
 
-func (r *redactor) address(s string) string {
-	a, err := netip.ParseAddr(s)
-	if err != nil {
-		return s
-	}
-	return r.addr(a).String()
-}
-
-// gid is an address of eight groups of four digits.
-func (r *redactor) gid(s string) string {
-	a, err := netip.ParseAddr(s)
-	if err != nil {
-		return s
-	}
-	b := r.addr(a).As16()
-	var groups []string
+// groups is an address as sysfs writes a GID: eight groups of four digits.
+func groups(a netip.Addr) string {
+	b := a.As16()
+	var all []string
 	for i := 0; i < 16; i += 2 {
-		groups = append(groups, hex.EncodeToString(b[i:i+2]))
+		all = append(all, hex.EncodeToString(b[i:i+2]))
 	}
-	return strings.Join(groups, ":")
+	return strings.Join(all, ":")
 }
 
 func (r *redactor) plain6(s string) string {
