@@ -73,7 +73,7 @@ var interfaceRules = []Rule{
 		},
 	},
 	{
-		Code: "WEFT-103", Topic: netTopic, Severity: Breaks,
+		Code: "WEFT-103", Topic: netTopic, Severity: Advice,
 		Title:       "the host's own name means the loopback address",
 		Symptom:     "`connect to 127.0.1.1 ... Connection refused` on other hosts; gloo and torchrun hang",
 		Consequence: "what tells others its address by its name (MASTER_ADDR, gloo, NCCL_COMM_ID) tells them their own",
