@@ -20,3 +20,9 @@ func TrackFD(fd int) error {
 
 // UntrackFD forgets fd; call it before closing fd.
 func UntrackFD(fd int) { C.wf_untrack_fd(C.int(fd)) }
+
+// CloseFD closes an fd that TrackFD has.
+func CloseFD(fd int) {
+	UntrackFD(fd)
+	syscall.Close(fd)
+}

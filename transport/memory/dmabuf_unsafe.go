@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/fastpath"
-	"weft/transport/tcp"
 	"weft/transport/verbs/mr"
 )
 
@@ -60,5 +59,5 @@ func (m *mapping) close() {
 		unix.MunmapPtr(m.addr, m.size)
 		m.addr = nil
 	}
-	tcp.CloseFD(m.fd)
+	fastpath.CloseFD(m.fd)
 }

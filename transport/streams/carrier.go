@@ -72,7 +72,7 @@ func (t *Carrier) Slab() (*fastpath.Comm, error) {
 		t.fp.Close()
 		t.fp.Free()
 		for _, fd := range t.fds {
-			tcp.CloseFD(fd)
+			fastpath.CloseFD(fd)
 		}
 		return nil, err
 	}

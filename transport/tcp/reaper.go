@@ -57,12 +57,12 @@ func (r *Reaper) Add(fds []int, fp *fastpath.Comm) {
 	defer r.mu.Unlock()
 	for _, fd := range fds {
 		if r.drain(fd) {
-			CloseFD(fd)
+			fastpath.CloseFD(fd)
 			continue
 		}
 		unix.Shutdown(fd, unix.SHUT_WR)
 		if !r.start() || r.add(fd) != nil {
-			CloseFD(fd) // out of descriptors: better a reset than a leak
+			fastpath.CloseFD(fd) // out of descriptors: better a reset than a leak
 			continue
 		}
 		d := &draining{fd: fd, deadline: deadline, owner: owner}
@@ -144,8 +144,8 @@ func (r *Reaper) due() (wait time.Duration, more bool) {
 // stop forgets the goroutine. Called with mu held.
 func (r *Reaper) stop() {
 	r.running = false
-	CloseFD(r.poll)
-	CloseFD(r.wake)
+	fastpath.CloseFD(r.poll)
+	fastpath.CloseFD(r.wake)
 }
 
 // reap reads what epoll told of.
@@ -199,7 +199,7 @@ func (r *Reaper) expire(now time.Time) time.Duration {
 // finish closes d. Called with mu held.
 func (r *Reaper) finish(d *draining) {
 	delete(r.streams, d.fd)
-	CloseFD(d.fd)
+	fastpath.CloseFD(d.fd)
 	d.fd = -1
 	d.owner.left--
 	if d.owner.left == 0 {
@@ -221,10 +221,4 @@ func (r *Reaper) drain(fd int) bool {
 		}
 	}
 	return false
-}
-
-// CloseFD closes a descriptor that a forked child would have closed too.
-func CloseFD(fd int) {
-	fastpath.UntrackFD(fd)
-	unix.Close(fd)
 }

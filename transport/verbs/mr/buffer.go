@@ -73,8 +73,7 @@ func DMABufOffset(addr uintptr, offset uint64) uint64 {
 // Close gives up the buffer's own resources; its registrations are released before.
 func (b *Buffer) Close() {
 	if b.fd >= 0 {
-		fastpath.UntrackFD(b.fd)
-		unix.Close(b.fd)
+		fastpath.CloseFD(b.fd)
 		b.fd = -1
 	}
 }
