@@ -255,9 +255,8 @@ struct wf_comm {
 	uint32_t held;        /* 1: somebody holds the gate */
 	uint32_t refuse_code; /* what requests of a refused group end with */
 	uint64_t error;       /* generation << 32 | code; code 0: healthy */
-	uint64_t plan;        /* reserved: the plan that the owner should take over */
 	uint64_t list_before; /* the comm before it on the output list; under the lock of listed */
-	uint64_t pad1[4];
+	uint64_t pad1[5];
 
 	/* line 2, the owner's. written by: owner */
 	uint64_t owner;       /* record of the thread that called last; survives Free */

@@ -232,12 +232,10 @@ _Static_assert(offsetof(struct wf_comm, refuse_code) == 68, "offset of struct wf
 _Static_assert(sizeof(((struct wf_comm*)0)->refuse_code) == 4, "size of struct wf_comm.refuse_code");
 _Static_assert(offsetof(struct wf_comm, error) == 72, "offset of struct wf_comm.error");
 _Static_assert(sizeof(((struct wf_comm*)0)->error) == 8, "size of struct wf_comm.error");
-_Static_assert(offsetof(struct wf_comm, plan) == 80, "offset of struct wf_comm.plan");
-_Static_assert(sizeof(((struct wf_comm*)0)->plan) == 8, "size of struct wf_comm.plan");
-_Static_assert(offsetof(struct wf_comm, list_before) == 88, "offset of struct wf_comm.list_before");
+_Static_assert(offsetof(struct wf_comm, list_before) == 80, "offset of struct wf_comm.list_before");
 _Static_assert(sizeof(((struct wf_comm*)0)->list_before) == 8, "size of struct wf_comm.list_before");
-_Static_assert(offsetof(struct wf_comm, pad1) == 96, "offset of struct wf_comm.pad1");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad1) == 32, "size of struct wf_comm.pad1");
+_Static_assert(offsetof(struct wf_comm, pad1) == 88, "offset of struct wf_comm.pad1");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad1) == 40, "size of struct wf_comm.pad1");
 _Static_assert(offsetof(struct wf_comm, owner) == 128, "offset of struct wf_comm.owner");
 _Static_assert(sizeof(((struct wf_comm*)0)->owner) == 8, "size of struct wf_comm.owner");
 _Static_assert(offsetof(struct wf_comm, listed) == 136, "offset of struct wf_comm.listed");

@@ -263,9 +263,8 @@ type wfComm struct {
 	held        uint32 // line 1, orders from other threads. written by: any
 	refuseCode  uint32 // what requests of a refused group end with
 	error       uint64 // generation << 32 | code; code 0: healthy
-	plan        uint64 // reserved: the plan that the owner should take over
 	listBefore  uint64 // the comm before it on the output list; under the lock of listed
-	pad1        [4]uint64
+	pad1        [5]uint64
 	owner       uint64 // line 2, the owner's. written by: owner
 	listed      uint64 // record of the thread on whose output list it stands, or 0; under that record's lock
 	listNext    uint64 // next comm on that list; under that record's lock
@@ -486,9 +485,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.held)-64]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-68]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-72]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.plan)-80]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listBefore)-88]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad1)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listBefore)-80]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad1)-88]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.owner)-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listed)-136]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listNext)-144]
