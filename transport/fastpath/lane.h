@@ -25,11 +25,16 @@ enum wf_wr_kind { WF_WR_DATA = 1, WF_WR_CTS = 2, WF_WR_READ = 3, WF_WR_RECV = 4,
 /* The kind in an immediate: seq mod 4096 12 | shares - 1 5 | share 5 | kind 2 | 0 8. */
 enum wf_imm_kind { WF_IMM_DATA = 0, WF_IMM_RECORD = 1 };
 
-/* The sizes of a group, on the line of its first CTS. */
+/* The sizes of a group, on the line of its first CTS: the sender's ring holds the CTS, the receiver's the record, so
+ * neither lies over the other. */
 struct wf_record {
 	uint64_t seq;
 	uint32_t n, size[WF_GROUP];
 };
+_Static_assert(sizeof(struct wf_record) <= sizeof(struct wf_cts_line), "a record lies on one line");
+
+/* The record on a line: the sender's in its out, the receiver's in its ring. */
+static inline struct wf_record* wf_record_on(struct wf_cts_line* line) { return (struct wf_record*)(void*)line; }
 
 /* One queue pair. The first words are the core's, the others begin as 0. written by: owner */
 struct wf_qp {

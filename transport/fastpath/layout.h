@@ -107,7 +107,7 @@ enum wf_fault_kind {
 struct wf_fault {
 	uint32_t kind;     /* enum wf_fault_kind */
 	int32_t err;       /* errno, or 0 */
-	uint32_t lane;     /* verbs: WF_LANES + its number for a device, where no lane is meant */
+	uint32_t lane;     /* verbs: WF_LANES + its number for a device, where no lane is meant: a wr_id counts so */
 	uint32_t entry;    /* entry of the group */
 	uint64_t seq;      /* number of the group */
 	uint64_t want;
@@ -146,7 +146,8 @@ struct wf_entry {
 	int32_t tag;
 };
 
-/* A request slot. written by: owner. */
+/* A request slot. written by: owner. A request that was refused, too, is over only when left and parts are 0: until
+ * then lanes read or write its memory. */
 struct wf_req {
 	uint32_t gen;       /* generation in its handle; 0: free */
 	uint32_t state;     /* enum wf_req_state */
@@ -154,7 +155,9 @@ struct wf_req {
 	uint32_t left;      /* entries of which bytes are still to be handed over, or, tcp receives, to be announced */
 	uint64_t seq;       /* number of its group */
 	uint32_t line;      /* line counter of its group */
-	uint32_t entry;     /* sends: index in its group, as in the frame's header; WF_AHEAD: it leaves before its CTS */
+	/* sends: what a frame's header says, which is the index in the group, or WF_AHEAD of one that leaves before its
+	 * CTS: a flag of its own would be one more store for every message */
+	uint32_t entry;
 	uint32_t cursor;    /* tcp sends: bytes handed to streams */
 	/* begun and not complete: frames over tcp, shares of a message or reads of a flush over verbs */
 	uint32_t parts;
@@ -270,7 +273,8 @@ struct wf_comm {
 	uint32_t unsent;      /* posted sends, or flushes, that are not wholly handed over */
 	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
 	uint32_t push;
-	/* sender: messages that left before their CTS; receiver: those of them that wait for a receive */
+	/* of ahead[], in use: a comm has one direction, so either side's messages have the same place. sender: those that
+	 * left before their CTS; receiver: those that wait for a receive */
 	uint32_t aheads;
 	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
 	uint32_t last_write;  /* tcp: the thread's count of large writes when this comm's last one left */
@@ -323,8 +327,11 @@ struct wf_comm {
 
 	/* the lanes in turn, for messages that one lane carries: each as often as its weight says */
 	struct wf_turn order[WF_ORDER];
-	uint32_t queue[WF_REQUESTS]; /* slots of posted requests that lanes take in order: sends; receive side: flushes */
-	uint32_t group[WF_LINES];    /* receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n */
+	/* slots of posted requests that lanes take in order: sends, or flushes on the receive side, which has no sends */
+	uint32_t queue[WF_REQUESTS];
+	/* receive side: slot of group seq at seq mod 256; WF_GROUP_DONE | n once it is complete and the slot another's: one
+	 * load tells which, and n lines become free when all groups before it are complete */
+	uint32_t group[WF_LINES];
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
 	uint32_t pad7[8];
 	/* ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send side, records

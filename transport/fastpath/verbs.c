@@ -41,7 +41,7 @@ static inline int wf_share_came(struct wf_comm* c, uint32_t lane, uint32_t imm, 
 		return wf_verbs_wrong(lane, seq, "share of a message", wf_get(r->shares), shares << 8 | share);
 	if (came >> share & 1) return 0;
 	if (kind == WF_IMM_RECORD && !share) {
-		struct wf_record* record = (struct wf_record*)(void*)&c->ring[wf_get(r->line) % WF_LINES];
+		struct wf_record* record = wf_record_on(&c->ring[wf_get(r->line) % WF_LINES]);
 		if (wf_get(record->seq) != seq || wf_get(record->n) != n)
 			return wf_verbs_wrong(lane, seq, "record of another group", n, wf_get(record->n));
 		for (uint32_t i = 0; i < n; i++) {

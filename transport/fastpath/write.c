@@ -120,7 +120,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	wf_put(v->part[share].offset, 0u);
 	wf_line_wr(c, q, wr, sge, line, WF_RECORD);
 	if (!share && !wf_get(v->plain)) {
-		struct wf_record* record = (struct wf_record*)(void*)&c->out[line];
+		struct wf_record* record = wf_record_on(&c->out[line]);
 		wf_put(record->seq, seq);
 		wf_put(record->n, n);
 		for (uint32_t i = 0; i < n; i++)

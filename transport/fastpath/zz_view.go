@@ -101,7 +101,7 @@ type wfFault struct {
 	_     structs.HostLayout
 	kind  uint32 // enum wf_fault_kind
 	err   int32  // errno, or 0
-	lane  uint32 // verbs: WF_LANES + its number for a device, where no lane is meant
+	lane  uint32 // verbs: WF_LANES + its number for a device, where no lane is meant: a wr_id counts so
 	entry uint32 // entry of the group
 	seq   uint64 // number of the group
 	want  uint64
@@ -145,16 +145,19 @@ type wfEntry struct {
 	tag  int32
 }
 
-// wfReq is struct wf_req: A request slot. written by: owner.
+// wfReq is struct wf_req: A request slot. written by: owner. A request that was refused, too, is over
+// only when left and parts are 0: until then lanes read or write its memory.
 type wfReq struct {
-	_      structs.HostLayout
-	gen    uint32 // generation in its handle; 0: free
-	state  uint32 // enum wf_req_state
-	n      uint32 // entries
-	left   uint32 // entries of which bytes are still to be handed over, or, tcp receives, to be announced
-	seq    uint64 // number of its group
-	line   uint32 // line counter of its group
-	entry  uint32 // sends: index in its group, as in the frame's header; WF_AHEAD: it leaves before its CTS
+	_     structs.HostLayout
+	gen   uint32 // generation in its handle; 0: free
+	state uint32 // enum wf_req_state
+	n     uint32 // entries
+	left  uint32 // entries of which bytes are still to be handed over, or, tcp receives, to be announced
+	seq   uint64 // number of its group
+	line  uint32 // line counter of its group
+	// sends: what a frame's header says, which is the index in the group, or WF_AHEAD of one that leaves
+	// before its CTS: a flag of its own would be one more store for every message
+	entry  uint32
 	cursor uint32 // tcp sends: bytes handed to streams
 	// begun and not complete: frames over tcp, shares of a message or reads of a flush over verbs
 	parts   uint32
@@ -276,7 +279,8 @@ type wfComm struct {
 	unsent      uint32 // posted sends, or flushes, that are not wholly handed over
 	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
 	push uint32
-	// sender: messages that left before their CTS; receiver: those of them that wait for a receive
+	// of ahead[], in use: a comm has one direction, so either side's messages have the same place. sender:
+	// those that left before their CTS; receiver: those that wait for a receive
 	aheads      uint32
 	aheadFirst  uint32 // they are ahead[ahead_first % WF_AHEADS] and those that follow
 	lastWrite   uint32 // tcp: the thread's count of large writes when this comm's last one left
@@ -321,9 +325,13 @@ type wfComm struct {
 	// stream's is before it, so that an idle comm has one page
 	area  [1536]uint64
 	order [128]wfTurn // the lanes in turn, for messages that one lane carries: each as often as its weight says
-	queue [256]uint32 // slots of posted requests that lanes take in order: sends; receive side: flushes
-	group [256]uint32 // receive side: slot of group seq at seq mod 256, or WF_GROUP_DONE | n
-	match [8]uint32   // send side: slots matched in the head group
+	// slots of posted requests that lanes take in order: sends, or flushes on the receive side, which has
+	// no sends
+	queue [256]uint32
+	// receive side: slot of group seq at seq mod 256; WF_GROUP_DONE | n once it is complete and the slot
+	// another's: one load tells which, and n lines become free when all groups before it are complete
+	group [256]uint32
+	match [8]uint32 // send side: slots matched in the head group
 	pad7  [8]uint32
 	// ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send
 	// side, records on the receive side: trust nothing. out: what is written into the peer's ring. sink:
