@@ -184,7 +184,7 @@ type fakeEngine struct {
 	listeners map[uintptr]*fakeListener
 	fused     int
 	busy      bool  // they are in use
-	err       error // what Fuse answers,
+	err       error // what Fuse returns,
 	apart     bool  // where there are several
 }
 

@@ -19,7 +19,7 @@ func TestInitOfOldTablesIsOncePerProcess(t *testing.T) {
 		}
 		for range 3 {
 			if code, _ := b.init(table, nccl); code != 0 {
-				t.Fatalf("v%d: init answers %d", table, code)
+				t.Fatalf("v%d: init returned %d", table, code)
 			}
 		}
 		if len(b.engine.contexts) != 1 || b.opened != 1 || b.engine.contexts[0].options.Table != table {

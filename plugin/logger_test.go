@@ -196,7 +196,7 @@ func TestAnErrorOfFinalizeIsHeard(t *testing.T) {
 	b.host.forget()
 	b.engine.contexts[0].err = errors.New("still open")
 	if code := b.done("finalize", b.Finalize(&abi.NetFinalizeArgs{Ctx: ctx})); code != resultInternalError {
-		t.Errorf("finalize answers %d", code)
+		t.Errorf("finalize returned %d", code)
 	}
 	if len(b.host.said) != 1 || b.host.said[0].logger != nccl || len(b.host.lines(levelWarn, "finalize", "still open")) != 1 {
 		t.Errorf("said %v", b.host.said)

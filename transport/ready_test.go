@@ -48,7 +48,7 @@ func onlyTaken(t *testing.T, a, b *process, open ...*Comm) {
 	}
 	send, err := a.ctx.Connect(a.dev, -1, h2)
 	if err != nil || send == nil {
-		t.Fatalf("the connect is done, and a poll answers %v %v", send, err)
+		t.Fatalf("the connect is done, and a poll returned %v %v", send, err)
 	}
 	recv, err := accept(second)
 	if err != nil {

@@ -107,7 +107,7 @@ func BenchmarkSimStriping(b *testing.B) {
 	}
 }
 
-// stream keeps messages under way, and answers bytes/s.
+// stream keeps messages under way, and returns bytes/s.
 func stream(t testing.TB, s, r *Comm, size int, long time.Duration) float64 {
 	const window = 8
 	src, dst := buffer(t, size), buffer(t, window*size)

@@ -74,14 +74,14 @@ func laneBurst(t *testing.T, tx, rx *laneSide, n int) {
 	for i := range n {
 		r, rc := hostcalls.Irecv(rx.handle, rx.buf(i*size, size, 0))
 		if rc != 0 || r == 0 {
-			t.Fatalf("irecv answers %#x, %d: %+v", r, rc, hostcalls.LastFault())
+			t.Fatalf("irecv returned %#x, %d: %+v", r, rc, hostcalls.LastFault())
 		}
 		reqs = append(reqs, r)
 	}
 	for i := range n {
 		s, rc := hostcalls.Send(t, tx.handle, tx.buf(i*size, size, 0))
 		if rc != 0 {
-			t.Fatalf("isend answers %d: %+v", rc, hostcalls.LastFault())
+			t.Fatalf("isend returned %d: %+v", rc, hostcalls.LastFault())
 		}
 		reqs = append(reqs, s)
 	}

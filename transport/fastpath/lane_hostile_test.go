@@ -55,7 +55,7 @@ func TestLaneHostileSender(t *testing.T) {
 			for _, size := range bad.sends {
 				s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, size, 0))
 				if rc != 0 {
-					t.Fatalf("isend answers %d, %+v", rc, hostcalls.LastFault())
+					t.Fatalf("isend returned %d, %+v", rc, hostcalls.LastFault())
 				}
 				sends = append(sends, s)
 			}

@@ -48,13 +48,13 @@ func (tx *laneSide) together(t *testing.T, rx *laneSide, n, size int) error {
 	}
 	r, rc := hostcalls.Irecv(rx.handle, bufs...)
 	if rc != 0 || r == 0 {
-		return fmt.Errorf("irecv answers %#x, %d", r, rc)
+		return fmt.Errorf("irecv returned %#x, %d", r, rc)
 	}
 	var sends []uintptr
 	for i := range n {
 		s, rc := hostcalls.Send(t, tx.handle, tx.buf(i*room, size, int32(i)))
 		if rc != 0 {
-			return fmt.Errorf("isend answers %d, %+v", rc, hostcalls.LastFault())
+			return fmt.Errorf("isend returned %d, %+v", rc, hostcalls.LastFault())
 		}
 		sends = append(sends, s)
 	}

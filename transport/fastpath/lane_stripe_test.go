@@ -15,7 +15,7 @@ func (tx *laneSide) pass(t *testing.T, rx *laneSide, size int) {
 	t.Helper()
 	r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, size, 0))
 	if rc != 0 || r == 0 {
-		t.Fatalf("irecv answers %#x, %d", r, rc)
+		t.Fatalf("irecv returned %#x, %d", r, rc)
 	}
 	s, rc := hostcalls.Send(t, tx.handle, tx.buf(0, size, 0))
 	if rc == 0 {

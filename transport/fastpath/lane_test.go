@@ -47,13 +47,13 @@ func TestLaneMessages(t *testing.T) {
 					}
 					r, rc := hostcalls.Irecv(rx.handle, bufs...)
 					if rc != 0 || r == 0 {
-						t.Fatalf("irecv answers %#x, %d", r, rc)
+						t.Fatalf("irecv returned %#x, %d", r, rc)
 					}
 					reqs := []uintptr{r}
 					for i := range n {
 						s, rc := hostcalls.Send(t, tx.handle, tx.buf(i*room+round, max(0, size-i), int32(i%3)))
 						if rc != 0 {
-							t.Fatalf("isend answers %d: %+v", rc, hostcalls.LastFault())
+							t.Fatalf("isend returned %d: %+v", rc, hostcalls.LastFault())
 						}
 						reqs = append(reqs, s)
 					}
@@ -107,11 +107,11 @@ func TestLaneWindow(t *testing.T) {
 				var rc int32
 				n := 1
 				if recvs[at], rc = hostcalls.Irecv(rx.handle, rx.buf(at*4096, 300, 5)); rc != 0 || recvs[at] == 0 {
-					t.Fatalf("irecv %d answers %#x, %d", g, recvs[at], rc)
+					t.Fatalf("irecv %d returned %#x, %d", g, recvs[at], rc)
 				}
 				tx.mem[at*4096] = byte(g)
 				if sends[at], rc = hostcalls.Send(t, tx.handle, tx.buf(at*4096, g%300, 5)); rc != 0 || n != 1 {
-					t.Fatalf("isend %d answers %d, %+v", g, rc, hostcalls.LastFault())
+					t.Fatalf("isend %d returned %d, %+v", g, rc, hostcalls.LastFault())
 				}
 			}
 		})
@@ -171,7 +171,7 @@ func TestLaneHostileCTS(t *testing.T) {
 			binary.LittleEndian.PutUint64(line[56:], bad.seq)
 			s, _ := hostcalls.Send(t, tx.handle, tx.buf(0, 1, 0))
 			if _, _, rc := hostcalls.Test(s); rc != bad.wantCode {
-				t.Errorf("test answers %d, %+v", rc, hostcalls.LastFault())
+				t.Errorf("test returned %d, %+v", rc, hostcalls.LastFault())
 			}
 			if tx.comm.Snapshot().Code != bad.wantCode {
 				t.Error("the comm lives")
@@ -194,7 +194,7 @@ func TestLaneFlush(t *testing.T) {
 		for i := range 20 { // more than the queues hold
 			f, rc := hostcalls.Iflush(rx.handle, rx.buf(i, 5000, 0))
 			if rc != 0 || (f != 0) != always {
-				t.Fatalf("iflush answers %#x, %d, %+v", f, rc, hostcalls.LastFault())
+				t.Fatalf("iflush returned %#x, %d, %+v", f, rc, hostcalls.LastFault())
 			}
 			if f != 0 {
 				flushes = append(flushes, f)
@@ -255,7 +255,7 @@ func TestLaneFaults(t *testing.T) {
 		}
 		r, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))
 		if _, _, rc := hostcalls.Test(r); rc != 7 {
-			t.Errorf("test of an irecv after the end answers %d", rc)
+			t.Errorf("test of an irecv after the end returned %d", rc)
 		}
 		tx, rx = laneConnected(t, p, laneConfigs[0])
 		r, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 50, 0))

@@ -17,7 +17,7 @@ func TestAheadIsRefused(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprintf("receive later %v", late), func(t *testing.T) {
 			tx, rx := connected(t, 2, 121)
-			const own = 3 // what a comm answers without a core that names a code
+			const own = 3 // what a comm returns without a core that names a code
 			var bad uintptr
 			post := func() { bad, _ = hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0), rx.buf(8, 8, 1)) }
 			if !late {

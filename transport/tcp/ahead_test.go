@@ -45,7 +45,7 @@ func TestAheadFindsItsReceive(t *testing.T) {
 							}
 							r, rc := hostcalls.Irecv(rx.handle, bufs...)
 							if rc != 0 || r == 0 {
-								t.Fatalf("irecv answers %#x, %d", r, rc)
+								t.Fatalf("irecv returned %#x, %d", r, rc)
 							}
 							receives = append(receives, r)
 						}
@@ -54,7 +54,7 @@ func TestAheadFindsItsReceive(t *testing.T) {
 					copy(tx.mem, bytes.Repeat([]byte{0xaa}, size))
 					first, rc := hostcalls.Isend(tx.handle, tx.buf(0, size, c.tag))
 					if rc != 0 || first == 0 {
-						t.Fatalf("isend answers %#x, %d", first, rc)
+						t.Fatalf("isend returned %#x, %d", first, rc)
 					}
 					if _, rc := hostcalls.Finish(t, first); rc != 0 { // it waits for no receive
 						t.Fatalf("the send ends with %d", rc)
@@ -98,7 +98,7 @@ func TestAheadWaitsLong(t *testing.T) {
 	copy(tx.mem, "ahead")
 	first, rc := hostcalls.Isend(tx.handle, tx.buf(0, 5, 7))
 	if first == 0 || rc != 0 {
-		t.Fatalf("isend answers %#x, %d", first, rc)
+		t.Fatalf("isend returned %#x, %d", first, rc)
 	}
 	for i := range 1000 {
 		var bufs []hostcalls.Buf
@@ -170,7 +170,7 @@ func aheadInOrder(t *testing.T, posted string, n, streams int, stash uint32) {
 				bufs = append(bufs, rx.buf(i%slots*slot, slot, int32(i%n)))
 			}
 			if r, rc := hostcalls.Irecv(rx.handle, bufs...); rc != 0 {
-				t.Fatalf("irecv answers %d", rc)
+				t.Fatalf("irecv returned %d", rc)
 			} else if r != 0 {
 				receives = append(receives, receive{r, groups})
 				groups++
@@ -181,7 +181,7 @@ func aheadInOrder(t *testing.T, posted string, n, streams int, stash uint32) {
 			mark(tx.mem[sent%slots*slot:][:size(sent)], sent)
 			r, rc := hostcalls.Isend(tx.handle, b)
 			if rc != 0 {
-				t.Fatalf("isend %d answers %d", sent, rc)
+				t.Fatalf("isend %d returned %d", sent, rc)
 			}
 			if full = r == 0; !full {
 				sends = append(sends, r)
@@ -304,7 +304,7 @@ func TestDeregisterRefusedInMidStream(t *testing.T) {
 		}
 		r, rc := hostcalls.Isend(tx.handle, tx.buf(0, 16, 0))
 		if r == 0 || rc != 0 {
-			t.Fatalf("isend answers %#x, %d", r, rc)
+			t.Fatalf("isend returned %#x, %d", r, rc)
 		}
 		write(t, fds[1], frame(2, 0, 1, 0, 8, 0, 1)) // its receive takes 8
 		poll(t, r)

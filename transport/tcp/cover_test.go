@@ -97,7 +97,7 @@ func TestDoneMeansEveryByte(t *testing.T) {
 			q, rc := hostcalls.Irecv(rx.handle, bufs...)
 			hostcalls.Test(q) // its CTS is out
 			if q == 0 || rc != 0 {
-				t.Fatalf("irecv answers %#x, %d", q, rc)
+				t.Fatalf("irecv returned %#x, %d", q, rc)
 			}
 			for i := range group - 1 {
 				write(t, fds[i], append(frame(3, byte(i), 0, 1000, 1000, 0, 1), make([]byte, 1000)...))

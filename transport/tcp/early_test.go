@@ -63,7 +63,7 @@ func TestLinesAreThereWithTheirFlags(t *testing.T) {
 				}
 				recv, rc := hostcalls.Irecv(rx.handle, rx.buf(0, c.room, 0))
 				if rc != 0 || recv == 0 {
-					t.Fatalf("irecv answers %#x, %d", recv, rc)
+					t.Fatalf("irecv returned %#x, %d", recv, rc)
 				}
 				if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, lines*line, 0)), recv); rc != 0 {
 					t.Fatalf("code %d", rc)

@@ -61,14 +61,14 @@ func TestHeadersAreChecked(t *testing.T) {
 					_, _, rc = hostcalls.Test(s)
 				}
 				if ok := rc == 0; ok != c.legal || (s == 0) != c.legal {
-					t.Errorf("isend answers %#x, %d: %+v", s, rc, hostcalls.LastFault())
+					t.Errorf("isend returned %#x, %d: %+v", s, rc, hostcalls.LastFault())
 				}
 				return
 			}
 			_, rx, fds := forged(t, 2, 131, false)
 			q, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0))
 			if q == 0 || rc != 0 {
-				t.Fatalf("irecv answers %#x, %d", q, rc)
+				t.Fatalf("irecv returned %#x, %d", q, rc)
 			}
 			hostcalls.Test(q) // its CTS is out
 			write(t, fds[c.stream], append(header, "12345678"...))

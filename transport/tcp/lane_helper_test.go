@@ -102,7 +102,7 @@ func isend(t *testing.T, s *side, b hostcalls.Buf) uintptr {
 	t.Helper()
 	r, rc := hostcalls.Send(t, s.handle, b)
 	if rc != 0 {
-		t.Fatalf("isend answers %d", rc)
+		t.Fatalf("isend returned %d", rc)
 	}
 	return r
 }

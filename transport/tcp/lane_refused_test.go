@@ -11,7 +11,7 @@ import (
 // more groups than it has slots for requests goes on.
 func TestRefusedAgain(t *testing.T) {
 	tx, rx := connected(t, 1, 108)
-	const own = 3 // what a send comm answers without a core that names a code
+	const own = 3 // what a send comm returns without a core that names a code
 	type pair struct{ send, recv uintptr }
 	var all []pair
 	for seq := range uint64(600) {

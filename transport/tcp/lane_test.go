@@ -25,7 +25,7 @@ func TestBytesArrive(t *testing.T) {
 				room := size + 5
 				r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, room, 3))
 				if rc != 0 || r == 0 {
-					t.Fatalf("irecv answers %#x, %d", r, rc)
+					t.Fatalf("irecv returned %#x, %d", r, rc)
 				}
 				// both ends are this thread's: the receive's CTS leaves when isend finds nothing
 				s := isend(t, tx, tx.buf(0, size, 3))
@@ -55,7 +55,7 @@ func TestGroupedReceivesByTag(t *testing.T) {
 		}
 		r, rc := hostcalls.Irecv(rx.handle, bufs...)
 		if rc != 0 || r == 0 {
-			t.Fatalf("irecv answers %#x, %d", r, rc)
+			t.Fatalf("irecv returned %#x, %d", r, rc)
 		}
 		reqs = append(reqs, r)
 	}
@@ -97,7 +97,7 @@ func TestRepeatedIsendSendsTheCTS(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			r, rc := hostcalls.Irecv(rank.rx.handle, rank.rx.buf(0, 8, 0))
 			if rc != 0 || r == 0 {
-				t.Errorf("irecv answers %#x, %d", r, rc)
+				t.Errorf("irecv returned %#x, %d", r, rc)
 				return
 			}
 			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
@@ -117,7 +117,7 @@ func TestLimits(t *testing.T) {
 	for {
 		r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 0, 0))
 		if rc != 0 {
-			t.Fatalf("irecv answers %d", rc)
+			t.Fatalf("irecv returned %d", rc)
 		}
 		if r == 0 {
 			break
@@ -127,7 +127,7 @@ func TestLimits(t *testing.T) {
 	for idle := 0; idle < 100; {
 		s, rc := hostcalls.Isend(tx.handle, tx.buf(0, 0, 0))
 		if rc != 0 {
-			t.Fatalf("isend answers %d", rc)
+			t.Fatalf("isend returned %d", rc)
 		}
 		if s == 0 {
 			idle++
@@ -178,7 +178,7 @@ func TestWrongTagWaits(t *testing.T) {
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, size, 1))
 	for range 100 {
 		if s, rc := hostcalls.Isend(tx.handle, tx.buf(0, size, 2)); s != 0 || rc != 0 {
-			t.Fatalf("a send of another tag answers %#x, %d", s, rc)
+			t.Fatalf("a send of another tag returned %#x, %d", s, rc)
 		}
 	}
 	if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, size, 1)), r); rc != 0 {
@@ -249,7 +249,7 @@ func TestDeregisterInFlight(t *testing.T) {
 		t.Fatalf("failed %v, %v", failed, err)
 	}
 	if _, _, rc := hostcalls.Test(r); rc != 66 {
-		t.Errorf("test answers %d", rc)
+		t.Errorf("test returned %d", rc)
 	}
 	if _, err := fastpath.DeregisterMR(rx.mr, 66); err == nil {
 		t.Error("a registration ended twice")
@@ -258,7 +258,7 @@ func TestDeregisterInFlight(t *testing.T) {
 		t.Errorf("a comm that did not use it failed with %d", code)
 	}
 	if r, rc := hostcalls.Isend(tx.handle, hostcalls.Buf{Addr: rx.buf(0, 0, 0).Addr, Size: 8, Handle: rx.mr}); r != 0 || rc == 0 {
-		t.Errorf("memory that is registered no more: isend answers %#x, %d", r, rc)
+		t.Errorf("memory that is registered no more: isend returned %#x, %d", r, rc)
 	}
 }
 
@@ -304,10 +304,10 @@ func TestFailKeepsWhatIsDone(t *testing.T) {
 	ended(t, "isend", func() (uintptr, int32) { return hostcalls.Isend(tx.handle, tx.buf(0, 8, 0)) })
 	ended(t, "irecv", func() (uintptr, int32) { return hostcalls.Irecv(rx.handle, rx.buf(0, 8, 0), rx.buf(8, 8, 1)) })
 	if q, rc := hostcalls.Isend(tx.handle, tx.buf(0, 1<<31, 0)); q != 0 || rc == 0 || rc == 6 {
-		t.Errorf("isend of 2 GiB answers %#x, %d", q, rc)
+		t.Errorf("isend of 2 GiB returned %#x, %d", q, rc)
 	}
 	if q, rc := hostcalls.Isend(rx.handle, rx.buf(0, 8, 0)); q != 0 || rc == 0 || rc == 6 {
-		t.Errorf("isend on a receive comm answers %#x, %d", q, rc)
+		t.Errorf("isend on a receive comm returned %#x, %d", q, rc)
 	}
 }
 
@@ -323,7 +323,7 @@ func ended(t *testing.T, call string, post func() (uintptr, int32)) {
 		}
 		for range 2 {
 			if done, _, code := hostcalls.Test(q); q == 0 || rc != 0 || done || code != 6 {
-				t.Fatalf("%s number %d answers %#x, %d; its test: done %v, code %d", call, taken, q, rc, done, code)
+				t.Fatalf("%s number %d returned %#x, %d; its test: done %v, code %d", call, taken, q, rc, done, code)
 			}
 		}
 	}
@@ -338,14 +338,14 @@ func TestHoldStopsTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, rc := hostcalls.Isend(tx.handle, tx.buf(0, 0, 0)); r != 0 || rc != 0 {
-		t.Errorf("isend answers %#x, %d", r, rc)
+		t.Errorf("isend returned %#x, %d", r, rc)
 	}
 	tx.comm.Release()
 	if err := rx.comm.Hold(); err != nil {
 		t.Fatal(err)
 	}
 	if r, rc := hostcalls.Irecv(rx.handle, rx.buf(0, 0, 0)); r != 0 || rc != 0 {
-		t.Errorf("irecv answers %#x, %d", r, rc)
+		t.Errorf("irecv returned %#x, %d", r, rc)
 	}
 	rx.comm.Release()
 }
@@ -371,7 +371,7 @@ func TestMemoryIsChecked(t *testing.T) {
 	} {
 		r, rc := hostcalls.Irecv(rx.handle, c.buf)
 		if ok := r != 0 && rc == 0; ok != c.ok {
-			t.Errorf("%s: irecv answers %#x, %d", c.what, r, rc)
+			t.Errorf("%s: irecv returned %#x, %d", c.what, r, rc)
 		}
 	}
 }

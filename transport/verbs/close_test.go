@@ -49,7 +49,7 @@ func TestCloseEndsWithTheLastUse(t *testing.T) {
 		}
 		_, err = p.Devices()[0].AcquirePD()
 		if _, errno := p.Devices()[0].Card().QueryPort(1); err == nil || errno != syscall.ENODEV {
-			t.Errorf("%v: a card that is closed answers %v, %v", order, err, errno)
+			t.Errorf("%v: a card that is closed returned %v, %v", order, err, errno)
 		}
 	}
 }

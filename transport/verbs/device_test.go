@@ -135,7 +135,7 @@ func TestNoDevicesIsOneSentence(t *testing.T) {
 	}
 }
 
-// Whatever this machine has, Open answers devices, each of which then makes a
+// Whatever this machine has, Open returns devices, each of which then makes a
 // queue pair and registers memory, or one sentence.
 func TestThisMachine(t *testing.T) {
 	log := new(report.Recorder)

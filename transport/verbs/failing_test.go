@@ -141,7 +141,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 }
 
 // failing wraps every function of a table so that the n-th call of all fails
-// once, with errno; it answers how many calls there were.
+// once, with errno; it returns how many calls there were.
 func failing(c *ibv.Calls, n int, errno syscall.Errno) (made *int, failed *string) {
 	made, failed = new(int), new(string)
 	var mu sync.Mutex

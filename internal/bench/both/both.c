@@ -40,7 +40,7 @@ _Noreturn void die(const char* fmt, ...) {
 }
 
 void must(int rc, const char* call) {
-  if (rc) die("%s answers %d", call, rc);
+  if (rc) die("%s returned %d", call, rc);
 }
 
 static void logger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* fmt, ...) {
@@ -207,7 +207,7 @@ static inline void turn(struct side* s, int receives, int64_t count) {
     rc = receives ? net->irecv(recv_comm, 1, &at, &message_size, &tag, &recv_mh, &ph, &req)
       : net->isend(send_comm, data, message_size, tag, send_mh, NULL, &req);
     call_ends(receives ? CALL_IRECV : req ? CALL_ISEND : CALL_ISEND_NULL);
-    if (rc) die("%s answers %d", receives ? "irecv" : "isend", rc);
+    if (rc) die("%s returned %d", receives ? "irecv" : "isend", rc);
     if (!req) break;
     s->req[s->posted++ % window] = req;
   }

@@ -47,7 +47,7 @@ struct conn {
 static struct conn conns[CONNS];
 static uint32_t stop, next_mr;
 
-/* The core's part: answers with a code, and carries a refusal to the other side. */
+/* The core's part: returns a code, and carries a refusal to the other side. */
 static int fault(uint64_t cookie, const struct wf_fault* f) {
 	if (!cookie) return 3;
 	struct conn* k = &conns[(cookie - 1) / 2];
@@ -131,7 +131,7 @@ static void step_tx(struct actor* a) {
 		void* r = (void*)1;
 		int rc = weft_isend(a->handle, p, m->size, m->tag, a->mr, NULL, &r);
 		if (rc) {
-			CHECK(k->expect_fault, "isend answers %d", rc);
+			CHECK(k->expect_fault, "isend returned %d", rc);
 			a->dead = rc;
 		} else if (r) {
 			a->req[a->issued % WINDOW][e] = r;
@@ -155,7 +155,7 @@ static void step_tx(struct actor* a) {
 		if (a->ended == k->refuse_at && done)
 			CHECK(rc == CODE_USAGE || (!rc && g.m[i].size <= AHEAD_MOST), "refused send ends with %d", rc);
 		else if (rc) {
-			CHECK(k->expect_fault, "test answers %d", rc);
+			CHECK(k->expect_fault, "test returned %d", rc);
 			a->dead = rc;
 		}
 		else CHECK(!done || (uint32_t)size == g.m[i].size, "%d bytes sent of %u", size, g.m[i].size);
@@ -189,7 +189,7 @@ static void step_rx(struct actor* a) {
 		}
 		int rc = weft_irecv(a->handle, (int)g.n, data, sizes, tags, mrs, NULL, &r);
 		if (rc) {
-			CHECK(k->expect_fault, "irecv answers %d", rc);
+			CHECK(k->expect_fault, "irecv returned %d", rc);
 			a->dead = rc;
 		} else if (r) {
 			a->req[a->issued++ % WINDOW][0] = r;
@@ -203,14 +203,14 @@ static void step_rx(struct actor* a) {
 	plan(k, a->ended, &g);
 	if (r == &a->flush) {
 		if (rc) {
-			CHECK(k->expect_fault, "test of a flush answers %d", rc);
+			CHECK(k->expect_fault, "test of a flush returned %d", rc);
 			a->dead = rc;
 		} else if (done) {
 			a->flush = NULL;
 			verify_group(a, &g);
 		}
 	} else if (rc) {
-		CHECK(k->expect_fault || (a->ended == k->refuse_at && rc == CODE_USAGE && done), "test answers %d", rc);
+		CHECK(k->expect_fault || (a->ended == k->refuse_at && rc == CODE_USAGE && done), "test returned %d", rc);
 		if (!done) a->dead = rc;
 	} else if (done) {
 		CHECK(a->ended != k->refuse_at, "a refused group is done");
@@ -222,7 +222,7 @@ static void step_rx(struct actor* a) {
 		}
 		rc = weft_iflush(a->handle, (int)g.n, data, got, mrs, &a->flush);
 		if (rc) {
-			CHECK(k->expect_fault, "iflush answers %d", rc);
+			CHECK(k->expect_fault, "iflush returned %d", rc);
 			a->dead = rc;
 		} else if (!a->flush) verify_group(a, &g);
 	}

@@ -217,7 +217,7 @@ static void forked(uint64_t seed) {
 			weft_isend(h, NULL, 0, 0, NULL, NULL, &again) == 2 && weft_iflush(h, 1, &d, &tag, &m, &again) == 2 &&
 				fcntl(p[0], F_GETFD) < 0 ? 0 : 1);
 	}
-	CHECK(waitpid(child, &status, 0) == child && status == 0, "child answers %d", status);
+	CHECK(waitpid(child, &status, 0) == child && status == 0, "child returned %d", status);
 	weft_starts(-1);
 	CHECK(weft_test(r, &done, NULL) == 0 && !done, "the parent goes on");
 	wf_untrack_fd(p[0]);

@@ -49,6 +49,6 @@ func TestLibmlx5WithAnotherLibibverbs(t *testing.T) {
 		t.Error(err)
 	}
 	if errno := second.MLX5Supported(0); errno != syscall.ENOSYS {
-		t.Errorf("after a refusal libmlx5 answers %v", errno)
+		t.Errorf("after a refusal libmlx5 returned %v", errno)
 	}
 }

@@ -49,7 +49,7 @@ func TestSlowCallsTakePlaces(t *testing.T) {
 	}
 }
 
-// callsC leaves out what answers for a library that is not there.
+// callsC leaves out what stands in for a library that is not there.
 func callsC(f *ast.FuncLit) (calls bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(s.Sel.Name, "weft_") {

@@ -334,7 +334,7 @@ func TestECEIsAgreedWhereKnown(t *testing.T) {
 	}
 }
 
-// Soft-RoCE has the functions and answers "not supported".
+// Soft-RoCE has the functions and returns "not supported".
 func TestECEUnsupportedIsLearnt(t *testing.T) {
 	f := fakeibv.New(t, fakeibv.RoCE("a", "10.0.0.1", 1))
 	b := newBench(t, f, nil)
