@@ -121,7 +121,10 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uin
 	if (*want > sizeof buf)
 		return sendmsg((int)wf_get(s->fd), &(struct msghdr){.msg_iov = iov, .msg_iovlen = vecs},
 			MSG_NOSIGNAL | MSG_DONTWAIT);
-	for (size_t v = 0; v < vecs; used += iov[v++].iov_len) memcpy(buf + used, iov[v].iov_base, iov[v].iov_len);
+	for (size_t v = 0; v < vecs; v++) {
+		memcpy(buf + used, iov[v].iov_base, iov[v].iov_len);
+		used += iov[v].iov_len;
+	}
 	return send((int)wf_get(s->fd), buf, used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
