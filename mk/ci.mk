@@ -29,7 +29,7 @@ ci-library: $(STEP)
 
 ci-lint: $(STEP)
 	@$(STEP) "lint-c" $(MAKE) --no-print-directory lint-c
-	@$(STEP) "lint-go" $(MAKE) --no-print-directory lint-go
+	@LINT_REQUIRED=1 $(STEP) "lint-go" $(MAKE) --no-print-directory lint-go
 
 # weft run under the launchers themselves: none may be left out here.
 LAUNCHER_NEEDS = openmpi-bin mpich slurm-wlm munge libpmix-dev
