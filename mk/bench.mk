@@ -8,4 +8,13 @@ $(CACHE)/bench/both: $(wildcard internal/bench/both/*.[ch] headers/nccl/*.h head
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Iheaders -Iheaders/nccl -o $@ $(filter %.c,$^) -ldl
 
-.PHONY: bench
+bench-profile: all simverbs $(CACHE)/bench/both $(CACHE)/bench/events $(if $(NCCL_SRC),nccl-host) ## what WEFT_PROFILE costs: an event, 100,000 a second, a message, bandwidth, in rounds that alternate, with bounds (NCCL_SRC=TREE: and under the real NCCL; ONLY=CHAPTERS; ROUNDS=N)
+	@$(call alive,building the benchmarks,$(GO) build -o $(CACHE)/bench/bench ./internal/bench)
+	@$(if $(NCCL_SRC),WEFT_TEST_NCCL=$$(for t in $(NCCL_TREES); do $(call NCCL_MAKE,$$t) where; done | paste -sd:)) \
+	  $(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both -events $(CACHE)/bench/events -only $(or $(ONLY),profile) -n $(or $(ROUNDS),24)
+
+$(CACHE)/bench/events: internal/bench/events/events.c $(wildcard headers/nccl/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Iheaders -Iheaders/nccl -o $@ $< -ldl -lpthread
+
+.PHONY: bench bench-profile

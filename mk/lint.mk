@@ -6,7 +6,7 @@ LINT_WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
   -Wduplicated-branches -Wnull-dereference -Wimplicit-fallthrough=5 -Wno-unused-parameter
 LINT_INC  = -Iheaders -Iheaders/nccl -Itransport/fastpath -Itransport/record -Itransport/meter -Iplugin -Iguest -Icollnet/kernels -Itools/simverbs -Itools/simverbs/conform -Itools/simgpu/include
 # Files that include what cgo writes (_cgo_export.h) can only be compiled by the go command.
-LINT_C    = $(sort $(shell grep -L _cgo_export.h $(wildcard compat/*.c guest/*.c collnet/kernels/*.c transport/fastpath/*.c transport/record/*.c transport/meter/*.c transport/tcp/*.c transport/verbs/ibv/*.c transport/comms/*.c plugin/*.c tools/host/*.c tools/simverbs/*.c tools/simverbs/conform/*.c tools/simgpu/cuda/*.c internal/bench/both/*.c)))
+LINT_C    = $(sort $(shell grep -L _cgo_export.h $(wildcard compat/*.c guest/*.c collnet/kernels/*.c transport/fastpath/*.c transport/record/*.c transport/meter/*.c transport/tcp/*.c transport/verbs/ibv/*.c transport/comms/*.c plugin/*.c tools/host/*.c tools/simverbs/*.c tools/simverbs/conform/*.c tools/simgpu/cuda/*.c internal/bench/both/*.c internal/bench/events/*.c)))
 # Generated tables repeat one pattern; the analyzer has nothing to find there.
 LINT_DEEP = $(filter-out compat/zz_% transport/fastpath/zz_%,$(LINT_C))
 

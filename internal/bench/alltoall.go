@@ -112,7 +112,7 @@ func (c *config) exchangeRow(all []exchange, hosts []*host.Host, open, n, size i
 	for i := range all {
 		fmt.Printf("  %8.1f%1s %9.1f %9.1f", rounds.Median(p50[i]), rounds.Mark(noisy[i]), rounds.Median(p99[i]), rounds.Median(cpu[i]))
 		if i > 0 {
-			fmt.Printf(" (%5.2f)", rounds.Median(ratios(p50[i], p50[0])))
+			fmt.Printf(" (%5.2f)", rounds.Median(rounds.Ratios(p50[i], p50[0])))
 		}
 	}
 	fmt.Println()

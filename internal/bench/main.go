@@ -20,6 +20,7 @@ type config struct {
 	dist, vs, iface string
 	nets            string // folder of NCCL's own networks, as make nccl-nets builds them
 	bothEnds        string // the program that holds both ends of a connection
+	events          string // the program that calls the profiler
 	rounds          int
 	root            string
 }
@@ -50,20 +51,37 @@ var chapters = []chapter{
 	{"reuse", "simulated verbs: connections with 16 queue pairs each, closed and connected again", reuse},
 }
 
-func main() {
-	c := &config{}
+// ofProfile are the chapters of make bench-profile: what it costs to record, to count and to watch.
+var ofProfile = []chapter{
+	{"event", "what a call of NCCL's profiler takes, with 1 and with 8 threads", events},
+	{"eventrate", "what 100,000 events a second, each begun and ended, take of a core", eventsRate},
+	{"profilecpu", "CPU and instructions of a message with WEFT_PROFILE, both ends on one thread", modesCPU},
+	{"profilebw", "bandwidth and CPU between two processes with WEFT_PROFILE", modesBandwidth},
+	{"profilenccl", "the same under the real NCCL: all-reduce of two ranks over TCP", modesUnderNCCL},
+}
+
+func namesOf(list []chapter) string {
 	var names []string
-	for _, ch := range chapters {
+	for _, ch := range list {
 		names = append(names, ch.name)
 	}
-	only := flag.String("only", strings.Join(names, ","), "chapters to run")
+	return strings.Join(names, ",")
+}
+
+func main() {
+	c := &config{}
+	only := flag.String("only", namesOf(chapters), "chapters to run; profile: "+namesOf(ofProfile))
 	flag.StringVar(&c.dist, "dist", "dist", "folder that make filled")
 	flag.StringVar(&c.bothEnds, "both", ".cache/bench/both", "the program built from internal/bench/both")
+	flag.StringVar(&c.events, "events", ".cache/bench/events", "the program built from internal/bench/events")
 	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
 	flag.StringVar(&c.nets, "nets", "", "folder with libnccl-net-socket.so and libnccl-net-ib.so, NCCL's own networks, to measure alternately")
 	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")
 	flag.IntVar(&c.rounds, "n", 5, "rounds; medians are shown")
 	flag.Parse()
+	if *only == "profile" {
+		*only = namesOf(ofProfile)
+	}
 	if err := c.run(strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -75,21 +93,22 @@ func (c *config) run(only []string) error {
 	if c.root, err = os.Getwd(); err != nil {
 		return err
 	}
-	for _, p := range []*string{&c.dist, &c.vs, &c.nets, &c.bothEnds} {
+	for _, p := range []*string{&c.dist, &c.vs, &c.nets, &c.bothEnds, &c.events} {
 		if *p != "" {
 			if *p, err = filepath.Abs(*p); err != nil {
 				return err
 			}
 		}
 	}
+	all := slices.Concat(chapters, ofProfile)
 	for _, name := range only {
-		i := slices.IndexFunc(chapters, func(ch chapter) bool { return ch.name == name })
+		i := slices.IndexFunc(all, func(ch chapter) bool { return ch.name == name })
 		if i < 0 {
 			return fmt.Errorf("-only %s: no such chapter", name)
 		}
-		fmt.Printf("\n%s: %s\n", chapters[i].name, chapters[i].about)
+		fmt.Printf("\n%s: %s\n", all[i].name, all[i].about)
 		alive := beat.Start(func(since time.Duration) { fmt.Fprintf(os.Stderr, "... %s, %v\n", name, since) })
-		err := chapters[i].run(c)
+		err := all[i].run(c)
 		alive.Stop()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

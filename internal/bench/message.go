@@ -2,12 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"weft/internal/rounds"
 )
@@ -70,31 +66,4 @@ func (c *config) messageTable(rows []messageRow, env []string, lanes, ahead int)
 		fmt.Println()
 	}
 	return nil
-}
-
-// both runs the loop of both ends once and returns its figures by name.
-func (c *config) both(env []string, plugin string, args ...string) (map[string][]float64, error) {
-	cmd := exec.Command(c.bothEnds, append([]string{plugin}, args...)...)
-	cmd.Env = append(os.Environ(), env...)
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(complaint.String()))
-	}
-	f := map[string][]float64{}
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
-		for _, w := range words[1:] {
-			v, err := strconv.ParseFloat(w, 64)
-			if err != nil {
-				return nil, fmt.Errorf("%q: %w", line, err)
-			}
-			f[words[0]] = append(f[words[0]], v)
-		}
-	}
-	if len(f["ns"]) != 1 || len(f["idle.ns"]) != 1 {
-		return nil, fmt.Errorf("%s says %q", c.bothEnds, out)
-	}
-	return f, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"weft/internal/host"
 	"weft/internal/rounds"
@@ -51,7 +50,7 @@ func (c *config) everySize(plugins []string, plain bool, env ...string) error {
 		}
 		defer r.close()
 		hosts = append(hosts, r.a, r.b)
-		own, floor, err := r.flows(filepath.Base(plugin))
+		own, floor, err := r.flows(filepath.Base(plugin), sizesMemory)
 		if err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
@@ -105,25 +104,16 @@ func (c *config) cell(size, window int64, flows []flow, hosts []*host.Host) erro
 	for i := range flows {
 		fmt.Printf("  %8.3f%1s %9.3f", rounds.Median(rate[i]), rounds.Mark(noisy[i]), rounds.Median(cpu[i]))
 		if i > 0 {
-			fmt.Printf(" (%5.2f)", rounds.Median(ratios(rate[0], rate[i])))
+			fmt.Printf(" (%5.2f)", rounds.Median(rounds.Ratios(rate[0], rate[i])))
 		}
 	}
 	fmt.Println()
 	return nil
 }
 
-// ratios are those of the same round.
-func ratios(a, b []float64) []float64 {
-	r := slices.Clone(a)
-	for i := range r {
-		r[i] /= b[i]
-	}
-	return r
-}
-
-// flows are the plugin's connection and, through the same memory, its floor: a plain loop between the same two processes, and
-// a copy within one of them.
-func (r *rig) flows(name string) (own flow, floor []flow, err error) {
+// flows are the plugin's connection and, through the same memory of each process, its floor: a plain loop between the same two
+// processes, and a copy within one of them.
+func (r *rig) flows(name string, memory int64) (own flow, floor []flow, err error) {
 	fdA, fdB, err := r.plain()
 	if err != nil {
 		return own, nil, err
@@ -132,11 +122,11 @@ func (r *rig) flows(name string) (own flow, floor []flow, err error) {
 	if err != nil {
 		return own, nil, err
 	}
-	bufA, mhA, err := buffer(r.a, r.na, send, sizesMemory)
+	bufA, mhA, err := buffer(r.a, r.na, send, memory)
 	if err != nil {
 		return own, nil, err
 	}
-	bufB, mhB, err := buffer(r.b, r.nb, recv, sizesMemory)
+	bufB, mhB, err := buffer(r.b, r.nb, recv, memory)
 	if err != nil {
 		return own, nil, err
 	}
@@ -151,7 +141,7 @@ func (r *rig) flows(name string) (own flow, floor []flow, err error) {
 	own = flow{name, run("bw", host.Args{"comm", send, "mh", mhA}, host.Args{"comm", recv, "mh", mhB})}
 	loop := flow{"plain C loop", run("plain.bw", host.Args{"fd", fdA}, host.Args{"fd", fdB})}
 	once := flow{"one memcpy", func(size, window, count int64) (us, cpu float64, err error) {
-		reply, err := r.a.Call("progress", "plain.copy", host.Args{"buf", bufA, "size", size, "span", min(2*window*max(size, 64), sizesMemory), "count", count, "limit", limit / 2})
+		reply, err := r.a.Call("progress", "plain.copy", host.Args{"buf", bufA, "size", size, "span", min(2*window*max(size, 64), memory), "count", count, "limit", limit / 2})
 		if err != nil {
 			return 0, 0, err
 		}

@@ -2,6 +2,8 @@ package rounds
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -27,5 +29,39 @@ func TestCalmly(t *testing.T) {
 	why := errors.New("why")
 	if _, err := Calmly(func() time.Duration { return 0 }, func() error { return why }); !errors.Is(err, why) {
 		t.Errorf("the round failed, Calmly says %v", err)
+	}
+}
+
+// The ranks are those of the sign test's tables.
+func TestInterval(t *testing.T) {
+	for n, k := range map[int]int{6: 1, 8: 1, 9: 2, 15: 4, 20: 6, 24: 7, 25: 8, 30: 10, 40: 14, 50: 18} {
+		var v []float64
+		for _, i := range rand.Perm(n) {
+			v = append(v, float64(i+1))
+		}
+		if low, high := Interval(v); low != float64(k) || high != float64(n+1-k) {
+			t.Errorf("of 1 to %d: %v to %v, not %d to %d", n, low, high, k, n+1-k)
+		}
+	}
+	if low, high := Interval([]float64{1, 1, 1, 1, 1}); !math.IsInf(low, -1) || !math.IsInf(high, 1) {
+		t.Errorf("of five: %v to %v", low, high)
+	}
+}
+
+// What it promises: of samples of a lopsided distribution the median is outside in at most 5 of 100 cases.
+func TestIntervalCovers(t *testing.T) {
+	draw, outside := rand.New(rand.NewPCG(1, 2)), 0
+	const trials = 4000
+	for range trials {
+		var v []float64
+		for range 25 {
+			v = append(v, draw.ExpFloat64())
+		}
+		if low, high := Interval(v); low > math.Ln2 || high < math.Ln2 {
+			outside++
+		}
+	}
+	if outside > trials*5/100 || outside < trials*2/100 {
+		t.Errorf("outside in %d of %d", outside, trials)
 	}
 }

@@ -147,27 +147,5 @@ func (c *config) calmly(ctx context.Context, r nccl.Release, n nccl.Network, op,
 
 // job has the ranks of one job time the operation, in processes of their own.
 func (c *config) job(ctx context.Context, r nccl.Release, n nccl.Network, op string) (speeds []nccl.Speed, used time.Duration, err error) {
-	dir, err := os.MkdirTemp("", "weft-nccl-")
-	if err != nil {
-		return nil, 0, err
-	}
-	run, err := nccl.Start(ctx, nccl.Job{Release: r, Network: n, Ranks: c.ranks, Pin: c.pin, Dir: dir, Limit: 10 * time.Minute, Env: []string{nccl.OverEnv},
-		Mode: []string{"speed", "ops=" + op, "sizes=" + strings.Join(c.sizes, ",")}})
-	if err == nil {
-		err = run.Wait()
-		run.Stop()
-	}
-	if err == nil {
-		err = run.Over()
-	}
-	if err == nil {
-		speeds, err = run.Speeds()
-	}
-	if err == nil && len(speeds) != len(c.sizes) {
-		err = fmt.Errorf("%d of %d sizes were timed; rank 0 said:\n%s", len(speeds), len(c.sizes), run.Ranks[0].Said())
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w\nlogs are in %s", err, dir)
-	}
-	return speeds, run.CPU(), os.RemoveAll(dir)
+	return nccl.Timed(ctx, nccl.Job{Release: r, Network: n, Ranks: c.ranks, Pin: c.pin, Limit: 10 * time.Minute, Mode: []string{"ops=" + op}}, c.sizes...)
 }
