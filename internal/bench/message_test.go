@@ -1,33 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"testing"
 
 	"weft/internal/build"
 	"weft/internal/simverbs"
 )
-
-// bothEnds builds the program with both ends of a connection.
-func bothEnds() (string, error) {
-	return build.Once("bench.both", func(root, out string) error {
-		sources, err := filepath.Glob(filepath.Join(root, "internal/bench/both/*.c"))
-		if err != nil {
-			return err
-		}
-		args := append([]string{"-std=gnu11", "-O2", "-Iheaders", "-Iheaders/nccl", "-o", out}, sources...)
-		cmd := exec.Command("gcc", append(args, "-ldl")...)
-		cmd.Dir = root
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("gcc: %w\n%s", err, text)
-		}
-		return nil
-	}, "internal/bench/both", "headers")
-}
 
 // Instructions of a message do not depend on the machine's load. The bounds leave
 // room for other compilers and small additions; what breaks them has put a
@@ -44,7 +24,7 @@ func TestInstructionsPerMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.bothEnds, err = bothEnds(); err != nil {
+	if c.bothEnds, err = program("both"); err != nil {
 		t.Fatal(err)
 	}
 	dist, err := simverbs.Dist()
