@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"weft/internal/metrics"
 	"weft/internal/metrics/top"
 	"weft/internal/owner"
@@ -40,7 +38,7 @@ flags:
 
 // runTop is "weft top".
 func runTop(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return topTo(ctx, args, os.Stdout, os.Stderr)
 }
@@ -52,7 +50,9 @@ type watch struct {
 	asJSON bool
 	order  string
 	every  time.Duration
+	screen *screen // nil: each interval is lines
 	said   map[string]bool
+	unsaid []string // until the screen is closed
 	status int
 }
 
@@ -73,47 +73,18 @@ func topTo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case w.every < 100*time.Millisecond:
 		return w.refuse(fmt.Errorf("--every %v: 100ms is the least", w.every))
 	}
-	keys, end := w.keyboard(*once)
-	defer end()
-	if err := w.run(ctx, *once, keys); err != nil {
-		end()
+	if !*once && !w.asJSON {
+		w.screen = openScreen(stdout)
+	}
+	err := w.run(ctx, *once)
+	w.screen.close()
+	for _, line := range w.unsaid {
+		fmt.Fprintln(w.stderr, line)
+	}
+	if err != nil {
 		return w.refuse(err)
 	}
 	return w.status
-}
-
-// keyboard gives keys of a terminal, which it takes over until end; nil: there is none.
-func (w *watch) keyboard(once bool) (keys chan byte, end func()) {
-	if once || w.asJSON || !w.terminal() || !term.IsTerminal(int(os.Stdin.Fd())) {
-		return nil, func() {}
-	}
-	was, err := term.MakeRaw(int(os.Stdin.Fd()))
-	if err != nil {
-		return nil, func() {}
-	}
-	fmt.Fprint(w.stdout, "\x1b[?1049h\x1b[?25l") // a screen of its own, without a cursor
-	keys = make(chan byte)
-	go func() {
-		for b := make([]byte, 1); ; {
-			if n, err := os.Stdin.Read(b); n == 0 || err != nil {
-				return
-			}
-			keys <- b[0]
-		}
-	}()
-	return keys, func() {
-		if was != nil {
-			fmt.Fprint(w.stdout, "\x1b[?25h\x1b[?1049l")
-			_ = term.Restore(int(os.Stdin.Fd()), was)
-			was = nil
-		}
-	}
-}
-
-// terminal reports whether what is written is seen on one.
-func (w *watch) terminal() bool {
-	f, is := w.stdout.(*os.File)
-	return is && term.IsTerminal(int(f.Fd()))
 }
 
 // look reads the files. What cannot be read is said once.
@@ -122,10 +93,16 @@ func (w *watch) look() (*top.Look, error) {
 	files, bad, err := metrics.Load(w.names)
 	for _, err := range bad {
 		w.status = 1
-		if !w.said[err.Error()] && !w.terminal() {
-			w.said[err.Error()] = true
-			fmt.Fprintf(w.stderr, "weft top: %v\n", err)
+		if w.said[err.Error()] {
+			continue
 		}
+		w.said[err.Error()] = true
+		line := fmt.Sprintf("weft top: %v", err)
+		if w.screen != nil {
+			w.unsaid = append(w.unsaid, line)
+			continue
+		}
+		fmt.Fprintln(w.stderr, line)
 	}
 	if err != nil {
 		return nil, err
@@ -133,13 +110,23 @@ func (w *watch) look() (*top.Look, error) {
 	return top.Take(files, here, now), nil
 }
 
-// run shows intervals until ctx is done or a key says so.
-func (w *watch) run(ctx context.Context, once bool, keys chan byte) error {
+// run shows intervals until ctx is done or a key says so. On a screen there is something at once, and again whenever a key
+// or another size asks for it.
+func (w *watch) run(ctx context.Context, once bool) error {
 	before, err := w.look()
 	if err != nil {
 		return err
 	}
+	var keys chan byte
+	var resized chan os.Signal
 	var last *top.View
+	if w.screen != nil {
+		keys, resized = w.screen.keys, w.screen.resized
+		last = top.Between(before, before)
+		if err := w.show(last); err != nil {
+			return err
+		}
+	}
 	next := time.After(w.every)
 	for {
 		select {
@@ -149,22 +136,17 @@ func (w *watch) run(ctx context.Context, once bool, keys chan byte) error {
 			if w.key(k) {
 				return nil
 			}
-			if last != nil {
-				if err := w.show(last, true); err != nil {
-					return err
-				}
-			}
+		case <-resized:
 		case <-next:
 			next = time.After(w.every)
 			now, err := w.look()
 			if err != nil {
 				return err
 			}
-			last = top.Between(before, now)
-			before = now
-			if err := w.show(last, keys != nil); err != nil || once {
-				return err
-			}
+			last, before = top.Between(before, now), now
+		}
+		if err := w.show(last); err != nil || once {
+			return err
 		}
 	}
 }
@@ -177,24 +159,23 @@ func (w *watch) key(k byte) bool {
 	return k == 'q' || k == 3 // ^C, which is no signal while keys are ours
 }
 
-// show writes a view; in place, over the one before.
-func (w *watch) show(v *top.View, inPlace bool) error {
+// show writes a view; on a screen, over the one before.
+func (w *watch) show(v *top.View) error {
 	if w.asJSON {
 		v.Sort(w.order)
 		return json.NewEncoder(w.stdout).Encode(v)
 	}
-	s := top.Screen{Order: w.order, Color: w.terminal() && os.Getenv("NO_COLOR") == ""}
-	if !inPlace {
+	s := top.Screen{Order: w.order, Color: onTerminal(w.stdout) && os.Getenv("NO_COLOR") == ""}
+	if w.screen == nil {
 		return v.Text(w.stdout, s)
 	}
-	if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil && height > 0 {
-		s.Width, s.Rows = width, max(1, height-4)
+	width, height := w.screen.size()
+	if height > 0 {
+		s.Width, s.Rows = width, max(1, height-3) // a summary, the heads of columns, and how many more there are
 	}
 	var b strings.Builder
-	b.WriteString("\x1b[H")
 	if err := v.Text(&b, s); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w.stdout, strings.ReplaceAll(b.String(), "\n", "\x1b[K\r\n")+"\x1b[J")
-	return err
+	return w.screen.draw(b.String(), height)
 }

@@ -46,10 +46,7 @@ func (v *View) Text(to io.Writer, s Screen) error {
 		return err
 	}
 	for i, line := range slices.Collect(strings.Lines(b.String())) {
-		line = strings.TrimRight(line, " \n")
-		if runes := []rune(line); s.Width > 0 && len(runes) > s.Width {
-			line = string(runes[:s.Width])
-		}
+		line = s.cut(strings.TrimRight(line, " \n"))
 		switch {
 		case !s.Color:
 		case i == 0:
@@ -62,7 +59,7 @@ func (v *View) Text(to io.Writer, s Screen) error {
 		}
 	}
 	if more := len(v.Rows) - len(shown); more > 0 {
-		_, err := fmt.Fprintf(to, "... and %d more\n", more)
+		_, err := fmt.Fprintln(to, s.cut(fmt.Sprintf("... and %d more", more)))
 		return err
 	}
 	return nil
@@ -91,8 +88,16 @@ func (v *View) summary(to io.Writer, s Screen) error {
 			line += fmt.Sprintf(", %d %s", n, state)
 		}
 	}
-	_, err := fmt.Fprintf(to, "%s; %.3f GB/s sent in the last %.1fs; by %s\n", line, sent/1e9, v.Seconds, s.Order)
+	_, err := fmt.Fprintln(to, s.cut(fmt.Sprintf("%s; %.3f GB/s sent in the last %.1fs; by %s", line, sent/1e9, v.Seconds, s.Order)))
 	return err
+}
+
+// cut is as much of a line as the screen has room for: what goes on in the next would push the last one out.
+func (s Screen) cut(line string) string {
+	if runes := []rune(line); s.Width > 0 && len(runes) > s.Width {
+		return string(runes[:s.Width])
+	}
+	return line
 }
 
 // network has the lanes of each connection where there is more than one.
