@@ -15,11 +15,11 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { WF_TYPES = 12, WF_OPS = 4 };
+enum { WF_TYPES = 12, WF_OPS = 4, WF_BLOCK = 2048 };
 enum { WF_INT8, WF_UINT8, WF_INT32, WF_UINT32, WF_INT64, WF_UINT64, WF_FLOAT, WF_DOUBLE, WF_PLAIN };
 enum { WF_HALF, WF_BFLOAT, WF_E4M3, WF_E5M2, WF_NARROW };
 
-// Of n elements. dst may be a source of its own element size; no buffer needs to be aligned.
+// Of n elements, at most WF_BLOCK. dst may be a source of its own element size; no buffer needs to be aligned.
 typedef void wf_fold(void* dst, const void* a, const void* b, size_t n);
 typedef void wf_cast(void* dst, const void* src, size_t n);
 

@@ -3,7 +3,7 @@
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
-#define FUNCTION(name) TARGET static void JOIN(name, CPU)
+#define FUNCTION(name) TARGET APART static void JOIN(name, CPU)
 #define V(function) JOIN(function, CPU)
 // Elements one after the other, as compilers vectorise it; or vectors of LANES elements, after which the portable
 // function does the rest.
@@ -13,6 +13,7 @@
 		one;
 #define VECTORS(one, vector, rest)               \
 	size_t i = 0;                            \
+	UNROLLED                                 \
 	for (; i + LANES <= n; i += LANES)       \
 		vector;                          \
 	rest;
@@ -53,17 +54,20 @@ COMPARED(uint64)
 FLOATING(float32, 32)
 FLOATING(float64, 64)
 
-#define PAIR(type, op)                                                                                     \
-	FUNCTION(type##_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
-		const type* a = as, *b = bs;                                                               \
-		type* z = dst;                                                                             \
-		HOW_##type(z[i] = round_##type(op##32(widen_##type(a[i]), widen_##type(b[i]))),            \
-		           V(store_##type)(z + i, V(op)(V(load_##type)(a + i), V(load_##type)(b + i))),    \
-		           type##_pair_##op##_portable(z + i, a + i, b + i, n - i))                        \
+#define HALF_PAIR(op)                                                                                      \
+	FUNCTION(half_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                    \
+		const half* a = as, *b = bs;                                                               \
+		half* z = dst;                                                                             \
+		HOW_half(z[i] = round_half(op##32(widen_half(a[i]), widen_half(b[i]))),                    \
+		         V(store_half)(z + i, V(op)(V(load_half)(a + i), V(load_half)(b + i))),            \
+		         half_pair_##op##_portable(z + i, a + i, b + i, n - i))                            \
 	}
+HALF_PAIR(sum)
+HALF_PAIR(prod)
+HALF_PAIR(scaled)
 
 // Two to a word, which saves moving them to words and back.
-#define BFLOAT_PAIR(type, op)                                                                              \
+#define BFLOAT_PAIR(op)                                                                                    \
 	FUNCTION(bfloat_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
 		const uint32* a = as, *b = bs;                                                             \
 		uint32* z = dst;                                                                           \
@@ -75,8 +79,72 @@ FLOATING(float64, 64)
 		}                                                                                          \
 		const bfloat* last_a = as, *last_b = bs;                                                   \
 		if (n % 2)                                                                                 \
-			((bfloat*)dst)[n - 1] = round_bfloat(                                             \
+			((bfloat*)dst)[n - 1] = round_bfloat(                                              \
 			    op##32(widen_bfloat(last_a[n - 1]), widen_bfloat(last_b[n - 1])));             \
+	}
+#ifndef OWN_BFLOAT_PAIRS
+BFLOAT_PAIR(sum)
+BFLOAT_PAIR(prod)
+#endif
+
+#define CAST(type, name, from, to, one, vector)                                                            \
+	FUNCTION(name)(void* dst, const void* src, size_t n) {                                             \
+		const from* a = src;                                                                       \
+		to* z = dst;                                                                               \
+		HOW_##type(z[i] = one, vector, JOIN(name, portable)(z + i, a + i, n - i))                  \
+	}
+#define CASTS(type)                                                                                        \
+	CAST(type, type##_widen, type, float32, quiet32(widen_##type(a[i])),                               \
+	     V(store)(z + i, V(load_##type)(a + i)))                                                       \
+	CAST(type, type##_round, float32, type, round_##type(a[i]),                                        \
+	     V(store_##type)(z + i, V(load)(a + i)))
+CASTS(half)
+CASTS(bfloat)
+
+// Halves are what is between elements of 8 bits and floats. The sum and the product of two are those of halves, rounded
+// again: a half has over twice the places.
+#define BYTE_CASTS(type)                                                                                   \
+	CAST(type, type##_halves, type, half, half_of_##type(a[i]), )                                      \
+	CAST(type, halves_##type, half, type, round_##type(a[i]), )                                        \
+	FUNCTION(type##_widen)(void* dst, const void* src, size_t n) {                                     \
+		uint16_t halves[WF_BLOCK];                                                                 \
+		float32* z = dst;                                                                          \
+		V(type##_halves)(halves, src, n);                                                          \
+		V(half_widen)(z, halves, n);                                                               \
+		for (size_t i = 0; SCALE_##type > 1 && i < n; i++)                                         \
+			z[i] = quiet32(z[i] * SCALE_##type);                                               \
+	}                                                                                                  \
+	FUNCTION(type##_round)(void* dst, const void* src, size_t n) {                                     \
+		const float32* a = src;                                                                    \
+		float places[WF_BLOCK];                                                                    \
+		uint16_t halves[WF_BLOCK];                                                                 \
+		for (size_t i = 0; i < n; i++)                                                             \
+			places[i] = six_places(a[i]) / SCALE_##type;                                       \
+		V(half_round)(halves, places, n);                                                          \
+		V(halves_##type)(dst, halves, n);                                                          \
+	}
+BYTE_CASTS(e4m3)
+BYTE_CASTS(e5m2)
+
+#define BYTE_PAIR(type, op, of_halves)                                                                     \
+	FUNCTION(type##_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
+		uint16_t a[WF_BLOCK];                                                                      \
+		uint16_t b[WF_BLOCK];                                                                      \
+		V(type##_halves)(a, as, n);                                                                \
+		V(type##_halves)(b, bs, n);                                                                \
+		V(half_pair_##of_halves)(a, a, b, n);                                                      \
+		V(halves_##type)(dst, a, n);                                                               \
+	}
+BYTE_PAIR(e4m3, sum, sum)
+BYTE_PAIR(e4m3, prod, scaled)
+BYTE_PAIR(e5m2, sum, sum)
+BYTE_PAIR(e5m2, prod, prod)
+
+#define EXTREME_PAIR(type, op)                                                                             \
+	FUNCTION(type##_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
+		const type* a = as, *b = bs;                                                               \
+		type* z = dst;                                                                             \
+		LOOP(z[i] = op##_##type(a[i], b[i]), , )                                                   \
 	}
 
 #define FOLD(type, op)                                                                                     \
@@ -88,28 +156,33 @@ FLOATING(float64, 64)
 		           V(store)(z + i, V(op)(V(load)(a + i), V(load_##type)(b + i))),                  \
 		           type##_fold_##op##_portable(z + i, a + i, b + i, n - i))                        \
 	}
+FOLD(half, sum)
+FOLD(half, prod)
+FOLD(bfloat, sum)
+FOLD(bfloat, prod)
 
-#define CAST(type, name, from, to, one, vector)                                                                  \
-	FUNCTION(name)(void* dst, const void* src, size_t n) {                                             \
-		const from* a = src;                                                                       \
-		to* z = dst;                                                                               \
-		HOW_##type(z[i] = one, vector, JOIN(name, portable)(z + i, a + i, n - i))                         \
+#define WIDE_FOLD(type, op)                                                                                \
+	FUNCTION(type##_fold_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
+		float wide[WF_BLOCK];                                                                      \
+		V(type##_widen)(wide, bs, n);                                                              \
+		V(float32_##op)(dst, as, wide, n);                                                         \
 	}
-#define CASTS(type)                                                                                        \
-	CAST(type, type##_widen, type, float32, quiet32(widen_##type(a[i])), V(store)(z + i, V(load_##type)(a + i))) \
-	CAST(type, type##_round, float32, type, round_##type(a[i]), V(store_##type)(z + i, V(load)(a + i)))
+WIDE_FOLD(e4m3, sum)
+WIDE_FOLD(e4m3, prod)
+WIDE_FOLD(e5m2, sum)
+WIDE_FOLD(e5m2, prod)
+
+#define EXTREMES(type)               \
+	EXTREME_PAIR(type, max)      \
+	EXTREME_PAIR(type, min)      \
+	WIDE_FOLD(type, max)         \
+	WIDE_FOLD(type, min)
+EXTREMES(half)
+EXTREMES(bfloat)
+EXTREMES(e4m3)
+EXTREMES(e5m2)
 
 #define EACH_OP(what, type) what(type, sum) what(type, prod) what(type, max) what(type, min)
-EACH_OP(PAIR, half)
-EACH_OP(BFLOAT_PAIR, bfloat)
-EACH_OP(PAIR, e4m3)
-EACH_OP(PAIR, e5m2)
-#define NARROW(type) EACH_OP(FOLD, type) CASTS(type)
-NARROW(half)
-NARROW(bfloat)
-NARROW(e4m3)
-NARROW(e5m2)
-
 #define NAMED(type, op) V(type##_##op),
 #define PAIRED(type, op) NAMED(type, pair_##op)
 #define FOLDED(type, op) NAMED(type, fold_##op)
@@ -128,4 +201,4 @@ static const struct wf_cpu CPU = {
 #undef TARGET
 #undef LANES
 #undef HOW_half
-#undef HOW_bfloat
+#undef OWN_BFLOAT_PAIRS

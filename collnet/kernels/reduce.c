@@ -4,9 +4,6 @@
 #include <immintrin.h>
 #endif
 
-// Sources are read and the result is written once, in blocks whose sums stay in the first cache.
-enum { BLOCK = 1024 };
-
 enum { MAX = 2 };
 
 enum { NOT = -1 };
@@ -32,14 +29,14 @@ struct block {
 
 static const void* source(const struct block* b, size_t i) { return (const char*)b->srcs[i] + b->at; }
 
-// Sources of the accumulator's type become dst, of the same.
-static void reduce_plain(const struct wf_plain* t, unsigned op, const struct block* b) {
+// Sources become dst, of their own type.
+static void reduce_alike(wf_fold* const* pair, unsigned op, const struct block* b) {
 	const void* left = source(b, 0);
 	if (b->k == 1) // the larger of a number and itself is that number; a NaN becomes the one it should be
-		t->pair[MAX](b->dst, left, left, b->n);
+		pair[MAX](b->dst, left, left, b->n);
 	for (size_t i = 1; i < b->k; i++) {
 		void* to = i + 1 == b->k ? b->dst : b->sum;
-		t->pair[op](to, left, source(b, i), b->n);
+		pair[op](to, left, source(b, i), b->n);
 		left = to;
 	}
 }
@@ -56,13 +53,13 @@ static void reduce_narrow(const struct wf_plain* floats, const struct wf_narrow*
                           const struct block* b) {
 	if (acc && b->k == 1) {
 		t->round(b->dst, source(b, 0), b->n);
-	} else if (!acc && b->k == 2) {
-		t->pair[op](b->dst, source(b, 0), source(b, 1), b->n);
+	} else if (!acc && (b->k <= 2 || op >= MAX)) {
+		reduce_alike(t->pair, op, b);
 	} else {
 		struct block wide = *b;
 		wide.dst = b->sum;
 		if (acc)
-			reduce_plain(floats, op, &wide);
+			reduce_alike(floats->pair, op, &wide);
 		else
 			reduce_widened(t, op, &wide);
 		t->round(b->dst, b->sum, b->n);
@@ -86,7 +83,7 @@ enum { USUAL_MODE = 0, OF_MODE = 0x7ffffff };
 
 void wf_reduce(const struct wf_cpu* cpu, unsigned type, unsigned op, void* dst, int dst_acc, const void* const* srcs,
                size_t k, int srcs_acc, size_t n) {
-	double sum[BLOCK];
+	double sum[WF_BLOCK];
 	const struct wf_plain* plain = &cpu->plain[types[type].plain];
 	const struct wf_narrow* narrow = types[type].narrow == NOT ? NULL : &cpu->narrow[types[type].narrow];
 	size_t dst_size = dst_acc ? plain->size : types[type].size;
@@ -94,10 +91,10 @@ void wf_reduce(const struct wf_cpu* cpu, unsigned type, unsigned op, void* dst, 
 	unsigned long mode = float_mode();
 	if ((mode & OF_MODE) != USUAL_MODE)
 		set_float_mode(USUAL_MODE);
-	for (size_t i = 0; i < n; i += BLOCK) {
-		struct block b = {(char*)dst + i * dst_size, srcs, k, i * src_size, n - i < BLOCK ? n - i : BLOCK, sum};
+	for (size_t i = 0; i < n; i += WF_BLOCK) {
+		struct block b = {(char*)dst + i * dst_size, srcs, k, i * src_size, n - i < WF_BLOCK ? n - i : WF_BLOCK, sum};
 		if (narrow == NULL || (srcs_acc && dst_acc))
-			reduce_plain(plain, op, &b);
+			reduce_alike(plain->pair, op, &b);
 		else if (dst_acc)
 			reduce_widened(narrow, op, &b);
 		else
