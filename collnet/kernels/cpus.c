@@ -116,7 +116,9 @@ AVX512 ALWAYS __m256 quiet_zen4(__m256 x) {
 }
 
 AVX512 ALWAYS void store_zen4(void* p, __m256 x) { _mm256_storeu_ps(p, quiet_zen4(x)); }
-AVX512 ALWAYS void store_half_zen4(void* p, __m256 x) { _mm_storeu_si128(p, _mm256_cvtps_ph(quiet_zen4(x), TO_NEAREST)); }
+AVX512 ALWAYS void store_half_zen4(void* p, __m256 x) {
+	_mm_storeu_si128(p, _mm256_cvtps_ph(quiet_zen4(x), TO_NEAREST));
+}
 
 #define CPU zen4
 #define NAME "zen4"

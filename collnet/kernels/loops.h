@@ -1,10 +1,11 @@
 // Loops over buffers, for one kind of CPU: CPU names it and ends the names of its functions, TARGET is what they are
-// compiled for. HOW_type is LOOP or VECTORS.
+// compiled for. HOW_type is LOOP or VECTORS; OWN_BFLOAT_PAIRS says that bfloat_pair_sum and _prod are there.
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 #define FUNCTION(name) TARGET APART static void JOIN(name, CPU)
 #define V(function) JOIN(function, CPU)
+#define SUM_AND_PROD(what, type) what(type, sum) what(type, prod)
 // Elements one after the other, as compilers vectorise it; or vectors of LANES elements, after which the portable
 // function does the rest.
 #define LOOP(one, vector, rest)                  \
@@ -101,8 +102,7 @@ BFLOAT_PAIR(prod)
 CASTS(half)
 CASTS(bfloat)
 
-// Halves are what is between elements of 8 bits and floats. The sum and the product of two are those of halves, rounded
-// again: a half has over twice the places.
+// Halves are between elements of 8 bits and floats.
 #define BYTE_CASTS(type)                                                                                   \
 	CAST(type, type##_halves, type, half, half_of_##type(a[i]), )                                      \
 	CAST(type, halves_##type, half, type, round_##type(a[i]), )                                        \
@@ -126,6 +126,7 @@ CASTS(bfloat)
 BYTE_CASTS(e4m3)
 BYTE_CASTS(e5m2)
 
+// The sum and the product of two are those of halves, rounded again: a half has over twice the places.
 #define BYTE_PAIR(type, op, of_halves)                                                                     \
 	FUNCTION(type##_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
 		uint16_t a[WF_BLOCK];                                                                      \
@@ -140,6 +141,7 @@ BYTE_PAIR(e4m3, prod, scaled)
 BYTE_PAIR(e5m2, sum, sum)
 BYTE_PAIR(e5m2, prod, prod)
 
+// The larger or the smaller of two is one of them.
 #define EXTREME_PAIR(type, op)                                                                             \
 	FUNCTION(type##_pair_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
 		const type* a = as, *b = bs;                                                               \
@@ -156,21 +158,18 @@ BYTE_PAIR(e5m2, prod, prod)
 		           V(store)(z + i, V(op)(V(load)(a + i), V(load_##type)(b + i))),                  \
 		           type##_fold_##op##_portable(z + i, a + i, b + i, n - i))                        \
 	}
-FOLD(half, sum)
-FOLD(half, prod)
-FOLD(bfloat, sum)
-FOLD(bfloat, prod)
+SUM_AND_PROD(FOLD, half)
+SUM_AND_PROD(FOLD, bfloat)
 
+// Of what is quicker, or as quick, in two steps.
 #define WIDE_FOLD(type, op)                                                                                \
 	FUNCTION(type##_fold_##op)(void* dst, const void* as, const void* bs, size_t n) {                  \
 		float wide[WF_BLOCK];                                                                      \
 		V(type##_widen)(wide, bs, n);                                                              \
 		V(float32_##op)(dst, as, wide, n);                                                         \
 	}
-WIDE_FOLD(e4m3, sum)
-WIDE_FOLD(e4m3, prod)
-WIDE_FOLD(e5m2, sum)
-WIDE_FOLD(e5m2, prod)
+SUM_AND_PROD(WIDE_FOLD, e4m3)
+SUM_AND_PROD(WIDE_FOLD, e5m2)
 
 #define EXTREMES(type)               \
 	EXTREME_PAIR(type, max)      \
@@ -182,7 +181,7 @@ EXTREMES(bfloat)
 EXTREMES(e4m3)
 EXTREMES(e5m2)
 
-#define EACH_OP(what, type) what(type, sum) what(type, prod) what(type, max) what(type, min)
+#define EACH_OP(what, type) SUM_AND_PROD(what, type) what(type, max) what(type, min)
 #define NAMED(type, op) V(type##_##op),
 #define PAIRED(type, op) NAMED(type, pair_##op)
 #define FOLDED(type, op) NAMED(type, fold_##op)

@@ -123,8 +123,8 @@ ALWAYS uint32_t round_upper(float x) {
 
 ALWAYS uint32_t round_bfloat(float x) { return round_upper(x) >> 16; }
 
-// Types of 8 bits are halves with fewer places. e5m2 is the upper byte of one; e4m3 has an exponent less, so that it is
-// the half of a 256th of its value, subnormal numbers included.
+// Elements of 8 bits are the upper places of halves, subnormal ones included: an e5m2 of the half of its value, an
+// e4m3, whose exponent has a bit less, of the half of a 256th of it.
 enum { SCALE_e5m2 = 1, SCALE_e4m3 = 256 };
 
 ALWAYS uint32_t half_of_e5m2(uint32_t e) { return e << 8; }
@@ -148,8 +148,8 @@ ALWAYS uint32_t half_of_e4m3(uint32_t e) {
 OF_HALF(round_e5m2, 8, 0x7b00) // 57344
 OF_HALF(round_e4m3, 7, 0x3f00) // 448
 
-// A float that a half holds, to be rounded to 8 bits: what is behind the sixth place is in the sixth, as one bit that
-// says whether there was something. Such a number is no tie unless x is.
+// x for a half that is rounded to 8 bits: the sixth place says whether there was anything from there on. That is no tie
+// unless x is.
 ALWAYS float six_places(float x) {
 	uint32_t u = bits32(x);
 	return float_of((u | ((u & 0x3ffff) + 0x3ffff)) & 0xfffc0000);

@@ -23,7 +23,7 @@ var budgets = []struct {
 	{"the guest, guest/*.c and *.h", 300, func(f string) bool { return path.Dir(f) == "guest" }},
 	{"the stream pump, transport/tcp/*.c and *.h", 420, func(f string) bool { return path.Dir(f) == "transport/tcp" }},
 	{"libibverbs, transport/verbs/ibv/*.c and *.h", 230, func(f string) bool { return path.Dir(f) == "transport/verbs/ibv" }},
-	{"the reductions, collnet/kernels/*.c and *.h", 120, func(f string) bool { return path.Dir(f) == "collnet/kernels" }},
+	{"the reductions, collnet/kernels/*.c and *.h", 150, func(f string) bool { return path.Dir(f) == "collnet/kernels" }},
 	{"the shims by hand, compat/*.c and *.h", 110, func(f string) bool { return path.Dir(f) == "compat" }},
 	{"what the plugin has of C, plugin/*.c and *.h", 90, func(f string) bool {
 		return path.Dir(f) == "plugin" && !ofProfiler(f) && !ofRequests(f) && !ofTuner(f)
