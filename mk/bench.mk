@@ -11,7 +11,7 @@ $(CACHE)/bench/both: $(wildcard internal/bench/both/*.[ch] headers/nccl/*.h head
 bench-profile: all simverbs $(CACHE)/bench/both $(CACHE)/bench/events $(if $(NCCL_SRC),nccl-host) ## what WEFT_PROFILE costs: an event, 100,000 a second, a message, bandwidth, in rounds that alternate, with bounds (NCCL_SRC=TREE: and under the real NCCL; ONLY=CHAPTERS; ROUNDS=N)
 	@$(call alive,building the benchmarks,$(GO) build -o $(CACHE)/bench/bench ./internal/bench)
 	@$(if $(NCCL_SRC),WEFT_TEST_NCCL=$$(for t in $(NCCL_TREES); do $(call NCCL_MAKE,$$t) where; done | paste -sd:)) \
-	  $(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both -events $(CACHE)/bench/events -only $(or $(ONLY),profile) -n $(or $(ROUNDS),24)
+	  $(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both -events $(CACHE)/bench/events -only $(or $(ONLY),profile) -n $(or $(ROUNDS),20)
 
 $(CACHE)/bench/events: internal/bench/events/events.c $(wildcard headers/nccl/*.h)
 	@mkdir -p $(@D)

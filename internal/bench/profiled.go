@@ -55,17 +55,15 @@ func modesCPU(c *config) error {
 		return err
 	}
 	large.show(0, fmt.Sprintf("%s over TCP, both ends on one thread: CPU s a GB of the process, %d rounds of %d messages", h.name, c.rounds, h.count), "%7.4f", 1e-9/h.gigabytes())
-	for _, h := range heavies {
-		if err := c.instructions(c.tcpOnly, h.bytes, 2, 8); err != nil {
-			return err
-		}
+	if err := c.instructions(c.tcpOnly, h.bytes, 2, 4); err != nil {
+		return err
 	}
 	whole := rounds.Median(large.cost[0][0])
 	fmt.Printf("  what a mode adds to the CPU of an 8-byte message, beside the CPU of one of %s\n", h.name)
 	for i, m := range modes[1:] {
 		ns := more(small.cost[0][i+1], small.cost[0][0])
 		part := ns.in(1 / whole)
-		fmt.Printf("    %-14s %.0f ns: %.4f %%", m.name, ns, part.in(100))
+		fmt.Printf("    %-17s %.0f ns: %.4f %%", m.name, ns, part.in(100))
 		if m.part > 0 {
 			fmt.Printf("  %s", part.judge(m.part, fmt.Sprintf("%.1f %%", 100*m.part)))
 		}
@@ -87,7 +85,7 @@ func (c *config) instructions(env func([]string) []string, bytes int64, ahead, s
 			continue
 		}
 		_, err := m.try(func(mode []string) ([]float64, error) {
-			f, err := c.both(env(mode), c.library(), fmt.Sprint("size=", bytes), fmt.Sprint("window=", ahead), fmt.Sprint("count=", steps), "warm=16", fmt.Sprint("steps=", steps))
+			f, err := c.both(env(mode), c.library(), fmt.Sprint("size=", bytes), fmt.Sprint("window=", ahead), fmt.Sprint("count=", steps), "warm=4", fmt.Sprint("steps=", steps))
 			if err != nil || len(f["insn.plugin"]) != 1 {
 				return nil, fmt.Errorf("%s says %v: %w", c.bothEnds, f, err)
 			}
@@ -95,7 +93,7 @@ func (c *config) instructions(env func([]string) []string, bytes int64, ahead, s
 			if first == 0 {
 				first = n
 			}
-			fmt.Printf("    %-14s %8.0f (%.0f)  %+.0f\n", m.name, n, n/float64(bytes)*1e6, n-first)
+			fmt.Printf("    %-17s %8.0f (%.0f)  %+.0f\n", m.name, n, n/float64(bytes)*1e6, n-first)
 			return nil, nil
 		})
 		if err != nil {

@@ -30,7 +30,7 @@ func events(c *config) error {
 	fmt.Printf("  ns, medians of %d rounds of %d samples; above: beyond what a sample without a call has in the same round (bounds of the median, 95 %%)\n", c.rounds, eventSamples)
 	for _, threads := range []int{1, 8} {
 		last := 2 * len(eventKinds)
-		b, err := c.alternate([]mode{{"trace", "trace", 0}}, last+2, func(env []string) (all []float64, err error) {
+		b, err := c.alternate([]mode{{name: "trace", profile: "trace"}}, last+2, func(env []string) (all []float64, err error) {
 			f, err := figuresOf(env, c.events, c.library(), fmt.Sprintf("threads=%d", threads), fmt.Sprintf("count=%d", eventSamples/threads))
 			for _, k := range eventKinds {
 				all = append(all, f[k.name]...)
@@ -61,7 +61,7 @@ func events(c *config) error {
 
 // eventsRate measures what a sustained rate of events takes of a core, beside the same loop without them.
 func eventsRate(c *config) error {
-	rows := []mode{{"not recording", "0", 0}, {"not again", "0", 0}, {"recording", "trace", eventShare}}
+	rows := []mode{{name: "not recording", profile: "0"}, {name: "not again", profile: "0"}, {name: "recording", profile: "trace", part: eventShare}}
 	b, err := c.alternate(rows, 2, func(env []string) ([]float64, error) {
 		f, err := figuresOf(env, c.events, c.library(), fmt.Sprintf("rate=%d", eventRate), fmt.Sprintf("ms=%d", eventMillis))
 		return append(f["thread"], f["process"]...), err
@@ -71,7 +71,7 @@ func eventsRate(c *config) error {
 	}
 	fmt.Printf("  %% of one core, medians of %d rounds of %d ms, by getrusage; more: of the process, than without, in the same round (bounds of the median, 95 %%)\n", c.rounds, eventMillis)
 	for i, m := range rows {
-		fmt.Printf("    %-14s thread %6.3f  process %6.3f%1s", m.name, 100*rounds.Median(b.cost[0][i]), 100*rounds.Median(b.cost[1][i]), rounds.Mark(b.disturbed[i]))
+		fmt.Printf("    %-17s thread %6.3f  process %6.3f%1s", m.name, 100*rounds.Median(b.cost[0][i]), 100*rounds.Median(b.cost[1][i]), rounds.Mark(b.disturbed[i]))
 		if i > 0 {
 			e := more(b.cost[1][i], b.cost[1][0])
 			fmt.Printf("  more: %.3f", e.in(100))

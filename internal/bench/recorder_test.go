@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/abi"
 	"weft/internal/build"
+	"weft/profiler"
 )
 
 // program builds one of the C programs of this folder.
@@ -99,6 +101,15 @@ func TestAlternate(t *testing.T) {
 	}
 	if _, err := c.alternate(modes, 2, func([]string) ([]float64, error) { return []float64{1}, nil }); err == nil {
 		t.Error("a figure that was not measured is missed by nobody")
+	}
+}
+
+// What is left out of the events of NCCL's profiler is what it says.
+func TestNoKernels(t *testing.T) {
+	all, err := profiler.Mask("")
+	some, err2 := profiler.Mask(noKernels)
+	if kernels := int32(abi.ProfileKernelCh | abi.ProfileKernelPhase); err != nil || err2 != nil || some != all&^kernels || all&kernels != kernels {
+		t.Errorf("%#x of %#x, %v, %v", some, all, err, err2)
 	}
 }
 
