@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/effect"
 	"weft/internal/hostcalls"
 	"weft/internal/knob"
 	"weft/internal/report"
@@ -59,14 +60,7 @@ var effects = []struct {
 
 func TestKnobsHaveTheirEffect(t *testing.T) {
 	for _, e := range effects {
-		t.Run(e.name, func(t *testing.T) {
-			if got := e.see(t, map[string]string{}); got != e.without {
-				t.Errorf("unset: %q, want %q", got, e.without)
-			}
-			if got := e.see(t, map[string]string{e.name: e.value}); got != e.with {
-				t.Errorf("%s: %q, want %q", e.value, got, e.with)
-			}
-		})
+		effect.Check(t, e.name, e.value, e.without, e.with, e.see)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/effect"
 	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/transport/verbs/event"
@@ -57,14 +58,7 @@ var effects = []struct {
 
 func TestKnobsHaveTheirEffect(t *testing.T) {
 	for _, e := range effects {
-		t.Run(e.name, func(t *testing.T) {
-			if got := e.see(t, map[string]string{}); got != e.without {
-				t.Errorf("unset: %q, want %q", got, e.without)
-			}
-			if got := e.see(t, map[string]string{e.name: e.value}); got != e.with {
-				t.Errorf("%s: %q, want %q", e.value, got, e.with)
-			}
-		})
+		effect.Check(t, e.name, e.value, e.without, e.with, e.see)
 	}
 }
 
