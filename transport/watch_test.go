@@ -150,7 +150,7 @@ func TestStoppedPeerOverRDMAIsNoFailure(t *testing.T) {
 		t.Fatalf("TCP: %q", a.log.Lines())
 	}
 	eventually(t, "a probe", func() bool { return len(a.working(t)) == 1 })
-	p.Process.Signal(syscall.SIGSTOP)
+	command(t, fmt.Sprint("stop ", p.Process.Pid))
 	buf := register(t, s, buffer(t, 100), 100)
 	buf.Tag = 1
 	out := send(s, buf)

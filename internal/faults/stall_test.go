@@ -28,7 +28,7 @@ func TestStall(t *testing.T) {
 		} {
 			t.Run(network+"_"+c.name, func(t *testing.T) {
 				t.Parallel()
-				a, b := stallHosts(t, network)
+				a, b, stop := stallHosts(t, network)
 				l := join(a, b, 16<<20)
 				l.move(traffic{size: 100_000, count: 3, window: 2})
 				f := traffic{size: 1 << 20, count: 40_000, window: 4}
@@ -41,7 +41,7 @@ func TestStall(t *testing.T) {
 				if c.stopped {
 					first(f)
 					second(f) // both end with their hosts
-					must(t, victim.h.Signal(unix.SIGSTOP), "stop")
+					must(t, stop(victim.h.PID), "stop")
 					says(t, other, c.says...)
 					must(t, victim.h.Signal(unix.SIGCONT), "continue")
 				} else {
@@ -85,13 +85,13 @@ func TestStallOfAPath(t *testing.T) {
 }
 
 // stallHosts are two that watch.
-func stallHosts(t *testing.T, network string) (a, b *peer) {
+func stallHosts(t *testing.T, network string) (a, b *peer, stop func(pid int) error) {
 	env := []string{"WEFT_PROFILE=stall", "WEFT_STALL_SECONDS=2"} // long enough that a busy machine makes none
 	if network == "TCP" {
-		return start(t, "sender", newest, env...), start(t, "receiver", newest, env...)
+		return start(t, "sender", newest, env...), start(t, "receiver", newest, env...), func(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }
 	}
 	w := newWorld(t, simverbs.Device{}, simverbs.Device{})
-	return w.start("simA", newest, env...), w.start("simB", newest, env...)
+	return w.start("simA", newest, env...), w.start("simB", newest, env...), w.Stop
 }
 
 // stalls are the lines about them.

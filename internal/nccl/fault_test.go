@@ -117,7 +117,7 @@ func TestRankStopped(t *testing.T) {
 		j.Env = []string{"WEFT_TIMEOUT=2"}
 		run := traffic(t, j, "count=300", "size=1M", "idle=300")
 		underWay(t, run)
-		if err := run.Ranks[1].Signal(syscall.SIGSTOP); err != nil {
+		if err := j.Network.Stop(run.Ranks[1].Cmd.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
 		for _, k := range run.Ranks {

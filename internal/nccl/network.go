@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"weft/internal/build"
 	"weft/internal/simverbs"
@@ -19,6 +20,14 @@ type Network struct {
 	World *simverbs.World
 	env   []string
 	via   [2]string // by what name NCCL has it, and what that says it goes over: over.go
+}
+
+// Stop stops a process of a rank, as SIGSTOP does, in a way that keeps no other from simulated devices.
+func (n Network) Stop(pid int) error {
+	if n.World != nil {
+		return n.World.Stop(pid)
+	}
+	return syscall.Kill(pid, syscall.SIGSTOP)
 }
 
 var worlds atomic.Int32

@@ -93,7 +93,7 @@ func TestStall(t *testing.T) {
 				t.Errorf("a job that goes on: %+v", w.Causes)
 			}
 			victim := run.Ranks[stopped].Cmd.Process
-			if err := victim.Signal(syscall.SIGSTOP); err != nil {
+			if err := network.Stop(victim.Pid); err != nil {
 				t.Fatal(err)
 			}
 			named(t, dir, victim.Pid, "is stopped")
@@ -119,7 +119,7 @@ func TestStallIsSaid(t *testing.T) {
 		run := start(t, j, "traffic", "ops=allreduce", "size=1M")
 		underWay(t, run)
 		victim := run.Ranks[1]
-		if err := victim.Signal(syscall.SIGSTOP); err != nil {
+		if err := j.Network.Stop(victim.Cmd.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
 		named := fmt.Sprintf(":%d ", victim.Cmd.Process.Pid)

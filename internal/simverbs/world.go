@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -93,6 +94,32 @@ func (w World) Env(dist, node string, faults ...string) ([]string, error) {
 func (w World) Control(pid int, lines ...string) error {
 	_, err := w.ask(pid, lines...)
 	return err
+}
+
+// Stop stops a process of the world, as SIGSTOP does, but not while it holds a
+// lock that all of the world share. Another process, which must be there, does it.
+func (w World) Stop(pid int) error {
+	all, err := w.Processes()
+	for _, other := range all {
+		if other != pid {
+			if err = w.Control(other, fmt.Sprint("stop ", pid)); err == nil {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("simverbs: stop process %d of world %s: nobody else of it could: %w", pid, w.Name, err)
+}
+
+// Processes are those that have opened the library, some of which may have been
+// killed since.
+func (w World) Processes() (pids []int, err error) {
+	sockets, err := os.ReadDir(filepath.Join(w.State(), "ctl"))
+	for _, s := range sockets {
+		if pid, err := strconv.Atoi(s.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
 }
 
 // Objects is what a process has of a world, and how many of its calls were made to fail so far.

@@ -4,6 +4,8 @@
  * and `break` for the process asked. */
 #include "sim.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -131,7 +133,7 @@ static const char* device_line(char* w[], int n, int dev, struct port* p, uint32
     return "link D up|down, blackhole D tx|rx|both|off, limit D BYTES [tx|rx], delay D USEC, "
       "rate D GB/s [tx|rx], reorder D on|off, error D N STATUS [placed [QPN]], break D QPN, event D TYPE [ARG], "
       "gid D INDEX GID, "
-      "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC";
+      "fail FUNCTION N [ERRNO [COUNT]], slow FUNCTION USEC, stop PID";
   }
   sv_hot();
   return NULL;
@@ -162,6 +164,39 @@ static void list(int dev, char* answer, size_t size) {
   snprintf(answer + at, size - at, "\n");
 }
 
+/* Whether each thread of a process has stopped, or ended. */
+static int has_stopped(pid_t pid) {
+  char path[320], stat[512];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+  DIR* tasks = opendir(path);
+  int all = 1;
+  for (struct dirent* t; tasks && all && (t = readdir(tasks));) {
+    snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)pid, t->d_name);
+    FILE* f = t->d_name[0] == '.' ? NULL : fopen(path, "re");
+    if (!f) continue;
+    size_t n = fread(stat, 1, sizeof stat - 1, f);
+    stat[n] = 0;
+    const char* state = strrchr(stat, ')'); /* the name before it may have any character */
+    all = !state || strchr("TtXZ", state[2]);
+    fclose(f);
+  }
+  if (tasks) closedir(tasks);
+  return all;
+}
+
+/* What SIGSTOP does, but not while the process holds the arena's lock: all others would wait for it, as for no NIC. */
+static const char* stop_line(pid_t pid) {
+  const char* why = "no other process";
+  if (pid <= 1 || pid == getpid()) return why;
+  sv_arena_lock();
+  if (!kill(pid, SIGSTOP)) {
+    for (int i = 0; i < 5000 && !has_stopped(pid); i++) usleep(1000);
+    why = has_stopped(pid) ? NULL : "it does not stop within 5 s";
+  }
+  sv_arena_unlock();
+  return why;
+}
+
 static void obey(char* line, char* answer, size_t size) {
   char *w[8], *save = NULL;
   int n = 0, port = 1;
@@ -170,6 +205,8 @@ static void obey(char* line, char* answer, size_t size) {
   if (n == 1 && !strcmp(w[0], "count")) { tally(answer, size); return; }
   if (n > 1 && (!strcmp(w[0], "fail") || !strcmp(w[0], "slow"))) {
     why = fail_line(w, n);
+  } else if (n == 2 && !strcmp(w[0], "stop")) {
+    why = stop_line(atoi(w[1]));
   } else if (n > 1) {
     int dev = find(w[1], &port);
     if (dev >= 0 && n == 2 && !strcmp(w[0], "list")) { list(dev, answer, size); return; }

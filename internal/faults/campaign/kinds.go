@@ -1,9 +1,5 @@
 package main
 
-import (
-	"golang.org/x/sys/unix"
-)
-
 // kind is one of faults.
 type kind struct {
 	name     string
@@ -33,7 +29,7 @@ func everywhere(by string) []place {
 
 var kinds = []kind{
 	{name: "stopped rank", on: everywhere(byLog),
-		do:    func(j *job, f *fault) error { return unix.Kill(j.pid(f.rank), unix.SIGSTOP) },
+		do:    func(j *job, f *fault) error { return j.halt(j.pid(f.rank)) },
 		right: func(j *job, f *fault, c charge) bool { return c.what == stands && c.pid == j.pid(f.rank) },
 	},
 	// A host of tools/host does not come at all, a rank of NCCL comes a while after the others.

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/simverbs"
 )
@@ -23,6 +24,8 @@ type wires interface {
 	cut(rank int) error
 	// lose loses part of the packets.
 	lose(rank int, dir string) error
+	// halt stops a process as SIGSTOP does.
+	halt(pid int) error
 	// narrow leaves the device a small part of its bandwidth.
 	narrow(rank int, dir string) error
 	remove() error
@@ -97,6 +100,7 @@ func (e *ethernet) wrap() []string {
 	return []string{"ip", "netns", "exec", fmt.Sprintf("w%dr%%d", e.number)}
 }
 
+func (e *ethernet) halt(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }
 func (e *ethernet) cut(rank int) error { return do("ip link set %s down", e.port(rank)) }
 
 // lose drops one in twenty at the bridge: "ld rand; jlt share; ret drop; ret pass" in the bytecode of the classic BPF.
@@ -161,15 +165,11 @@ func (s *simulated) wrap() []string { return nil }
 
 // command says a line to any process of the world.
 func (s *simulated) command(rank int, format, dir string) error {
-	ctl, err := filepath.Glob(filepath.Join(s.world.State(), "ctl", "*"))
-	if err != nil || len(ctl) == 0 {
+	all, err := s.world.Processes()
+	if err != nil || len(all) == 0 {
 		return fmt.Errorf("world %s has no process: %w", s.world.Name, err)
 	}
-	var pid int
-	if _, err := fmt.Sscan(filepath.Base(ctl[0]), &pid); err != nil {
-		return err
-	}
-	return s.world.Control(pid, fmt.Sprintf(format, fmt.Sprintf("%s/sim%d", node(rank), rank), dir))
+	return s.world.Control(all[0], fmt.Sprintf(format, fmt.Sprintf("%s/sim%d", node(rank), rank), dir))
 }
 
 func (s *simulated) cut(rank int) error { return s.command(rank, "blackhole %s %s", both) }
@@ -180,5 +180,8 @@ func (s *simulated) lose(rank int, dir string) error { return s.command(rank, "l
 func (s *simulated) narrow(rank int, dir string) error {
 	return s.command(rank, "rate %s 0.02 %s", dir)
 }
+
+// halt keeps no other process from the world.
+func (s *simulated) halt(pid int) error { return s.world.Stop(pid) }
 
 func (s *simulated) remove() error { return s.world.Remove() }

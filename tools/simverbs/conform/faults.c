@@ -4,10 +4,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int command(const char* path, const char* line) {
@@ -201,6 +204,42 @@ static void events(const char* ctl) {
   unpair(&p);
 }
 
+/* Who is stopped on command, at any moment of its calls, keeps nobody from theirs. */
+static void stopped(const char* ctl) {
+  enum { PEER_FD = 3 };
+  struct side s;
+  struct options o = {0};
+  int sv[2], good = 1, rounds = 0;
+  char line[32], c;
+  begin("a process stopped while it makes objects");
+  if (open_side(&s, 0, &o) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv)) { ok(0, "begins"); return; }
+  fflush(stdout);
+  pid_t pid = fork();
+  if (!pid) {
+    dup2(sv[1], PEER_FD);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* exec keeps it */
+    unsetenv("WEFT_SIMVERBS_CTL"); /* that is this process's */
+    execl("/proc/self/exe", "conform", "--child", "creates", (char*)NULL);
+    _exit(127);
+  }
+  close(sv[1]);
+  good = pid > 0 && read(sv[0], &c, 1) == 1;
+  snprintf(line, sizeof line, "stop %d", (int)pid);
+  alarm(60); /* who waits for a lock waits for ever */
+  for (; good && rounds < 200; rounds++) {
+    good = command(ctl, line);
+    struct ibv_cq* cq = good ? ibv_create_cq(s.ctx, 16, NULL, NULL, 0) : NULL;
+    good = cq && !ibv_destroy_cq(cq) && !kill(pid, SIGCONT);
+    usleep(200);
+  }
+  alarm(0);
+  ok(good && rounds == 200, "others make theirs (%d of 200)", rounds);
+  if (pid > 0) kill(pid, SIGKILL);
+  if (pid > 0) waitpid(pid, NULL, 0);
+  close(sv[0]);
+  close_side(&s);
+}
+
 void test_faults(void) {
   const char* ctl = getenv("WEFT_SIMVERBS_CTL");
   begin("faults on command");
@@ -212,4 +251,5 @@ void test_faults(void) {
   reordered(ctl);
   large_packets(ctl);
   events(ctl);
+  stopped(ctl);
 }

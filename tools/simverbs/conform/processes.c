@@ -18,6 +18,16 @@ static int swap_addresses(struct side* s, int fd, struct address* peer) {
   return write(fd, &self, sizeof self) != sizeof self || read(fd, peer, sizeof *peer) != sizeof *peer;
 }
 
+/* Makes and destroys objects until it is killed. */
+static int create_on(void) {
+  struct side s;
+  struct options o = {0};
+  char c = 'r';
+  if (open_side(&s, 1, &o) || write(PEER_FD, &c, 1) != 1) return 1;
+  for (struct ibv_cq* cq; (cq = ibv_create_cq(s.ctx, 4096, NULL, NULL, 0));) ibv_destroy_cq(cq);
+  return 1;
+}
+
 /* The far end: connects, then does what each byte says. */
 int child_process(const char* spec, const char* what) {
   struct side s;
@@ -26,6 +36,7 @@ int child_process(const char* spec, const char* what) {
   struct options o = {.timeout = 14, .retry = 3};
   char c;
   if (!strcmp(what, "list")) return 0; /* main has */
+  if (!strcmp(what, "creates")) return create_on();
   if (open_side(&s, 1, &o) || swap_addresses(&s, PEER_FD, &peer) || connect_side(&s, &peer, &o)) return 1;
   for (uint64_t i = 0; i < 16; i++) post_receive(&s, i, 0, 8);
   for (c = 'r'; write(PEER_FD, &c, 1) == 1 && read(PEER_FD, &c, 1) == 1;) {
