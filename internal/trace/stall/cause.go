@@ -14,25 +14,25 @@ import (
 
 // causes finds what the waits lead to. A process that has stopped or is gone waits
 // for nothing, whatever it had begun. A message that does not come between two
-// processes that go on is the way's fault.
+// processes that go on is the path's fault.
 func (r *Report) causes(t *model.Trace) {
 	after := map[*node][]*node{} // who waits for whom
 	var waited []*node
-	var ways, perhaps []*Wait
+	var paths, perhaps []*Wait
 	seen := map[*node]bool{}
 	for i := range r.Waits {
 		w := &r.Waits[i]
 		from, to := w.from, w.to
 		switch {
-		case w.Why == Way && !from.stands() && !to.stands() && w.Uncertain:
+		case w.Why == Undelivered && !from.stands() && !to.stands() && w.Uncertain:
 			perhaps = append(perhaps, w)
 			continue
-		case w.Why == Way && !from.stands() && !to.stands():
-			ways = append(ways, w)
+		case w.Why == Undelivered && !from.stands() && !to.stands():
+			paths = append(paths, w)
 			continue
-		case w.Why == Way && from.stands() && to.stands():
+		case w.Why == Undelivered && from.stands() && to.stands():
 			continue
-		case w.Why == Way && from.stands(): // what it sent does not come
+		case w.Why == Undelivered && from.stands(): // what it sent does not come
 			from, to = to, from
 		case from.stands(): // what it waits for is nobody's fault
 			continue
@@ -45,15 +45,15 @@ func (r *Report) causes(t *model.Trace) {
 	}
 	last := called(t)
 	for _, n := range waited {
-		onWay := slices.ContainsFunc(ways, func(w *Wait) bool { return w.from == n || w.to == n })
-		if len(after[n]) == 0 && (!onWay || n.stands()) {
+		onPath := slices.ContainsFunc(paths, func(w *Wait) bool { return w.from == n || w.to == n })
+		if len(after[n]) == 0 && (!onPath || n.stands()) {
 			r.Causes = append(r.Causes, Cause{Kind: "process", What: n.name, Waiting: waiting(n, after), Evidence: evidence(last, n), process: n.process})
 		}
 	}
-	if len(r.Causes) == 0 && len(ways) == 0 {
-		ways = perhaps // which sends were received is not known
+	if len(r.Causes) == 0 && len(paths) == 0 {
+		paths = perhaps // which sends were received is not known
 	}
-	for _, w := range ways {
+	for _, w := range paths {
 		r.link(w)
 	}
 	if len(r.Causes) == 0 && len(waited) > 0 {
@@ -82,7 +82,7 @@ func (r *Report) link(w *Wait) {
 	}
 	r.Causes = append(r.Causes, Cause{
 		Kind: "link", Waiting: 2,
-		What:     fmt.Sprintf("the way from %s to %s (%s, %s to %s)", w.From, w.To, w.Network, or(w.FromDevice), or(w.ToDevice)),
+		What:     fmt.Sprintf("the path from %s to %s (%s, %s to %s)", w.From, w.To, w.Network, or(w.FromDevice), or(w.ToDevice)),
 		Evidence: []string{likely + fmt.Sprintf("%d messages were sent, their receives are there, and they have not come or were not acknowledged, for %v", w.Messages, short(w.Ns))},
 	})
 }

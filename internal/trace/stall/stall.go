@@ -56,9 +56,9 @@ type Cause struct {
 
 // Reasons of a Wait.
 const (
-	NoReceive = "no receive" // From has sent, To has not posted the receive
-	NoSend    = "no send"    // From has posted a receive, To has not sent
-	Way       = "way"        // both have; the message has not come from From to To
+	NoReceive   = "no receive"  // From has sent, To has not posted the receive
+	NoSend      = "no send"     // From has posted a receive, To has not sent
+	Undelivered = "undelivered" // both have; the message has not come from From to To
 )
 
 // Wait is one of a process for another, on all their connections over one pair of devices.
@@ -165,7 +165,7 @@ func (r *Report) connection(c *model.Connection, nodes map[*model.Process]*node)
 		case c.Sure && m.Other == nil, !c.Sure && !receiving:
 			r.wait(c, from, to, NoReceive, m, from.now)
 		default:
-			r.wait(c, from, to, Way, m, from.now)
+			r.wait(c, from, to, Undelivered, m, from.now)
 		}
 	}
 	for _, m := range c.Receiver.Messages {
@@ -174,7 +174,7 @@ func (r *Report) connection(c *model.Connection, nodes map[*model.Process]*node)
 		case c.Sure && m.Took < len(m.Tags), !c.Sure && !sending:
 			r.wait(c, to, from, NoSend, m, to.now)
 		case c.Sure && !m.Other.Open: // sent, and not come
-			r.wait(c, from, to, Way, m, to.now)
+			r.wait(c, from, to, Undelivered, m, to.now)
 		}
 	}
 }

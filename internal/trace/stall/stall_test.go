@@ -189,16 +189,16 @@ func TestCauses(t *testing.T) {
 				g.life[uint64(100+r)] = stall.Life{}
 			}
 		}, []string{"process rank 1 (node:101) 1 [it has shown no sign of life for 10s: it is stopped or has ended, or its machine stands still]"}, []string{"0 1 no send"}},
-		{"a way", 3, func(g *ring) {
+		{"a path", 3, func(g *ring) {
 			g.send(0, 95*second, false)
 			g.receive(1, 94*second, false)
 			g.receive(2, 95*second, false) // which waits for rank 1
-		}, []string{"link the way from rank 0 (node:100) to rank 1 (node:101) (RDMA, mlx5_0 to mlx5_1) 2 [1 messages were sent, their receives are there, and they have not come or were not acknowledged, for 5s]"},
-			[]string{"0 1 way", "2 1 no send"}},
+		}, []string{"link the path from rank 0 (node:100) to rank 1 (node:101) (RDMA, mlx5_0 to mlx5_1) 2 [1 messages were sent, their receives are there, and they have not come or were not acknowledged, for 5s]"},
+			[]string{"0 1 undelivered", "2 1 no send"}},
 		{"sent and done, and not come", 2, func(g *ring) {
 			g.send(0, 95*second, true)
 			g.receive(1, 94*second, false)
-		}, []string{"link the way from rank 0"}, []string{"0 1 way"}},
+		}, []string{"link the path from rank 0"}, []string{"0 1 undelivered"}},
 		{"a circle", 2, func(g *ring) {
 			g.send(0, 95*second, false)
 			g.send(1, 95*second, false)

@@ -29,7 +29,7 @@ func (r *Report) Text(to io.Writer) error {
 		tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 		fmt.Fprintln(tab, "  who\twaits for\tto\tfor\tmessages\tover")
 		for _, x := range r.Waits {
-			what := map[string]string{NoReceive: "post a receive", NoSend: "send", Way: "get what was sent"}[x.Why]
+			what := map[string]string{NoReceive: "post a receive", NoSend: "send", Undelivered: "get what was sent"}[x.Why]
 			if x.Uncertain {
 				what += " (likely)"
 			}
