@@ -15,6 +15,6 @@
 //  5. Both sides hand the carrier to the C executor. All of this runs in
 //     goroutines; the host's calls only ask whether it is done.
 //
-// The tests here are those that need two cores, or one and a peer that lies; what
+// The tests here need a core, two, or one and a peer that lies; what
 // one package does alone is tested beside it.
 package transport
