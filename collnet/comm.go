@@ -28,7 +28,7 @@ type Comm struct {
 	wake  chan struct{} // something was queued that the goroutine must see, or the comm was closed
 	ended chan struct{} // its goroutine has returned
 	idle  atomic.Bool   // the goroutine sleeps until it is woken
-	pass  sync.Mutex    // held by whom works: the goroutine, or the host's thread; who holds it otherwise keeps both from memory and links
+	pass  sync.Mutex    // held by who works, the goroutine or the host's thread; who holds it otherwise keeps both from memory and links
 
 	queue struct {
 		sync.Mutex
@@ -41,7 +41,7 @@ type Comm struct {
 
 	pending  []*op // oldest first; protected by pass, as all below
 	chunks   int   // begun so far
-	computed int   // bytes that were reduced or copied, since somebody began to count
+	computed int   // bytes that were reduced or copied since Help began
 	helped   bool  // the host's thread has worked since the goroutine looked last
 }
 

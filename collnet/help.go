@@ -5,6 +5,9 @@ import (
 	"weft/transport/task"
 )
 
+// mostSteps is for how many the caller's thread stays, while messages come and go. It leaves earlier where it has computed.
+const mostSteps = 16
+
 // Help does on the caller's thread some of what can be done now, and never waits: the host's calls of test make its
 // operations move, as a net's do. To leave that to the goroutine takes a wake-up for each round, and a core that the host's
 // thread, which asks all the time, has taken. It reports whether it could; else the goroutine is at work.
@@ -13,20 +16,25 @@ func (c *Comm) Help() bool {
 		return false
 	}
 	defer c.pass.Unlock()
+	c.help()
+	return true
+}
+
+// help is Help with pass held.
+func (c *Comm) help() {
 	defer task.Rescue(c.ctx.Log, "collNet", func(err error) { c.fail(err, report.Say) })
 	if c.closed() {
-		return true
+		return
 	}
 	c.take()
-	c.helped = true
-	for c.computed = 0; c.computed < sliceOf; {
+	c.helped, c.computed = true, 0
+	for range mostSteps {
 		moved, err := c.step()
 		if err != nil {
 			c.fail(err, report.Say)
 		}
-		if !moved {
-			break
+		if !moved || c.computed >= sliceOf {
+			return
 		}
 	}
-	return true
 }

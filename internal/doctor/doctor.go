@@ -35,7 +35,7 @@ type Rule struct {
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Code        string   `json:"code" doc:"the rule's, WEFT-017; stable"`
+	Code        string   `json:"code" doc:"the rule's, WEFT-070; stable"`
 	Severity    Severity `json:"severity" doc:"breaks, slows or advice"`
 	Title       string   `json:"title" doc:"what is wrong"`
 	Subject     string   `json:"subject,omitempty" doc:"the device, file or variable, where one is meant"`
