@@ -73,7 +73,8 @@ type hail struct {
 
 // until calls step until it is done, or the time is over; missing says for whom it waits.
 func (j *joining) until(step func() (bool, error), missing func() string) error {
-	for begin := time.Now(); ; {
+	begin := time.Now()
+	for yielded := begin; ; {
 		done, err := step()
 		if done || err != nil {
 			return err
@@ -84,7 +85,10 @@ func (j *joining) until(step func() (bool, error), missing func() string) error 
 		}
 		switch since := time.Since(begin); {
 		case j.measures && since < tick:
-			yield()
+			if time.Since(yielded) > glance {
+				yield()
+				yielded = time.Now()
+			}
 		case since > spin:
 			doze()
 		}

@@ -11,10 +11,11 @@ import (
 
 // How the goroutine of a comm waits. Where it works, its own thread moves the bytes of what is in flight.
 const (
-	spin = 20 * time.Microsecond // without anything to do, before it naps
-	nap  = 20 * time.Microsecond // between two looks at what is in flight
-	tick = time.Millisecond      // between two looks at whether the host's thread works
-	rest = 20                    // ticks without an operation, before it sleeps until it is woken
+	spin   = 20 * time.Microsecond // without anything to do, before it naps
+	nap    = 20 * time.Microsecond // between two looks at what is in flight
+	glance = 5 * time.Microsecond  // between two yields while a path is measured
+	tick   = time.Millisecond      // between two looks at whether the host's thread works
+	rest   = 20                    // ticks without an operation, before it sleeps until it is woken
 )
 
 // take has the list of what is pending know of what was posted. pass is held.
@@ -83,7 +84,8 @@ func (c *Comm) rests() bool {
 // naps are those that may be under way in the kernel: each takes one of the few threads that there are.
 var naps = make(chan struct{}, 3)
 
-// yield lets others run who wait for this core, as NCCL's threads do between two looks.
+// yield lets others run who wait for this core: a nap, however short, takes longer than the path that is measured
+// meanwhile. From Linux 6.18 on each yield can cost the thread a slice, hence a glance between two, and a tick in all.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // doze is a nap; one of Go's own timers takes a millisecond.
