@@ -6,20 +6,20 @@ STRESS_SIM  = $(filter-out tools/simverbs/mlx5.c,$(wildcard tools/simverbs/*.c))
 STRESS_DEPS = $(STRESS_SRC) $(wildcard transport/fastpath/*.h transport/tcp/*.h transport/record/*.h transport/meter/*.h $(STRESS_DIR)/*.h)
 STRESS_CC   = $(CC) -std=gnu11 -g -Wall -Wextra -fvisibility=hidden -Iheaders -Itransport/record -Itransport/meter -Iinternal/build
 KERNELS     = $(wildcard collnet/kernels/*.[ch] collnet/kernels/stress/*.c) internal/build/check.h
-ROUNDS     ?= 4
+STRESS_ROUNDS ?= 4
 STRESS_SEED = $(or $(SEED),1)
 
 stress: stress-tsan stress-asan stress-ubsan ## the C of the fast path from several threads, under TSan, ASan and UBSan
 
 stress-tsan stress-asan stress-ubsan: stress-%: $(CACHE)/stress/%/stress $(CACHE)/stress/%/hostile $(CACHE)/stress/%/lanes $(CACHE)/stress/%/gates $(CACHE)/stress/%/inorder $(CACHE)/stress/%/record $(CACHE)/stress/%/meter $(CACHE)/stress/%/kernels
-	timeout 300 $(CACHE)/stress/$*/stress $(STRESS_SEED) $(ROUNDS)
-	timeout 300 $(CACHE)/stress/$*/hostile $(STRESS_SEED) $(ROUNDS)
-	timeout 300 $(CACHE)/stress/$*/lanes $(STRESS_SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/stress $(STRESS_SEED) $(STRESS_ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/hostile $(STRESS_SEED) $(STRESS_ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/lanes $(STRESS_SEED) $(STRESS_ROUNDS)
 	timeout 300 $(CACHE)/stress/$*/gates
 	timeout 300 $(CACHE)/stress/$*/inorder
-	timeout 300 $(CACHE)/stress/$*/record $(STRESS_SEED) $(ROUNDS)
-	timeout 300 $(CACHE)/stress/$*/meter $(STRESS_SEED) $(ROUNDS)
-	timeout 300 $(CACHE)/stress/$*/kernels $(STRESS_SEED) $(ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/record $(STRESS_SEED) $(STRESS_ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/meter $(STRESS_SEED) $(STRESS_ROUNDS)
+	timeout 300 $(CACHE)/stress/$*/kernels $(STRESS_SEED) $(STRESS_ROUNDS)
 
 # stress_rule(short name, sanitizer, flags for the simulation: gcc warns of every fence under TSan)
 define stress_rule
