@@ -15,7 +15,7 @@ func report(t *testing.T, files ...*rectest.File) *summary.Report {
 	return summary.New(model.New(rectest.Read(t, files...)))
 }
 
-var job = rectest.Job{Ranks: 8, PerMachine: 4, Iterations: 5, Version: 6, Skew: 90_000_000}
+var job = rectest.Job{Ranks: 8, PerMachine: 4, Iterations: 8, Version: 6, Skew: 90_000_000}
 
 // outline has what a reader sees: headings, sentences, how much is in each picture,
 // and the beginning of each table.
@@ -88,7 +88,7 @@ func TestSays(t *testing.T) {
 		job  rectest.Job
 		want []string
 	}{
-		{"nothing", job, []string{"Nothing stands out", "compared: ranks in 5 collectives of 1 communicator, messages of 8 of 8 links", "nothing was lost; clocks of 2 machines: wrong by at most 15µs"}},
+		{"nothing", job, []string{"Nothing stands out", "compared: ranks in 8 collectives of 1 communicator, messages of 8 of 8 links", "nothing was lost; clocks of 2 machines: wrong by at most 15µs"}},
 		{"a straggler", late, []string{"1 thing stands out", "straggler: rank 5 of world (node1:105)", "Rank 5 began last"}},
 		{"two ranks", two, []string{"Nothing stands out", "which of them was last the clocks cannot tell"}},
 		{"a doubt", far, []string{"Nothing stands out", "What may be slow, but cannot be told", "rank 1 of world seems late", "their error is not known"}},

@@ -14,19 +14,21 @@ const (
 	slowTimes    = 1.5
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
+	leastAccused = 8      // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
 )
 
 // suspect is a link with what its messages take, beside those of all.
 type suspect struct {
 	*Link
-	what         string // messages
+	messages     int
+	what         string // messages, in words
 	flight, send comparison
 }
 
 // onWire reports whether messages take long by the sender's own clock too, which over
 // RDMA is until the receiver's card has them.
 func (s *suspect) onWire() bool {
-	return s.Network == "RDMA" && s.flight.stands() && s.flight.always && s.send.stands()
+	return s.Network == "RDMA" && s.messages >= leastAccused && s.flight.stands() && s.flight.always && s.send.stands()
 }
 
 // accuse names the links that stand out, and the processes that keep others waiting.
@@ -68,7 +70,7 @@ func compared(links []*Link) (all []suspect) {
 			of := l.sizes[size]
 			flight := compare(of.flights, flights[size])
 			flight.always = flight.lasts(of.came)
-			all = append(all, suspect{l, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size])})
+			all = append(all, suspect{l, most, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size])})
 		}
 	}
 	return all
@@ -148,7 +150,7 @@ func (c comparison) String() string {
 func (r *Report) judge(s *suspect, held bool) {
 	l, what, flight, send := s.Link, s.what, s.flight, s.send
 	l.Slower = flight.times
-	if !flight.stands() || !flight.always {
+	if s.messages < leastAccused || !flight.stands() || !flight.always {
 		return
 	}
 	link := fmt.Sprintf("the link from %s to %s (%s, %s to %s)", l.From, l.To, l.Network, l.FromDevice, l.ToDevice)
