@@ -125,7 +125,7 @@ func (c *chunk) parse(buf []byte) (torn, unknown uint64) {
 			}
 		case kind == format.More:
 			torn++ // what it belongs to
-		case kind < format.Start || kind > format.Said:
+		case kind < format.Start || kind > format.RunDelay:
 			unknown++
 		default:
 			last = i

@@ -65,6 +65,7 @@ func Open(c Config) (string, error) {
 	process.path = f.Path
 	f.Live(c.Log)
 	go populate(c.Log, f.Mem)
+	go watchRunDelay(c.Log)
 	return f.Path, nil
 }
 

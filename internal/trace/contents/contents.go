@@ -40,6 +40,7 @@ type File struct {
 	Connections   []Connection   `json:"connections"`
 	Events        []Events       `json:"events"`
 	Said          []Said         `json:"said"`
+	Delayed       float64        `json:"delayed"` // the part of Span in which a thread could run and had no core
 	Notes         []string       `json:"notes"`
 }
 
@@ -114,6 +115,7 @@ func New(f *trace.File) *File {
 		out.Connections = append(out.Connections, connection(e))
 	}
 	out.Events = events(p)
+	out.Delayed = p.Delayed(p.Machine.At(p.First), p.Machine.At(p.Last))
 	for _, s := range p.Said {
 		out.Said = append(out.Said, Said{s.Time - p.First, s.Text})
 	}

@@ -15,6 +15,9 @@ func (f *File) Text(w io.Writer) error {
 	line("process\t%s, %s, file made %s", f.Process, f.Build, f.Made.Format(time.RFC3339))
 	line("records\t%d within %v; %d chunks, taken %d times", f.Records, time.Duration(f.Span), f.Chunks, f.Turns)
 	line("lost\t%s", f.lost())
+	if f.Delayed > 0 {
+		line("cores\tfor %.0f%% of the time a thread could run and had none", 100*f.Delayed)
+	}
 	for _, t := range f.Threads {
 		line("thread\t%d\t%s\t%d records", t.TID, t.Name, t.Records)
 	}

@@ -48,6 +48,7 @@ type Process struct {
 	Ends    []*End
 	GPU     []GPU // one of each communicator that has such times
 	Said    []Said
+	Delays  []RunDelay // by their time
 	First   uint64
 	Last    uint64
 

@@ -42,11 +42,14 @@ func (t *Trace) add(f *trace.File) {
 				links.take(i, r.Record)
 			case format.Said:
 				parts = append(parts, r.Record)
+			case format.RunDelay:
+				p.Delays = append(p.Delays, RunDelay{r.Time - min(r.Time, r.A), r.Time, min(r.B, r.A)})
 			}
 		}
 	}
 	links.finish()
 	p.Said = said(parts)
+	slices.SortStableFunc(p.Delays, func(a, b RunDelay) int { return cmp.Compare(a.From, b.From) })
 	slices.SortStableFunc(p.Events, func(a, b *Event) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID)) })
 	for _, e := range p.Events {
 		slices.SortStableFunc(e.States, func(a, b State) int { return cmp.Compare(a.Time, b.Time) })

@@ -62,6 +62,11 @@ func (t *Thread) Said(at, number uint64, text string) {
 	}
 }
 
+// RunDelay writes a window that ends at a time, in which a thread waited for a core.
+func (t *Thread) RunDelay(at, window, delay uint64) {
+	t.Put(format.Record{Kind: format.RunDelay, Time: at, A: window, B: delay})
+}
+
 func direction(sends bool) uint32 {
 	if sends {
 		return format.Sends

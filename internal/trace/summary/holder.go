@@ -18,9 +18,10 @@ const (
 	leastMessages = 10
 	leastTime     = int64(time.Second / 2)
 	pieces        = 8
-	leastMost     = 7   // parts in which no other has more time of its own
-	leastOwn      = 0.2 // of each part
-	leastOwnMore  = 0.3 // of all, than others at the median: on busy cores a process may lose 0.2 to others by chance
+	leastMost     = 7    // parts in which no other has more time of its own
+	leastOwn      = 0.2  // of each part
+	leastOwnMore  = 0.15 // of all, than others at the median
+	mostByChance  = 0.35 // of all, beyond that: on cores that many threads want a process may lose that much to others by chance
 )
 
 // busy is when a process waits for others, or has something under way to them.
@@ -112,17 +113,26 @@ func (r *Report) holders(t *model.Trace, victims []*model.Process) (found []*mod
 		}
 		slices.Sort(others)
 		mine, middle := mean(own[i]), others[len(others)/2]
-		if most[i] < leastMost || mine < middle+leastOwnMore || slices.Contains(victims, x.of) {
+		delayed := x.of.Delayed(first, last)
+		if most[i] < leastMost || mine < middle+leastOwnMore+mostByChance*delayed || slices.Contains(victims, x.of) {
 			continue
 		}
 		found = append(found, x.of)
 		if !slices.Contains(r.stragglers, x.of) {
 			r.find("slow-process", x.of.Title()+" keeps others waiting",
-				fmt.Sprintf("for %.0f%% of the time, in %d of %d parts of it, it waits for nobody and has nothing under way, the median of the %d others for %.0f%%",
-					100*mine, most[i], pieces, len(others), 100*middle))
+				fmt.Sprintf("for %.0f%% of the time, in %d of %d parts of it, it waits for nobody and has nothing under way, the median of the %d others for %.0f%%%s",
+					100*mine, most[i], pieces, len(others), 100*middle, shortOfCores(delayed)))
 		}
 	}
 	return found
+}
+
+// shortOfCores is what to say of a process that waited for cores for a part of the time.
+func shortOfCores(delayed float64) string {
+	if delayed < leastOwn {
+		return ""
+	}
+	return fmt.Sprintf("; for %.0f%% of it one of its threads could run and had no core", 100*delayed)
 }
 
 func mean(all []float64) (m float64) {

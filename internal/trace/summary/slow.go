@@ -12,6 +12,7 @@ import (
 // A link is slow if its messages take so many times as long as those of others.
 const (
 	slowTimes    = 1.5
+	timesByCores = 3.0    // as often again where a process at its ends waits for cores all the time
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
 	leastAccused = 8      // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
@@ -67,13 +68,21 @@ func compared(links []*Link) (all []suspect) {
 			}
 		}
 		if most > 0 {
-			of := l.sizes[size]
-			flight := compare(of.flights, flights[size])
+			of, slow := l.sizes[size], slowTimes*(1+(timesByCores-1)*l.delayed())
+			flight := compare(of.flights, flights[size], slow)
 			flight.always = flight.lasts(of.came)
-			all = append(all, suspect{l, most, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size])})
+			all = append(all, suspect{l, most, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size], slow)})
 		}
 	}
 	return all
+}
+
+// delayed is the part of its time that the process at l's ends waited for a core which did so more.
+func (l *Link) delayed() (most float64) {
+	for _, p := range l.ends {
+		most = max(most, p.Delayed(p.Machine.At(p.First), p.Machine.At(p.Last)))
+	}
+	return most
 }
 
 // likes are messages of one size on all links: of each link the median, and how far
@@ -102,12 +111,13 @@ type comparison struct {
 	spread      int64 // of one link's messages, at the median of links
 	links       int
 	times       float64
-	always      bool // not only at times, as on a machine that is busy
+	slow        float64 // from how many times on it is slow
+	always      bool    // not only at times, as on a machine that is busy
 }
 
 // stands reports whether the link differs from others by more than they do.
 func (c comparison) stands() bool {
-	return c.times >= slowTimes && c.own-c.others >= max(leastSlower, c.spread)
+	return c.times >= c.slow && c.own-c.others >= max(leastSlower, c.spread)
 }
 
 // lasts reports whether messages take long in most parts of the time in which there
@@ -126,15 +136,15 @@ func (c comparison) lasts(came []arrival) bool {
 			continue
 		}
 		some++
-		if m := median(p); float64(m) >= slowTimes*float64(c.others) && m-c.others >= leastSlower {
+		if m := median(p); float64(m) >= c.slow*float64(c.others) && m-c.others >= leastSlower {
 			slow++
 		}
 	}
 	return 4*slow >= 3*some
 }
 
-func compare(own []int64, others *likes) comparison {
-	c := comparison{own: median(own), others: median(others.medians), spread: median(others.spreads), links: len(others.medians)}
+func compare(own []int64, others *likes, slow float64) comparison {
+	c := comparison{own: median(own), others: median(others.medians), spread: median(others.spreads), links: len(others.medians), slow: slow}
 	if c.others > 0 {
 		c.times = float64(c.own) / float64(c.others)
 	}
@@ -154,7 +164,7 @@ func (r *Report) judge(s *suspect, held bool) {
 		return
 	}
 	link := fmt.Sprintf("the link from %s to %s (%s, %s to %s)", l.From, l.To, l.Network, l.FromDevice, l.ToDevice)
-	if held || l.Network == "RDMA" && send.times < slowTimes {
+	if held || l.Network == "RDMA" && send.times < send.slow {
 		r.Notes = append(r.Notes, fmt.Sprintf("messages on %s %v, because a process at its ends is late with them: by the sender's clock they took %v", link, flight, time.Duration(send.own)))
 		return
 	}

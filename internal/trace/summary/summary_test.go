@@ -68,6 +68,22 @@ func TestFewMessages(t *testing.T) {
 	}
 }
 
+// Where a process at a link's ends waits for cores, messages take long for that reason too.
+func TestSlowLinkOnBusyCores(t *testing.T) {
+	for _, c := range []struct{ slow, delayed, want int }{{45_000, 0, 1}, {45_000, 90, 0}, {120_000, 90, 1}} {
+		j := job
+		j.Slow = map[int]uint64{2: uint64(c.slow)}
+		files := j.Files()
+		th := files[3].Thread(9, "looks at cores")
+		for at := uint64(0); at < 6_000_000; at += 1_000_000 {
+			th.RunDelay(at+1_000_000, 1_000_000, uint64(c.delayed)*10_000)
+		}
+		if r := build(t, files...); len(r.Findings) != c.want {
+			t.Errorf("%+v: findings %+v", c, r.Findings)
+		}
+	}
+}
+
 // A rank that is later than the clocks tell is not accused.
 func TestClocksThatCannotTell(t *testing.T) {
 	j := job

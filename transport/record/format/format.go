@@ -76,6 +76,7 @@ const (
 	Message    Kind = 8 // a request of a connection begins
 	MessageEnd Kind = 9
 	Said       Kind = 10 // a part of what the process said of a stall in its host's log
+	RunDelay   Kind = 11 // a window in which a thread of the process waited long for a core
 )
 
 // SaidBytes are those of the text in a Said, SaidMost how many make one text at most.
@@ -173,6 +174,7 @@ const (
 //	MessageEnd  ID of its Message, Flags Failed or 0, A number of the group and, of a send, C its entry there; 0 and AheadEntry:
 //	            it left before they were known; B bytes; of more than one entry: More the bytes of each, two a word
 //	Said        ID the text's number, Flags the part's place in it, from 0; More the bytes of the part, zeroes behind the last
+//	RunDelay    A the window that ends with Time, ns; B how long of it the thread that waited longest could run and had no core, ns
 //
 // The messages of one connection and tag arrive in the order in which they were sent.
 const (
