@@ -12,9 +12,9 @@ import (
 	"weft/internal/hostcalls"
 	"weft/internal/report"
 	"weft/transport/lanes"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/ibv"
-	"weft/transport/verbs/mr"
 	"weft/transport/verbs/port"
 )
 
@@ -26,7 +26,7 @@ func (e exported) takenBy(t *testing.T, on *port.Device, size int, addr uintptr,
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := mr.NewDMABuf(addr, uint64(size), offset, e.fd, rdma.MemCUDA)
+	b, err := memory.NewDMABuf(addr, uint64(size), offset, e.fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}

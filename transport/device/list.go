@@ -129,7 +129,7 @@ func fuse(parts []*Device) *Device {
 	d := &Device{Device: first.Device, TCP: first.TCP, Verbs: first.Verbs, members: parts}
 	d.SpeedMbps = 0
 	var names []string
-	var own []*port.Device
+	var own []memory.Port
 	for _, p := range parts {
 		names = append(names, p.Name)
 		d.SpeedMbps += p.SpeedMbps

@@ -3,7 +3,6 @@ package device
 import (
 	"weft/transport/memory"
 	"weft/transport/rdma"
-	"weft/transport/verbs/mr"
 )
 
 // ForCards has d's cards reach m once it is registered. TCP copies: a device of
@@ -12,7 +11,7 @@ func (d *Device) ForCards(m *memory.Registration) (err error) {
 	if d.Verbs == nil || m.Size == 0 {
 		return nil
 	}
-	m.Buffer, err = mr.NewBuffer(m.Addr, m.Size, m.Kind)
+	m.Buffer, err = memory.NewBuffer(m.Addr, m.Size, m.Kind)
 	return err
 }
 
@@ -22,7 +21,7 @@ func (d *Device) DMABufForCards(m *memory.Registration, fd int, offset uint64) (
 	if d.Verbs == nil || m.Size == 0 || !d.Pointers.Has(rdma.MemDMABUF) {
 		return nil
 	}
-	m.Buffer, err = mr.NewDMABuf(m.Addr, m.Size, offset, fd, m.Kind)
+	m.Buffer, err = memory.NewDMABuf(m.Addr, m.Size, offset, fd, m.Kind)
 	return err
 }
 

@@ -33,7 +33,7 @@ func laneAgain(t *testing.T, tx, rx *laneSide) {
 			if err := s.regions[2*d].Release(); err != nil {
 				t.Fatal(err)
 			}
-			shared := must(s.pds[d].Register(memory(t, addr, size), ibv.AccessCTS))
+			shared := must(s.pds[d].Register(hostMemory(t, addr, size), ibv.AccessCTS))
 			s.regions[2*d], s.plan.Keys[d] = shared, fastpath.Keys{LKey: shared.LKey, RKey: shared.RKey}
 		}
 		s.plan.PeerKeys = nil

@@ -11,9 +11,9 @@ import (
 	"weft/internal/report"
 	"weft/internal/simverbs"
 	"weft/transport/fastpath"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs"
-	"weft/transport/verbs/mr"
 )
 
 // world is that of this process's simulated libibverbs: simA --- 10.9.1.0/24 --- simB
@@ -55,10 +55,10 @@ func laneProvider(t *testing.T) *verbs.Provider {
 	return p
 }
 
-// memory names host memory that nobody touches.
-func memory(t *testing.T, addr uintptr, size uint64) *mr.Buffer {
+// hostMemory names host memory that nobody touches.
+func hostMemory(t *testing.T, addr uintptr, size uint64) *memory.Buffer {
 	t.Helper()
-	b, err := mr.NewBuffer(addr, size, rdma.MemHost)
+	b, err := memory.NewBuffer(addr, size, rdma.MemHost)
 	if err != nil {
 		t.Fatal(err)
 	}

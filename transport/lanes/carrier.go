@@ -10,8 +10,8 @@ import (
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
 	"weft/transport/liveness"
+	"weft/transport/memory"
 	"weft/transport/route"
-	"weft/transport/verbs/mr"
 	"weft/transport/verbs/port"
 	"weft/transport/verbs/qp"
 	"weft/transport/wire"
@@ -38,8 +38,8 @@ type Carrier struct {
 	Options
 	cookie uint64 // the executor's name for the comm
 	fp     *fastpath.Comm
-	comm   carrier.Comm // once it is open
-	slab   *mr.Buffer   // ring and what is written from, in the slab
+	comm   carrier.Comm   // once it is open
+	slab   *memory.Buffer // ring and what is written from, in the slab
 
 	ports      []*onPort                     // local, distinct; protected by life once the comm is open, as the next
 	lanes      []*lane                       // those that the executor has, in its order

@@ -5,9 +5,9 @@ import (
 
 	"weft/transport/carrier"
 	"weft/transport/fastpath"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/route"
-	"weft/transport/verbs/mr"
 )
 
 // Carrier makes one side of a comm: slab, registered ring, completion queues and its
@@ -35,7 +35,7 @@ func (v *Carrier) make(first int, again *Kit) (err error) {
 		return err
 	}
 	addr, size := v.fp.Shared()
-	if v.slab, err = mr.NewBuffer(addr, size, rdma.MemHost); err != nil {
+	if v.slab, err = memory.NewBuffer(addr, size, rdma.MemHost); err != nil {
 		return err
 	}
 	v.slab.Strict = true

@@ -3,6 +3,7 @@ package lanes
 import (
 	"errors"
 
+	"weft/transport/memory"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/mr"
@@ -34,7 +35,7 @@ func portOn(ports []*onPort, dev *port.Device) *onPort {
 }
 
 // register has the card take what the peer writes to.
-func (p *onPort) register(shared *mr.Buffer) (err error) {
+func (p *onPort) register(shared *memory.Buffer) (err error) {
 	if p.ring, err = p.pd.Register(shared, ibv.AccessCTS); err == nil {
 		p.proof, err = p.pd.Scratch()
 	}

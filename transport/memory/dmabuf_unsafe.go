@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/fastpath"
-	"weft/transport/verbs/mr"
 )
 
 // mapping is a DMA-BUF seen through the CPU.
@@ -23,7 +22,7 @@ type mapping struct {
 
 // Map has the CPU reach m, which lies at offset of the DMA-BUF fd, as the host says that.
 func (m *Registration) Map(fd int, offset uint64) (err error) {
-	m.mapped, m.CPU, err = mapBuffer(fd, mr.DMABufOffset(m.Addr, offset), m.Size)
+	m.mapped, m.CPU, err = mapBuffer(fd, dmaBufOffset(m.Addr, offset), m.Size)
 	return err
 }
 

@@ -7,9 +7,20 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/fastpath"
-	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
+
+// Port is where a provider's cards are given memory.
+type Port interface {
+	// Pin has the port's card reach a buffer, until the region is released.
+	Pin(*Buffer) (Region, error)
+}
+
+// Region is a buffer on one port.
+type Region interface {
+	Keys() fastpath.Keys // the card's names for it
+	Release() error      // once it returns, the card reaches the buffer by these no more
+}
 
 // Ports are the ports that carry the comms of one device of the host, each in a
 // slot. The host registers memory with a device and may use it on any comm of
@@ -26,35 +37,35 @@ type Ports struct {
 type Owner any
 
 type slot struct {
-	port  *port.Device
+	port  Port
 	users int // carriers that run on it, or are being made
 }
 
 // NewPorts are those of a device that has some of its own.
-func NewPorts(own ...*port.Device) *Ports {
+func NewPorts(own ...Port) *Ports {
 	p := &Ports{}
-	for _, dev := range own {
-		p.slots = append(p.slots, slot{port: dev})
+	for _, port := range own {
+		p.slots = append(p.slots, slot{port: port})
 	}
 	return p
 }
 
 // Enter returns the slot of a port, for a carrier that is being made on it.
-func (p *Ports) Enter(dev *port.Device) (int, error) {
+func (p *Ports) Enter(port Port) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.slots, func(s slot) bool { return s.port == dev })
+	i := slices.IndexFunc(p.slots, func(s slot) bool { return s.port == port })
 	if i < 0 {
 		if len(p.slots) == wire.MaxSlots {
 			return 0, fmt.Errorf("%d ports carry connections of this device already, no more can", wire.MaxSlots)
 		}
 		i = len(p.slots)
-		p.slots = append(p.slots, slot{port: dev})
+		p.slots = append(p.slots, slot{port: port})
 	}
 	s := &p.slots[i]
 	if s.users == 0 {
 		for m := range p.memory {
-			if err := m.extend(i, dev); err != nil {
+			if err := m.extend(i, port); err != nil {
 				return 0, fmt.Errorf("memory that is registered already: %w", err)
 			}
 		}

@@ -1,15 +1,10 @@
 package memory
 
 import (
-	"errors"
-
 	"weft/internal/report"
 	"weft/transport/fastpath"
 	"weft/transport/rdma"
 	"weft/transport/task"
-	"weft/transport/verbs/ibv"
-	"weft/transport/verbs/mr"
-	"weft/transport/verbs/port"
 	"weft/transport/wire"
 )
 
@@ -25,19 +20,13 @@ type Registration struct {
 	CPU    uintptr       // as the CPU reaches it; 0: it does not
 	Size   uint64
 	Kind   rdma.MemKind
-	Buffer *mr.Buffer // nil: nothing for a port to reach
+	Buffer *Buffer // nil: nothing for a port to reach
 
 	ports  *Ports
 	cookie uint64
 	handle uintptr
 	mapped *mapping              // nil: none
-	on     [wire.MaxSlots]pinned // by slot; protected by ports.mu
-}
-
-// pinned is memory on one port.
-type pinned struct {
-	pd     *mr.PD
-	region *mr.Region // nil: not on that port
+	on     [wire.MaxSlots]Region // by slot, nil: not on that port; protected by ports.mu
 }
 
 // all are the registrations of the process: their handles travel through the
@@ -104,45 +93,36 @@ func (m *Registration) Close() {
 }
 
 // pin registers m on a port. ports.mu is held, as for the next three.
-func (m *Registration) pin(slot int, dev *port.Device) error {
-	if m.Buffer == nil || m.on[slot].region != nil {
+func (m *Registration) pin(slot int, port Port) (err error) {
+	if m.Buffer == nil || m.on[slot] != nil {
 		return nil
 	}
-	pd, err := dev.AcquirePD()
-	if err != nil {
-		return err
-	}
-	region, err := pd.Register(m.Buffer, ibv.AccessData)
-	if err != nil {
-		m.say(pd.Release())
-		return err
-	}
-	m.on[slot] = pinned{pd, region}
-	return nil
+	m.on[slot], err = port.Pin(m.Buffer)
+	return err
 }
 
 // extend pins memory that is in use and tells the executor.
-func (m *Registration) extend(slot int, dev *port.Device) error {
-	if err := m.pin(slot, dev); err != nil || m.on[slot].region == nil {
+func (m *Registration) extend(slot int, port Port) error {
+	if err := m.pin(slot, port); err != nil || m.on[slot] == nil {
 		return err
 	}
 	return fastpath.SetKeys(m.handle, slot, m.keys()[slot])
 }
 
 func (m *Registration) unpin() {
-	for i, p := range m.on {
-		if p.region != nil {
-			m.say(errors.Join(p.region.Release(), p.pd.Release()))
-			m.on[i] = pinned{}
+	for i, region := range m.on {
+		if region != nil {
+			m.say(region.Release())
+			m.on[i] = nil
 		}
 	}
 }
 
 func (m *Registration) keys() []fastpath.Keys {
 	keys := make([]fastpath.Keys, len(m.on))
-	for i, p := range m.on {
-		if p.region != nil {
-			keys[i] = fastpath.Keys{LKey: p.region.LKey, RKey: p.region.RKey}
+	for i, region := range m.on {
+		if region != nil {
+			keys[i] = region.Keys()
 		}
 	}
 	return keys

@@ -6,9 +6,9 @@ import (
 	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/machine"
-	"weft/transport/verbs/mr"
 )
 
 const page = 4096 // bytes
@@ -20,10 +20,10 @@ func start(f *fakeibv.Lib, host *machine.Machine, env map[string]string) (*Provi
 	return p, log, err
 }
 
-// memory names host memory that nobody touches.
-func memory(t *testing.T, addr uintptr, size uint64) *mr.Buffer {
+// hostMemory names host memory that nobody touches.
+func hostMemory(t *testing.T, addr uintptr, size uint64) *memory.Buffer {
 	t.Helper()
-	b, err := mr.NewBuffer(addr, size, rdma.MemHost)
+	b, err := memory.NewBuffer(addr, size, rdma.MemHost)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func TestThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := pd.Register(memory(t, reflect.ValueOf(buffer).Pointer(), uint64(len(buffer))), ibv.AccessData)
+		r, err := pd.Register(hostMemory(t, reflect.ValueOf(buffer).Pointer(), uint64(len(buffer))), ibv.AccessData)
 		if err != nil {
 			t.Fatal(err)
 		}

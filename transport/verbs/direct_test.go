@@ -17,6 +17,7 @@ import (
 	"weft/internal/knob"
 	"weft/internal/report"
 	"weft/internal/simverbs"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/machine"
@@ -159,15 +160,15 @@ func TestDataDirectRegistration(t *testing.T) {
 	if pds[0] == pds[1] {
 		t.Error("both views share registrations")
 	}
-	b, err := mr.NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
+	b, err := memory.NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	host0 := memory(t, 0x20000, page)
+	host0 := hostMemory(t, 0x20000, page)
 	for _, c := range []struct {
 		pd     *mr.PD
-		b      *mr.Buffer
+		b      *memory.Buffer
 		refuse bool
 		how    string
 		calls  int
@@ -245,7 +246,7 @@ func useDataDirect(t *testing.T, lib string) {
 				t.Fatal(err)
 			}
 			fd := fakeibv.Memfd(t, 1<<16)
-			b, err := mr.NewDMABuf(0x20000, 1<<15, 1<<15, fd, rdma.MemCUDA)
+			b, err := memory.NewDMABuf(0x20000, 1<<15, 1<<15, fd, rdma.MemCUDA)
 			if err != nil {
 				t.Fatal(err)
 			}

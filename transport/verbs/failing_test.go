@@ -14,12 +14,12 @@ import (
 	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/fail"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 	"weft/transport/verbs/machine"
-	"weft/transport/verbs/mr"
 	"weft/transport/verbs/qp"
 )
 
@@ -70,13 +70,13 @@ func connection(t *testing.T, lib *ibv.Calls, host *machine.Machine, fd int) (er
 	if err := q.Connect(t.Context(), qp.Path{GID: d.GIDs()[0], Peer: far, ECE: &ece}); err != nil {
 		return err
 	}
-	plain := memory(t, 0x10000, 100)
+	plain := hostMemory(t, 0x10000, 100)
 	r, err := pd.Register(plain, ibv.AccessData)
 	if err != nil {
 		return err
 	}
 	defer func() { keep(r.Release()) }()
-	buffer, err := mr.NewDMABuf(0x20000, 100, 0, fd, rdma.MemCUDA)
+	buffer, err := memory.NewDMABuf(0x20000, 100, 0, fd, rdma.MemCUDA)
 	if err != nil {
 		return err
 	}

@@ -234,7 +234,7 @@ func seeRegistration(t *testing.T, env map[string]string) string {
 		t.Fatal(err)
 	}
 	data := make([]byte, 5000)
-	r, err := pd.Register(memory(t, reflect.ValueOf(data).Pointer(), uint64(len(data))), ibv.AccessData)
+	r, err := pd.Register(hostMemory(t, reflect.ValueOf(data).Pointer(), uint64(len(data))), ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,12 @@ import (
 	"weft/internal/fakeibv"
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/card"
 	"weft/transport/verbs/event"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
-	"weft/transport/verbs/mr"
 	"weft/transport/verbs/qp"
 )
 
@@ -226,7 +226,7 @@ func TestSimMemory(t *testing.T) {
 	}
 	defer unix.Munmap(data)
 	addr := reflect.ValueOf(data).Pointer()
-	host := memory(t, addr+100, 5000)
+	host := hostMemory(t, addr+100, 5000)
 	r, err := pd.Register(host, ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestSimMemory(t *testing.T) {
 	if r.How != "plain, relaxed ordering" || r.RKey == 0 {
 		t.Errorf("%+v", r)
 	}
-	buffer, err := mr.NewDMABuf(addr, 8192, 4096, fd, rdma.MemCUDA)
+	buffer, err := memory.NewDMABuf(addr, 8192, 4096, fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}

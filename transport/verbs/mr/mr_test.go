@@ -14,6 +14,7 @@ import (
 
 	"weft/internal/fakeibv"
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/card"
 	"weft/transport/verbs/fail"
@@ -22,10 +23,10 @@ import (
 
 const page = 4096
 
-// memory names host memory that nobody touches.
-func memory(t *testing.T, addr uintptr, size uint64) *Buffer {
+// hostMemory names host memory that nobody touches.
+func hostMemory(t *testing.T, addr uintptr, size uint64) *memory.Buffer {
 	t.Helper()
-	b, err := NewBuffer(addr, size, rdma.MemHost)
+	b, err := memory.NewBuffer(addr, size, rdma.MemHost)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestEqualRangesShareRegistrations(t *testing.T) {
 	}
 	b := newBench(t, fakeibv.New(t, fakeibv.RoCE("a", "10.0.0.1", 1)), nil)
 	reg := func(addr uintptr, size uint64, access ibv.Access, kind rdma.MemKind, strict bool) *Region {
-		m := memory(t, addr, size)
+		m := hostMemory(t, addr, size)
 		m.Kind, m.Strict = kind, strict
 		r, err := b.pd.Register(m, access)
 		if err != nil {
@@ -140,7 +141,7 @@ func TestRingsAreNotWidened(t *testing.T) {
 		given = append(given, span{start: uint64(addr), end: uint64(addr) + length})
 		return register(pd, addr, length, access)
 	}
-	m := memory(t, 0x10840, 2*page+64)
+	m := hostMemory(t, 0x10840, 2*page+64)
 	m.Strict = true
 	r, err := b.pd.Register(m, ibv.AccessCTS)
 	if err != nil {
@@ -186,14 +187,14 @@ func TestNothingIsRegisteredLonger(t *testing.T) {
 				break
 			}
 		} else {
-			m := memory(t, uintptr(page*(1+r.IntN(16))+r.IntN(2)*100), uint64(page*(1+r.IntN(8))-r.IntN(2)*200))
+			m := hostMemory(t, uintptr(page*(1+r.IntN(16))+r.IntN(2)*100), uint64(page*(1+r.IntN(8))-r.IntN(2)*200))
 			got, err := b.pd.Register(m, ibv.AccessData)
 			if err != nil {
 				t.Fatal(err)
 			}
-			live[got] = m.span()
-			if has, ok := card[byKey[got.RKey]]; !ok || has != m.span() {
-				t.Fatalf("the key of %x is of %x, which is registered: %v", m.span(), has, ok)
+			live[got] = spanOf(m)
+			if has, ok := card[byKey[got.RKey]]; !ok || has != spanOf(m) {
+				t.Fatalf("the key of %x is of %x, which is registered: %v", spanOf(m), has, ok)
 			}
 		}
 		wanted := map[span]bool{}
@@ -248,7 +249,7 @@ func TestLadderOfRegistration(t *testing.T) {
 		f.Lacking, f.OnReg = c.lacks, c.onReg
 		b := newBench(t, f, c.env)
 		for _, addr := range []uintptr{0x4000, 0x8000} {
-			m := memory(t, addr, 2*page)
+			m := hostMemory(t, addr, 2*page)
 			m.Strict = c.strict
 			r, err := b.pd.Register(m, ibv.AccessData)
 			switch {
@@ -286,19 +287,19 @@ func TestDMABUF(t *testing.T) {
 		calls = append(calls, call{offset, length, iova, fd})
 		return plain(pd, offset, length, iova, fd, access)
 	}
-	m, err := NewDMABuf(0x20010, 100, 0x3010, fd, rdma.MemCUDA)
+	m, err := memory.NewDMABuf(0x20010, 100, 0x3010, fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
 	unix.Close(fd) // the host's descriptor may go at once
-	if flags, err := unix.FcntlInt(uintptr(m.fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+	if flags, err := unix.FcntlInt(uintptr(m.FD), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Error("the copy is not close-on-exec", err)
 	}
 	r, err := b.pd.Register(m, ibv.AccessData)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := call{0x3000, page, 0x20000, m.fd}
+	want := call{0x3000, page, 0x20000, m.FD}
 	if len(calls) != 1 || calls[0] != want || r.How != "DMA-BUF, relaxed ordering" {
 		t.Errorf("%+v, want %+v; %s", calls, want, r.How)
 	}
@@ -308,7 +309,7 @@ func TestDMABUF(t *testing.T) {
 	}
 	// The same addresses at another offset are other memory.
 	other := *m
-	other.offset = 0x5010
+	other.Offset = 0x5010
 	third, err := b.pd.Register(&other, ibv.AccessData)
 	if err != nil || third.RKey == r.RKey {
 		t.Error(err, "another offset shares the registration")
@@ -317,18 +318,18 @@ func TestDMABUF(t *testing.T) {
 		t.Error(err)
 	}
 	// An offset smaller than the way back to the page's start is taken as it is.
-	unaligned, err := NewDMABuf(0x20010, 100, 8, m.fd, rdma.MemCUDA)
+	unaligned, err := memory.NewDMABuf(0x20010, 100, 8, m.FD, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := unaligned.span(); s != (span{0x20010, 0x20074, 8}) {
+	if s := spanOf(unaligned); s != (span{0x20010, 0x20074, 8}) {
 		t.Errorf("%+v", s)
 	}
 	unaligned.Close()
 	m.Close()
 	m.Close()
 	b.end()
-	if _, err := NewDMABuf(0x20000, 100, 0, -1, rdma.MemCUDA); err == nil {
+	if _, err := memory.NewDMABuf(0x20000, 100, 0, -1, rdma.MemCUDA); err == nil {
 		t.Error("descriptor -1 was taken")
 	}
 }
@@ -339,7 +340,7 @@ func TestDMABUFWithoutSupport(t *testing.T) {
 	b := newBench(t, f, nil)
 	fd := fakeibv.Memfd(t, 0)
 	defer unix.Close(fd)
-	m, err := NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
+	m, err := memory.NewDMABuf(0x20000, page, 0, fd, rdma.MemCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,15 +349,4 @@ func TestDMABUFWithoutSupport(t *testing.T) {
 		t.Error(err)
 	}
 	b.end()
-}
-
-func TestBuffersThatAreNone(t *testing.T) {
-	for _, c := range []struct {
-		addr uintptr
-		size uint64
-	}{{0x1000, 0}, {^uintptr(0), 2}, {0x1000, 1<<64 - 1}} {
-		if _, err := NewBuffer(c.addr, c.size, rdma.MemHost); report.CauseOf(err) != report.Misuse {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package mr
 
 import (
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/verbs/fail"
 	"weft/transport/verbs/ibv"
 )
@@ -17,9 +18,9 @@ type Region struct {
 
 // Register makes the buffer usable by the card. A range that is registered
 // already, and alike, costs nothing but a count.
-func (pd *PD) Register(b *Buffer, access ibv.Access) (*Region, error) {
-	s := b.span()
-	k := key{span: s, access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.fd >= 0, file: b.file}
+func (pd *PD) Register(b *memory.Buffer, access ibv.Access) (*Region, error) {
+	s := spanOf(b)
+	k := key{span: s, access: access, kind: b.Kind, strict: b.Strict, dmabuf: b.FD >= 0, file: b.File}
 	c := &pd.cache
 	c.Lock()
 	defer c.Unlock()

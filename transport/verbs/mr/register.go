@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/verbs/card"
 	"weft/transport/verbs/fail"
 	"weft/transport/verbs/ibv"
@@ -15,7 +16,7 @@ import (
 
 // register climbs down the ladder: relaxed ordering, plain, and an error that
 // says what was tried.
-func (pd *PD) register(b *Buffer, s span, access ibv.Access) (ibv.MemoryKeys, string, error) {
+func (pd *PD) register(b *memory.Buffer, s span, access ibv.Access) (ibv.MemoryKeys, string, error) {
 	c, lib, length := pd.card, pd.card.Lib, s.end-s.start
 	name, plain := "ibv_reg_mr", func(extra ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
 		if extra&ibv.RelaxedOrdering != 0 {
@@ -24,7 +25,7 @@ func (pd *PD) register(b *Buffer, s span, access ibv.Access) (ibv.MemoryKeys, st
 		return lib.RegMR(pd.raw, uintptr(s.start), length, access)
 	}
 	how := "plain"
-	if b.fd >= 0 {
+	if b.FD >= 0 {
 		if pd.direct {
 			if keys, how, ok := pd.registerDirect(b, s, access); ok {
 				return keys, how, nil
@@ -36,7 +37,7 @@ func (pd *PD) register(b *Buffer, s span, access ibv.Access) (ibv.MemoryKeys, st
 		}
 		name, how = "ibv_reg_dmabuf_mr", "DMA-BUF"
 		plain = func(extra ibv.Access) (ibv.MemoryKeys, syscall.Errno) {
-			return lib.RegDMABufMR(pd.raw, s.offset, length, uintptr(s.start), b.fd, access|extra)
+			return lib.RegDMABufMR(pd.raw, s.offset, length, uintptr(s.start), b.FD, access|extra)
 		}
 	}
 	var tried []string
@@ -46,7 +47,7 @@ func (pd *PD) register(b *Buffer, s span, access ibv.Access) (ibv.MemoryKeys, st
 			c.Relaxed.Yes()
 			return keys, how + ", relaxed ordering", nil
 		}
-		if b.fd < 0 {
+		if b.FD < 0 {
 			c.Relaxed.Learn("ibv_reg_mr_iova2", errno)
 		}
 		tried = append(tried, "with relaxed ordering: "+errno.Error())
@@ -59,8 +60,8 @@ func (pd *PD) register(b *Buffer, s span, access ibv.Access) (ibv.MemoryKeys, st
 		return keys, how, nil
 	}
 	what := fmt.Sprintf("%d bytes of %v memory at %#x", length, b.Kind, s.start)
-	if b.fd >= 0 {
-		what += fmt.Sprintf(", offset %d of descriptor %d", s.offset, b.fd)
+	if b.FD >= 0 {
+		what += fmt.Sprintf(", offset %d of descriptor %d", s.offset, b.FD)
 		if (s.start^s.offset)%uint64(os.Getpagesize()) != 0 {
 			what += " (they lie differently in their pages, which no hardware maps)"
 		}
@@ -79,7 +80,7 @@ func relaxes(c *card.Card) bool {
 
 // registerDirect registers a DMA-BUF through the data-direct function. Where that
 // fails the card's own path may do, and what failed is said once.
-func (pd *PD) registerDirect(b *Buffer, s span, access ibv.Access) (keys ibv.MemoryKeys, how string, ok bool) {
+func (pd *PD) registerDirect(b *memory.Buffer, s span, access ibv.Access) (keys ibv.MemoryKeys, how string, ok bool) {
 	c := pd.card
 	extras := []ibv.Access{0}
 	if !b.Strict && relaxes(c) {
@@ -87,7 +88,7 @@ func (pd *PD) registerDirect(b *Buffer, s span, access ibv.Access) (keys ibv.Mem
 	}
 	var errno syscall.Errno
 	for _, extra := range extras {
-		if keys, errno = c.Lib.MLX5RegDirect(pd.raw, s.offset, s.end-s.start, uintptr(s.start), b.fd, access|extra); errno == 0 {
+		if keys, errno = c.Lib.MLX5RegDirect(pd.raw, s.offset, s.end-s.start, uintptr(s.start), b.FD, access|extra); errno == 0 {
 			how = "data-direct DMA-BUF"
 			if extra != 0 {
 				how += ", relaxed ordering"

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/report"
+	"weft/transport/memory"
 	"weft/transport/rdma"
 	"weft/transport/verbs/ibv"
 )
@@ -33,7 +34,7 @@ func (pd *PD) Scratch() (*Region, error) {
 	if scratch.err != nil {
 		return nil, report.Errorf(report.Host, "connect", "mmap of %d bytes: %w", scratchSize, scratch.err).On(pd.card.Name).Try("the host is out of memory")
 	}
-	b, err := NewBuffer(scratch.addr, scratchSize, rdma.MemHost)
+	b, err := memory.NewBuffer(scratch.addr, scratchSize, rdma.MemHost)
 	if err != nil {
 		return nil, err
 	}
