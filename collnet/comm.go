@@ -1,9 +1,6 @@
 package collnet
 
 import (
-	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -14,15 +11,14 @@ import (
 
 // Comm is one rank's part of a collective communicator.
 type Comm struct {
+	self
 	ctx     *Context
 	dev     int
-	name    string // of the device
-	rank    int
-	n       int
 	id      uint64
 	path    choose.Path // what was measured, on all ranks alike
 	choices choose.Choices
 	tracks  []*track
+	regions regions
 	block   int // of its requests
 
 	wake  chan struct{} // something was queued that the goroutine must see, or the comm was closed
@@ -32,17 +28,26 @@ type Comm struct {
 
 	queue struct {
 		sync.Mutex
-		posted  []*op               // protected, as all below; not yet seen by the goroutine
-		regions map[uintptr]*region // by the handle that the host holds
-		local   uintptr             // handles given out where there are no links
-		failed  error               // first cause
-		closed  bool
+		posted []*op // protected, as all below; not yet seen by the goroutine
+		failed error // first cause
+		closed bool
 	}
 
 	pending  []*op // oldest first; protected by pass, as all below
 	chunks   int   // begun so far
 	computed int   // bytes that were reduced or copied since Help began
 	helped   bool  // the host's thread has worked since the goroutine looked last
+}
+
+// comms are those of the process, whatever number of contexts.
+var comms = task.NewIDs[*Comm](commKind << 60)
+
+// CommOf finds the comm behind a value that the host gave.
+func CommOf(handle uintptr) (*Comm, error) {
+	if c, ok := comms.Get(uint64(handle)); ok {
+		return c, nil
+	}
+	return nil, report.Errorf(report.Misuse, "collNet comm", "%#x is no open comm: closed already, or not weft's", uint64(handle))
 }
 
 // Handle is the value that the host holds.
@@ -55,14 +60,7 @@ func (c *Comm) Table() int { return c.ctx.Table }
 func (c *Comm) Log() report.Logger { return c.ctx.Log }
 
 // link is any of c's, through which memory is registered; nil: there is none.
-func (c *Comm) link() Link {
-	for _, l := range c.tracks[0].sends {
-		if l != nil {
-			return l
-		}
-	}
-	return nil
-}
+func (c *Comm) link() Link { return c.tracks[0].link() }
 
 // links are all of c's.
 func (c *Comm) links() (all []Link) {
@@ -78,24 +76,26 @@ func (c *Comm) links() (all []Link) {
 	return all
 }
 
-// errorf is an error of a call on c.
-func (c *Comm) errorf(cause report.Cause, op, format string, a ...any) *report.Error {
-	return report.Errorf(cause, "collNet."+op, format, a...).On(c.name)
+// take has the list of what is pending know of what was posted. pass is held.
+func (c *Comm) take() {
+	c.queue.Lock()
+	defer c.queue.Unlock()
+	c.pending = append(c.pending, c.queue.posted...)
+	c.queue.posted = c.queue.posted[:0]
 }
 
-// lostMark begins what ranks tell each other of one that is lost, so that all name the same one.
-const lostMark = "the collective comm lost rank "
-
-// lost says that what connects c to a rank has failed.
-func (c *Comm) lost(op string, rank int, l Link, err error) error {
-	cause := report.CauseOf(err)
-	text := err.Error()
-	if i := strings.Index(text, lostMark); i >= 0 { // the rank has it from another
-		text = text[i:]
-	} else {
-		text = fmt.Sprintf("%s%d of %d: %s", lostMark, rank, c.n, text)
+// rouse has the goroutine look.
+func (c *Comm) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
-	return c.errorf(cause, op, "%w", errors.New(text)).With(fmt.Sprintf("rank %d (%s)", rank, l.Peer()))
+}
+
+func (c *Comm) closed() bool {
+	c.queue.Lock()
+	defer c.queue.Unlock()
+	return c.queue.closed
 }
 
 // fail ends c: what is under way and what is asked from now on fails with the first cause, and the other ranks hear of
@@ -125,84 +125,10 @@ func (c *Comm) fail(err error, say func(report.Logger, error)) {
 	}
 }
 
-// Close ends the comm: no request survives it, and nothing of it goes on.
-func (c *Comm) Close() error {
-	if _, mine := comms.Take(c.id); !mine {
-		return c.errorf(report.Misuse, "closeColl", "the comm was closed before")
-	}
-	c.pass.Lock()
-	c.queue.Lock()
-	c.queue.closed = true
-	c.queue.Unlock()
-	c.take()
-	if n := len(c.pending); n > 0 {
-		c.ctx.Log.Info(report.Net, "collNet.closeColl on %s: the host gave up %d operation%s in flight, as an abort does", c.name, n, report.Plural(n))
-	}
-	c.drop()
-	c.ctx.Requests.Close(c.block)
-	c.pass.Unlock()
-	c.rouse()
-	<-c.ended
-	c.ctx.disown(nil, c)
-	return c.release()
-}
-
 // drop forgets what is pending. pass is held.
 func (c *Comm) drop() {
 	for _, o := range c.pending {
 		_ = o.stage.free() // what fails here stays mapped
 	}
 	c.pending = nil
-}
-
-// release gives back memory and links. The comm's goroutine is not there, or has ended.
-func (c *Comm) release() (first error) {
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
-	for _, t := range c.tracks {
-		keep(t.scratch.free())
-	}
-	c.queue.Lock()
-	left := c.queue.regions
-	c.queue.regions = nil
-	c.queue.Unlock()
-	if l := c.link(); l != nil {
-		for h := range left {
-			keep(l.DeregMr(h))
-		}
-	}
-	for _, l := range c.links() {
-		keep(l.Close())
-	}
-	return first
-}
-
-// start makes the comm the host's.
-func (c *Comm) start() error {
-	var err error
-	c.id = comms.Reserve()
-	if c.block, err = c.ctx.Requests.Open(c.Handle()); err != nil {
-		return err
-	}
-	if err = own(c.ctx, c.ctx.owned.comms, c); err != nil {
-		c.ctx.Requests.Close(c.block)
-		return err
-	}
-	comms.Put(c.id, c)
-	go c.run()
-	return nil
-}
-
-// run works until the comm is closed.
-func (c *Comm) run() {
-	defer close(c.ended)
-	defer task.Rescue(c.ctx.Log, "collNet", func(err error) {
-		c.pass.Lock()
-		defer c.pass.Unlock()
-		c.fail(err, report.Say)
-	})
-	c.work()
 }

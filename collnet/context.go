@@ -1,12 +1,12 @@
 package collnet
 
 import (
+	"io"
 	"maps"
 	"sync"
 	"time"
 
 	"weft/internal/report"
-	"weft/transport/task"
 )
 
 // Options are what a context of the host brings.
@@ -26,8 +26,8 @@ type Context struct {
 	Options
 	owned struct {
 		sync.Mutex
-		listeners map[*Listener]struct{} // protected, as all below
-		comms     map[*Comm]struct{}
+		listeners map[io.Closer]struct{} // protected, as all below
+		comms     map[io.Closer]struct{}
 		closed    bool
 	}
 }
@@ -35,7 +35,7 @@ type Context struct {
 // NewContext makes a context.
 func NewContext(o Options) *Context {
 	x := &Context{Options: o}
-	x.owned.listeners, x.owned.comms = map[*Listener]struct{}{}, map[*Comm]struct{}{}
+	x.owned.listeners, x.owned.comms = map[io.Closer]struct{}{}, map[io.Closer]struct{}{}
 	return x
 }
 
@@ -57,8 +57,8 @@ func (x *Context) Close() error {
 	return nil
 }
 
-// own records v unless the context is closed.
-func own[K comparable](x *Context, all map[K]struct{}, v K) error {
+// own records v among all, which are the context's listeners or comms, unless it is closed.
+func (x *Context) own(all map[io.Closer]struct{}, v io.Closer) error {
 	x.owned.Lock()
 	defer x.owned.Unlock()
 	if x.owned.closed {
@@ -68,11 +68,11 @@ func own[K comparable](x *Context, all map[K]struct{}, v K) error {
 	return nil
 }
 
-func (x *Context) disown(l *Listener, c *Comm) {
+func (x *Context) disown(v io.Closer) {
 	x.owned.Lock()
 	defer x.owned.Unlock()
-	delete(x.owned.listeners, l)
-	delete(x.owned.comms, c)
+	delete(x.owned.listeners, v)
+	delete(x.owned.comms, v)
 }
 
 // Kinds of the handles that a host holds, apart from those of the net core.
@@ -82,25 +82,3 @@ const (
 	// RequestKind is that of a request.
 	RequestKind = 8
 )
-
-// A process has one table of each, whatever number of contexts.
-var (
-	listeners = task.NewIDs[*Listener](listenerKind << 60)
-	comms     = task.NewIDs[*Comm](commKind << 60)
-)
-
-// ListenerOf finds the listen behind a value that the host gave.
-func ListenerOf(handle uintptr) (*Listener, error) {
-	if l, ok := listeners.Get(uint64(handle)); ok {
-		return l, nil
-	}
-	return nil, report.Errorf(report.Misuse, "collNet listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
-}
-
-// CommOf finds the comm behind a value that the host gave.
-func CommOf(handle uintptr) (*Comm, error) {
-	if c, ok := comms.Get(uint64(handle)); ok {
-		return c, nil
-	}
-	return nil, report.Errorf(report.Misuse, "collNet comm", "%#x is no open comm: closed already, or not weft's", uint64(handle))
-}

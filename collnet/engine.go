@@ -3,36 +3,12 @@ package collnet
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"weft/collnet/schedule"
 	"weft/internal/report"
 )
 
-// How the goroutine of a comm waits. Where it works, its own thread moves the bytes of what is in flight.
-const (
-	spin   = 20 * time.Microsecond // without anything to do, before it naps
-	nap    = 20 * time.Microsecond // between two looks at what is in flight
-	glance = 5 * time.Microsecond  // between two yields while a path is measured
-	tick   = time.Millisecond      // between two looks at whether the host's thread works
-	rest   = 20                    // ticks without an operation, before it sleeps until it is woken
-)
-
-// take has the list of what is pending know of what was posted. pass is held.
-func (c *Comm) take() {
-	c.queue.Lock()
-	defer c.queue.Unlock()
-	c.pending = append(c.pending, c.queue.posted...)
-	c.queue.posted = c.queue.posted[:0]
-}
-
-// rouse has the goroutine look.
-func (c *Comm) rouse() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+// rest is for how many ticks without an operation the goroutine looks on, before it sleeps until it is woken.
+const rest = 20
 
 // work runs until the comm is closed. It is for a host that does not ask after what it has posted; beside one that does,
 // and so works itself, it only looks whether that goes on.
@@ -81,31 +57,6 @@ func (c *Comm) rests() bool {
 	return c.idle.Load()
 }
 
-// naps are those that may be under way in the kernel: each takes one of the few threads that there are.
-var naps = make(chan struct{}, 3)
-
-// yield lets others run who wait for this core: a nap, however short, takes longer than the path that is measured
-// meanwhile. From Linux 6.18 on each yield can cost the thread a slice, hence a glance between two, and a tick in all.
-func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
-
-// doze is a nap; one of Go's own timers takes a millisecond.
-func doze() {
-	select {
-	case naps <- struct{}{}:
-		t := unix.NsecToTimespec(int64(nap))
-		_ = unix.Nanosleep(&t, nil) // a signal ends it early
-		<-naps
-	default:
-		time.Sleep(nap)
-	}
-}
-
-func (c *Comm) closed() bool {
-	c.queue.Lock()
-	defer c.queue.Unlock()
-	return c.queue.closed
-}
-
 // turn is what one look at a comm has found.
 type turn struct {
 	closed bool
@@ -149,6 +100,7 @@ func (c *Comm) step() (moved bool, err error) {
 			return false, err
 		}
 		moved = moved || did
+		c.computed += t.computed
 	}
 	for len(c.pending) > 0 && c.pending[0].done() {
 		o := c.pending[0]
@@ -209,28 +161,4 @@ func (c *Comm) cut(o *op) error {
 		large.copyTo(o.stage.address)
 	}
 	return nil
-}
-
-// parts is the large buffer.
-func (o *op) parts() memory {
-	if o.what.Kind == schedule.ReduceScatter {
-		return o.send
-	}
-	return o.recv
-}
-
-// buffer is a span of one of the operation's buffers.
-func (o *op) buffer(m memory, off, size int) Buffer {
-	if len(m) > 1 {
-		return o.stage.at(off, size)
-	}
-	return Buffer{Address: m[0].address + uintptr(off), Size: size, Handle: m[0].handle}
-}
-
-// end gives the host its result, where that was staged.
-func (o *op) end() error {
-	if o.what.Kind == schedule.AllGather && len(o.recv) > 1 {
-		o.recv.copyFrom(o.stage.address)
-	}
-	return o.stage.free()
 }

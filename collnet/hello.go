@@ -2,12 +2,9 @@ package collnet
 
 import (
 	"encoding/binary"
-
-	"weft/internal/report"
+	"fmt"
 )
 
-// What ranks say first on each connection, all of 8 bytes: magic, version of what ranks say to each other, ranks, rank,
-// track, tracks, and what all must have alike.
 const (
 	helloMagic   = 0x6c6c6f6374666577 // "weftcoll"
 	helloVersion = 2
@@ -17,39 +14,40 @@ const (
 
 var le = binary.LittleEndian
 
-// hello writes this rank's, for a connection.
-func (j *joining) hello(k *call) Buffer {
-	c := j.c
-	place := (len(j.calls) + 1 + k.track) * slot
-	b := j.mem.bytes[place : place : place+slot]
-	for _, v := range []uint64{helloMagic, helloVersion, uint64(c.n), uint64(c.rank), uint64(k.track), uint64(len(c.tracks)), uint64(c.ctx.Chunk), 0} {
-		b = le.AppendUint64(b, v)
-	}
-	return j.mem.at(place, slot)
+// hello is what a rank says first on each connection: words of 8 bytes, the magic and these in their order, and one that is 0.
+type hello struct {
+	version uint64 // of what ranks say to each other
+	n       uint64 // ranks
+	rank    uint64
+	track   uint64
+	tracks  uint64
+	chunk   uint64 // bytes
 }
 
-// meet judges the hello of a connection, and gives it its place.
-func (j *joining) meet(h *hail, size int) error {
-	c := j.c
-	wrong := func(format string, a ...any) *report.Error {
-		return c.errorf(report.Usage, "connect", format, a...).With(h.link.Peer())
+// put writes h, of which b has the slot.
+func (h hello) put(b []byte) {
+	for i, v := range []uint64{helloMagic, h.version, h.n, h.rank, h.track, h.tracks, h.chunk, 0} {
+		le.PutUint64(b[8*i:], v)
 	}
-	b := j.mem.bytes[h.place*slot:][:slot]
+}
+
+// readHello is what a slot says; false: it is none.
+func readHello(b []byte) (hello, bool) {
 	word := func(i int) uint64 { return le.Uint64(b[8*i:]) }
-	if size != slot || word(0) != helloMagic {
-		return c.errorf(report.Peer, "connect", "a connection that is not of a collective").With(h.link.Peer())
-	}
-	rank, track := int(word(3)), int(word(4))
+	return hello{version: word(1), n: word(2), rank: word(3), track: word(4), tracks: word(5), chunk: word(6)}, word(0) == helloMagic
+}
+
+// refuse is why the rank that says h does not take a connection on which another says o, and what helps; empty: it takes it.
+func (h hello) refuse(o hello) (why, remedy string) {
 	switch {
-	case word(1) != helloVersion:
-		return wrong("rank %d speaks version %d of collectives, rank %d version %d", rank, word(1), c.rank, helloVersion).Try("all hosts must run the same weft")
-	case word(2) != uint64(c.n):
-		return wrong("rank %d knows %d ranks, rank %d knows %d", rank, word(2), c.rank, c.n)
-	case word(6) != uint64(c.ctx.Chunk):
-		return wrong("rank %d has chunks of %d KiB, rank %d of %d", rank, word(6)>>10, c.rank, c.ctx.Chunk>>10).Try("set WEFT_COLLNET_CHUNK alike on all hosts")
-	case word(5) != uint64(len(c.tracks)) || word(4) >= uint64(len(c.tracks)) || word(3) >= uint64(c.n) || rank == c.rank || c.tracks[track].receives[rank] != nil:
-		return wrong("rank %d, which says that it is rank %d on track %d of %d", c.rank, rank, track, word(5))
+	case o.version != h.version:
+		return fmt.Sprintf("rank %d speaks version %d of collectives, rank %d version %d", o.rank, o.version, h.rank, h.version), "all hosts must run the same weft"
+	case o.n != h.n:
+		return fmt.Sprintf("rank %d knows %d ranks, rank %d knows %d", o.rank, o.n, h.rank, h.n), ""
+	case o.chunk != h.chunk:
+		return fmt.Sprintf("rank %d has chunks of %d KiB, rank %d of %d", o.rank, o.chunk>>10, h.rank, h.chunk>>10), "set WEFT_COLLNET_CHUNK alike on all hosts"
+	case o.tracks != h.tracks || o.track >= h.tracks || o.rank >= h.n || o.rank == h.rank:
+		return fmt.Sprintf("a peer says to rank %d of %d that it is rank %d, on track %d of %d; there are %d tracks", h.rank, h.n, o.rank, o.track, o.tracks, h.tracks), ""
 	}
-	c.tracks[track].receives[rank], h.link = h.link, nil
-	return nil
+	return "", ""
 }

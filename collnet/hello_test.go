@@ -27,9 +27,9 @@ func FuzzHello(f *testing.F) {
 	f.Add(hello(helloMagic, helloVersion, ranks, 2, 1, tracks, chunk<<1))
 	f.Add([]byte("GET / HTTP/1.0\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c := &Comm{ctx: &Context{Options: Options{Chunk: chunk}}, n: ranks, rank: 1}
+		c := &Comm{self: self{n: ranks, rank: 1}, ctx: &Context{Options: Options{Chunk: chunk}}}
 		for range tracks {
-			c.tracks = append(c.tracks, &track{c: c, receives: make([]Link, ranks)})
+			c.tracks = append(c.tracks, &track{receives: make([]Link, ranks)})
 		}
 		j := &joining{c: c, mem: scratch{bytes: make([]byte, slot)}}
 		copy(j.mem.bytes, b)

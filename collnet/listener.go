@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"weft/internal/report"
+	"weft/transport/task"
 )
 
 // Listener is one listen of the host: all ranks of one comm connect to it.
@@ -15,6 +16,17 @@ type Listener struct {
 	id     uint64
 }
 
+// listeners are those of the process, whatever number of contexts.
+var listeners = task.NewIDs[*Listener](listenerKind << 60)
+
+// ListenerOf finds the listen behind a value that the host gave.
+func ListenerOf(handle uintptr) (*Listener, error) {
+	if l, ok := listeners.Get(uint64(handle)); ok {
+		return l, nil
+	}
+	return nil, report.Errorf(report.Misuse, "collNet listen comm", "%#x is no open listen: closed already, or not weft's", uint64(handle))
+}
+
 // Listen writes the handle by which the other ranks connect.
 func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 	door, err := x.Net.Listen(dev, handle)
@@ -22,7 +34,7 @@ func (x *Context) Listen(dev int, handle []byte) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{ctx: x, dev: dev, door: door, handle: bytes.Clone(handle), id: listeners.Reserve()}
-	if err := own(x, x.owned.listeners, l); err != nil {
+	if err := x.own(x.owned.listeners, l); err != nil {
 		_ = door.Close()
 		return nil, err
 	}
@@ -44,7 +56,7 @@ func (l *Listener) Close() error {
 	if _, mine := listeners.Take(l.id); !mine {
 		return report.Errorf(report.Misuse, "collNet.closeListen", "the listen was closed before")
 	}
-	l.ctx.disown(l, nil)
+	l.ctx.disown(l)
 	return l.door.Close()
 }
 

@@ -2,15 +2,13 @@ package collnet
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"weft/collnet/choose"
 )
 
-// What a rank tells all others, so that everybody computes with the same: how fast its path to the next rank is, what
-// messages to all ranks at once take, and which ranks RDMA joins it to.
+// How a path is measured.
 const (
 	probes     = 31
 	smallProbe = 8
@@ -18,11 +16,6 @@ const (
 	bursts     = 7
 	assumedGap = time.Microsecond // of two ranks, where there is no further message
 )
-
-// A rank's facts: latency, gap, bandwidth, of 8 bytes each, and a byte for each rank.
-const rowOf = 24
-
-func factsSize(n int) int { return rowOf + (n+7)/8*8 }
 
 // measure has all ranks send to the next one around the ring, at the same time, and tells what each has seen.
 func (j *joining) measure() error {
@@ -112,54 +105,26 @@ func advance(done *bool, request *uintptr, l Link, post func() (uintptr, error))
 	return err
 }
 
-// tell has what each rank knows go around the ring.
+// tell has what each rank knows go around the ring, and computes from that.
 func (j *joining) tell(p choose.Path) error {
 	c, size := j.c, factsSize(j.c.n)
 	place := func(r int) int { return 2*probeBytes + (r+c.n)%c.n*size }
-	b := j.mem.bytes[place(c.rank):][:size]
-	le.PutUint64(b, uint64(p.Latency))
-	le.PutUint64(b[8:], uint64(p.Gap))
-	le.PutUint64(b[16:], math.Float64bits(p.Bandwidth))
+	mine := facts{path: p, cabled: make([]bool, c.n)}
 	for r, l := range c.tracks[0].sends {
-		if b[rowOf+r] = 0; l != nil && l.Cabled() {
-			b[rowOf+r] = 1
-		}
+		mine.cabled[r] = l != nil && l.Cabled()
 	}
+	mine.put(j.mem.bytes[place(c.rank):])
 	for i := range c.n - 1 {
 		if err := j.pass(j.mem.at(place(c.rank-i), size), j.mem.at(place(c.rank-i-1), size)); err != nil {
 			return err
 		}
 	}
-	j.conclude(place)
+	all := make([]facts, c.n)
+	for r := range all {
+		all[r] = readFacts(j.mem.bytes[place(r):], c.n)
+	}
+	f := fabricOf(all, len(j.peers) == c.n-1)
+	f.Chunk = int64(c.ctx.Chunk)
+	c.path, c.choices = f.Path, choose.Of(f)
 	return nil
-}
-
-// conclude computes from what all have told; the median counts. Paths that are all alike are those of a network, and no
-// cables between two.
-func (j *joining) conclude(place func(rank int) int) {
-	c := j.c
-	var latencies, gaps []time.Duration
-	var bandwidths []float64
-	f := choose.Fabric{N: c.n, Chunk: int64(c.ctx.Chunk)}
-	alike := true
-	for r := range c.n {
-		b := j.mem.bytes[place(r):]
-		latencies = append(latencies, time.Duration(le.Uint64(b)))
-		gaps = append(gaps, time.Duration(le.Uint64(b[8:])))
-		bandwidths = append(bandwidths, math.Float64frombits(le.Uint64(b[16:])))
-		row := make([]bool, c.n)
-		for o := range c.n {
-			row[o] = b[rowOf+o] == 1 && j.mem.bytes[place(o)+rowOf+r] == 1
-			alike = alike && (row[o] || o == r)
-		}
-		f.Cabled = append(f.Cabled, row)
-	}
-	slices.Sort(latencies)
-	slices.Sort(gaps)
-	slices.Sort(bandwidths)
-	c.path = choose.Path{Latency: latencies[c.n/2], Gap: gaps[c.n/2], Bandwidth: bandwidths[c.n/2]}
-	if f.Path = c.path; alike || len(j.peers) < c.n-1 { // of more ranks, not all are known to each other
-		f.Cabled = nil
-	}
-	c.choices = choose.Of(f)
 }

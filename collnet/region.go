@@ -1,8 +1,11 @@
 package collnet
 
 import (
+	"maps"
+	"slices"
+	"sync"
+
 	"weft/internal/report"
-	"weft/transport/rdma"
 )
 
 // region is what the host has registered.
@@ -11,91 +14,64 @@ type region struct {
 	size    uint64
 }
 
-// RegMr registers host memory.
-func (c *Comm) RegMr(address uintptr, size uint64, kind rdma.MemKind) (uintptr, error) {
-	return c.register("regMr", &region{address, size}, kind, func(l Link) (uintptr, error) { return l.RegMr(address, size, kind) })
+// regions are those of a comm, by the handle that the host holds.
+type regions struct {
+	self
+	mu     sync.Mutex
+	all    map[uintptr]*region // protected by mu, as all below
+	local  uintptr             // handles given out where there are no links
+	closed bool
 }
 
-// RegMrDmaBuf registers host memory behind a DMA-BUF.
-func (c *Comm) RegMrDmaBuf(address uintptr, size, offset uint64, fd int, kind rdma.MemKind) (uintptr, error) {
-	return c.register("regMrDmaBuf", &region{address, size}, kind, func(l Link) (uintptr, error) { return l.RegMrDmaBuf(address, size, offset, fd, kind) })
-}
-
-func (c *Comm) register(op string, r *region, kind rdma.MemKind, on func(Link) (uintptr, error)) (uintptr, error) {
-	if kind != rdma.MemHost {
-		return 0, c.errorf(report.Usage, op, "%v memory: the CPU reduces, and reads host memory only", kind).
-			Try("NCCL stages GPU memory where the device reports host pointers only, as collNet's getProperties does")
-	}
-	if r.address+uintptr(r.size) < r.address {
-		return 0, c.errorf(report.Misuse, op, "%d bytes at %#x reach beyond the address space", r.size, uint64(r.address))
-	}
-	var h uintptr
-	if l := c.link(); l != nil {
-		var err error
-		if h, err = on(l); err != nil {
-			return 0, err
-		}
-	}
-	if h, open := c.keep(h, r); open {
-		return h, nil
-	}
-	if l := c.link(); l != nil {
-		_ = l.DeregMr(h) // the close of its links has, or will have, ended it
-	}
-	return 0, c.errorf(report.Misuse, op, "the comm was closed meanwhile")
-}
-
-// keep notes a registration, of which there is no handle yet where there are no links, while the comm is open.
-func (c *Comm) keep(handle uintptr, r *region) (uintptr, bool) {
-	c.queue.Lock()
-	defer c.queue.Unlock()
-	if c.queue.closed {
+// add notes a registration, which has a handle of its own where there are no links (0). False: the comm was closed.
+func (r *regions) add(handle uintptr, g *region) (uintptr, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return handle, false
 	}
 	if handle == 0 {
-		c.queue.local++
-		handle = c.queue.local
+		r.local++
+		handle = r.local
 	}
-	c.queue.regions[handle] = r
+	if r.all == nil {
+		r.all = map[uintptr]*region{}
+	}
+	r.all[handle] = g
 	return handle, true
 }
 
-// DeregMr ends a registration. Operations under way in it fail, and the comm with them.
-func (c *Comm) DeregMr(handle uintptr) error {
-	c.pass.Lock()
-	c.queue.Lock()
-	r := c.queue.regions[handle]
-	delete(c.queue.regions, handle)
-	c.queue.Unlock()
-	if r == nil {
-		c.pass.Unlock()
-		return c.errorf(report.Misuse, "deregMr", "%#x is no registration of this comm", uint64(handle))
-	}
-	c.take()
-	for _, o := range c.pending {
-		if !o.done() && (o.send.uses(r) || o.recv.uses(r)) {
-			c.fail(c.errorf(report.Misuse, "deregMr", "the host gave up what was in flight: %s used the %d bytes at %#x that it deregisters, as an abort does", o.name, r.size, uint64(r.address)), report.Mention)
-			break
-		}
-	}
-	c.pass.Unlock()
-	if l := c.link(); l != nil {
-		return l.DeregMr(handle)
-	}
-	return nil
+// remove forgets a registration; nil: there is none.
+func (r *regions) remove(handle uintptr) *region {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.all[handle]
+	delete(r.all, handle)
+	return g
 }
 
-// inside is memory of an operation, which must lie in a registration.
-func (c *Comm) inside(op, what string, address uintptr, size int, handle uintptr) (*region, error) {
+// close takes no more, and returns the handles of those that are left.
+func (r *regions) close() []uintptr {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := slices.Collect(maps.Keys(r.all))
+	r.all, r.closed = nil, true
+	return left
+}
+
+// find is the registration in which memory of an operation must lie; nil: the memory is empty.
+func (r *regions) find(op, what string, address uintptr, size int, handle uintptr) (*region, error) {
 	if size == 0 {
 		return nil, nil
 	}
-	r := c.queue.regions[handle]
-	if r == nil {
-		return nil, c.errorf(report.Misuse, op, "%s: %#x is no registration of this comm", what, uint64(handle))
+	r.mu.Lock()
+	g := r.all[handle]
+	r.mu.Unlock()
+	if g == nil {
+		return nil, r.errorf(report.Misuse, op, "%s: %#x is no registration of this comm", what, uint64(handle))
 	}
-	if address < r.address || uint64(address-r.address) > r.size || uint64(size) > r.size-uint64(address-r.address) {
-		return nil, c.errorf(report.Misuse, op, "%s: %d bytes at %#x are not inside what was registered, %d bytes at %#x", what, size, uint64(address), r.size, uint64(r.address))
+	if address < g.address || uint64(address-g.address) > g.size || uint64(size) > g.size-uint64(address-g.address) {
+		return nil, r.errorf(report.Misuse, op, "%s: %d bytes at %#x are not inside what was registered, %d bytes at %#x", what, size, uint64(address), g.size, uint64(g.address))
 	}
-	return r, nil
+	return g, nil
 }

@@ -8,7 +8,7 @@ import (
 // track carries one chunk at a time, over connections of its own: messages on a connection are received in the order in
 // which they are sent, and chunks that shared one would have to agree on that with all ranks.
 type track struct {
-	c        *Comm
+	self
 	sends    []Link // by rank; nil: its own
 	receives []Link
 	scratch  scratch
@@ -23,6 +23,8 @@ type track struct {
 	reduce int // reductions of the round that are done
 	slice  int // elements of the next one that are
 	copied int // copies of the round that are done
+
+	computed int // bytes that the last step reduced or copied
 
 	sending   []message
 	receiving []message
@@ -42,13 +44,23 @@ const (
 	sliceOf   = 128 << 10 // bytes that are reduced at a time, before links are looked at again
 )
 
+// link is any of the track's, through which memory is registered; nil: there is none.
+func (t *track) link() Link {
+	for _, l := range t.sends {
+		if l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
 // begin takes a chunk.
 func (t *track) begin(o *op, chunk schedule.Chunk, tag int32) error {
 	plan, err := schedule.Make(o.what, o.algorithm, o.order, chunk)
 	if err != nil {
-		return t.c.errorf(report.Internal, o.name, "%w", err)
+		return t.errorf(report.Internal, o.name, "%w", err)
 	}
-	if err := t.scratch.grow(t.c.link(), int(plan.Scratch)); err != nil {
+	if err := t.scratch.grow(t.link(), int(plan.Scratch)); err != nil {
 		return err
 	}
 	t.stop()
@@ -58,11 +70,12 @@ func (t *track) begin(o *op, chunk schedule.Chunk, tag int32) error {
 
 // stop makes the track free.
 func (t *track) stop() {
-	*t = track{c: t.c, sends: t.sends, receives: t.receives, scratch: t.scratch, sending: t.sending[:0], receiving: t.receiving[:0]}
+	*t = track{self: t.self, sends: t.sends, receives: t.receives, scratch: t.scratch, sending: t.sending[:0], receiving: t.receiving[:0]}
 }
 
 // step does what can be done now, but for a slice of work only. It reports whether there was anything.
 func (t *track) step() (moved bool, err error) {
+	t.computed = 0
 	for _, do := range []func() (bool, error){t.postReceives, t.postSends, t.test, t.compute} {
 		did, err := do()
 		if err != nil {
@@ -85,7 +98,7 @@ func (t *track) postReceives() (moved bool, err error) {
 			l, b := t.receives[m.From], t.at(m.Span)
 			request, err := l.Receive(b, t.tag)
 			if err != nil {
-				return false, t.c.lost(t.op.name, m.From, l, err)
+				return false, t.lost(t.op.name, m.From, l, err)
 			}
 			if request == 0 {
 				return moved, nil
@@ -108,7 +121,7 @@ func (t *track) postSends() (moved bool, err error) {
 		l, b := t.sends[m.To], t.at(m.Span)
 		request, err := l.Send(b, t.tag)
 		if err != nil {
-			return false, t.c.lost(t.op.name, m.To, l, err)
+			return false, t.lost(t.op.name, m.To, l, err)
 		}
 		if request == 0 {
 			return moved, nil
@@ -135,11 +148,11 @@ func (t *track) finished(all *[]message) (moved bool, err error) {
 		done, size, err := m.link.Test(m.request)
 		switch {
 		case err != nil:
-			return false, t.c.lost(t.op.name, m.rank, m.link, err)
+			return false, t.lost(t.op.name, m.rank, m.link, err)
 		case !done:
 			kept = append(kept, m)
 		case size != m.size:
-			return false, t.c.errorf(report.Peer, t.op.name, "rank %d sent %d bytes where this rank expects %d", m.rank, size, m.size).
+			return false, t.errorf(report.Peer, t.op.name, "rank %d sent %d bytes where this rank expects %d", m.rank, size, m.size).
 				Try("all ranks must call the same collectives in the same order, with the same counts and types")
 		default:
 			moved = true
@@ -169,7 +182,7 @@ func (t *track) compute() (moved bool, err error) {
 	case t.copied < len(r.Copies):
 		m := &r.Copies[t.copied]
 		move(t.at(m.Dst).Address, t.at(m.Src).Address, int(m.Dst.Len))
-		t.c.computed += int(m.Dst.Len)
+		t.computed += int(m.Dst.Len)
 		t.copied++
 	default:
 		t.round++
@@ -204,9 +217,9 @@ func (t *track) reduceSlice(r *schedule.Reduce) error {
 	}
 	dst := t.at(r.Dst).Address + uintptr(t.slice*size(r.DstAcc))
 	if err := reduce(dst, r.DstAcc, src, r.SrcAcc, n, t.op.elem, t.op.red); err != nil {
-		return t.c.errorf(report.Internal, t.op.name, "%w", err)
+		return t.errorf(report.Internal, t.op.name, "%w", err)
 	}
-	t.c.computed += n * acc * len(src)
+	t.computed += n * acc * len(src)
 	if t.slice += n; t.slice == r.Count {
 		t.reduce, t.slice = t.reduce+1, 0
 	}
