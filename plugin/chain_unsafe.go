@@ -71,7 +71,7 @@ func weft_chain_refused(which, result C.int, logger C.uintptr_t) {
 			recovered("profiler.init", r)
 		}
 	}()
-	theProcess.chainRefused(int(which), int32(result), uintptr(logger))
+	theProcess.profile.chain.refused(int(which), int32(result), uintptr(logger))
 }
 
 //export weft_chain_ended
@@ -81,5 +81,5 @@ func weft_chain_ended() {
 			recovered("profiler.finalize", r)
 		}
 	}()
-	theProcess.chainEnded()
+	theProcess.profile.chain.finalized()
 }

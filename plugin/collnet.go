@@ -24,7 +24,7 @@ func (p collective) Init(a *abi.CollNetInitArgs) error {
 	if !p.collectives() {
 		return collnet.Decline{}.Init(a)
 	}
-	p.begins(ofCollNet)
+	p.list.begins(ofCollNet)
 	table := int(a.Table)
 	c := &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
 	if table >= tableContext {
@@ -43,53 +43,26 @@ func (p collective) Init(a *abi.CollNetInitArgs) error {
 	c.net = e.Context(transport.ContextOptions{Table: table, CommID: a.CommId, TrafficClass: c.trafficClass, Log: aside{c.log}})
 	k := p.knobs()
 	c.coll = collnet.NewContext(collnet.Options{Net: collNet{c.net}, Requests: p.host.Requests(), Table: table, Log: c.log, Code: Code,
-		Timeout: k.Seconds(knob.ConnectTimeout), Chunk: int(k.Int(knob.CollNetChunk)) << 10, Name: p.deviceName})
+		Timeout: k.Seconds(knob.ConnectTimeout), Chunk: int(k.Int(knob.CollNetChunk)) << 10, Name: p.list.name})
 	if table >= tableContext {
 		*a.Ctx = p.collContexts.add(c)
 	} else if !p.collContexts.addOld(c) { // another thread's init of this table was faster
 		p.voices.drop(c.voice)
 		return c.net.Close()
 	}
+	n := p.list.real()
 	c.log.Info(report.Init, "collNet offers %d device%s (WEFT_COLLNET=1); all ranks must have as many: NCCL from 2.30 on ends with \"Detected mixed local CollNet device counts across ranks\" otherwise",
-		p.found(), report.Plural(p.found()))
+		n, report.Plural(n))
 	return nil
 }
 
 // hasOld reports whether the context of an old table is there; it speaks through the host's function then.
 func (p collective) hasOld(table int, log uintptr) bool {
-	p.collContexts.mu.Lock()
-	c := p.collContexts.old[table]
-	p.collContexts.mu.Unlock()
+	c := p.collContexts.ofTable(table)
 	if c != nil && !p.voices.alive(c.voice) {
 		p.voices.replace(c.voice, log)
 	}
 	return c != nil
-}
-
-// collectives reports whether the user wants them. Before the first init the environment alone tells.
-func (p collective) collectives() bool {
-	p.state.RLock()
-	k := p.state.knobs
-	p.state.RUnlock()
-	if k == nil {
-		k = knob.ParseEnv(p.host.Getenv, p.host.Environ)
-	}
-	return k.Int(knob.CollNet) != 0
-}
-
-func (p collective) found() int {
-	p.state.RLock()
-	defer p.state.RUnlock()
-	return p.state.found
-}
-
-func (p collective) deviceName(dev int) string {
-	p.state.RLock()
-	defer p.state.RUnlock()
-	if dev < 0 || dev >= len(p.state.devs) {
-		return ""
-	}
-	return p.state.devs[dev].Name
 }
 
 func (p collective) Devices(a *abi.CollNetDevicesArgs) error {

@@ -74,6 +74,13 @@ func (t *contexts) addOld(c *netCtx) bool {
 	return true
 }
 
+// ofTable is the context of an old table, nil before its init.
+func (t *contexts) ofTable(table int) *netCtx {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.old[table]
+}
+
 // only reports whether no host has used another table.
 func (t *contexts) only(table int) bool {
 	t.mu.Lock()

@@ -354,11 +354,11 @@ func newBench(t *testing.T, env map[string]string) *bench {
 	b.cards = func() []string { return nil }
 	b.verbs = func(*knob.Values, report.Logger) (*verbs.Provider, error) { return nil, verbs.ErrNone }
 	b.start = func(transport.Config) (engine, error) { b.opened++; return b.engine, nil }
-	b.record = func(c record.Config) (string, error) {
+	b.profile.record = func(c record.Config) (string, error) {
 		b.records = append(b.records, c)
 		return "the file", b.noRecord
 	}
-	b.meter = func(c meter.Config) (string, error) {
+	b.profile.meter = func(c meter.Config) (string, error) {
 		b.meters = append(b.meters, c)
 		return "the other file", b.noRecord
 	}

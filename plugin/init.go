@@ -11,7 +11,7 @@ import (
 // host its context: before v11 one for all communicators of a table, from v11
 // on one per call.
 func (p *process) Init(a *abi.NetInitArgs) error {
-	p.begins(ofNet)
+	p.list.begins(ofNet)
 	table := int(a.Table)
 	if table < abi.NetFirst {
 		return report.Errorf(report.Misuse, "init", "there is no table v%d", table)
@@ -23,7 +23,7 @@ func (p *process) Init(a *abi.NetInitArgs) error {
 	} else if err := p.initTable(a, table); err != nil {
 		return err
 	}
-	p.giveSignalStacks(p.log)
+	p.signals.giveStacks(p.log)
 	return nil
 }
 
@@ -56,9 +56,7 @@ func (p *process) initComm(a *abi.NetInitArgs, table int) error {
 // the process does the same. The first one's log function stays in use until
 // its module is gone; a context is never taken from under its connections.
 func (p *process) initTable(a *abi.NetInitArgs, table int) error {
-	p.contexts.mu.Lock()
-	c := p.contexts.old[table]
-	p.contexts.mu.Unlock()
+	c := p.contexts.ofTable(table)
 	if c != nil {
 		if !p.voices.alive(c.voice) {
 			p.voices.replace(c.voice, a.LogFunction)

@@ -79,13 +79,3 @@ func traces(h host) bool {
 		return strings.EqualFold(name, "TRACE") || strings.EqualFold(name, "ALL")
 	})
 }
-
-// force takes the user's word for it: a value of WEFT_LOG_LEVELS, empty where it is not set.
-func (v *voices) force(name string) {
-	switch name {
-	case "nccl":
-		v.forced.Store(&ncclLevels)
-	case "ncclx", "rccl":
-		v.forced.Store(&errorLevels)
-	}
-}

@@ -49,6 +49,16 @@ type voices struct {
 	all []*voice // protected by mu
 }
 
+// force takes the user's word for it: a value of WEFT_LOG_LEVELS, empty where it is not set.
+func (v *voices) force(name string) {
+	switch name {
+	case "nccl":
+		v.forced.Store(&ncclLevels)
+	case "ncclx", "rccl":
+		v.forced.Store(&errorLevels)
+	}
+}
+
 func (v *voices) add(fn uintptr, table int) *voice {
 	w := &voice{table: table}
 	v.replace(w, fn)
@@ -137,6 +147,17 @@ func (v *voices) begin(w *voice) *function {
 type logger struct {
 	voices *voices
 	own    *voice
+}
+
+// hostLog is the log of a call by a profiler's or tuner's host, which may have no network of
+// ours; drop ends it.
+func (v *voices) hostLog(logfn uintptr) (log logger, drop func()) {
+	log = logger{voices: v}
+	if logfn == 0 {
+		return log, func() {}
+	}
+	log.own = v.add(logfn, tableContext)
+	return log, func() { v.drop(log.own) }
 }
 
 func (l logger) Warn(format string, a ...any) {

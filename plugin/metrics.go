@@ -2,17 +2,15 @@ package plugin
 
 import (
 	"weft/abi"
-	"weft/internal/knob"
 	"weft/internal/report"
-	"weft/internal/version"
 	"weft/transport/meter"
 )
 
-// metered begins the process's file of what its connections count.
-func (p *process) metered(log report.Logger, k *knob.Values) {
-	path, err := p.meter(meter.Config{Dir: p.profileDir(k), Build: version.String(), Log: p.log})
+// metered begins the process's file of what its connections count, as the user's modes want it.
+func metered(open func(meter.Config) (path string, err error), c meter.Config, log report.Logger, modes string) {
+	path, err := open(c)
 	if err != nil {
-		log.Warn("there are no metrics, though WEFT_PROFILE=%s: %v", k.Text(knob.Profile), err)
+		log.Warn("there are no metrics, though WEFT_PROFILE=%s: %v", modes, err)
 		return
 	}
 	log.Info(report.Init, "connections are counted in %s (WEFT_PROFILE); weft metrics and weft top read it", path)
@@ -22,7 +20,7 @@ func (p *process) metered(log report.Logger, k *knob.Values) {
 const tableNames = 4
 
 // rank has it said in that file.
-func (p *process) rank(a *abi.ProfilerInitArgs) {
+func rank(a *abi.ProfilerInitArgs) {
 	if a.Table >= tableNames {
 		meter.Rank(int(a.Rank), int(a.Nranks))
 	}

@@ -17,9 +17,7 @@ func (p *process) tellDevices(ndev *int32, f family) error {
 	if _, err := p.current("devices"); err != nil {
 		return err
 	}
-	p.state.Lock()
-	defer p.state.Unlock()
-	*ndev = int32(p.countDevices(f))
+	*ndev = int32(p.list.count(f))
 	return nil
 }
 
@@ -29,7 +27,7 @@ func (p *process) Listen(a *abi.NetListenArgs) error {
 	if err != nil {
 		return err
 	}
-	p.giveSignalStacksNowAndThen(c.log)
+	p.signals.giveStacksNowAndThen(c.log)
 	l, err := c.net.Listen(int(a.Dev), handleBytes(a.Handle, c.table))
 	if err != nil {
 		return c.fail(err)
@@ -47,7 +45,7 @@ func (p *process) Connect(a *abi.NetConnectArgs) error {
 	if err != nil {
 		return err
 	}
-	p.giveSignalStacksNowAndThen(c.log)
+	p.signals.giveStacksNowAndThen(c.log)
 	class := c.trafficClass
 	if a.Config != nil { // v10 configures each connection
 		class = c.class(a.Config)

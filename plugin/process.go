@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"weft/abi"
 	"weft/internal/knob"
@@ -34,39 +33,21 @@ type process struct {
 	verbs   func(*knob.Values, report.Logger) (*verbs.Provider, error)
 	cards   func() []string // RDMA devices that the kernel has
 	start   func(transport.Config) (engine, error)
-	record  func(record.Config) (path string, err error)
-	meter   func(meter.Config) (path string, err error)
 
 	contexts     contexts
 	collContexts contexts
+	list         deviceList
 	profile      profile
-	chain        chain
 	profiler     profiler.Profiler
 	tuner        tuner.Tuner
-
-	signals struct {
-		told   sync.Map     // those whose handlers lacked SA_ONSTACK
-		looked atomic.Int64 // when handlers were looked at last: Unix milliseconds
-	}
+	signals      signals
 
 	opening sync.Mutex
 	state   struct {
 		sync.RWMutex
-		open    engine           // protected; nil before the first successful init
-		knobs   *knob.Values     // protected
-		devs    []deviceStrings  // protected
-		found   int              // protected; how many of devs the host did not make
-		shown   [families]int    // protected; how many of devs it knows since it counted anew
-		begun   [families]int    // protected; the thread of the last init, until it counts or fuses devices; 0: it has
-		strings map[string]*byte // protected; C's copies
+		open  engine       // protected; nil before the first successful init
+		knobs *knob.Values // protected
 	}
-}
-
-// deviceStrings is a device with the C strings that hosts keep pointers to.
-type deviceStrings struct {
-	*device.Device
-	name, path *byte
-	members    []int // of one that the host made
 }
 
 func newProcess(h host) *process {
@@ -88,22 +69,15 @@ func newProcess(h host) *process {
 		},
 		cards:    machine.This().Cards,
 		start:    openTransport,
-		record:   record.Open,
-		meter:    meter.Open,
 		contexts: contexts{old: map[int]*netCtx{}}, collContexts: contexts{old: map[int]*netCtx{}},
+		list:    deviceList{host: h, log: logger{voices: v}, strings: map[string]*byte{}},
+		profile: profile{host: h, voices: v, record: record.Open, meter: meter.Open, chain: chain{host: h, voices: v}},
+		signals: signals{host: h},
 	}
-	p.profiler.Wanted, p.profiler.Begin = p.wanted, p.beginChained
-	p.tuner = p.newTuner()
+	p.profiler.Wanted, p.profiler.Begin = p.profile.wanted, p.profile.chain.begin
+	p.tuner = newTuner(h, v, p.collectives)
 	return p
 }
-
-var theProcess = newProcess(cHost{})
-
-func netImpl() abi.Net { return theProcess }
-
-func collImpl() abi.CollNet { return collective{process: theProcess} }
-
-func profImpl() abi.Profiler { return &theProcess.profiler }
 
 // current returns the transport once an init has succeeded.
 func (p *process) current(call string) (engine, error) {
@@ -125,6 +99,17 @@ func (p *process) knobs() *knob.Values {
 	return p.state.knobs
 }
 
+// collectives reports whether the user wants collectives of weft. Before the first init the environment alone tells.
+func (p *process) collectives() bool {
+	p.state.RLock()
+	k := p.state.knobs
+	p.state.RUnlock()
+	if k == nil {
+		k = knob.ParseEnv(p.host.Getenv, p.host.Environ)
+	}
+	return k.Int(knob.CollNet) != 0
+}
+
 // open brings the process up at the first init that succeeds; a failed one
 // leaves nothing behind, and the next tries again with what it finds then.
 func (p *process) open(log report.Logger, table int) (engine, error) {
@@ -144,31 +129,24 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 		log.Info(report.Env, "%s", line)
 	}
 	tuneRuntime(p.host, log)
-	profile := p.profiled(log, func() *knob.Values { return knobs })
+	p.profile.begin(log, func() *knob.Values { return knobs })
 	interfaces, err := p.devices(knobs, log)
 	if err != nil {
 		return nil, err
 	}
 	provider, noVerbs := p.rdma(knobs, log)
 	devices := device.Found(interfaces, provider)
-	e, err := p.start(transport.Config{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs, Stall: profile.stall})
+	e, err := p.start(transport.Config{Knobs: knobs, Log: p.log, Devices: devices, Interfaces: interfaces, Verbs: provider, NoVerbs: noVerbs, Stall: p.profile.stall})
 	if err != nil {
 		if provider != nil {
 			provider.Close()
 		}
 		return nil, err
 	}
+	p.list.found(devices)
 	p.state.Lock()
 	defer p.state.Unlock()
-	p.state.strings = map[string]*byte{}
-	devs := make([]deviceStrings, len(devices))
-	for i, d := range devices {
-		devs[i] = p.describe(d)
-	}
-	p.state.open, p.state.knobs, p.state.devs, p.state.found = e, knobs, devs, len(devs)
-	for f := range p.state.shown {
-		p.state.shown[f] = len(devs)
-	}
+	p.state.open, p.state.knobs = e, knobs
 	return e, nil
 }
 

@@ -9,11 +9,18 @@ import (
 	"weft/internal/report"
 	"weft/internal/version"
 	"weft/profiler"
+	"weft/transport/meter"
 	"weft/transport/record"
 )
 
 // profile is what the user wants to be recorded, looked up once.
 type profile struct {
+	host   host
+	voices *voices
+	record func(record.Config) (path string, err error)
+	meter  func(meter.Config) (path string, err error)
+	chain  chain
+
 	once   sync.Once
 	events int32     // that the host is asked for
 	stall  bool      // the log tells of what stands still
@@ -26,8 +33,8 @@ const (
 	tablePhases = 7 // event bit 15 is a kernel's phase; RCCL's v6 means its proxy's diagnosis
 )
 
-// profileDir is where files of records go.
-func (p *process) profileDir(k *knob.Values) string {
+// dir is where files of records go.
+func (p *profile) dir(k *knob.Values) string {
 	if dir := k.Text(knob.ProfileDir); dir != "" {
 		return dir
 	}
@@ -37,11 +44,11 @@ func (p *process) profileDir(k *knob.Values) string {
 	return "/tmp"
 }
 
-// profiled begins the process's file where the user wants that, and says what came
+// begin begins the process's file where the user wants that, and says what came
 // of it. Both the first init of a network and that of a profiler come here: the
 // process may use one of the two alone.
-func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profile {
-	p.profile.once.Do(func() {
+func (p *profile) begin(log report.Logger, knobs func() *knob.Values) {
+	p.once.Do(func() {
 		k, trace, metrics := knobs(), false, false
 		modes := k.Text(knob.Profile)
 		for mode := range strings.SplitSeq(modes, ",") {
@@ -51,7 +58,7 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 			case "metrics":
 				metrics = true
 			case "stall":
-				p.profile.stall = true
+				p.stall = true
 				log.Info(report.Init, "stalls of %v or more are logged (WEFT_PROFILE=stall)", k.Seconds(knob.StallSeconds))
 			case "", "0", "off":
 			default:
@@ -59,7 +66,7 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 			}
 		}
 		if metrics {
-			p.metered(log, k)
+			metered(p.meter, meter.Config{Dir: p.dir(k), Build: version.String(), Log: logger{voices: p.voices}}, log, modes)
 		}
 		if !trace {
 			return
@@ -69,21 +76,20 @@ func (p *process) profiled(log report.Logger, knobs func() *knob.Values) *profil
 			log.Warn("WEFT_PROFILE_EVENTS=%s: %v; every event but proxyctrl is recorded", k.Text(knob.ProfileEvents), err)
 			mask, _ = profiler.Mask("")
 		}
-		path, err := p.record(record.Config{Dir: p.profileDir(k), Bytes: int64(k.Int(knob.ProfileSize)) << 20, Build: version.String(), Log: p.log})
+		path, err := p.record(record.Config{Dir: p.dir(k), Bytes: int64(k.Int(knob.ProfileSize)) << 20, Build: version.String(), Log: logger{voices: p.voices}})
 		if err != nil {
 			log.Warn("nothing is recorded, though WEFT_PROFILE=%s: %v", modes, err)
 			return
 		}
-		p.profile.events = mask
+		p.events = mask
 		log.Info(report.Init, "what happens is recorded in %s (WEFT_PROFILE); weft trace reads it", path)
 	})
-	return &p.profile
 }
 
 // wanted are the events of a communicator's init, which may be the first that
 // this process hears of a host: its log is used as long as init lasts.
-func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
-	log, drop := p.hostLog(a.Logfn)
+func (p *profile) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
+	log, drop := p.voices.hostLog(a.Logfn)
 	defer drop()
 	var k *knob.Values
 	knobs := func() *knob.Values {
@@ -92,22 +98,23 @@ func (p *process) wanted(a *abi.ProfilerInitArgs) (mask int32, chained bool) {
 		}
 		return k
 	}
-	mask = p.profiled(log, func() *knob.Values {
+	p.begin(log, func() *knob.Values {
 		for _, line := range knobs().Problems() { // else the network's init has said them
 			log.Warn("%s", line)
 		}
 		return knobs()
-	}).events
-	p.rank(a)
+	})
+	mask = p.events
+	rank(a)
 	if a.Table == tableHangs {
 		if mask != 0 || knobs().Text(knob.ProfilerChain) != "" {
-			p.profile.hangs.Do(func() {
+			p.hangs.Do(func() {
 				log.Warn("NCCL 2.26 stands still in ncclCommDestroy when any profiler wants events: it is asked for none. Only the network's messages are recorded, and further profilers hear nothing. 2.27 and later do not stand still")
 			})
 		}
 		return 0, false
 	}
-	return mask & hostsEvents(a.Table), p.chained(log, int(a.Table), knobs)
+	return mask & hostsEvents(a.Table), p.chain.open(log, int(a.Table), knobs)
 }
 
 // hostsEvents are those that a host of a table may be asked for.
@@ -116,15 +123,4 @@ func hostsEvents(table int32) int32 {
 		return ^int32(abi.ProfileKernelPhase)
 	}
 	return ^0
-}
-
-// hostLog is the log of a call by a profiler's or tuner's host, which may have no network of
-// ours; drop ends it.
-func (p *process) hostLog(logfn uintptr) (log logger, drop func()) {
-	log = logger{voices: p.voices}
-	if logfn == 0 {
-		return log, func() {}
-	}
-	log.own = p.voices.add(logfn, tableContext)
-	return log, func() { p.voices.drop(log.own) }
 }

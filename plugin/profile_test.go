@@ -109,7 +109,7 @@ func TestChain(t *testing.T) {
 				if err := b.profiler.Finalize(&abi.ProfilerFinalizeArgs{Context: context}); err != nil {
 					t.Error(err)
 				}
-				b.chainEnded() // as C says then
+				b.profile.chain.finalized() // as C says then
 			}
 			if got := b.host.lines(levelWarn, c.part); len(got) != c.warn || len(b.host.lines(levelWarn)) != c.warn {
 				t.Errorf("log %v, want %d warnings with %q", b.host.said, c.warn, c.part)
@@ -129,7 +129,7 @@ func TestChainRefuses(t *testing.T) {
 	if err := b.profiler.Init(&abi.ProfilerInitArgs{Table: 6, Context: &context, EActivationMask: &mask, Logfn: nccl}); err != nil {
 		t.Fatal(err)
 	}
-	b.chainRefused(1, 3, nccl)
+	b.profile.chain.refused(1, 3, nccl)
 	if got := b.host.lines(levelWarn, "one of two (two)", "returned 3"); len(got) != 1 {
 		t.Errorf("log %v", b.host.said)
 	}

@@ -12,12 +12,10 @@ func (p *process) GetProperties(a *abi.NetGetPropertiesArgs) error {
 	if _, err := p.current("getProperties"); err != nil {
 		return err
 	}
-	p.state.RLock()
-	defer p.state.RUnlock()
-	if a.Dev < 0 || int(a.Dev) >= len(p.state.devs) {
-		return report.Errorf(report.Misuse, "getProperties", "device %d of %d", a.Dev, len(p.state.devs))
+	d, n := p.list.at(int(a.Dev))
+	if d.Device == nil {
+		return report.Errorf(report.Misuse, "getProperties", "device %d of %d", a.Dev, n)
 	}
-	d := p.state.devs[a.Dev]
 	*a.Props = abi.NetProperties{
 		Name:             d.name,
 		PciPath:          d.path,

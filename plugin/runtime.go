@@ -48,11 +48,3 @@ func restoreFiles(soft, hard uint64, get func() (unix.Rlimit, error), set func(u
 	// A failure leaves a limit that is too high: nothing that this host, or we, would trip over now.
 	_ = set(now)
 }
-
-func init() {
-	soft, hard := theProcess.host.Files()
-	restoreFiles(soft, hard, func() (l unix.Rlimit, err error) {
-		err = unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
-		return l, err
-	}, func(l unix.Rlimit) error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &l) })
-}

@@ -3,6 +3,8 @@ package plugin
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,20 +15,26 @@ import (
 // lookForHandlers is how often a host that listens and connects has its handlers looked at: that takes 64 system calls.
 const lookForHandlers = 10 * time.Millisecond
 
-// giveSignalStacksNowAndThen is giveSignalStacks for calls that come by the thousand.
-func (p *process) giveSignalStacksNowAndThen(log report.Logger) {
-	now, last := time.Now().UnixMilli(), p.signals.looked.Load()
-	if passed := now - last; (passed < 0 || passed >= lookForHandlers.Milliseconds()) && p.signals.looked.CompareAndSwap(last, now) {
-		p.giveSignalStacks(log)
+// signals has the host's signal handlers run on the signal stack of whichever thread they interrupt.
+type signals struct {
+	host   host
+	told   sync.Map     // those whose handlers lacked SA_ONSTACK
+	looked atomic.Int64 // when handlers were looked at last: Unix milliseconds
+}
+
+// giveStacksNowAndThen is giveStacks for calls that come by the thousand.
+func (s *signals) giveStacksNowAndThen(log report.Logger) {
+	now, last := time.Now().UnixMilli(), s.looked.Load()
+	if passed := now - last; (passed < 0 || passed >= lookForHandlers.Milliseconds()) && s.looked.CompareAndSwap(last, now) {
+		s.giveStacks(log)
 	}
 }
 
-// giveSignalStacks has the host's signal handlers run on the signal stack of whichever thread they interrupt, and says once of each
-// signal that it was not so.
-func (p *process) giveSignalStacks(log report.Logger) {
+// giveStacks looks at the handlers, and says once of each signal that its own ran on no such stack.
+func (s *signals) giveStacks(log report.Logger) {
 	var names []string
-	for _, n := range p.host.SignalStacks() {
-		if _, told := p.signals.told.LoadOrStore(n, true); !told {
+	for _, n := range s.host.SignalStacks() {
+		if _, told := s.told.LoadOrStore(n, true); !told {
 			names = append(names, signalName(n))
 		}
 	}

@@ -1,26 +1,23 @@
 package plugin
 
 import (
-	"weft/abi"
 	"weft/collnet/choose"
 	"weft/internal/report"
 	"weft/tuner"
 )
 
-func tuneImpl() abi.Tuner { return &theProcess.tuner }
-
-// newTuner makes the process's tuner.
-func (p *process) newTuner() tuner.Tuner {
+// newTuner makes the process's tuner; wanted reports whether the user wants collectives of weft.
+func newTuner(h host, v *voices, wanted func() bool) tuner.Tuner {
 	return tuner.Tuner{
-		Wanted: collective{process: p}.collectives,
-		Expect: p.expect,
-		Keep:   p.host.KeepVetoes,
-		Log:    func(function uintptr) (report.Logger, func()) { return p.hostLog(function) },
+		Wanted: wanted,
+		Expect: expect,
+		Keep:   h.KeepVetoes,
+		Log:    func(function uintptr) (report.Logger, func()) { return v.hostLog(function) },
 	}
 }
 
 // expect is what a communicator may expect of CollNet. What this process alone has
 // measured does not count.
-func (p *process) expect(c tuner.Comm) (tuner.Expect, string) {
+func expect(c tuner.Comm) (tuner.Expect, string) {
 	return tuner.Model(c, choose.Fabric{N: c.Nodes, Path: tuner.Assumed}), tuner.Known(tuner.Assumed, "assumed")
 }
