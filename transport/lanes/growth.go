@@ -214,22 +214,26 @@ func (g *growth) connectPair(lanes []*lane) error {
 	return nil
 }
 
-// provePair makes sure that a pair that is new to the comm carries packets. One
-// side does: that to which its port is new, so that nobody else polls there; the
-// connecting one if it is new to both.
-func (g *growth) provePair(p *route.Pair, lanes []*lane) error {
+// proves reports whether this side is to make sure that a pair that is new to the comm carries packets. One side does: that
+// to which its port is new, so that nobody else polls there; the connecting one if it is new to both.
+func (g *growth) proves(p *route.Pair) (bool, error) {
 	here, there := true, true // new
 	for _, l := range g.v.lanes {
 		if l.pair == p {
-			return nil
+			return false, nil
 		}
 		here, there = here && l.pair.LocalIndex != p.LocalIndex, there && l.pair.PeerIndex != p.PeerIndex
 	}
-	switch {
-	case !here && !there:
-		return errors.New("both of its ports carry the connection already, in other pairs")
-	case !here || there && g.v.Kind == fastpath.Recv:
-		return nil // the other side's
+	if !here && !there {
+		return false, errors.New("both of its ports carry the connection already, in other pairs")
+	}
+	return here && (!there || g.v.Kind == fastpath.Send), nil
+}
+
+// provePair makes sure that a pair carries packets, if that is this side's part.
+func (g *growth) provePair(p *route.Pair, lanes []*lane) error {
+	if mine, err := g.proves(p); !mine || err != nil {
+		return err
 	}
 	return lanes[0].prove(g.ctx)
 }
