@@ -15,6 +15,12 @@
 //  5. Both sides hand the carrier to the C executor. All of this runs in
 //     goroutines; the host's calls only ask whether it is done.
 //
-// The tests here need a core, two, or one and a peer that lies; what
-// one package does alone is tested beside it.
+// The tests here need a core, two, or one and a peer that lies; what one package
+// does alone is tested beside it. Of the packages that join two processes, lanes,
+// offers and streams, what they decide of what they are given stands beside them:
+// which lanes serve again, join or are refused, over which ports, what is said of
+// that. What takes both sides is here: of lanes in lanes*, further*, pool*, flush*,
+// striping* and tuning*, of offers in fallback*, anyorder* and *ports*, of streams in
+// connect*, congestion* and link*. carrier is interfaces alone: their tests are their
+// providers'. Of verbs/card, what takes a card's events is tested in verbs/event.
 package transport

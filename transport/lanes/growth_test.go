@@ -41,6 +41,7 @@ func TestFurtherLanesOfThePeer(t *testing.T) {
 	other := func(e wire.QPEnd, change func(*wire.QPEnd)) wire.QPEnd { change(&e); return e }
 	for _, c := range []struct {
 		name  string
+		known []uint32 // keys; nil: of slot 0
 		keys  []uint32
 		ends  []wire.QPEnd
 		qpns  []uint32
@@ -51,6 +52,8 @@ func TestFurtherLanesOfThePeer(t *testing.T) {
 		{name: "all, in any order", keys: []uint32{7, 8}, ends: []wire.QPEnd{end(second, 21), end(straight, 22), end(second, 23)},
 			qpns: []uint32{21, 22, 23}, all: []uint32{7, 8}},
 		{name: "no key again for a slot that is known", keys: []uint32{0, 8}, ends: []wire.QPEnd{end(straight, 22), end(second, 21), end(second, 23)},
+			qpns: []uint32{21, 22, 23}, all: []uint32{7, 8}},
+		{name: "a key for a slot that had none", known: []uint32{0, 8}, keys: []uint32{7}, ends: []wire.QPEnd{end(straight, 22), end(second, 21), end(second, 23)},
 			qpns: []uint32{21, 22, 23}, all: []uint32{7, 8}},
 		{name: "a pair that is not offered", keys: []uint32{7}, ends: []wire.QPEnd{end(straight, 22)},
 			qpns: []uint32{22}, all: []uint32{7}, lost: 1},
@@ -65,7 +68,10 @@ func TestFurtherLanesOfThePeer(t *testing.T) {
 		{name: "some lanes of a pair", keys: []uint32{7, 8}, ends: []wire.QPEnd{end(straight, 22), end(second, 21)}, wrong: "some further lanes between device 11 and 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := lanes.NewGrowth(fastpath.Send, []route.Pair{straight, second}, []int{0, 1, 0, 1}, []wire.QPEnd{end(straight, 20)}, []uint32{7})
+			if c.known == nil {
+				c.known = []uint32{7}
+			}
+			g := lanes.NewGrowth(fastpath.Send, []route.Pair{straight, second}, []int{0, 1, 0, 1}, []wire.QPEnd{end(straight, 20)}, c.known)
 			qpns, all, lost, err := g.Learn(c.keys, c.ends)
 			if c.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wrong) || c.ends != nil && !errors.Is(err, wire.ErrMalformed) {

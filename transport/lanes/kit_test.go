@@ -14,6 +14,8 @@ func TestKitSuits(t *testing.T) {
 	dev := &device.Device{}
 	moved := pair(1, 1)
 	moved.PeerGID = roce(1, 200)
+	movedFirst := pair(0, 0)
+	movedFirst.PeerGID = roce(0, 200)
 	type want struct {
 		dev    *device.Device
 		pairs  []route.Pair
@@ -42,6 +44,7 @@ func TestKitSuits(t *testing.T) {
 		{"other ports first", 2, func(w *want) { w.at = []int{1, 0} }, false},
 		{"the same pairs by other numbers", 2, func(w *want) { w.pairs, w.at = []route.Pair{pair(1, 1), pair(0, 0)}, []int{1, 0} }, true},
 		{"a peer's port with another address", 2, func(w *want) { w.pairs = []route.Pair{pair(0, 0), moved} }, false},
+		{"one lane, to a port with another address", 1, func(w *want) { w.pairs, w.at = []route.Pair{movedFirst}, []int{0} }, false},
 		{"a later port with another address", 1, func(w *want) { w.pairs = []route.Pair{pair(0, 0), moved} }, false},
 	} {
 		k := lanes.NewKit(like.dev, like.pairs, like.at, c.lanes, like.tuning, like.sl, like.tc)

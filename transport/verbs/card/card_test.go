@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"weft/internal/fakeibv"
 	"weft/internal/report"
@@ -77,39 +78,49 @@ func TestLibrarySpares(t *testing.T) {
 	}
 }
 
-// A card that somebody holds is neither closed nor opened anew; what is opened in the end is closed.
-func TestHeldCard(t *testing.T) {
+// Who takes hold of a card while its device is opened anew keeps the old one, and the new one is closed.
+func TestCardThatIsHeldMeanwhileIsNotExchanged(t *testing.T) {
 	f := fakeibv.New(t, fakeibv.RoCE("a", "10.0.0.1", 1))
 	c, log := f.Open(fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24")), nil)
-	now := func(swap func()) { swap() }
-	if !c.Hold() {
-		t.Fatal("an open card cannot be held")
-	}
 	before := c.Context()
-	if err := c.Reopen(now); err == nil || c.Context() != before {
-		t.Errorf("a held card is opened anew: %v", err)
-	}
-	c.Release()
-	if err := c.Reopen(now); err != nil || log.Count("INFO NET a: the card was reopened") != 1 {
+	err := c.Reopen(func(swap func()) {
+		c.Hold()
+		swap()
+	})
+	if err == nil || c.Context() != before || log.Count("INFO NET a: the card was reopened") != 0 {
 		t.Errorf("error %v, log %q", err, log.Lines())
 	}
-	if !c.Hold() {
-		t.Fatal("a reopened card cannot be held")
-	}
-	c.Close()
-	if _, errno := c.QueryPort(1); errno != 0 {
-		t.Errorf("a held card was closed: %v", errno)
-	}
-	if c.Hold() {
-		t.Error("a card that is being closed can be held")
+	if len(f.Left()) != 1 {
+		t.Errorf("two devices are open: %v", f.Left())
 	}
 	c.Release()
-	if _, errno := c.QueryPort(1); errno != syscall.ENODEV {
-		t.Errorf("a closed card is asked: %v", errno)
-	}
+	c.Close()
 	if left := f.Left(); left != nil {
 		t.Errorf("left: %v", left)
 	}
+}
+
+// A trial during which another fatal event comes has proved nothing.
+func TestTrialThatMeetsAnEvent(t *testing.T) {
+	f := fakeibv.New(t, fakeibv.RoCE("a", "10.0.0.1", 1))
+	c, log := f.Open(fakeibv.Host(t, fakeibv.Eth(1, true, "10.0.0.1/24")), nil)
+	trials := 0
+	var trial func() error
+	trial = func() error {
+		if trials++; trials == 1 {
+			c.Fails(trial)
+		}
+		return nil
+	}
+	c.Fails(trial)
+	for end := time.Now().Add(time.Minute); c.Down() != "" && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		c.Stir() // or seconds pass
+	}
+	c.EndTrials()
+	if trials != 2 || c.Down() != "" || log.Count("INFO NET a works again") != 1 {
+		t.Errorf("%d trials, down: %q, log %q", trials, c.Down(), log.Lines())
+	}
+	c.Close()
 }
 
 // What a library lacks is known of its cards before they are tried.
