@@ -33,7 +33,7 @@ func lazyLanes(c *config) error {
 	const lanes, n = 16, 1000
 	for _, devices := range []int{1, 4} {
 		for _, cost := range []int{0, 1000} {
-			fmt.Printf("  %d queue pairs per connection, on %d device%s; creations and transitions cost %d us more:\n", lanes, devices, map[bool]string{true: "s in one"}[devices > 1], cost)
+			fmt.Printf("  %d QPs per connection, on %d device%s; creations and transitions cost %d us more:\n", lanes, devices, map[bool]string{true: "s in one"}[devices > 1], cost)
 			for _, l := range lazyCases {
 				w := connectsWorld()
 				for i := range devices {
@@ -91,7 +91,7 @@ func (c *config) lazyRow(w simverbs.World, name string, n int64, env []string) e
 	if err != nil {
 		return err
 	}
-	fmt.Printf("    %-18s single connect p50 %.1f ms; %d at once %.2f s; then %d queue pairs, %.1f KiB per connection\n",
+	fmt.Printf("    %-18s single connect p50 %.1f ms; %d at once %.2f s; then %d QPs, %.1f KiB per connection\n",
 		name, rounds.Median(single), n, took.Seconds(), has.QPs, float64(after.RSS-before.RSS)/float64(n)/1024)
 	if err := s.move(); err != nil {
 		return err

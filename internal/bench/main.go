@@ -47,8 +47,8 @@ var chapters = []chapter{
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
 	{"striping", "simulated verbs: a device made of two, of which one is slower, beside each of them alone", striping},
 	{"tcpstriping", "the same on TCP, over shaped cables between network namespaces", tcpStriping},
-	{"lazy", "simulated verbs: connects with 16 queue pairs each, made at once or later", lazyLanes},
-	{"reuse", "simulated verbs: connections with 16 queue pairs each, closed and connected again", reuse},
+	{"lazy", "simulated verbs: connects with 16 QPs each, made at once or later", lazyLanes},
+	{"reuse", "simulated verbs: connections with 16 QPs each, closed and connected again", reuse},
 }
 
 // ofProfile are the chapters of make bench-profile: what it costs to record, to count and to watch.

@@ -34,7 +34,7 @@ func reuse(c *config) error {
 		return err
 	}
 	env = append(env, fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", lanes))
-	fmt.Printf("  %d queue pairs per connection; connected again, creations and transitions cost 1000 us more; one connection stays meanwhile:\n", lanes)
+	fmt.Printf("  %d QPs per connection; connected again, creations and transitions cost 1000 us more; one connection stays meanwhile:\n", lanes)
 	for _, r := range reuseCases {
 		if err := c.reuseRow(w, r.name, n, append(env[:len(env):len(env)], r.settings...)); err != nil {
 			_ = w.Remove()
@@ -105,7 +105,7 @@ func (c *config) reuseRow(w simverbs.World, name string, n int64, env []string) 
 		had += strings.Count(l.Text, "of an earlier connection")
 	}
 	each := func(to int64) float64 { return float64(to-before.RSS) / float64(n) / 1024 }
-	fmt.Printf("    %-24s one after the other p50 %.1f ms; %d at once %.2f s (%.2f s of CPU, both sides), %d with queue pairs of closed ones; %.1f KiB per connection, %.1f once it is closed, %d queue pairs then\n",
+	fmt.Printf("    %-24s one after the other p50 %.1f ms; %d at once %.2f s (%.2f s of CPU, both sides), %d with QPs of closed ones; %.1f KiB per connection, %.1f once it is closed, %d QPs then\n",
 		name, rounds.Median(single), n, took.Seconds(), cpu.Seconds(), had, each(open.RSS), each(closed.RSS), qps)
 	return nil
 }
@@ -149,7 +149,7 @@ func still(w simverbs.World, pid int) (int, error) {
 			return last, nil
 		}
 		if time.Now().After(end) {
-			return 0, fmt.Errorf("%d queue pairs, and their number changes still after %v", last, limit)
+			return 0, fmt.Errorf("%d QPs, and their number changes still after %v", last, limit)
 		}
 	}
 }

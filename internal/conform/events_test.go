@@ -35,7 +35,7 @@ func TestNetEvents(t *testing.T) {
 	lanes := func(n int) []string {
 		return append([]string{fmt.Sprintf("NCCL_IB_QPS_PER_CONNECTION=%d", n)}, split...)
 	}
-	const socket, pair = "socket", "queue pair"
+	const socket, pair = "socket", "QP"
 	for _, c := range []struct {
 		name        string
 		env         []string

@@ -9,7 +9,7 @@ import (
 var eventRules = []*Rule{
 	{ID: "prof.pairs", From: 10, Says: "the profiler's callback gets a handle that NCCL passed, never NULL, and an end for each start; at most 8 starts a request",
 		Basis: basisProxy, Check: func(e *Env) { e.profiled() }},
-	{ID: "prof.describes", From: 10, Says: "a net event names a queue pair or a socket and the bytes on it, in the descriptor of NCCL's own network; those of a send are its bytes, and each ends once",
+	{ID: "prof.describes", From: 10, Says: "a net event names a QP or a socket and the bytes on it, in the descriptor of NCCL's own network; those of a send are its bytes, and each ends once",
 		Basis: basisProxy, Check: func(e *Env) { e.described() }},
 }
 
@@ -35,7 +35,7 @@ type netEvent struct{ id, typ, device, op, qp, length, last, stops int64 }
 func (n *netEvent) kind() string {
 	switch {
 	case n.id == 0x10001 && n.typ == 1:
-		return "queue pair"
+		return "QP"
 	case n.id == 0x20001 && n.typ == 1:
 		return "socket"
 	}
@@ -54,7 +54,7 @@ func (p *proc) eventsOf(what string, parent host.Ptr, size int64, sends bool) {
 		switch {
 		case n.kind() == "":
 			e.failf("%s: plugin id %#x, type %d is no descriptor of NCCL's", what, n.id, n.typ)
-		case n.kind() == "queue pair" && n.qp <= 0, n.device < 0:
+		case n.kind() == "QP" && n.qp <= 0, n.device < 0:
 			e.failf("%s: a %s with number %d on device or descriptor %d", what, n.kind(), n.qp, n.device)
 		case n.stops != 1:
 			e.failf("%s: an event ends %d times", what, n.stops)

@@ -145,7 +145,7 @@ var deviceRules = []Rule{
 		Code: "WEFT-027", Topic: deviceTopic, Severity: Breaks,
 		Title:       "the cgroup forbids RDMA resources",
 		Symptom:     "`ibv_create_qp` or `ibv_reg_mr` fails with EAGAIN though limits are high",
-		Consequence: "queue pairs and memory cannot be had beyond the limit",
+		Consequence: "QPs and memory cannot be had beyond the limit",
 		Remedy:      "echo 'DEVICE hca_handle=max hca_object=max' > rdma.max of the cgroup, or leave the limit out of the pod",
 		check: func(x *Exam) (all []Finding) {
 			for _, line := range x.Lines("/sys/fs/cgroup/rdma.max") {

@@ -36,8 +36,8 @@ var foreigns = []struct {
 		{"NCCL_IGNORE_CPU_AFFINITY, NCCL_SET_THREAD_NAME", "0, 0: NCCL's threads", "weft moves data on the thread that calls it; Go's own threads inherit the affinity of the thread that loads the library"},
 	}},
 	{"Read by RCCL", "They are of its own networks (net_ib_cast) or its core; without them RCCL asks of weft what NCCL asks.", []foreign{
-		{"RCCL_IB_QP_SCHED_ENABLE, RCCL_IB_QP_SCHED_*", "how messages are shared among queue pairs: small ones in turn, by weights that follow round-trip times, large ones over all", "`NCCL_IB_QPS_PER_CONNECTION`; shares follow what each queue pair carries"},
-		{"RCCL_IB_QP_SHARING_ENABLE, RCCL_IB_COMM_NGROUPS, RCCL_IB_QP_DEPTH_MULTIPLIER", "0, 4, 8: whether connections to one peer share queue pairs, in how many groups, and how deep those are", "none: each has its own, and those of closed connections serve again"},
+		{"RCCL_IB_QP_SCHED_ENABLE, RCCL_IB_QP_SCHED_*", "how messages are shared among QPs: small ones in turn, by weights that follow round-trip times, large ones over all", "`NCCL_IB_QPS_PER_CONNECTION`; shares follow what each QP carries"},
+		{"RCCL_IB_QP_SHARING_ENABLE, RCCL_IB_COMM_NGROUPS, RCCL_IB_QP_DEPTH_MULTIPLIER", "0, 4, 8: whether connections to one peer share QPs, in how many groups, and how deep those are", "none: each has its own, and those of closed connections serve again"},
 		{"RCCL_GDR_FLUSH_GPU_MEM_NO_RELAXED_ORDERING", "1: a flush writes and reads GPU memory of its own", "`WEFT_FLUSH`; a flush reads what was received"},
 		{"RCCL_FORCE_ENABLE_GDRDMA", "unset; 1: GPU memory counts as reachable", "none: the kernel's clients of peer memory and DMA-BUF are looked for"},
 		{"RCCL_MULTIPLANE_MAP_FILE", "unset: which addresses of planes stand behind a port's own", "none: each port is used by its own addresses"},

@@ -17,7 +17,7 @@ import (
 const traceMergeUsage = `usage: weft trace merge FILE|DIR... -o OUT
 
 Makes one trace of what the processes of a job have recorded: a process for each,
-named by its rank; tracks for communicators, channels, threads, queue pairs or
+named by its rank; tracks for communicators, channels, threads, QPs or
 sockets, and connections; an arrow from each send to its receive. A collective ends
 with the last of its kernels and network transfers; where neither was recorded it is
 drawn as launched only. The machines' clocks are aligned by messages both ways, or

@@ -23,7 +23,7 @@ var (
 	seconds     = named("message_seconds", "Time of a message: of a send until its last byte is handed over (TCP) or acknowledged (RDMA), of a receive from when it is posted until it is complete.", ofLink)
 	waits       = named("send_waits_total", "Sends that found no receive posted.", ofLink)
 	waited      = named("send_wait_seconds_total", "Time in which sends found no receive posted.", ofLink)
-	laneBytes   = named("lane_bytes_total", "Bytes that each queue pair of connections carried, by its place among them.", ofLane)
+	laneBytes   = named("lane_bytes_total", "Bytes that each QP of connections carried, by its place among them.", ofLane)
 	open        = named("connections", "Connections that are open.", ofLink)
 	closed      = named("connections_closed_total", "Connections that were closed.", ofLink)
 	broken      = named("connections_broken_total", "Of the closed connections, those that had failed before.", ofLink)
