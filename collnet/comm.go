@@ -59,7 +59,7 @@ func (c *Comm) Table() int { return c.ctx.Table }
 // Log speaks to the host that has c.
 func (c *Comm) Log() report.Logger { return c.ctx.Log }
 
-// link is any of c's, through which memory is registered; nil: there is none.
+// link is one of c's, any, on which memory is registered; nil: there is none.
 func (c *Comm) link() Link { return c.tracks[0].link() }
 
 // links are all of c's.
@@ -76,7 +76,7 @@ func (c *Comm) links() (all []Link) {
 	return all
 }
 
-// take has the list of what is pending know of what was posted. pass is held.
+// take moves what was posted to the list of what is pending. pass is held.
 func (c *Comm) take() {
 	c.queue.Lock()
 	defer c.queue.Unlock()
@@ -84,7 +84,7 @@ func (c *Comm) take() {
 	c.queue.posted = c.queue.posted[:0]
 }
 
-// rouse has the goroutine look.
+// rouse wakes the goroutine.
 func (c *Comm) rouse() {
 	select {
 	case c.wake <- struct{}{}:

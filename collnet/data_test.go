@@ -164,7 +164,7 @@ func gatherWindow(t *testing.T, all []*member, w Window, parts int, inPlace bool
 		whole[i] = byte(i*7 + i>>8)
 	}
 	each(all, func(m *member) {
-		at, mine := w.own(m.rank)
+		at, mine := w.mine(m.rank)
 		recv := m.memory(w.Bytes)
 		defer recv.end()
 		send := Buf{recv.Address + uintptr(at), recv.Handle}
@@ -196,7 +196,7 @@ func scatterWindow(t *testing.T, all []*member, w Window, parts int, dt abi.Data
 	}
 	want := reduced(t, in, dt, abi.Sum)
 	each(all, func(m *member) {
-		at, mine := w.own(m.rank)
+		at, mine := w.mine(m.rank)
 		send := m.memory(w.Bytes)
 		defer send.end()
 		copy(send.bytes, in[m.rank])

@@ -43,7 +43,7 @@ func (h hello) refuse(o hello) (why, remedy string) {
 	case o.version != h.version:
 		return fmt.Sprintf("rank %d speaks version %d of collectives, rank %d version %d", o.rank, o.version, h.rank, h.version), "all hosts must run the same weft"
 	case o.n != h.n:
-		return fmt.Sprintf("rank %d knows %d ranks, rank %d knows %d", o.rank, o.n, h.rank, h.n), ""
+		return fmt.Sprintf("rank %d was given %d ranks, rank %d was given %d", o.rank, o.n, h.rank, h.n), ""
 	case o.chunk != h.chunk:
 		return fmt.Sprintf("rank %d has chunks of %d KiB, rank %d of %d", o.rank, o.chunk>>10, h.rank, h.chunk>>10), "set WEFT_COLLNET_CHUNK alike on all hosts"
 	case o.tracks != h.tracks || o.track >= h.tracks || o.rank >= h.n || o.rank == h.rank:

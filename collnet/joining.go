@@ -45,7 +45,7 @@ func (j *joining) until(step func() (bool, error), missing func() string) error 
 		}
 		if time.Now().After(j.deadline) {
 			return j.c.errorf(report.Peer, "connect", "rank %d of %d: not connected within %v with %s", j.c.rank, j.c.n, j.c.ctx.Timeout, missing()).
-				Try("all ranks must call connect; look at the logs of those, and see WEFT_CONNECT_TIMEOUT")
+				Try("all ranks must call connect; look at their logs, and see WEFT_CONNECT_TIMEOUT")
 		}
 		switch since := time.Since(begin); {
 		case j.measures && since < tick:

@@ -21,11 +21,11 @@ const (
 func (j *joining) measure() error {
 	j.measures = true
 	small := j.mem.at(0, smallProbe)
-	latency, err := median(probes, func() error { return j.pass(small, j.mem.at(probeBytes, smallProbe)) })
+	latency, err := median(probes, func() error { return j.rotate(small, j.mem.at(probeBytes, smallProbe)) })
 	if err != nil {
 		return err
 	}
-	burst, err := median(bursts, func() error { return j.pass(j.mem.at(0, probeBytes), j.mem.at(probeBytes, probeBytes)) })
+	burst, err := median(bursts, func() error { return j.rotate(j.mem.at(0, probeBytes), j.mem.at(probeBytes, probeBytes)) })
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func median(times int, do func() error) (time.Duration, error) {
 	return took[times/2], nil
 }
 
-// pass sends a buffer to the next rank of the ring, while one comes from that before.
-func (j *joining) pass(out, in Buffer) error {
+// rotate sends a buffer to the next rank of the ring, while one comes from that before.
+func (j *joining) rotate(out, in Buffer) error {
 	next, before := (j.c.rank+1)%j.c.n, (j.c.rank+j.c.n-1)%j.c.n
 	return j.exchange(out, []int{next}, []int{before}, func(int) Buffer { return in })
 }
@@ -115,7 +115,7 @@ func (j *joining) tell(p choose.Path) error {
 	}
 	mine.put(j.mem.bytes[place(c.rank):])
 	for i := range c.n - 1 {
-		if err := j.pass(j.mem.at(place(c.rank-i), size), j.mem.at(place(c.rank-i-1), size)); err != nil {
+		if err := j.rotate(j.mem.at(place(c.rank-i), size), j.mem.at(place(c.rank-i-1), size)); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func (j *joining) connect() (bool, error) {
 		}
 		if len(j.strange) == len(j.calls) {
 			_ = l.Close()
-			return false, j.c.errorf(report.Peer, "connect", "more connections come than %d ranks make", len(j.peers))
+			return false, j.c.errorf(report.Peer, "connect", "more connections came than %d ranks make", len(j.peers))
 		}
 		j.strange = append(j.strange, &hail{link: l, place: len(j.strange) + 1})
 	}
@@ -52,7 +52,7 @@ func (j *joining) progress(k *call) (err error) {
 			return nil
 		}
 		c.tracks[k.track].sends[k.rank] = k.link
-		if err = j.memory(k.link); err != nil {
+		if err = j.room(k.link); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (j *joining) receive(h *hail) (err error) {
 	if h.link == nil {
 		return nil
 	}
-	if err = j.memory(h.link); err != nil {
+	if err = j.room(h.link); err != nil {
 		return err
 	}
 	if h.request == 0 {
@@ -99,8 +99,8 @@ func (j *joining) unknown(h *hail, err error) error {
 	return j.c.errorf(report.CauseOf(err), "connect", "a rank that has not said which: %w", err).With(h.link.Peer())
 }
 
-// memory is there from the first link on.
-func (j *joining) memory(l Link) error {
+// room makes the memory for what is sent and received meanwhile, with the first link.
+func (j *joining) room(l Link) error {
 	if j.mem.bytes != nil {
 		return nil
 	}
@@ -110,12 +110,12 @@ func (j *joining) memory(l Link) error {
 // hello is what this rank says on a connection to another.
 func (j *joining) hello(k *call) Buffer {
 	place := (len(j.calls) + 1 + k.track) * slot
-	j.own(k.track).put(j.mem.bytes[place : place+slot])
+	j.greeting(k.track).put(j.mem.bytes[place : place+slot])
 	return j.mem.at(place, slot)
 }
 
-// own is the hello of this rank on a track.
-func (j *joining) own(track int) hello {
+// greeting is the hello of this rank on a track.
+func (j *joining) greeting(track int) hello {
 	c := j.c
 	return hello{version: helloVersion, n: uint64(c.n), rank: uint64(c.rank), track: uint64(track), tracks: uint64(len(c.tracks)), chunk: uint64(c.ctx.Chunk)}
 }
@@ -125,9 +125,9 @@ func (j *joining) meet(h *hail, size int) error {
 	c := j.c
 	theirs, ok := readHello(j.mem.bytes[h.place*slot:][:slot])
 	if size != slot || !ok {
-		return c.errorf(report.Peer, "connect", "a connection that is not of a collective").With(h.link.Peer())
+		return c.errorf(report.Peer, "connect", "a connection that no collective made").With(h.link.Peer())
 	}
-	if wrong, remedy := j.own(0).refuse(theirs); wrong != "" {
+	if wrong, remedy := j.greeting(0).refuse(theirs); wrong != "" {
 		return c.errorf(report.Usage, "connect", "%s", wrong).With(h.link.Peer()).Try("%s", remedy)
 	}
 	place := &c.tracks[theirs.track].receives[theirs.rank]

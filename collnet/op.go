@@ -42,8 +42,8 @@ type Part struct {
 // behind the other, and the call is about Bytes of that from Off on.
 type Window struct{ Rank, Off, Bytes int }
 
-// own is what the window has of a rank's part: where in the window that begins, and how much it is.
-func (w Window) own(rank int) (at, size int) {
+// mine is what the window has of a rank's part: where in the window that begins, and how much it is.
+func (w Window) mine(rank int) (at, size int) {
 	from := max(w.Off, rank*w.Rank)
 	return from - w.Off, max(0, min(w.Off+w.Bytes, (rank+1)*w.Rank)-from)
 }

@@ -30,7 +30,7 @@ func (c *Comm) AllGather(send Buf, recv []Part, w Window) (uintptr, error) {
 		return 0, err
 	}
 	o.what = w.of(schedule.AllGather, 1, 1)
-	o.at, o.mine = w.own(c.rank)
+	o.at, o.mine = w.mine(c.rank)
 	return c.post(o, []Part{{send, o.mine}}, recv)
 }
 
@@ -48,7 +48,7 @@ func (c *Comm) ReduceScatter(send []Part, recv Buf, w Window, t abi.DataType, re
 		return 0, c.errorf(report.Misuse, o.name, "%d bytes from %d on, of parts of %d, cut elements of %d", w.Bytes, w.Off, w.Rank, size)
 	}
 	o.what = w.of(schedule.ReduceScatter, size, kernels.AccSize(t))
-	o.at, o.mine = w.own(c.rank)
+	o.at, o.mine = w.mine(c.rank)
 	o.size = o.mine
 	return c.post(o, send, []Part{{recv, o.mine}})
 }

@@ -23,7 +23,8 @@ type regions struct {
 	closed bool
 }
 
-// add notes a registration, which has a handle of its own where there are no links (0). False: the comm was closed.
+// add keeps a registration and returns its handle: the link's, or a local one where there was no link to register on (0).
+// False: the comm was closed.
 func (r *regions) add(handle uintptr, g *region) (uintptr, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

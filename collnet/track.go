@@ -44,7 +44,7 @@ const (
 	sliceOf   = 128 << 10 // bytes that are reduced at a time, before links are looked at again
 )
 
-// link is any of the track's, through which memory is registered; nil: there is none.
+// link is one of the track's, any, on which memory is registered; nil: there is none.
 func (t *track) link() Link {
 	for _, l := range t.sends {
 		if l != nil {

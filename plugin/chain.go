@@ -57,7 +57,7 @@ func (c *chain) begin(n uint16, mask int32, a *abi.ProfilerInitArgs) bool {
 func (c *chain) refused(which int, result int32, logfn uintptr) {
 	log, drop := c.voices.hostLog(logfn)
 	defer drop()
-	log.Warn("profiler %s of WEFT_PROFILER_CHAIN: its init returned %d; it is told of nothing of this communicator", c.names[which], result)
+	log.Warn("profiler %s of WEFT_PROFILER_CHAIN: its init returned %d; it gets no events of this communicator", c.names[which], result)
 }
 
 // finalized says, once, that ends of events were not told.

@@ -62,7 +62,7 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 			p.voices.replace(c.voice, a.LogFunction)
 			c.netEvents.Store(a.ProfFunction)
 		} else if c.netEvents.Load() != a.ProfFunction {
-			c.silence()
+			c.endEvents()
 		}
 		return nil
 	}
@@ -84,10 +84,10 @@ func (p *process) initTable(a *abi.NetInitArgs, table int) error {
 	return nil
 }
 
-// silence ends the net events of connections to come: two copies of NCCL in the
+// endEvents ends the net events of connections to come: two copies of NCCL in the
 // process have one context, and what the one hands over with a request its own
 // callback alone can read.
-func (c *netCtx) silence() {
+func (c *netCtx) endEvents() {
 	if c.netEvents.Swap(0) != 0 {
 		c.log.Info(report.Init, "net events are off: two copies of NCCL use table v%d in this process, and weft cannot tell which of them owns a connection", c.table)
 	}

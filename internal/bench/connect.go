@@ -208,7 +208,7 @@ func storm(c *config, plugin string, n int64, env []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("  %-24s %6d at once: %.0f a second, p99 %.0f ms (bare TCP, %d: %.0f a second, p99 %.0f ms); connecting side: %d threads, %d fds, %.1f KiB per connection (%.1f of them private, the others shared with the kernel or the simulation), %.1f after each has moved and checked 64 bytes\n",
+	fmt.Printf("  %-24s %6d at once: %.0f per second, p99 %.0f ms (bare TCP, %d: %.0f per second, p99 %.0f ms); connecting side: %d threads, %d fds, %.1f KiB per connection (%.1f of them private, the others shared with the kernel or the simulation), %.1f after each has moved and checked 64 bytes\n",
 		filepath.Base(plugin), n, float64(n)/took, connected.Float("p99")/1e6, min(n, 1000), float64(min(n, 1000))/bare.Float("us")*1e6, bare.Float("p99")/1e6,
 		after.Threads, after.FDs-before.FDs, float64(after.RSS-before.RSS)/float64(n)/1024, float64(own)/float64(n)/1024, float64(moved.RSS-before.RSS)/float64(n)/1024)
 	return s.close()

@@ -61,7 +61,7 @@ func (e estimate) judge(limit float64, name string) string {
 func (e estimate) judgeRatio(part float64) string {
 	said := e.judge(1+part, fmt.Sprintf("%.1f %%", 100*part))
 	if half := (e.high - e.low) / 2; e.high > 1+part && e.low <= 1+part && half > part && !math.IsInf(half, 0) {
-		said += fmt.Sprintf(": what can be told is %.2f %%, and %.1f %% by about %.0f rounds", 100*half, 100*part, math.Ceil(float64(e.rounds)*half*half/part/part))
+		said += fmt.Sprintf("; resolved here: %.2f %%; %.1f %% takes about %.0f rounds", 100*half, 100*part, math.Ceil(float64(e.rounds)*half*half/part/part))
 	}
 	return said
 }

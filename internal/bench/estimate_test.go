@@ -16,7 +16,7 @@ func TestEstimate(t *testing.T) {
 		{ten, 0.01, "1.0055 (1.0020 to 1.0090), within 1.0 %"},
 		{ten, 0.001, "1.0055 (1.0020 to 1.0090), MORE than 0.1 %"},
 		{ten, 0.005, "1.0055 (1.0020 to 1.0090), whether within 0.5 % cannot be told from noise here"},
-		{ten, 0.003, "1.0055 (1.0020 to 1.0090), whether within 0.3 % cannot be told from noise here: what can be told is 0.35 %, and 0.3 % by about 14 rounds"},
+		{ten, 0.003, "1.0055 (1.0020 to 1.0090), whether within 0.3 % cannot be told from noise here; resolved here: 0.35 %; 0.3 % takes about 14 rounds"},
 		{ten[:5], 0.01, "1.0030 (too few rounds), whether within 1.0 % cannot be told from noise here"},
 	} {
 		e := estimateOf(c.of)

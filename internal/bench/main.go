@@ -39,10 +39,10 @@ var chapters = []chapter{
 	{"alltoall", "a step of an all-to-all over many connections, all and two of them moving, nobody pinned", allToAll},
 	{"lat", "8-byte ping-pong: hot, after 1 ms idle, with all cores busy", latency},
 	{"test", "CPU of an idle and of a done test", tests},
-	{"message", "simulated verbs: CPU and instructions of a message, both ends on one thread", messages},
+	{"message", "simulated verbs: CPU and instructions per message, both ends on one thread", messages},
 	{"rdmasizes", "one connection on simulated verbs, as in sizes", rdmaSizes},
 	{"rdmaalltoall", "the same on simulated verbs, as in alltoall", rdmaAllToAll},
-	{"rdma", "simulated verbs: messages a second and ping-pong, a core each side", overRDMA},
+	{"rdma", "simulated verbs: messages per second and ping-pong, a core each side", overRDMA},
 	{"conns", "connects, and what connections cost", connections},
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
 	{"striping", "simulated verbs: a device made of two, of which one is slower, beside each of them alone", striping},
@@ -54,8 +54,8 @@ var chapters = []chapter{
 // ofProfile are the chapters of make bench-profile: what it costs to record, to count and to watch.
 var ofProfile = []chapter{
 	{"event", "what a call of NCCL's profiler takes, with 1 and with 8 threads", events},
-	{"eventrate", "what 100,000 events a second, each begun and ended, take of a core", eventsRate},
-	{"profilecpu", "CPU and instructions of a message with WEFT_PROFILE, both ends on one thread", modesCPU},
+	{"eventrate", "what 100,000 events per second, each begun and ended, take of a core", eventsRate},
+	{"profilecpu", "CPU and instructions per message with WEFT_PROFILE, both ends on one thread", modesCPU},
 	{"profilebw", "bandwidth and CPU between two processes with WEFT_PROFILE", modesBandwidth},
 	{"profilenccl", "the same under the real NCCL: all-reduce of two ranks over TCP", modesUnderNCCL},
 }

@@ -43,7 +43,7 @@ func TestInstructionsPerMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		message, idle := f["insn.plugin"][0], f["idle.plugin"][0]
-		t.Logf("%d lanes: %.0f instructions a message, %.0f an idle test", lanes, message, idle)
+		t.Logf("%d lanes: %.0f instructions per message, %.0f per idle test", lanes, message, idle)
 		if one == 0 {
 			one = message
 		}
@@ -51,9 +51,9 @@ func TestInstructionsPerMessage(t *testing.T) {
 		case f["insn.verbs"][0] < 500:
 			t.Errorf("%d lanes: %.0f instructions in libibverbs: the messages went another way", lanes, f["insn.verbs"][0])
 		case message > 2000 || idle > 260:
-			t.Errorf("%d lanes: %.0f instructions a message, 2000 are allowed; %.0f an idle test, 260", lanes, message, idle)
+			t.Errorf("%d lanes: %.0f instructions per message, 2000 are allowed; %.0f per idle test, 260", lanes, message, idle)
 		case message > 1.1*one:
-			t.Errorf("%.0f instructions a message with %d lanes, %.0f with one", message, lanes, one)
+			t.Errorf("%.0f instructions per message with %d lanes, %.0f with one", message, lanes, one)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func modesCPU(c *config) error {
 	if err != nil {
 		return err
 	}
-	small.show(0, fmt.Sprintf("8 bytes on simulated verbs, both ends on one thread: CPU ns of a message, %d rounds", c.rounds), "%7.1f", 1)
+	small.show(0, fmt.Sprintf("8 bytes on simulated verbs, both ends on one thread: CPU ns per message, %d rounds", c.rounds), "%7.1f", 1)
 	if err := c.instructions(verbs, 8, 8, 64); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func modesCPU(c *config) error {
 	if err != nil {
 		return err
 	}
-	large.show(0, fmt.Sprintf("%s over TCP, both ends on one thread: CPU s a GB of the process, %d rounds of %d messages", h.name, c.rounds, h.count), "%7.4f", 1e-9/h.gigabytes())
+	large.show(0, fmt.Sprintf("%s over TCP, both ends on one thread: CPU s per GB of the process, %d rounds of %d messages", h.name, c.rounds, h.count), "%7.4f", 1e-9/h.gigabytes())
 	if err := c.instructions(c.tcpOnly, h.bytes, 2, 4); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *config) instructions(env func([]string) []string, bytes int64, ahead, s
 		fmt.Println("  instructions are counted by the trap flag of x86-64 alone")
 		return nil
 	}
-	fmt.Printf("  instructions of the plugin a message of %d bytes, both ends (a GB, in thousands); over TCP they follow what the socket takes at a time\n", bytes)
+	fmt.Printf("  instructions of the plugin per message of %d bytes, both ends (in thousands per GB); over TCP they follow what the socket takes at a time\n", bytes)
 	first := 0.0
 	for _, m := range modes {
 		if m.name == "off again" {
@@ -142,10 +142,10 @@ func modesBandwidth(c *config) error {
 	}
 	for i, h := range heavies {
 		title := fmt.Sprintf("%s over TCP, two processes, %d rounds of %d messages", h.name, c.rounds, h.count)
-		b.show(3*i, title+": seconds a GB", "%7.4f", 1)
-		b.show(3*i+1, title+": CPU s a GB of both, who poll while they wait", "%7.4f", 1)
+		b.show(3*i, title+": seconds per GB", "%7.4f", 1)
+		b.show(3*i+1, title+": CPU s per GB of both, who poll while they wait", "%7.4f", 1)
 		if uncounted == nil {
-			b.show(3*i+2, title+": million instructions a GB of both", "%8.1f", 1e-6)
+			b.show(3*i+2, title+": million instructions per GB of both", "%8.1f", 1e-6)
 		}
 	}
 	if uncounted != nil {

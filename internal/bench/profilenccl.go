@@ -50,7 +50,7 @@ func modesUnderNCCL(c *config) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
-		b.show(0, fmt.Sprintf("NCCL %s, all-reduce of 16 MiB, two ranks over TCP, each with CPUs of its own: ms of an operation, %d rounds", r, c.rounds), "%7.3f", 1e-3)
+		b.show(0, fmt.Sprintf("NCCL %s, all-reduce of 16 MiB, two ranks over TCP, each with CPUs of its own: ms per operation, %d rounds", r, c.rounds), "%7.3f", 1e-3)
 		b.modes = unasked(rows)
 		b.show(1, "CPU s of the whole job, with its beginning and end; where a profiler wants events of kernels, NCCL's proxy polls for them", "%7.3f", 1)
 	}

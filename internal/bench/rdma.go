@@ -66,7 +66,7 @@ func (c *config) rdmaRows(lanes int, env []string) error {
 		}
 	}
 	for i, row := range rows {
-		fmt.Printf("  %d lane(s)  %-26s %6.2f million messages of 8 bytes a second (%4.2f)%s\n", lanes, row.name, rounds.Median(rates[i])/1e6, rounds.Median(rates[i])/rounds.Median(rates[len(rows)-1]), rounds.Mark(noisy[i]))
+		fmt.Printf("  %d lane(s)  %-26s %6.2f million messages of 8 bytes per second (%4.2f)%s\n", lanes, row.name, rounds.Median(rates[i])/1e6, rounds.Median(rates[i])/rounds.Median(rates[len(rows)-1]), rounds.Mark(noisy[i]))
 	}
 	for _, size := range []int64{8, 64 << 10, 1 << 20} {
 		s := situation{name: "", iters: min(5_000, 100<<20/size), ahead: 1, size: size}

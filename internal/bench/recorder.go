@@ -53,7 +53,7 @@ func events(c *config) error {
 			fmt.Printf("    %-50s %s\n", k.about, strings.TrimRight(strings.Join(cells, "  "), " "))
 		}
 		loop, bare := b.cost[last][0], b.cost[last+1][0]
-		fmt.Printf("    %-50s %.1f ns of CPU a call, %.2f of a reading of the clock (%.1f); %s\n", "start and stop in a loop", estimateOf(loop), ratioOf(loop, bare),
+		fmt.Printf("    %-50s %.1f ns of CPU per call, %.2f of one clock read (%.1f); %s\n", "start and stop in a loop", estimateOf(loop), ratioOf(loop, bare),
 			rounds.Median(bare), estimateOf(loop).judge(eventMost, fmt.Sprint(eventMost, " ns")))
 	}
 	return nil

@@ -62,7 +62,7 @@ func (c *config) everySize(plugins []string, plain bool, env ...string) error {
 	for _, f := range flows {
 		fmt.Printf("  %33s", f.name)
 	}
-	fmt.Println("   (GB/s, CPU s a GB, in brackets: the library's rate beside this one's, the rates of the same round; ~: disturbed)")
+	fmt.Println("   (GB/s, CPU s per GB, in brackets: the library's rate beside this one's, the rates of the same round; ~: disturbed)")
 	for _, size := range sizes {
 		for _, window := range windows {
 			if window*size > sizesMemory {
