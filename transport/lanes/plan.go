@@ -32,7 +32,7 @@ func (v *Carrier) plan(ports []*onPort, lanes []*lane, keys []uint32) *fastpath.
 	for _, l := range lanes {
 		pairs = append(pairs, l.pair)
 	}
-	weights := route.Weights(v.begin(pairs))
+	weights := route.Weights(v.firstWeights(pairs))
 	for i, l := range lanes {
 		to := fastpath.VerbsLane{QP: l.qp.Pointer(), CQ: l.port.cq.Pointer(), Device: l.port.slot, PeerDevice: int(l.theirs.Slot),
 			SendDepth: l.qp.SendDepth, Inline: l.qp.Inline, MaxMessage: l.port.device.MaxMessage(), Weight: weights[i]}
@@ -44,8 +44,8 @@ func (v *Carrier) plan(ports []*onPort, lanes []*lane, keys []uint32) *fastpath.
 	return p
 }
 
-// begin are the weights of lanes that run over these pairs, before anything is known of them.
-func (v *Carrier) begin(pairs []*route.Pair) []float64 {
+// firstWeights are those of lanes that run over these pairs, before anything is measured.
+func (v *Carrier) firstWeights(pairs []*route.Pair) []float64 {
 	if v.shared.striping() == "even" {
 		return slices.Repeat([]float64{1}, len(pairs))
 	}

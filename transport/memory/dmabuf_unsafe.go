@@ -20,7 +20,7 @@ type mapping struct {
 	size uintptr
 }
 
-// Map has the CPU reach m, which lies at offset of the DMA-BUF fd, as the host says that.
+// Map gives the CPU access to m, which lies at offset of the DMA-BUF fd by what the host says.
 func (m *Registration) Map(fd int, offset uint64) (err error) {
 	m.mapped, m.CPU, err = mapBuffer(fd, dmaBufOffset(m.Addr, offset), m.Size)
 	return err

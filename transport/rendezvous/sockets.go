@@ -38,7 +38,7 @@ type Sockets struct {
 
 	mu     sync.Mutex
 	ids    map[uint64]*Listen     // protected by mu
-	past   [256]uint64            // ids of listens closed of late, in a ring; protected by mu
+	past   [256]uint64            // ids of listens closed lately, in a ring; protected by mu
 	closed int                    // listens closed; protected by mu
 	socks  map[netip.Addr]*socket // protected by mu; open while ids has an entry
 }
