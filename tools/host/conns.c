@@ -15,9 +15,61 @@
 
 enum { HANDLE = 128 };
 
+/* Plain TCP: sockets with the options that are asked for. */
+struct plain {
+  struct sockaddr_in to;
+  int nodelay, sndbuf, rcvbuf;
+};
+
+static struct plain plain_of(const struct req* q) {
+  struct plain p = {.to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)num(q, "port", 0))},
+                    .nodelay = (int)num(q, "nodelay", 1),
+                    .sndbuf = (int)num(q, "sndbuf", 0),
+                    .rcvbuf = (int)num(q, "rcvbuf", 0)};
+  inet_pton(AF_INET, str(q, "addr", "127.0.0.1"), &p.to.sin_addr);
+  return p;
+}
+
+static void options(const struct plain* p, int fd) {
+  if (p->nodelay) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &p->nodelay, sizeof p->nodelay);
+  if (p->sndbuf) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &p->sndbuf, sizeof p->sndbuf);
+  if (p->rcvbuf) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &p->rcvbuf, sizeof p->rcvbuf);
+}
+
+static int plain_connect(const struct plain* p) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) options(p, fd);
+  if (fd >= 0 && connect(fd, (const struct sockaddr*)&p->to, sizeof p->to) == 0) {
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+  }
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+/* One side of a storm, taken from the request once: what a poll looks up is not the plugin's cost. */
+struct side {
+  const struct table* t;
+  void* ctx;
+  int dev, fd;
+  char* handles;
+  void** listens;
+  struct plain plain;
+};
+
+static struct side side_of(const struct req* q, const struct table* t) {
+  return (struct side){.t = t,
+                       .ctx = ptr(q, "ctx"),
+                       .dev = (int)num(q, "dev", 0),
+                       .fd = (int)num(q, "fd", -1),
+                       .handles = ptr(q, "handles"),
+                       .listens = ptr(q, "listens"),
+                       .plain = plain_of(q)};
+}
+
 /* Makes n connections, at most inflight at a time, and times each from its first call. */
-static void storm(struct req* q, int (*once)(struct req*, const struct table*, int64_t i, void** comm),
-                  const struct table* t, void** comms) {
+static void storm(struct req* q, const struct side* s, int (*once)(const struct side*, int64_t i, void** comm),
+                  void** comms) {
   const int64_t n = num(q, "n", 1);
   int64_t inflight = num(q, "inflight", n), next = 0, done = 0, active = 0, calls = 0;
   if (inflight > n) inflight = n;
@@ -34,7 +86,7 @@ static void storm(struct req* q, int (*once)(struct req*, const struct table*, i
     const int64_t before = done;
     for (int64_t k = 0; k < active; k++, calls++) {
       const int64_t i = which[k];
-      const int rc = LOOP("storm", once(q, t, i, &comms[i]));
+      const int rc = LOOP("storm", once(s, i, &comms[i]));
       if (rc != 0) {
         loop_failed(q, "connect or accept", rc);
         out_num(q, "at", i);
@@ -56,26 +108,27 @@ end:
   free(ns);
 }
 
-static int one_connect(struct req* q, const struct table* t, int64_t i, void** comm) {
+static int one_connect(const struct side* s, int64_t i, void** comm) {
   const int class = -1;
   void* dc = NULL;
-  return t->connect(t, ptr(q, "ctx"), (int)num(q, "dev", 0), (char*)ptr(q, "handles") + i * HANDLE,
-                    comm, &dc, &class);
+  return s->t->connect(s->t, s->ctx, s->dev, s->handles + i * HANDLE, comm, &dc, &class);
 }
 
-static int one_accept(struct req* q, const struct table* t, int64_t i, void** comm) {
+static int one_accept(const struct side* s, int64_t i, void** comm) {
   void* dc = NULL;
-  return t->accept(t, ((void**)ptr(q, "listens"))[i], comm, &dc);
+  return s->t->accept(s->t, s->listens[i], comm, &dc);
 }
 
 static void c_connect(struct req* q) {
   const struct table* t = table_of(q, "net");
-  if (t) storm(q, one_connect, t, ptr(q, "comms"));
+  const struct side s = side_of(q, t);
+  if (t) storm(q, &s, one_connect, ptr(q, "comms"));
 }
 
 static void c_accept(struct req* q) {
   const struct table* t = table_of(q, "net");
-  if (t) storm(q, one_accept, t, ptr(q, "comms"));
+  const struct side s = side_of(q, t);
+  if (t) storm(q, &s, one_accept, ptr(q, "comms"));
 }
 
 /* Registers memory on every comm, moves a message over each, checks it, deregisters. */
@@ -132,38 +185,13 @@ static void c_move(struct req* q) {
   free(buf);
 }
 
-/* Plain TCP: sockets with the options that are asked for. */
-static struct sockaddr_in address(const struct req* q) {
-  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)num(q, "port", 0))};
-  inet_pton(AF_INET, str(q, "addr", "127.0.0.1"), &a.sin_addr);
-  return a;
-}
-
-static void options(const struct req* q, int fd) {
-  const int one = 1, snd = (int)num(q, "sndbuf", 0), rcv = (int)num(q, "rcvbuf", 0);
-  if (num(q, "nodelay", 1)) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  if (snd) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &snd, sizeof snd);
-  if (rcv) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcv, sizeof rcv);
-}
-
-static int plain_connect(const struct req* q) {
-  const struct sockaddr_in a = address(q);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0) options(q, fd);
-  if (fd >= 0 && connect(fd, (const struct sockaddr*)&a, sizeof a) == 0) {
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-    return fd;
-  }
-  if (fd >= 0) close(fd);
-  return -1;
-}
-
 static void c_plain_listen(struct req* q) {
-  struct sockaddr_in a = address(q);
+  const struct plain p = plain_of(q);
+  struct sockaddr_in a = p.to;
   socklen_t len = sizeof a;
   const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  options(q, fd);
+  options(&p, fd);
   if (bind(fd, (struct sockaddr*)&a, len) != 0 || listen(fd, 4096) != 0 ||
       getsockname(fd, (struct sockaddr*)&a, &len) != 0)
     return fail(q, "usage", "listen: %s", strerror(errno));
@@ -172,34 +200,34 @@ static void c_plain_listen(struct req* q) {
 }
 
 static void c_plain_connect(struct req* q) {
-  const int fd = plain_connect(q);
+  const struct plain p = plain_of(q);
+  const int fd = plain_connect(&p);
   if (fd < 0) return fail(q, "usage", "connect: %s", strerror(errno));
   out_num(q, "fd", fd);
 }
 
 static void c_plain_accept(struct req* q) {
-  struct pollfd p = {.fd = (int)num(q, "fd", -1), .events = POLLIN};
-  poll(&p, 1, (int)num(q, "limit", 30000));
-  const int fd = accept4(p.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const struct plain p = plain_of(q);
+  struct pollfd l = {.fd = (int)num(q, "fd", -1), .events = POLLIN};
+  poll(&l, 1, (int)num(q, "limit", 30000));
+  const int fd = accept4(l.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return fail(q, "usage", "accept: %s", strerror(errno));
-  options(q, fd);
+  options(&p, fd);
   out_num(q, "fd", fd);
 }
 
 static void c_plain_close(struct req* q) { close((int)num(q, "fd", -1)); }
 
-static int one_plain_connect(struct req* q, const struct table* t, int64_t i, void** comm) {
-  (void)t;
+static int one_plain_connect(const struct side* s, int64_t i, void** comm) {
   (void)i;
-  const int fd = plain_connect(q);
+  const int fd = plain_connect(&s->plain);
   *comm = (void*)(intptr_t)fd;
   return fd < 0 ? (int)ncclSystemError : 0;
 }
 
-static int one_plain_accept(struct req* q, const struct table* t, int64_t i, void** comm) {
-  (void)t;
+static int one_plain_accept(const struct side* s, int64_t i, void** comm) {
   (void)i;
-  const int fd = accept4((int)num(q, "fd", -1), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   *comm = fd < 0 ? NULL : (void*)(intptr_t)fd;
   return fd < 0 && errno != EAGAIN ? (int)ncclSystemError : 0;
 }
@@ -210,7 +238,8 @@ static void c_plain_storm(struct req* q) {
   void** fds = calloc((size_t)n, sizeof *fds);
   if (!fds) abort();
   const bool connects = strcmp(str(q, "role", "connect"), "connect") == 0;
-  storm(q, connects ? one_plain_connect : one_plain_accept, NULL, fds);
+  const struct side s = side_of(q, NULL);
+  storm(q, &s, connects ? one_plain_connect : one_plain_accept, fds);
   for (int64_t i = 0; i < n; i++)
     if (fds[i]) close((int)(intptr_t)fds[i]);
   free(fds);

@@ -54,8 +54,8 @@ struct command {
   void (*run)(struct req*);
 };
 extern const struct command load_commands[], event_commands[], mem_commands[], proc_commands[],
-    ring_commands[], bench_commands[], conn_commands[], exchange_commands[], value_commands[],
-    coll_commands[], fuzz_commands[];
+    ring_commands[], bench_commands[], conn_commands[], log_commands[], exchange_commands[],
+    value_commands[], coll_commands[], fuzz_commands[];
 
 /* Threads, and the flight page that outlives the process. */
 struct flight {

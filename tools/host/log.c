@@ -7,8 +7,11 @@
 
 #include "host.h"
 
+static int most = NCCL_LOG_TRACE; /* the last level that the host takes */
+
 void host_logger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                  const char* fmt, ...) {
+  if ((int)level > __atomic_load_n(&most, __ATOMIC_RELAXED)) return;
   char* msg = NULL;
   va_list a;
   va_start(a, fmt);
@@ -26,3 +29,9 @@ void host_logger(ncclDebugLogLevel level, unsigned long flags, const char* file,
   free(t.s);
   free(msg);
 }
+
+static void c_most(struct req* q) {
+  __atomic_store_n(&most, (int)num(q, "level", NCCL_LOG_TRACE), __ATOMIC_RELAXED);
+}
+
+const struct command log_commands[] = {{"log.most", c_most}, {NULL, NULL}};
