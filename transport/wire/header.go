@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // HeaderSize is the length of the header before every message after the proof.
 const HeaderSize = 40
@@ -69,9 +72,12 @@ const (
 	FlagWaits    = 32
 )
 
+// usualFrame is what most frames are shorter than.
+const usualFrame = 192
+
 // begin appends h with a length of zero; finish writes the length.
 func (h *Header) begin(dst []byte, k Kind) []byte {
-	dst = append(dst, 0, 0, byte(k), Version, h.Lane, h.Hop)
+	dst = append(slices.Grow(dst, usualFrame), 0, 0, byte(k), Version, h.Lane, h.Hop)
 	dst = le.AppendUint16(dst, h.Flags)
 	dst = le.AppendUint32(dst, h.Epoch)
 	dst = le.AppendUint32(dst, 0)
