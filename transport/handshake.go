@@ -68,9 +68,6 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 // turn waits for a slot among the handshakes that are served at once. It comes when
 // the peer has proven itself and said who it is: who is silent holds no slot.
 func (h *handshake) turn() (leave func(), err error) {
-	if leave, free := h.incoming.TryEnter(); free {
-		return leave, nil
-	}
 	ctx, cancel := context.WithTimeout(h.conn.Life, rendezvous.HandshakeLimit)
 	defer cancel()
 	return h.incoming.Enter(ctx)

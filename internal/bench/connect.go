@@ -32,15 +32,59 @@ func (c *config) connections(plugins []string, counts []int64, env ...string) er
 		if err := connectOne(c, plugin, env); err != nil {
 			return err
 		}
-		for _, n := range counts {
-			err := storm(c, plugin, n, env)
+	}
+	for _, n := range counts {
+		if err := c.storms(plugins, n, env); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storms makes n connections at once with each plugin in turn, in alternating rounds if that does not take long, and shows medians.
+func (c *config) storms(plugins []string, n int64, env []string) error {
+	count := c.rounds
+	if n > 1000 {
+		count = 1
+	}
+	all := make([][]stormed, len(plugins))
+	failed := make([]error, len(plugins))
+	var bareRate, bareCPU []float64
+	for range count {
+		for i, plugin := range plugins {
+			if failed[i] != nil {
+				continue
+			}
+			f, err := storm(c, plugin, n, env)
 			switch {
 			case err != nil && plugin == c.library():
 				return fmt.Errorf("%s, %d connections: %w", filepath.Base(plugin), n, err)
 			case err != nil: // what another plugin cannot do is a figure too
-				fmt.Printf("  %-24s %6d at once: %v\n", filepath.Base(plugin), n, err)
+				failed[i] = err
+				continue
 			}
+			all[i] = append(all[i], f)
+			bareRate, bareCPU = append(bareRate, f.bareRate), append(bareCPU, f.bareCPU)
 		}
+	}
+	median := func(of []stormed, what func(f stormed) float64) float64 {
+		var v []float64
+		for _, f := range of {
+			v = append(v, what(f))
+		}
+		return rounds.Median(v)
+	}
+	bare := rounds.Median(bareRate)
+	fmt.Printf("  %-24s %6d at once: %.0f per second, CPU of both sides %.0f us each\n", "bare TCP", bareCount(n), bare, rounds.Median(bareCPU))
+	for i, plugin := range plugins {
+		if failed[i] != nil {
+			fmt.Printf("  %-24s %6d at once: %v\n", filepath.Base(plugin), n, failed[i])
+			continue
+		}
+		rate := median(all[i], func(f stormed) float64 { return f.rate })
+		fmt.Printf("  %-24s %6d at once: %.0f per second (bare TCP %.1f times as many), p99 %.0f ms, CPU of both sides %.0f us each; %s\n",
+			filepath.Base(plugin), n, rate, bare/rate, median(all[i], func(f stormed) float64 { return f.p99 }),
+			median(all[i], func(f stormed) float64 { return f.cpu }), all[i][len(all[i])-1].held)
 	}
 	return nil
 }
@@ -171,47 +215,82 @@ func (s *crowd) close() error {
 	return errors.Join(errA, errB, errL)
 }
 
-func storm(c *config, plugin string, n int64, env []string) error {
+// stormed is what one storm gave.
+type stormed struct {
+	rate, bareRate float64 // connections a second
+	cpu, bareCPU   float64 // us of both processes for each
+	p99            float64 // ms
+	held           string  // by the connecting side
+}
+
+// bareCount is how many connections bare TCP makes beside n.
+func bareCount(n int64) int64 { return min(n, 1000) }
+
+// bareStorms are repeated in a round: one takes some 30 ms, in which the scheduler decides much.
+const bareStorms = 5
+
+func storm(c *config, plugin string, n int64, env []string) (f stormed, err error) {
 	r, err := c.newCrowdRig(plugin, env...)
 	if err != nil {
-		return err
+		return f, err
 	}
 	defer r.close()
 	before, err := r.a.Stat()
 	if err != nil {
-		return err
+		return f, err
 	}
 	own := private(r.a.PID)
 	s, err := newStorm(r, n)
 	if err != nil {
-		return err
+		return f, err
 	}
 	begin := time.Now()
-	connected, _, err := s.connect(n)
+	connected, accepted, err := s.connect(n)
 	if err != nil {
-		return err
+		return f, err
 	}
-	took := time.Since(begin).Seconds()
+	f.rate, f.cpu, f.p99 = float64(n)/time.Since(begin).Seconds(), cpuOf(connected, accepted)/float64(n), connected.Float("p99")/1e6
 	after, err := r.a.Stat()
 	if err != nil {
-		return err
+		return f, err
 	}
 	own = private(r.a.PID) - own
 	if err := s.move(); err != nil {
-		return err
+		return f, err
 	}
 	moved, err := r.a.Stat()
 	if err != nil {
-		return err
+		return f, err
 	}
-	bare, err := r.bareStorm(min(n, 1000))
-	if err != nil {
-		return err
-	}
-	fmt.Printf("  %-24s %6d at once: %.0f per second, p99 %.0f ms (bare TCP, %d: %.0f per second, p99 %.0f ms); connecting side: %d threads, %d fds, %.1f KiB per connection (%.1f of them private, the others shared with the kernel or the simulation), %.1f after each has moved and checked 64 bytes\n",
-		filepath.Base(plugin), n, float64(n)/took, connected.Float("p99")/1e6, min(n, 1000), float64(min(n, 1000))/bare.Float("us")*1e6, bare.Float("p99")/1e6,
+	f.held = fmt.Sprintf("connecting side: %d threads, %d fds, %.1f KiB per connection (%.1f of them private, the others shared with the kernel or the simulation), %.1f after each has moved and checked 64 bytes",
 		after.Threads, after.FDs-before.FDs, float64(after.RSS-before.RSS)/float64(n)/1024, float64(own)/float64(n)/1024, float64(moved.RSS-before.RSS)/float64(n)/1024)
-	return s.close()
+	if err := f.bare(r, bareCount(n)); err != nil {
+		return f, err
+	}
+	return f, s.close()
+}
+
+// bare takes the medians of bare storms between the same processes.
+func (f *stormed) bare(r *rig, n int64) error {
+	var rate, cpu []float64
+	for range bareStorms {
+		connected, accepted, err := r.bareStorm(n)
+		if err != nil {
+			return err
+		}
+		rate = append(rate, float64(n)/connected.Float("us")*1e6)
+		cpu = append(cpu, cpuOf(connected, accepted)/float64(n))
+	}
+	f.bareRate, f.bareCPU = rounds.Median(rate), rounds.Median(cpu)
+	return nil
+}
+
+// cpuOf is the CPU time of both sides of a storm, with that of their polls: us.
+func cpuOf(replies ...*host.Reply) (us float64) {
+	for _, r := range replies {
+		us += (r.Float("utime") + r.Float("stime")) / 1e3
+	}
+	return us
 }
 
 // private is what a process holds of memory that no other maps: bytes.
@@ -244,14 +323,14 @@ func (s *crowd) move() error {
 }
 
 // bareStorm makes n TCP connections between the same processes, without a plugin.
-func (r *rig) bareStorm(n int64) (*host.Reply, error) {
+func (r *rig) bareStorm(n int64) (connected, accepted *host.Reply, err error) {
 	l, err := r.b.Call("service", "plain.listen", host.Args{"addr", "127.0.0.1"})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	accept := r.b.Go("service", "plain.storm", host.Args{"role", "accept", "n", n, "fd", l.Int("fd"), "limit", limit})
-	rep, errA := r.a.Call("service", "plain.storm", host.Args{"role", "connect", "n", n, "addr", "127.0.0.1", "port", l.Int("port"), "limit", limit})
-	_, errB := accept.Wait()
+	connected, errA := r.a.Call("service", "plain.storm", host.Args{"role", "connect", "n", n, "addr", "127.0.0.1", "port", l.Int("port"), "limit", limit})
+	accepted, errB := accept.Wait()
 	_, errC := r.b.Call("service", "plain.close", host.Args{"fd", l.Int("fd")})
-	return rep, errors.Join(errA, errB, errC)
+	return connected, accepted, errors.Join(errA, errB, errC)
 }

@@ -1,5 +1,6 @@
 /* What the host hands to plugins: NCCL's logger. */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "host.h"
 
-static int most = NCCL_LOG_TRACE; /* the last level that the host takes */
+static int most = INT_MAX; /* the last level that the host takes */
 
 void host_logger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                  const char* fmt, ...) {
@@ -31,7 +32,7 @@ void host_logger(ncclDebugLogLevel level, unsigned long flags, const char* file,
 }
 
 static void c_most(struct req* q) {
-  __atomic_store_n(&most, (int)num(q, "level", NCCL_LOG_TRACE), __ATOMIC_RELAXED);
+  __atomic_store_n(&most, (int)num(q, "level", INT_MAX), __ATOMIC_RELAXED);
 }
 
 const struct command log_commands[] = {{"log.most", c_most}, {NULL, NULL}};

@@ -111,7 +111,6 @@ func plain(addr net.Addr) netip.AddrPort {
 func dial(ctx context.Context, p Path, o tcp.Options, bind bool) (*Conn, error) {
 	var laddr netip.AddrPort
 	d := net.Dialer{KeepAlive: -1}
-	o.NoDelay = false // package net sets it
 	if p.local.IsValid() {
 		laddr = netip.AddrPortFrom(p.local, 0)
 	}

@@ -22,29 +22,15 @@ func NewSlots() *Slots { return &Slots{make(chan struct{}, max(16, 4*runtime.GOM
 func (s *Slots) Enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.taken <- struct{}{}:
-		return s.leave(), nil
 	case <-ctx.Done():
 		return func() {}, context.Cause(ctx)
 	}
-}
-
-// TryEnter is Enter for who does not wait; false: none is free.
-func (s *Slots) TryEnter() (leave func(), free bool) {
-	select {
-	case s.taken <- struct{}{}:
-		return s.leave(), true
-	default:
-		return nil, false
-	}
-}
-
-func (s *Slots) leave() func() {
 	t := time.AfterFunc(slotLimit, func() { <-s.taken })
 	return func() {
 		if t.Stop() {
 			<-s.taken
 		}
-	}
+	}, nil
 }
 
 // Busy returns how many slots are taken.
