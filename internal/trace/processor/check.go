@@ -1,0 +1,52 @@
+package processor
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weft/internal/trace/chrome"
+	"weft/internal/trace/draw"
+	"weft/internal/trace/model"
+	"weft/internal/trace/perfetto"
+)
+
+// Check writes a trace in both formats and compares what the reader finds in each with what the model has.
+func Check(t *testing.T, m *model.Trace) {
+	t.Helper()
+	p := draw.New(m)
+	want := expect(m, p)
+	for name, write := range map[string]func(io.Writer, *draw.Picture) error{"job.pftrace": perfetto.Write, "job.json": chrome.Write} {
+		path := filepath.Join(t.TempDir(), name)
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(f, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range questions {
+			rows, err := Ask(t.Context(), path, q.query)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			expected := q.want(want)
+			if !q.sorted {
+				slices.Sort(rows)
+				slices.Sort(expected)
+			}
+			if !slices.Equal(rows, expected) {
+				d := cmp.Diff(expected, rows)
+				t.Errorf("%s: %s (-model +reader):\n%s", name, q.name, d[:min(len(d), 4000)])
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package processor
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/internal/trace/draw"
+	"weft/internal/trace/model"
+	"weft/transport/record/format"
+)
+
+// expected is what the reader must find, by the model: of the picture it has only the names of processes and what nests in what.
+type expected struct {
+	trace   *model.Trace
+	picture *draw.Picture
+	base    int64
+}
+
+func expect(t *model.Trace, p *draw.Picture) *expected {
+	e := &expected{trace: t, picture: p}
+	for i, pr := range t.Processes {
+		if at := pr.Machine.At(pr.First); i == 0 || at < e.base {
+			e.base = at
+		}
+	}
+	return e
+}
+
+// at is a process's time in the trace's.
+func (e *expected) at(p *model.Process, t uint64) int64 { return max(0, p.Machine.At(t)-e.base) }
+
+func (e *expected) processes() (names []string) {
+	for _, p := range e.picture.Processes {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// name is what the picture calls the process.
+func (e *expected) name(p *model.Process) string {
+	for _, name := range e.processes() {
+		if name == p.Name() || strings.HasSuffix(name, "("+p.Name()+")") {
+			return name
+		}
+	}
+	return p.Name() + ", which is in no picture"
+}
+
+func (e *expected) kinds() (rows []string) {
+	type sums struct {
+		count      int
+		from, take int64
+	}
+	for _, p := range e.trace.Processes {
+		all := map[string]*sums{}
+		add := func(kind string, from, to uint64) {
+			if all[kind] == nil {
+				all[kind] = &sums{}
+			}
+			all[kind].count++
+			all[kind].from += e.at(p, from)
+			all[kind].take += e.at(p, to) - e.at(p, from)
+		}
+		for _, ev := range p.Events {
+			add(ev.TypeName(), ev.From, ev.To)
+		}
+		for _, end := range p.Ends {
+			for _, m := range end.Messages {
+				kind := map[bool]string{true: "send", false: "receive"}[end.Sends]
+				if m.Open {
+					kind += " (open)"
+				}
+				add(kind, m.From, m.To)
+			}
+		}
+		for kind, s := range all {
+			rows = append(rows, fmt.Sprintf("%s, %s: %d, from %d, take %d", e.name(p), kind, s.count, s.from, s.take))
+		}
+	}
+	return rows
+}
+
+// arrows are the messages of which both ends are known, but for those that arrive before they leave, by the clocks.
+func (e *expected) arrows() (rows []string) {
+	for _, c := range e.trace.Connections {
+		from, to := c.Sender.Process, c.Receiver.Process
+		for _, p := range c.Pairs {
+			left, came := e.at(from, p.Send.From), e.at(to, p.Receive.To)
+			if left > came {
+				continue
+			}
+			at := e.at(to, p.Receive.From)
+			rows = append(rows, fmt.Sprintf("%s %d+%d -> %s %d+%d", e.name(from), left, e.at(from, p.Send.To)-left, e.name(to), at, came-at))
+		}
+	}
+	return rows
+}
+
+func (e *expected) collectives() (rows []string) {
+	for _, p := range e.trace.Processes {
+		for _, ev := range p.Events {
+			if ev.Type != format.Coll {
+				continue
+			}
+			title := ev.Func()
+			switch {
+			case ev.Captured:
+				title += " (graph)"
+			case ev.Open:
+				title += " (open)"
+			case ev.Launch:
+				title += " (launch)"
+			}
+			bytes, _ := ev.Bytes()
+			rows = append(rows, fmt.Sprintf("%s %d: %s, %d bytes, %s %s", e.name(p), e.at(p, ev.From), title, bytes, ev.Algorithm(), ev.Protocol()))
+		}
+	}
+	return rows
+}
+
+func (e *expected) depths() (rows []string) {
+	count := map[int]int{}
+	var slices func(depth int, all []draw.Slice)
+	slices = func(depth int, all []draw.Slice) {
+		count[depth] += len(all)
+		for _, s := range all {
+			if len(s.Inner) > 0 {
+				slices(depth+1, s.Inner)
+			}
+		}
+	}
+	var tracks func(all []*draw.Track)
+	tracks = func(all []*draw.Track) {
+		for _, t := range all {
+			slices(0, t.Slices)
+			tracks(t.Tracks)
+		}
+	}
+	for _, p := range e.picture.Processes {
+		tracks(p.Tracks)
+	}
+	for depth, n := range count {
+		rows = append(rows, fmt.Sprintf("%d: %d", depth, n))
+	}
+	return rows
+}
