@@ -32,6 +32,17 @@ func Write(w io.Writer, p *draw.Picture) error {
 	for i, pr := range p.Processes {
 		out.process(i, pr)
 	}
+	// Of events at one time, readers take those first that stand first: an arrow must leave before it arrives.
+	for _, arrows := range []bool{true, false} {
+		for _, l := range out.lanes {
+			if draw.Sends(l.slices) == arrows {
+				out.pid, out.tid = l.pid, l.tid
+				for i := range l.slices {
+					out.slice(&l.slices[i])
+				}
+			}
+		}
+	}
 	out.raw("\n]}\n")
 	if out.err != nil {
 		return out.err
@@ -39,12 +50,19 @@ func Write(w io.Writer, p *draw.Picture) error {
 	return out.w.Flush()
 }
 
+// lane is a thread of the file: slices that do not overlap.
+type lane struct {
+	pid, tid int
+	slices   []draw.Slice
+}
+
 type writer struct {
-	w    *bufio.Writer
-	err  error
-	some bool // events have been written
-	pid  int
-	tid  int
+	w     *bufio.Writer
+	err   error
+	some  bool // events have been written
+	pid   int
+	tid   int
+	lanes []lane
 }
 
 func (w *writer) raw(text string) {
@@ -86,13 +104,11 @@ func (w *writer) process(i int, p *draw.Process) {
 func (w *writer) tracks(above string, tracks []*draw.Track) {
 	for _, t := range tracks {
 		name := above + t.Name
-		for _, lane := range t.Lanes() {
+		for _, slices := range t.Lanes() {
 			w.tid++
 			w.say("thread_name", map[string]any{"name": name})
 			w.say("thread_sort_index", map[string]any{"sort_index": w.tid})
-			for i := range lane {
-				w.slice(&lane[i])
-			}
+			w.lanes = append(w.lanes, lane{w.pid, w.tid, slices})
 		}
 		w.tracks(name+" / ", t.Tracks)
 	}

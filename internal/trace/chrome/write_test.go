@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"weft/internal/trace/chrome"
@@ -28,6 +29,9 @@ func TestWrite(t *testing.T) {
 	}
 	if !json.Valid(out.Bytes()) {
 		t.Errorf("not JSON:\n%s", &out)
+	}
+	if leaves, arrives := strings.Index(out.String(), `"ph":"s"`), strings.Index(out.String(), `"ph":"f"`); leaves < 0 || leaves > arrives {
+		t.Errorf("the arrow leaves at byte %d and arrives at %d, at one time: readers drop it", leaves, arrives)
 	}
 	rectest.Golden(t, "testdata/events.json", out.String())
 }

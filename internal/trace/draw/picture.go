@@ -108,6 +108,11 @@ func (t *Track) Lanes() [][]Slice {
 	return lanes
 }
 
+// Sends reports whether arrows leave from slices of a lane.
+func Sends(lane []Slice) bool {
+	return slices.ContainsFunc(lane, func(s Slice) bool { return s.Out != 0 })
+}
+
 // ends are the lanes, the one that is free first in front.
 type ends []end
 

@@ -28,7 +28,7 @@ func Write(w io.Writer, p *draw.Picture) error {
 	// leave before it arrives.
 	for _, arrows := range []bool{true, false} {
 		for _, l := range out.lanes {
-			if l.sends() == arrows {
+			if draw.Sends(l.slices) == arrows {
 				for i := range l.slices {
 					out.slice(l.uuid, &l.slices[i])
 				}
@@ -45,15 +45,6 @@ func Write(w io.Writer, p *draw.Picture) error {
 type lane struct {
 	uuid   uint64
 	slices []draw.Slice
-}
-
-func (l lane) sends() bool {
-	for i := range l.slices {
-		if l.slices[i].Out != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // writer writes packets, all of one sequence.
@@ -123,7 +114,7 @@ func (w *writer) tracks(parent uint64, tracks []*draw.Track) {
 			d.uint(descriptorParent, parent)
 			d.text(descriptorName, t.Name)
 			d.uint(descriptorRank, clamp(i+1))
-			if n == 0 && len(t.Tracks) > 0 {
+			if len(t.Tracks) > 0 { // whichever of them stands for all has what is below
 				d.uint(descriptorChildren, childrenExplicit)
 			}
 			w.descriptor(d)
