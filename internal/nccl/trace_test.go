@@ -11,6 +11,7 @@ import (
 	"weft/internal/build"
 	"weft/internal/trace"
 	"weft/internal/trace/model"
+	"weft/internal/trace/processor"
 	"weft/internal/trace/stall"
 	"weft/transport/record/format"
 )
@@ -74,6 +75,34 @@ func TestTrace(t *testing.T) {
 			if r.Since(2, 27) && (len(job.Communicators) != 1 || len(job.Communicators[0].Comms) != ranks) {
 				t.Errorf("communicators %+v", job.Communicators)
 			}
+		}
+	})
+}
+
+// TestTraceInRealReader has eight ranks record themselves, and Perfetto's own reader find in the merged trace what the model has.
+func TestTraceInRealReader(t *testing.T) {
+	each(t, func(t *testing.T, r Release) {
+		if processor.Path() == "" {
+			t.Skip("WEFT_TEST_TRACE_PROCESSOR names no trace_processor_shell of Perfetto")
+		}
+		lib, err := build.Library()
+		if err != nil {
+			t.Fatal(err)
+		}
+		const ranks = 8
+		for _, network := range []Network{tcp(t, r), rdma(t, 1)} {
+			dir := t.TempDir()
+			run := start(t, Job{Release: r, Network: network, Ranks: ranks, Env: []string{
+				"WEFT_PROFILE=trace", "WEFT_PROFILE_DIR=" + dir, "NCCL_PROFILER_PLUGIN=" + lib,
+			}}, "sizes", "ops=allreduce,alltoall", "min=8", "max=1M", "rounds=2")
+			if err := run.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			files, bad, err := trace.Load([]string{dir})
+			if err != nil || len(bad) != 0 || len(files) != ranks {
+				t.Fatalf("%d files, %v %v", len(files), err, bad)
+			}
+			processor.Check(t, model.New(files))
 		}
 	})
 }

@@ -32,19 +32,20 @@ func Check(t *testing.T, m *model.Trace) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+		var queries []string
 		for _, q := range questions {
-			rows, err := Ask(t.Context(), path, q.query)
-			if err != nil {
-				t.Error(err)
-				continue
-			}
+			queries = append(queries, q.query)
+		}
+		answers, err := Ask(t.Context(), path, queries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range questions {
 			expected := q.want(want)
-			if !q.sorted {
-				slices.Sort(rows)
-				slices.Sort(expected)
-			}
-			if !slices.Equal(rows, expected) {
-				d := cmp.Diff(expected, rows)
+			slices.Sort(expected)
+			slices.Sort(answers[i])
+			if !slices.Equal(expected, answers[i]) {
+				d := cmp.Diff(expected, answers[i])
 				t.Errorf("%s: %s (-model +reader):\n%s", name, q.name, d[:min(len(d), 4000)])
 			}
 		}

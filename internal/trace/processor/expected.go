@@ -29,18 +29,18 @@ func expect(t *model.Trace, p *draw.Picture) *expected {
 // at is a process's time in the trace's.
 func (e *expected) at(p *model.Process, t uint64) int64 { return max(0, p.Machine.At(t)-e.base) }
 
-func (e *expected) processes() (names []string) {
-	for _, p := range e.picture.Processes {
-		names = append(names, p.Name)
+func (e *expected) processes() (rows []string) {
+	for i, p := range e.picture.Processes {
+		rows = append(rows, fmt.Sprintf("%d. %s", i+1, p.Name))
 	}
-	return names
+	return rows
 }
 
 // name is what the picture calls the process.
 func (e *expected) name(p *model.Process) string {
-	for _, name := range e.processes() {
-		if name == p.Name() || strings.HasSuffix(name, "("+p.Name()+")") {
-			return name
+	for _, drawn := range e.picture.Processes {
+		if drawn.Name == p.Name() || strings.HasSuffix(drawn.Name, "("+p.Name()+")") {
+			return drawn.Name
 		}
 	}
 	return p.Name() + ", which is in no picture"

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,10 +22,16 @@ func Path() string { return os.Getenv(Env) }
 // patience is how long a question may take.
 const patience = 5 * time.Minute
 
-// Ask loads a trace and returns the rows of a query, which has one column of texts.
-func Ask(ctx context.Context, trace, query string) ([]string, error) {
+// Ask loads a trace and returns the rows of each query, which has one column, named row.
+func Ask(ctx context.Context, trace string, queries []string) ([][]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	// One answer, for the trace is loaded once then, and older versions give only one.
+	var all []string
+	for i, q := range queries {
+		all = append(all, fmt.Sprintf("select '%d:' || row as row from (%s)", i, q))
+	}
+	query := strings.Join(all, "\nunion all\n")
 	file := filepath.Join(filepath.Dir(trace), "query.sql")
 	if err := os.WriteFile(file, []byte(query), 0o600); err != nil {
 		return nil, err
@@ -32,17 +39,19 @@ func Ask(ctx context.Context, trace, query string) ([]string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, Path(), "-q", file, trace)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s\n%s", cmd, err, query, stderr.Bytes())
+	err := cmd.Run()
+	head, body, _ := strings.Cut(stdout.String(), "\n")
+	if err != nil || head != `"row"` {
+		return nil, fmt.Errorf("%s: %v, no answer to\n%s\n%s", cmd, err, query, stderr.Bytes())
 	}
-	var rows []string
-	for line := range strings.Lines(stdout.String()) {
-		if line = strings.TrimSuffix(line, "\n"); line != "" {
-			rows = append(rows, strings.Trim(line, `"`))
+	answers := make([][]string, len(queries))
+	for line := range strings.Lines(body) {
+		n, row, _ := strings.Cut(strings.Trim(strings.TrimSpace(line), `"`), ":")
+		i, err := strconv.Atoi(n)
+		if err != nil || i >= len(queries) {
+			return nil, fmt.Errorf("%s: a row of no query: %s", cmd, line)
 		}
+		answers[i] = append(answers[i], row)
 	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%s: no answer to\n%s\n%s", cmd, query, stderr.Bytes())
-	}
-	return rows[1:], nil // the first is the column's name
+	return answers, nil
 }
