@@ -15,8 +15,9 @@ import (
 	"weft/internal/trace/perfetto"
 )
 
-// Check writes a trace in both formats and compares what the reader finds in each with what the model has.
-func Check(t *testing.T, m *model.Trace) {
+// Check writes a trace in both formats and compares what the reader finds in each with what the model has. It returns how many
+// arrows there are.
+func Check(t *testing.T, m *model.Trace) int {
 	t.Helper()
 	p := draw.New(m)
 	want := expect(m, p)
@@ -50,4 +51,5 @@ func Check(t *testing.T, m *model.Trace) {
 			}
 		}
 	}
+	return p.Arrows
 }
