@@ -95,8 +95,7 @@ func (w *writer) process(i int, p *draw.Process) {
 		is.text(processLabels, l)
 	}
 	d.uint(descriptorUUID, w.uuid)
-	d.message(descriptorProcess, is)
-	d.uint(descriptorChildren, childrenExplicit)
+	d.message(descriptorProcess, is) // the tracks right below one are shown by their names, whatever is said here
 	d.uint(descriptorRank, clamp(i+1))
 	w.descriptor(d)
 	w.tracks(w.uuid, p.Tracks)

@@ -9,7 +9,8 @@ import (
 	"weft/transport/record/format"
 )
 
-// expected is what the reader must find, by the model: of the picture it has only the names of processes and what nests in what.
+// expected is what the reader must find, by the model: of the picture it has what processes and tracks are called,
+// and what nests in what.
 type expected struct {
 	trace   *model.Trace
 	picture *draw.Picture
@@ -32,6 +33,15 @@ func (e *expected) at(p *model.Process, t uint64) int64 { return max(0, p.Machin
 func (e *expected) processes() (rows []string) {
 	for i, p := range e.picture.Processes {
 		rows = append(rows, fmt.Sprintf("%d. %s", i+1, p.Name))
+	}
+	return rows
+}
+
+func (e *expected) losses() (rows []string) {
+	for _, p := range e.trace.Processes {
+		if l := p.Loss; l.Any() {
+			rows = append(rows, fmt.Sprintf("%s: lost: %d overwritten, %d refused, %d torn", e.name(p), l.Overwritten, l.Refused, l.Torn))
+		}
 	}
 	return rows
 }
@@ -118,29 +128,27 @@ func (e *expected) collectives() (rows []string) {
 	return rows
 }
 
-func (e *expected) depths() (rows []string) {
-	count := map[int]int{}
-	var slices func(depth int, all []draw.Slice)
-	slices = func(depth int, all []draw.Slice) {
-		count[depth] += len(all)
-		for _, s := range all {
-			if len(s.Inner) > 0 {
-				slices(depth+1, s.Inner)
+func (e *expected) tracks() (rows []string) {
+	for _, p := range e.picture.Processes {
+		count := map[string]int{}
+		var slices func(track string, depth int, all []draw.Slice)
+		slices = func(track string, depth int, all []draw.Slice) {
+			for _, s := range all {
+				count[fmt.Sprintf("%s: %s, %d deep", p.Name, track, depth)]++
+				slices(track, depth+1, s.Inner)
 			}
 		}
-	}
-	var tracks func(all []*draw.Track)
-	tracks = func(all []*draw.Track) {
-		for _, t := range all {
-			slices(0, t.Slices)
-			tracks(t.Tracks)
+		var tracks func(above string, all []*draw.Track)
+		tracks = func(above string, all []*draw.Track) {
+			for _, t := range all {
+				slices(above+t.Name, 0, t.Slices)
+				tracks(above+t.Name+" / ", t.Tracks)
+			}
 		}
-	}
-	for _, p := range e.picture.Processes {
-		tracks(p.Tracks)
-	}
-	for depth, n := range count {
-		rows = append(rows, fmt.Sprintf("%d: %d", depth, n))
+		tracks("", p.Tracks)
+		for at, n := range count {
+			rows = append(rows, fmt.Sprintf("%s: %d", at, n))
+		}
 	}
 	return rows
 }

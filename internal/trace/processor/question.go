@@ -5,14 +5,21 @@ type question struct {
 	name  string
 	query string
 	want  func(e *expected) []string
+	own   bool // is asked of Perfetto's format only: of Chrome's the reader leaves it out
 }
 
-// spans are the slices with the process that each is of. Perfetto's tracks belong to processes, those of Chrome's format to
-// threads.
+// spans are the slices, each with its process and the names of its track and of those above it. Perfetto's tracks belong to
+// processes, those of Chrome's format to threads, whose names have all of it.
 const spans = `
-with span as (
-  select s.*, p.name as process
+with recursive path(id, text) as (
+  select id, name from track where parent_id is null
+  union all
+  select t.id, path.text || ' / ' || t.name from track t join path on t.parent_id = path.id
+),
+span as (
+  select s.*, p.name as process, coalesce(th.name, path.text) as track
   from slice s
+  left join path on path.id = s.track_id
   left join process_track pt on pt.id = s.track_id
   left join thread_track tt on tt.id = s.track_id
   left join thread th on th.utid = tt.utid
@@ -32,6 +39,13 @@ var questions = []question{
 		query: `select printf('%d. %s', row_number() over (order by extract_arg(arg_set_id, 'process_sort_index_hint')), name) as row
 			from process where name is not null`,
 		want: (*expected).processes,
+	},
+	{
+		name: "what processes have lost",
+		query: `select printf('%s: %s', p.name, a.string_value) as row
+			from process p join args a using (arg_set_id) where a.flat_key = 'chrome.process_label'`,
+		want: (*expected).losses,
+		own:  true,
 	},
 	{
 		name: "slices by process and kind",
@@ -63,8 +77,9 @@ var questions = []question{
 		want: func(*expected) []string { return nil },
 	},
 	{
-		name:  "slices by how deep they are",
-		query: `select printf('%d: %d', depth, count(*)) as row from slice group by depth`,
-		want:  (*expected).depths,
+		name: "slices by track and depth",
+		query: spans + `select printf('%s: %s, %d deep: %d', process, track, depth, count(*)) as row
+			from span group by process, track, depth`,
+		want: (*expected).tracks,
 	},
 }
