@@ -21,7 +21,6 @@ var forTests = map[string]string{
 	"transport/rdma.ProtoLL":               "as NCCL numbers them",
 	"transport/rdma.ProtoLL128":            "as NCCL numbers them",
 	"transport/rdma.ProtoSimple":           "as NCCL numbers them",
-	"transport/record/format.NetSocket":    "as NCCL numbers them",
 	"transport/verbs/ibv.WithoutMLX5":      "internal/fakeibv is a libibverbs without libmlx5",
 	"transport/verbs/machine.Machine.Root": "internal/fakeibv describes other machines",
 	"transport/verbs/mr.Region.How":        "by which rung of the ladder a card took memory, which no line of the log says",

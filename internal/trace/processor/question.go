@@ -36,8 +36,8 @@ var questions = []question{
 	},
 	{
 		name: "processes in the order of ranks",
-		query: `select printf('%d. %s', row_number() over (order by extract_arg(arg_set_id, 'process_sort_index_hint')), name) as row
-			from process where name is not null`,
+		query: `select printf('%d. %s', place - min(place) over () + 1, name) as row
+			from (select name, extract_arg(arg_set_id, 'process_sort_index_hint') as place from process where name is not null)`,
 		want: (*expected).processes,
 	},
 	{
