@@ -177,8 +177,9 @@ void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDes
 	/* A host that has no calls gives the group as the parent. */
 	struct handles group = group_place && !is_group(d->parentObj) ? find((uintptr_t)*group_place) : parent;
 	/* The parent of another process (PXN) is that process's to know: each profiler gets the number as it came. In our
-	 * record it would be taken for a position. */
+	 * record it would be taken for a position, and here for an event of this process, which has one of that number. */
 	if (d->type == ncclProfileProxyOp && d->proxyOp.pid != getpid()) {
+		parent.own = 0;
 		for (int i = 0; i < CHAIN_MAX; i++) parent.of[i] = (uintptr_t)d->parentObj;
 	}
 	struct handles h = {0};

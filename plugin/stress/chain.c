@@ -25,6 +25,7 @@ struct known {
 
 static struct known all[2][IDS];
 static uint64_t told[2]; /* events that have begun */
+static uintptr_t foreign; /* the parent of an event of another process, which nobody may follow */
 
 /* rank is the event's id, and what else a type has says which parent it must have. */
 static int start(const void* table, uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
@@ -32,6 +33,7 @@ static int start(const void* table, uintptr_t context, uintptr_t* handle, ncclPr
 	CHECK(table == told, "table %p", table);
 	struct known* parent = d->parentObj;
 	int of = 0;
+	if (foreign) CHECK((uintptr_t)parent == foreign, "event %d has the parent %p", d->rank, d->parentObj);
 	if (d->type == ncclProfileProxyOp) of = d->proxyOp.nSteps;
 	if (d->type == ncclProfileProxyStep) of = d->proxyStep.step;
 	if (of) {
@@ -65,6 +67,7 @@ static const struct weft_chain_profiler version = {.kinds = ~0ull, .startEvent =
 /* Our own record has the turn's number alone. */
 void weft_profile_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
 	CHECK(context == 1 && (uintptr_t)d->parentObj >> 32 == 0, "context %lu", (unsigned long)context);
+	CHECK(!foreign || !d->parentObj, "the parent of another process is taken for the event %p of this one", d->parentObj);
 	*handle = (uintptr_t)(unsigned)d->rank;
 }
 void weft_profile_stop(uintptr_t handle) { CHECK(handle && handle >> 32 == 0, "stopped"); }
@@ -129,8 +132,18 @@ int main(int argc, char** argv) {
 	for (int i = 0; i < 2; i++)
 		CHECK(told[i] == events, "told of %lu of %lu events", (unsigned long)told[i], (unsigned long)events);
 	CHECK(!weft_chain_forgotten(), "%lu forgotten", (unsigned long)weft_chain_forgotten());
-	/* A host that stops nothing is heard all the same. */
+	/* Another process numbers its events as this one does: what is a parent there may be the number of one here. */
 	int id;
+	foreign = begin(ncclProfileColl, 0, 0, &id);
+	ncclProfilerEventDescr_cur_t its = {.type = ncclProfileProxyOp, .parentObj = (void*)foreign, .rank = ++ids,
+		.proxyOp = {.pid = getpid() + 1}};
+	uintptr_t op = 0;
+	weft_chain_start(1, &op, &its);
+	CHECK(op, "the event of another process is refused");
+	weft_chain_stop(op);
+	foreign = 0;
+	events += 2;
+	/* A host that stops nothing is heard all the same. */
 	uintptr_t newest = 0, first = begin(ncclProfileProxyStep, 0, 0, &id);
 	for (int i = 0; i < 600000; i++) newest = begin(ncclProfileProxyStep, 0, 0, &id);
 	CHECK(weft_chain_forgotten() && newest != first, "none was forgotten");
