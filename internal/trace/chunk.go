@@ -19,7 +19,7 @@ type chunk struct {
 // tries to read a chunk that a thread overwrites meanwhile.
 const tries = 4
 
-func (f *File) readChunks(r io.ReaderAt, size, chunks int64) []chunk {
+func (f *File) readChunks(r io.ReaderAt, chunks int64) []chunk {
 	var all []chunk
 	var foreign, unknown uint64
 	buf := make([]byte, format.ChunkBytes)
@@ -138,6 +138,38 @@ func (c *chunk) parse(buf []byte) (torn, unknown uint64) {
 		}
 	}
 	return torn, unknown
+}
+
+// lifetime is longer than a process records, ns.
+const lifetime = 1 << 58
+
+// timely leaves out records of times at which the process cannot have written
+// them: before it made its file, or years later. If they are most, it is the
+// header's clock that is wrong.
+func (f *File) timely(all []chunk) []chunk {
+	strange := func(r Record) bool { return r.Time-f.Header.Mono > lifetime }
+	var some, most uint64
+	for _, c := range all {
+		for _, r := range c.records {
+			most++
+			if strange(r) {
+				some++
+			}
+		}
+	}
+	switch {
+	case some == 0:
+		return all
+	case 2*some > most:
+		f.note("the header's clock (%d) is not that of the records", f.Header.Mono)
+		return all
+	}
+	f.note("%d records have a time at which the process cannot have written them", some)
+	f.Loss.Torn += some
+	for i := range all {
+		all[i].records = slices.DeleteFunc(all[i].records, strange)
+	}
+	return slices.DeleteFunc(all, func(c chunk) bool { return len(c.records) == 0 })
 }
 
 // thread gives each thread its records. Chunks come in the order of their turns.

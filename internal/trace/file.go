@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"weft/internal/owner"
 	"weft/transport/record/format"
@@ -38,11 +39,34 @@ type Loss struct {
 	Refused     uint64 // events that found every chunk in use
 	Unnamed     uint64 // texts that found no room
 	Torn        uint64 // records that were never completed
-	Unread      uint64 // chunks that are damaged, or were overwritten again and again while they were read
+	Unread      uint64 // chunks that are damaged, not there any more, or were overwritten again and again while they were read
 }
 
 // Any reports whether events may be missing.
 func (l Loss) Any() bool { return l.Overwritten+l.Refused+l.Torn+l.Unread > 0 }
+
+// String says it in a line.
+func (l Loss) String() string {
+	var kinds []string
+	for _, k := range []struct {
+		n                uint64
+		most, what, lost string
+	}{
+		{l.Overwritten, "up to ", "record", "overwritten"}, {l.Refused, "", "event", "refused"}, {l.Torn, "", "record", "torn"},
+		{l.Unread, "", "chunk", "unread"}, {l.Unnamed, "", "text", "without room"},
+	} {
+		switch {
+		case k.n == 1:
+			kinds = append(kinds, fmt.Sprintf("%s1 %s %s", k.most, k.what, k.lost))
+		case k.n > 1:
+			kinds = append(kinds, fmt.Sprintf("%s%d %ss %s", k.most, k.n, k.what, k.lost))
+		}
+	}
+	if kinds == nil {
+		return "nothing"
+	}
+	return strings.Join(kinds, ", ")
+}
 
 // Text is the one of that name, "" if the name is 0 or there is none.
 func (f *File) Text(name uint32) string { return f.texts[name] }
@@ -78,9 +102,10 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := f.readChunks(r, size, chunks)
+	all := f.timely(f.readChunks(r, chunks))
 	f.readTexts(r, size) // after the records, whose names are there before them
 	f.readLoss(r)
+	f.Loss.Unread += max(min(f.Header.Turns, uint64(f.Header.Chunks)), uint64(chunks)) - uint64(chunks) // that were taken
 	f.thread(all)
 	return f, nil
 }

@@ -161,6 +161,9 @@ func TestDamage(t *testing.T) {
 		{"a turn of another place", put32(first+format.OffTurn, 2), "", "turn that is not of their place", 3},
 		{"a turn that no position can have", put32(first+format.OffTurn+4, 1<<30), "", "turn that is not of their place", 3},
 		{"an unknown kind", func(b []byte) []byte { b[first+64+4] = 77; return b }, "", "1 records are of a kind", 7},
+		{"a time before the file's", put32(first+64+8, 7), "", "1 records have a time at which", 7},
+		{"a time years later", put32(first+64+12, 1<<30), "", "1 records have a time at which", 7},
+		{"another clock", put32(format.OffMono+4, 1<<30), "", "is not that of the records", 8},
 		{"a text of no length", put32(format.CellsAt+format.OffCellLength, 1<<30), "", "1 texts have a length", 8},
 	} {
 		b := c.change(rich().Bytes)
@@ -180,6 +183,18 @@ func TestDamage(t *testing.T) {
 		}
 		if f.Records() != c.records {
 			t.Errorf("%s: %d records, want %d", c.what, f.Records(), c.records)
+		}
+	}
+}
+
+// What a file that was cut had is lost, as far as its process had come.
+func TestCutIsLost(t *testing.T) {
+	for _, c := range []struct {
+		chunks int // that are left of 3, of which 2 were taken
+		lost   string
+	}{{3, "nothing"}, {2, "nothing"}, {1, "1 chunk unread"}, {0, "2 chunks unread"}} {
+		if f := read(t, rich().Bytes[:format.ChunksAt+c.chunks*format.ChunkBytes]); f.Loss.String() != c.lost {
+			t.Errorf("%d chunks of 3: lost %q, want %q", c.chunks, f.Loss, c.lost)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		chunks := (len(b) - format.ChunksAt) / format.ChunkBytes
-		again := rectest.New(chunks, got.Header.PID, "", 0, 0, 0)
+		again := rectest.New(chunks, got.Header.PID, "", 0, got.Header.Mono, 0)
 		binary.LittleEndian.PutUint32(again.Bytes[format.OffChunks:], got.Header.Chunks)
 		for i, th := range got.Threads {
 			for _, r := range th.Records {

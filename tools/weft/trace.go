@@ -62,7 +62,7 @@ func traceTo(args []string, stdout, stderr io.Writer) int {
 	return 2
 }
 
-// load returns nil where no file can be read. The status is 1 where some cannot.
+// load returns nil where no file can be read. The status is 1 where some cannot, or not whole.
 func (c *fileCall) load(names []string) (files []*trace.File, status int) {
 	files, bad, err := trace.Load(names)
 	if err != nil {
@@ -74,6 +74,11 @@ func (c *fileCall) load(names []string) (files []*trace.File, status int) {
 	}
 	if len(files) == 0 {
 		return nil, 2
+	}
+	for _, f := range files {
+		if len(f.Notes) > 0 {
+			status = 1
+		}
 	}
 	return files, status
 }

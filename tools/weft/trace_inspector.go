@@ -22,7 +22,8 @@ Keys, units and order are those of its format v4.0. The flags stand for its vari
   --verbose      NCCL_INSPECTOR_DUMP_VERBOSE=1
   --prometheus   NCCL_INSPECTOR_PROM_DUMP=1
 DIR is made if it is not there. Nobody else may read the files.
-Exit status 0: all is written; 1: some files could not be read; 2: none could, or usage.
+Exit status 0: all is written; 1: some files could not be read, or not whole;
+2: none could, or usage.
 
 examples:
   weft trace inspector traces/ -o nccl-inspector
@@ -73,6 +74,9 @@ func traceInspector(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "%s: %d operations", path, len(p.Operations))
 		if left := p.Left.Text(); left != "" {
 			fmt.Fprintf(stdout, "; left out: %s", left)
+		}
+		if p.Of.Loss.Any() {
+			fmt.Fprintf(stdout, "; lost: %v", p.Of.Loss)
 		}
 		fmt.Fprintln(stdout)
 	}

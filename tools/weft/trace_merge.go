@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"weft/internal/trace"
 	"weft/internal/trace/chrome"
 	"weft/internal/trace/clock"
 	"weft/internal/trace/draw"
@@ -26,7 +27,8 @@ said at the end.
 
 OUT.pftrace is for ui.perfetto.dev and its trace_processor; OUT.json is Chrome's
 format, for chrome://tracing and others. Nobody else may read the file.
-Exit status 0: all is in it; 1: some files could not be read; 2: none could, or usage.
+Exit status 0: all is in it; 1: some files could not be read, or not whole; 2:
+none could, or usage.
 
 examples:
   weft trace merge traces/ -o job.pftrace
@@ -67,8 +69,8 @@ func traceMerge(args []string, stdout, stderr io.Writer) int {
 		for _, e := range pr.Ends {
 			messages += len(e.Messages)
 		}
-		if l := pr.Loss; l.Any() {
-			fmt.Fprintf(stdout, "%s: lost up to %d records overwritten, %d refused, %d torn, %d chunks unread\n", pr.Name(), l.Overwritten, l.Refused, l.Torn, l.Unread)
+		if pr.Loss != (trace.Loss{}) {
+			fmt.Fprintf(stdout, "%s: lost %v\n", pr.Name(), pr.Loss)
 		}
 	}
 	for _, m := range t.Machines {

@@ -30,8 +30,8 @@ the slowest collectives. It is one file, which needs no network and no scripts, 
 which nobody else may read.
 With --ras also what the RAS service of the job's NCCL (2.24 on) says while it runs: who
 is dead, missing, behind in operations, or has failed.
-Exit status 0: nothing stands out; 1: something does, a file could not be read, or RAS
-has not answered; 2: no file could be read, or usage.
+Exit status 0: nothing stands out; 1: something does, a file could not be read whole,
+or RAS has not answered; 2: no file could be read, or usage.
 
 examples:
   weft trace report traces/

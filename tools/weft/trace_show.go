@@ -13,7 +13,8 @@ const traceShowUsage = `usage: weft trace show [flags] FILE|DIR...
 Says what is in each file: the process, what was lost of its records, its threads,
 communicators, connections, and how many events there are of each type. A file that
 a process is still writing can be read.
-Exit status 0: every file was read; 1: some could not be; 2: none could, or usage.
+Exit status 0: every file was read; 1: some could not be, or not
+whole; 2: none could, or usage.
 
 examples:
   weft trace show weft-node1-4242-5e1f09aa.rec

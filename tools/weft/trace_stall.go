@@ -23,7 +23,7 @@ Of processes of this machine it also asks the kernel how they are. Files of othe
 machines can be copied into one folder, or the folder be shared.
 With --ras, the RAS service of the job's NCCL (2.24 on) is asked as well, and it is said
 whether it agrees.
-Exit status 0: nobody waits; 1: somebody does, a file could not be read, or RAS names
+Exit status 0: nobody waits; 1: somebody does, a file could not be read whole, or RAS names
 somebody or has not answered; 2: no file could be read, or usage.
 
 examples:
@@ -38,14 +38,15 @@ flags:
 func traceStall(args []string, stdout, stderr io.Writer) int {
 	c := newFileCall("trace stall", stdout, stderr)
 	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
-	least := c.flags.Duration("least", 2*time.Second, "what takes less is no wait")
+	var least time.Duration
+	durationVar(c.flags, &least, "least", 2*time.Second, "what takes less is no wait")
 	asked := c.rasFlag()
 	names, status, ok := c.parse(args, traceStallUsage)
 	if !ok {
 		return status
 	}
-	if *least < 0 {
-		return c.refuse(fmt.Errorf("--least %v is negative", *least))
+	if least < 0 {
+		return c.refuse(fmt.Errorf("--least %v is negative", least))
 	}
 	look := stall.Here("/proc") // its time is before that of the files: what they tell is from then on
 	files, status := c.load(names)
@@ -53,7 +54,7 @@ func traceStall(args []string, stdout, stderr io.Writer) int {
 		return status
 	}
 	t := model.New(files)
-	r := stall.New(t, look, *least)
+	r := stall.New(t, look, least)
 	r.RAS = asked.hold(t, r.Files())
 	if err := c.print(r, *asJSON); err != nil {
 		return c.refuse(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"weft/internal/trace/rectest"
+	"weft/transport/record/format"
 )
 
 // traced is a folder with what the ranks of a job have recorded.
@@ -56,6 +57,12 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	one := filepath.Join(dir, "weft-n-3-00.rec")
+	cut := filepath.Join(t.TempDir(), "cut.rec") // of two chunks
+	if b, err := os.ReadFile(one); err != nil {
+		t.Fatal(err)
+	} else if err := os.WriteFile(cut, b[:format.ChunksAt+format.ChunkBytes], 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   string
 		status int
@@ -73,6 +80,12 @@ func TestTrace(t *testing.T) {
 		{"show " + broken + "/a.rec " + one, 1, []string{"node0:103"}, "not a file of weft's recorder"},
 		{"show " + one, 0, []string{"process       node0:103, test", "rank 3 of 8 on 2 nodes, 0xc0ffee world, table v6", "sends to node1 over mlx5_0, RDMA", "lost          nothing", "Coll"}, ""},
 		{"show --json " + one, 0, []string{`"host":"node0"`, `{"type":"Coll","count":4,"open":0,"launch":0,"captured":0}`}, ""},
+		{"show " + cut, 1, []string{"lost          1 chunk unread", "cut short"}, ""},
+		{"report " + cut, 1, []string{"1 chunk unread"}, ""},
+		{"stall " + cut, 1, []string{"note: node0:103: lost 1 chunk unread"}, ""},
+		{"merge " + cut + " -o " + out + ".cut.json", 1, []string{"node0:103: lost 1 chunk unread"}, ""},
+		{"inspector " + cut + " -o " + out + ".cut", 1, []string{"; lost: 1 chunk unread"}, ""},
+		{"stall --least 30 " + dir, 2, nil, "write 30s"},
 		{"stall", 2, nil, "want files"},
 		{"stall -h", 0, []string{"usage: weft trace stall", "-least"}, ""},
 		{"stall --least -1s " + dir, 2, nil, "--least -1s is negative"},

@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"weft/internal/trace"
 )
 
 // Text writes it for people.
@@ -40,10 +42,7 @@ func (f *File) Text(w io.Writer) error {
 }
 
 func (f *File) lost() string {
-	if f.Overwritten+f.Refused+f.Torn+f.Unread+f.Unnamed == 0 {
-		return "nothing"
-	}
-	return fmt.Sprintf("up to %d records overwritten, %d refused, %d torn, %d chunks unread, %d texts without room", f.Overwritten, f.Refused, f.Torn, f.Unread, f.Unnamed)
+	return trace.Loss{Overwritten: f.Overwritten, Refused: f.Refused, Torn: f.Torn, Unread: f.Unread, Unnamed: f.Unnamed}.String()
 }
 
 func some(n int, what string) string {

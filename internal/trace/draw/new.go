@@ -117,6 +117,5 @@ func labels(p *model.Process) []string {
 	if !p.Loss.Any() {
 		return nil
 	}
-	l := p.Loss
-	return []string{fmt.Sprintf("lost: %d overwritten, %d refused, %d torn", l.Overwritten, l.Refused, l.Torn)}
+	return []string{fmt.Sprintf("lost: %v", p.Loss)}
 }

@@ -69,7 +69,7 @@ func TestStructure(t *testing.T) {
 	files := j.Files()
 	th := files[7].Thread(9, "torn")
 	th.Skip()
-	th.Stop(1, 2)
+	th.Stop(1, 91_000_000)
 	var b strings.Builder
 	outline(check(t, write(t, report(t, files...))), 0, &b)
 	rectest.Golden(t, "testdata/page.txt", b.String())

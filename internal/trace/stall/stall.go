@@ -100,6 +100,11 @@ func (n *node) stands() bool { return n.life.Stopped || n.silent > uint64(silenc
 // under way for less than least counts as going on.
 func New(t *model.Trace, look func(*model.Process) Life, least time.Duration) *Report {
 	r := &Report{Schema: Schema, Least: int64(least), Causes: []Cause{}, Waits: []Wait{}, Said: []Said{}, at: map[waitKey]int{}, Notes: append([]string{}, t.Notes...)}
+	for _, p := range t.Processes {
+		if p.Loss.Any() {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: lost %v: waits may be missing, or over", p.Name(), p.Loss))
+		}
+	}
 	nodes, peers := r.nodes(t, look), map[string]*node{}
 	for _, c := range t.Connections {
 		r.connection(c, nodes)

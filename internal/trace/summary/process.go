@@ -3,6 +3,7 @@ package summary
 import (
 	"fmt"
 
+	"weft/internal/trace"
 	"weft/internal/trace/model"
 )
 
@@ -48,10 +49,7 @@ func (q Process) Label() string {
 
 // Lost says what the process's file lacks.
 func (q Process) Lost() string {
-	if q.Missing() == 0 {
-		return "nothing"
-	}
-	return fmt.Sprintf("up to %d overwritten, %d refused, %d torn, %d chunks unread", q.Overwritten, q.Refused, q.Torn, q.Unread)
+	return trace.Loss{Overwritten: q.Overwritten, Refused: q.Refused, Torn: q.Torn, Unread: q.Unread}.String()
 }
 
 // Missing is how many records and chunks the file lacks, of every kind together.

@@ -113,7 +113,7 @@ func TestText(t *testing.T) {
 	files := j.Files()
 	th := files[7].Thread(9, "torn")
 	th.Skip()
-	th.Stop(1, 2)
+	th.Stop(1, 91_000_000)
 	rectest.Golden(t, "testdata/summary.txt", text(t, build(t, files...)))
 }
 
