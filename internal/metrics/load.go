@@ -12,7 +12,7 @@ import (
 
 // Load reads the files that are named, and those of folders that are named. What is
 // wrong with single files is in bad; err is for a name that leads to none. A folder
-// may be empty: the job may be about to begin.
+// may be empty (Missing): the job may be about to begin.
 func Load(names []string) (files []*File, bad []error, err error) {
 	paths, _, err := owner.Find(names, format.Suffix)
 	if err != nil {
@@ -36,6 +36,18 @@ func Load(names []string) (files []*File, bad []error, err error) {
 		files = append(files, f)
 	}
 	return files, bad, nil
+}
+
+// Missing says of folders that they hold no file yet.
+func Missing(names []string) (notes []error) {
+	_, empty, err := owner.Find(names, format.Suffix)
+	if err != nil {
+		return nil
+	}
+	for _, dir := range empty {
+		notes = append(notes, fmt.Errorf("%s holds no file weft-*%s: is it the folder of WEFT_PROFILE_DIR, and is WEFT_PROFILE=metrics set for the job?", dir, format.Suffix))
+	}
+	return notes
 }
 
 // Sum is what all connections between the same ends have counted, those that are

@@ -84,7 +84,10 @@ func metricsTo(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	if err := e.run(ctx, collector.Gatherer(), stdout, stderr); err != nil {
 		return c.refuse(err)
 	}
-	if problem.Load() {
+	switch {
+	case problem.Load() && collector.Read() == 0:
+		return 2
+	case problem.Load():
 		return 1
 	}
 	return 0

@@ -87,12 +87,17 @@ func topTo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return w.status
 }
 
-// look reads the files. What cannot be read is said once.
+// look reads the files. What cannot be read, or is not there yet, is said once.
 func (w *watch) look() (*top.Look, error) {
 	here, now := owner.Here("/proc"), time.Now()
 	files, bad, err := metrics.Load(w.names)
-	for _, err := range bad {
+	if len(bad) > 0 {
 		w.status = 1
+		if len(files) == 0 {
+			w.status = 2
+		}
+	}
+	for _, err := range append(bad, metrics.Missing(w.names)...) {
 		if w.said[err.Error()] {
 			continue
 		}

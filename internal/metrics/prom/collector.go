@@ -20,10 +20,18 @@ type Collector struct {
 	Sys   string      // /sys
 	Host  string      // whose cards are in Sys
 	Say   func(error) // what could not be read, once each; nil: nobody is told
-	Note  func(error) // the same of processes that have ended
+	Note  func(error) // the same of processes that have ended, and folders without files
 
 	mu   sync.Mutex
 	said map[string]bool // protected by mu
+	read int             // protected by mu: files, the last time
+}
+
+// Read is how many files could be read, the last time.
+func (c *Collector) Read() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read
 }
 
 // Describe names all that there may be.
@@ -43,6 +51,12 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	for _, err := range bad {
 		c.say(c.Say, err)
 	}
+	for _, note := range metrics.Missing(c.Names) {
+		c.say(c.Note, note)
+	}
+	c.mu.Lock()
+	c.read = len(files)
+	c.mu.Unlock()
 	to <- prometheus.MustNewConstMetric(unreadables, prometheus.GaugeValue, float64(len(bad)))
 	some, twice := unique(files)
 	for _, f := range twice {

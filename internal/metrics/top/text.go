@@ -88,6 +88,9 @@ func (v *View) summary(to io.Writer, s Screen) error {
 			line += fmt.Sprintf(", %d %s", n, state)
 		}
 	}
+	if v.Uncounted > 0 {
+		line += fmt.Sprintf("; %d connections not counted", v.Uncounted)
+	}
 	_, err := fmt.Fprintln(to, s.cut(fmt.Sprintf("%s; %.3f GB/s sent in the last %.1fs; by %s", line, sent/1e9, v.Seconds, s.Order)))
 	return err
 }

@@ -57,8 +57,9 @@ type Row struct {
 
 // View is what was done between two looks.
 type View struct {
-	Seconds float64 `json:"seconds"`
-	Rows    []Row   `json:"rows"`
+	Seconds   float64 `json:"seconds"`
+	Uncounted uint64  `json:"connections_uncounted"` // ever: they are in no row
+	Rows      []Row   `json:"rows"`
 }
 
 // Between compares two looks. What is new in the second has done all that it counted.
@@ -84,6 +85,7 @@ func Between(before, now *Look) *View {
 		return cmp.Or(ranks[address(host, pid)], address(host, pid))
 	}
 	for i, f := range now.files {
+		v.Uncounted += f.Uncounted
 		for _, s := range now.sums[i] {
 			var none metrics.Sum
 			was := cmp.Or(earlier[end{f.Process, s.Key}], &none)

@@ -39,6 +39,7 @@ func look(t *testing.T, seconds int) *top.Look {
 	from1 := mettest.Place{Flags: record.Receives | record.OverRDMA, Device: "mlx5_1", Peer: "node1", PeerPID: 7, PeerDevice: "mlx5_0", Lanes: 2, Bytes: 1 << 20,
 		Times: times(5000*seconds, 3_000_000), Begun: 4}
 	a.Add(to2)
+	a.Uncounted(3)
 	b.Add(from1)
 	lives := map[uint64]owner.Life{7: {Now: 1}, 9: {Now: 1}, 11: {Now: 1}}
 	if seconds > 0 {
