@@ -129,6 +129,7 @@ static void begin_long(struct weft_record* r, uint64_t* more, const ncclProfiler
 		r->a = d->ceColl.seqNumber;
 		r->b = d->ceColl.count;
 		r->c = d->ceColl.userTag;
+		r->flags = d->ceColl.intraBatchSync;
 		more[0] = names(d->ceColl.func, d->ceColl.datatype);
 		more[1] = weft_record_text(d->ceColl.syncStrategy);
 		more[2] = (uint32_t)d->ceColl.root | HIGH(d->ceColl.batchSize);

@@ -84,6 +84,11 @@ func args(e *model.Event) []Arg {
 			l.number("channels", uint64(e.Channels()))
 			l.number("warps", e.More[2]>>40&0xff)
 			l.text("kernel", e.Process.Text(e.More[6]))
+			l.flag("symmetric", e.More[2]>>48&1 == 1)
+		} else {
+			l.number("batches", e.More[6]&0xffffffff)
+			l.number("batch size", e.More[2]>>32)
+			l.flag("synchronised within batches", e.Flags&1 == 1)
 		}
 	case format.P2p:
 		operands(&l, e)
@@ -119,8 +124,10 @@ func args(e *model.Event) []Arg {
 	case format.CeBatch:
 		l.number("operations", e.A)
 		l.number("bytes", e.B)
+		l.flag("synchronised within", e.C&1 == 1)
 	case format.CeSync:
 		l.number("ranks", e.A>>32)
+		l.flag("complete", e.A&1 == 1)
 	}
 	l.flag("open", e.Open)
 	l.flag("launch only", e.Launch)

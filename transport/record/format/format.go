@@ -151,7 +151,7 @@ const (
 //	KernelCh      A channel, B the GPU's timer
 //	KernelPhase   A channel | phase<<8, B the GPU's timer, C the phase's name
 //	NetPlugin     Flags kind and version of the network's descriptor (NetIB, NetSocket), A and B, C as below
-//	CeColl        A number, B count, C the user's tag; More func name | datatype name<<32, strategy name, root | batch size<<32,
+//	CeColl        A number, B count, C the user's tag; Flags synchronised within batches; More func name | datatype name<<32, strategy name, root | batch size<<32,
 //	              send buffer, receive buffer, stream, batches | number of copy engines' work<<32
 //	CeSync        A complete | ranks<<32
 //	CeBatch       A operations, B bytes, C synchronised within
