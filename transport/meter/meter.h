@@ -63,8 +63,9 @@ struct weft_meter_file {
 	uint32_t rank;      /* from 1; 0: not known */
 	uint32_t ranks;
 	uint32_t stalled; /* waits that were told and last */
+	char life[24];    /* of the process, too */
 	uint64_t stalls;  /* waits that were told */
-	char pad[3848];
+	char pad[3824];
 	struct weft_meter_place place[WEFT_METER_PLACES];
 };
 

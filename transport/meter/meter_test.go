@@ -52,6 +52,13 @@ func TestLinks(t *testing.T) {
 	if ranks := word(format.OffRank); ranks != 4|4<<32 || word(record.OffAlive) == 0 {
 		t.Errorf("rank and ranks %#x", ranks)
 	}
+	Stalls(2, 1)
+	if word(format.OffStalls) != 2 || word(format.OffStalled)&0xffffffff != 1 {
+		t.Errorf("%d waits were told, %d last", word(format.OffStalls), word(format.OffStalled)&0xffffffff)
+	}
+	if word(record.OffPID) != uint64(os.Getpid()) || word(record.OffStarted) != record.Started("/proc/self/stat") || word(record.OffPIDs) != record.PIDs("/proc/self/ns/pid") {
+		t.Errorf("process %d, which began at %d in %d, is another: counters stand in its place", word(record.OffPID), word(record.OffStarted), word(record.OffPIDs))
+	}
 	place := func(number, offset int) uint64 {
 		return word(format.Page + number*format.PlaceBytes + offset)
 	}

@@ -40,7 +40,7 @@ const (
 	OffRank       = 228 // of the process in its largest communicator, from 1; 0: not known
 	OffRanks      = 232 // of that communicator
 	OffStalled    = 236 // waits that were told in the log and last
-	OffStalls     = 240 // waits that were told
+	OffStalls     = 264 // waits that were told; before it the recorder's OffStarted to OffAlive
 )
 
 // Offsets in a place.
