@@ -57,6 +57,17 @@ static void lower_ncclProfilerEventDescr_v2(ncclProfilerEventDescr_v2_t* to, con
 static void lower_ncclProfilerEventStateArgs_v2(ncclProfilerEventStateArgs_v2_t* to, const ncclProfilerEventStateArgs_cur_t* from, ncclProfilerEventState_v2_t selector) {
   memset(to, 0, sizeof *to);
   switch (selector) {
+  case ncclProfilerProxyOpSendPosted:
+  case ncclProfilerProxyOpSendRemFifoWait:
+  case ncclProfilerProxyOpSendTransmitted:
+  case ncclProfilerProxyOpSendDone:
+  case ncclProfilerProxyOpRecvPosted:
+  case ncclProfilerProxyOpRecvReceived:
+  case ncclProfilerProxyOpRecvTransmitted:
+  case ncclProfilerProxyOpRecvDone:
+    to->proxyOp.transSize = from->proxyStep.transSize;
+    to->proxyOp.steps = weft_chain_steps();
+    break;
   case ncclProfilerProxyCtrlIdle:
   case ncclProfilerProxyCtrlActive:
   case ncclProfilerProxyCtrlSleep:
@@ -85,10 +96,10 @@ static int startEvent(const void* table, uintptr_t context, uintptr_t* eHandle, 
   lower_ncclProfilerEventDescr_v2(&eDescr_old, eDescr);
 #line 23 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) eDescr_old.parentObj = eDescr->coll.parentGroup;
-#line 89 "zz_chain_profiler_v2.c"
+#line 100 "zz_chain_profiler_v2.c"
 #line 24 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) eDescr_old.parentObj = eDescr->p2p.parentGroup;
-#line 92 "zz_chain_profiler_v2.c"
+#line 103 "zz_chain_profiler_v2.c"
   return (int)((const ncclProfiler_v2_t*)table)->startEvent((void*)context, (void**)eHandle, &eDescr_old);
 }
 
@@ -101,7 +112,7 @@ static int recordEventState(const void* table, uintptr_t eHandle, ncclProfilerEv
   if (eStateArgs) lower_ncclProfilerEventStateArgs_v2(&eStateArgs_old, eStateArgs, eState);
 #line 20 "gen/rules/profiler.rules"
   if (eState > ncclProfilerProxyCtrlAppendEnd) return ncclSuccess;
-#line 105 "zz_chain_profiler_v2.c"
+#line 116 "zz_chain_profiler_v2.c"
   return (int)((const ncclProfiler_v2_t*)table)->recordEventState((void*)eHandle, eState, eStateArgs ? &eStateArgs_old : NULL);
 }
 

@@ -64,6 +64,17 @@ static void lower_ncclProfilerEventDescr_v3(ncclProfilerEventDescr_v3_t* to, con
 static void lower_ncclProfilerEventStateArgs_v3(ncclProfilerEventStateArgs_v3_t* to, const ncclProfilerEventStateArgs_cur_t* from, ncclProfilerEventState_v3_t selector) {
   memset(to, 0, sizeof *to);
   switch (selector) {
+  case ncclProfilerProxyOpSendPosted:
+  case ncclProfilerProxyOpSendRemFifoWait:
+  case ncclProfilerProxyOpSendTransmitted:
+  case ncclProfilerProxyOpSendDone:
+  case ncclProfilerProxyOpRecvPosted:
+  case ncclProfilerProxyOpRecvReceived:
+  case ncclProfilerProxyOpRecvTransmitted:
+  case ncclProfilerProxyOpRecvDone:
+    to->proxyOp.transSize = from->proxyStep.transSize;
+    to->proxyOp.steps = weft_chain_steps();
+    break;
   case ncclProfilerProxyCtrlIdle:
   case ncclProfilerProxyCtrlActive:
   case ncclProfilerProxyCtrlSleep:
@@ -92,10 +103,10 @@ static int startEvent(const void* table, uintptr_t context, uintptr_t* eHandle, 
   lower_ncclProfilerEventDescr_v3(&eDescr_old, eDescr);
 #line 23 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) eDescr_old.parentObj = eDescr->coll.parentGroup;
-#line 96 "zz_chain_profiler_v3.c"
+#line 107 "zz_chain_profiler_v3.c"
 #line 24 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) eDescr_old.parentObj = eDescr->p2p.parentGroup;
-#line 99 "zz_chain_profiler_v3.c"
+#line 110 "zz_chain_profiler_v3.c"
   return (int)((const ncclProfiler_v3_t*)table)->startEvent((void*)context, (void**)eHandle, &eDescr_old);
 }
 
@@ -108,7 +119,7 @@ static int recordEventState(const void* table, uintptr_t eHandle, ncclProfilerEv
   if (eStateArgs) lower_ncclProfilerEventStateArgs_v3(&eStateArgs_old, eStateArgs, eState);
 #line 20 "gen/rules/profiler.rules"
   if (eState > ncclProfilerProxyCtrlAppendEnd) return ncclSuccess;
-#line 112 "zz_chain_profiler_v3.c"
+#line 123 "zz_chain_profiler_v3.c"
   return (int)((const ncclProfiler_v3_t*)table)->recordEventState((void*)eHandle, eState, eStateArgs ? &eStateArgs_old : NULL);
 }
 

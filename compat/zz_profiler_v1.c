@@ -158,6 +158,16 @@ static void lift_ncclProfilerEventDescr_v1(ncclProfilerEventDescr_cur_t* to, con
 static void lift_ncclProfilerEventStateArgs_v1(ncclProfilerEventStateArgs_cur_t* to, const ncclProfilerEventStateArgs_v1_t* from, ncclProfilerEventState_v1_t selector) {
   memset(to, 0, sizeof *to);
   switch (selector) {
+  case ncclProfilerProxyOpSendPosted:
+  case ncclProfilerProxyOpSendRemFifoWait:
+  case ncclProfilerProxyOpSendTransmitted:
+  case ncclProfilerProxyOpSendDone:
+  case ncclProfilerProxyOpRecvPosted:
+  case ncclProfilerProxyOpRecvReceived:
+  case ncclProfilerProxyOpRecvTransmitted:
+  case ncclProfilerProxyOpRecvDone:
+    to->proxyStep.transSize = from->proxyOp.transSize;
+    break;
   case ncclProfilerProxyCtrlIdle:
   case ncclProfilerProxyCtrlActive:
   case ncclProfilerProxyCtrlSleep:
@@ -178,12 +188,12 @@ static ncclResult_t profiler_v1_init(void** context, int* eActivationMask) {
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
 #line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
-#line 182 "zz_profiler_v1.c"
+#line 192 "zz_profiler_v1.c"
   rc = weft_prof_init(1, (uintptr_t*)context, 0, eActivationMask, NULL, 0, 0, 0, 0);
   if (rc) return (ncclResult_t)rc;
 #line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
-#line 187 "zz_profiler_v1.c"
+#line 197 "zz_profiler_v1.c"
   return ncclSuccess;
 }
 
@@ -194,10 +204,10 @@ static ncclResult_t profiler_v1_startEvent(void* context, void** eHandle, ncclPr
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
 #line 30 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) weft_chain_says(eDescr->coll.name, eDescr->coll.commHash);
-#line 198 "zz_profiler_v1.c"
+#line 208 "zz_profiler_v1.c"
 #line 31 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) weft_chain_says(eDescr->p2p.name, eDescr->p2p.commHash);
-#line 201 "zz_profiler_v1.c"
+#line 211 "zz_profiler_v1.c"
   ncclProfilerEventDescr_cur_t eDescr_cur;
   lift_ncclProfilerEventDescr_v1(&eDescr_cur, eDescr);
   return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, &eDescr_cur);
@@ -212,6 +222,9 @@ static ncclResult_t profiler_v1_stopEvent(void* eHandle) {
 static ncclResult_t profiler_v1_recordEventState(void* eHandle, ncclProfilerEventState_v1_t eState, ncclProfilerEventStateArgs_v1_t* eStateArgs) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
+#line 32 "gen/rules/profiler.rules"
+  weft_chain_moves(eStateArgs && eState <= ncclProfilerProxyOpRecvDone ? eStateArgs->proxyOp.steps : 0);
+#line 228 "zz_profiler_v1.c"
   ncclProfilerEventStateArgs_cur_t eStateArgs_cur, *eStateArgs_ptr = NULL;
   if (eStateArgs) {
     lift_ncclProfilerEventStateArgs_v1(&eStateArgs_cur, eStateArgs, eState);
@@ -225,7 +238,7 @@ static ncclResult_t profiler_v1_finalize(void* context) {
   if (rc) return (ncclResult_t)rc;
 #line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
-#line 229 "zz_profiler_v1.c"
+#line 242 "zz_profiler_v1.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }
 

@@ -152,6 +152,16 @@ static void lift_ncclProfilerEventDescr_v2(ncclProfilerEventDescr_cur_t* to, con
 static void lift_ncclProfilerEventStateArgs_v2(ncclProfilerEventStateArgs_cur_t* to, const ncclProfilerEventStateArgs_v2_t* from, ncclProfilerEventState_v2_t selector) {
   memset(to, 0, sizeof *to);
   switch (selector) {
+  case ncclProfilerProxyOpSendPosted:
+  case ncclProfilerProxyOpSendRemFifoWait:
+  case ncclProfilerProxyOpSendTransmitted:
+  case ncclProfilerProxyOpSendDone:
+  case ncclProfilerProxyOpRecvPosted:
+  case ncclProfilerProxyOpRecvReceived:
+  case ncclProfilerProxyOpRecvTransmitted:
+  case ncclProfilerProxyOpRecvDone:
+    to->proxyStep.transSize = from->proxyOp.transSize;
+    break;
   case ncclProfilerProxyCtrlIdle:
   case ncclProfilerProxyCtrlActive:
   case ncclProfilerProxyCtrlSleep:
@@ -172,12 +182,12 @@ static ncclResult_t profiler_v2_init(void** context, int* eActivationMask) {
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
 #line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
-#line 176 "zz_profiler_v2.c"
+#line 186 "zz_profiler_v2.c"
   rc = weft_prof_init(2, (uintptr_t*)context, 0, eActivationMask, NULL, 0, 0, 0, 0);
   if (rc) return (ncclResult_t)rc;
 #line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
-#line 181 "zz_profiler_v2.c"
+#line 191 "zz_profiler_v2.c"
   return ncclSuccess;
 }
 
@@ -188,10 +198,10 @@ static ncclResult_t profiler_v2_startEvent(void* context, void** eHandle, ncclPr
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
 #line 30 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) weft_chain_says(eDescr->coll.name, eDescr->coll.commHash);
-#line 192 "zz_profiler_v2.c"
+#line 202 "zz_profiler_v2.c"
 #line 31 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) weft_chain_says(eDescr->p2p.name, eDescr->p2p.commHash);
-#line 195 "zz_profiler_v2.c"
+#line 205 "zz_profiler_v2.c"
   ncclProfilerEventDescr_cur_t eDescr_cur;
   lift_ncclProfilerEventDescr_v2(&eDescr_cur, eDescr);
   return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, &eDescr_cur);
@@ -206,6 +216,9 @@ static ncclResult_t profiler_v2_stopEvent(void* eHandle) {
 static ncclResult_t profiler_v2_recordEventState(void* eHandle, ncclProfilerEventState_v2_t eState, ncclProfilerEventStateArgs_v2_t* eStateArgs) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
+#line 32 "gen/rules/profiler.rules"
+  weft_chain_moves(eStateArgs && eState <= ncclProfilerProxyOpRecvDone ? eStateArgs->proxyOp.steps : 0);
+#line 222 "zz_profiler_v2.c"
   ncclProfilerEventStateArgs_cur_t eStateArgs_cur, *eStateArgs_ptr = NULL;
   if (eStateArgs) {
     lift_ncclProfilerEventStateArgs_v2(&eStateArgs_cur, eStateArgs, eState);
@@ -219,7 +232,7 @@ static ncclResult_t profiler_v2_finalize(void* context) {
   if (rc) return (ncclResult_t)rc;
 #line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
-#line 223 "zz_profiler_v2.c"
+#line 236 "zz_profiler_v2.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }
 

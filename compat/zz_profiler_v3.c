@@ -167,6 +167,16 @@ static void lift_ncclProfilerEventDescr_v3(ncclProfilerEventDescr_cur_t* to, con
 static void lift_ncclProfilerEventStateArgs_v3(ncclProfilerEventStateArgs_cur_t* to, const ncclProfilerEventStateArgs_v3_t* from, ncclProfilerEventState_v3_t selector) {
   memset(to, 0, sizeof *to);
   switch (selector) {
+  case ncclProfilerProxyOpSendPosted:
+  case ncclProfilerProxyOpSendRemFifoWait:
+  case ncclProfilerProxyOpSendTransmitted:
+  case ncclProfilerProxyOpSendDone:
+  case ncclProfilerProxyOpRecvPosted:
+  case ncclProfilerProxyOpRecvReceived:
+  case ncclProfilerProxyOpRecvTransmitted:
+  case ncclProfilerProxyOpRecvDone:
+    to->proxyStep.transSize = from->proxyOp.transSize;
+    break;
   case ncclProfilerProxyCtrlIdle:
   case ncclProfilerProxyCtrlActive:
   case ncclProfilerProxyCtrlSleep:
@@ -187,12 +197,12 @@ static ncclResult_t profiler_v3_init(void** context, int* eActivationMask) {
   if (!eActivationMask) return (ncclResult_t)weft_null("profiler.init", "eActivationMask");
 #line 27 "gen/rules/profiler.rules"
   weft_chain_versions();
-#line 191 "zz_profiler_v3.c"
+#line 201 "zz_profiler_v3.c"
   rc = weft_prof_init(3, (uintptr_t*)context, 0, eActivationMask, NULL, 0, 0, 0, 0);
   if (rc) return (ncclResult_t)rc;
 #line 28 "gen/rules/profiler.rules"
   weft_chain_init((uintptr_t)*context, eActivationMask);
-#line 196 "zz_profiler_v3.c"
+#line 206 "zz_profiler_v3.c"
   return ncclSuccess;
 }
 
@@ -203,10 +213,10 @@ static ncclResult_t profiler_v3_startEvent(void* context, void** eHandle, ncclPr
   if (!eDescr) return (ncclResult_t)weft_null("profiler.startEvent", "eDescr");
 #line 30 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileColl) weft_chain_says(eDescr->coll.name, eDescr->coll.commHash);
-#line 207 "zz_profiler_v3.c"
+#line 217 "zz_profiler_v3.c"
 #line 31 "gen/rules/profiler.rules"
   if (eDescr->type == ncclProfileP2p) weft_chain_says(eDescr->p2p.name, eDescr->p2p.commHash);
-#line 210 "zz_profiler_v3.c"
+#line 220 "zz_profiler_v3.c"
   ncclProfilerEventDescr_cur_t eDescr_cur;
   lift_ncclProfilerEventDescr_v3(&eDescr_cur, eDescr);
   return (ncclResult_t)weft_prof_startEvent((uintptr_t)context, (uintptr_t*)eHandle, &eDescr_cur);
@@ -221,6 +231,9 @@ static ncclResult_t profiler_v3_stopEvent(void* eHandle) {
 static ncclResult_t profiler_v3_recordEventState(void* eHandle, ncclProfilerEventState_v3_t eState, ncclProfilerEventStateArgs_v3_t* eStateArgs) {
   int rc = weft_enter(0);
   if (rc) return (ncclResult_t)rc;
+#line 32 "gen/rules/profiler.rules"
+  weft_chain_moves(eStateArgs && eState <= ncclProfilerProxyOpRecvDone ? eStateArgs->proxyOp.steps : 0);
+#line 237 "zz_profiler_v3.c"
   ncclProfilerEventStateArgs_cur_t eStateArgs_cur, *eStateArgs_ptr = NULL;
   if (eStateArgs) {
     lift_ncclProfilerEventStateArgs_v3(&eStateArgs_cur, eStateArgs, eState);
@@ -234,7 +247,7 @@ static ncclResult_t profiler_v3_finalize(void* context) {
   if (rc) return (ncclResult_t)rc;
 #line 29 "gen/rules/profiler.rules"
   weft_chain_finalize((uintptr_t)context);
-#line 238 "zz_profiler_v3.c"
+#line 251 "zz_profiler_v3.c"
   return (ncclResult_t)weft_prof_finalize((uintptr_t)context);
 }
 

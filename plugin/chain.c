@@ -217,3 +217,8 @@ void weft_chain_about(const struct chain_comm* c) {
 
 const char* weft_chain_name(void) { return said_name; }
 uint64_t weft_chain_hash(void) { return said_hash; }
+
+static __thread __attribute__((tls_model("initial-exec"))) int said_steps;
+
+void weft_chain_moves(int steps) { said_steps = steps; }
+int weft_chain_steps(void) { return said_steps; }

@@ -17,4 +17,8 @@ void weft_chain_says(const char* name, uint64_t hash);
 const char* weft_chain_name(void);
 uint64_t weft_chain_hash(void);
 
+/* And of a proxy's operation with its state: steps done. */
+void weft_chain_moves(int steps);
+int weft_chain_steps(void);
+
 #endif

@@ -107,6 +107,9 @@ func TestChain(t *testing.T) {
 					call("recordEventState", host.Args{"handle", step, "state", state})
 				}
 				call("stopEvent", host.Args{"handle", step})
+				if v <= 3 { // operations told what they had moved until their steps did
+					call("recordEventState", host.Args{"handle", op, "state", 2, "bytes", 4096, "steps", 3})
+				}
 				call("stopEvent", host.Args{"handle", op})
 				start(format.ProxyOp, 0xabc0) // PXN: the parent is another process's
 				call("finalize", host.Args{"ctx", begin.Ptr("ctx")})
@@ -140,7 +143,14 @@ func TestChain(t *testing.T) {
 					if p >= 4 { // the state is of that version
 						lines = append(lines, fmt.Sprintf("state %d 20", n+3))
 					}
-					lines = append(lines, fmt.Sprintf("stop %d", n+3), fmt.Sprintf("stop %d", n+2), fmt.Sprintf("start %d type=0x8 below -1", n+4),
+					lines = append(lines, fmt.Sprintf("stop %d", n+3))
+					switch {
+					case v <= 3 && p <= 3:
+						lines = append(lines, fmt.Sprintf("state %d 2 bytes=4096 steps=3", n+2))
+					case v <= 3:
+						lines = append(lines, fmt.Sprintf("state %d 2", n+2))
+					}
+					lines = append(lines, fmt.Sprintf("stop %d", n+2), fmt.Sprintf("start %d type=0x8 below -1", n+4),
 						fmt.Sprintf("finalize: %d events, %d open, 0 stopped twice", n+4, n))
 					want := strings.Join(lines, "\n") + "\n"
 					if got := heard(t, log, p); got != want {

@@ -40,6 +40,9 @@ static uint64_t said_hash;
 void weft_chain_says(const char* name, uint64_t hash) { said_name = name, said_hash = hash; }
 const char* weft_chain_name(void) { return NAME; }
 uint64_t weft_chain_hash(void) { return HASH; }
+int weft_chain_steps(void) { return 12; }
+static int said_steps;
+void weft_chain_moves(int steps) { said_steps = steps; }
 void weft_chain_know(const struct weft_chain_profiler* const* all, int count) { (void)all; (void)count; }
 void weft_chain_init(uintptr_t context, int* mask) { (void)context, (void)mask; }
 void weft_chain_finalize(uintptr_t context) { (void)context; }
@@ -111,6 +114,9 @@ static void table(const struct weft_chain_profiler* as, const void* table) {
 	memset(&args, 1, sizeof args);
 	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyCtrlAppend, &args) && seen_args.proxyCtrl.appendedProxyOps == 0x01010101);
 	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyCtrlAppend, NULL));
+	/* Sizes and steps of a proxy's operation are of the versions before v4. */
+	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyOpRecvDone, &args));
+	CHECK(version >= 4 || (seen_args.proxyStep.transSize == args.proxyStep.transSize && said_steps == 12));
 	states = 0;
 	CHECK(!as->recordEventState(table, 98, ncclProfilerProxyStepSendPeerWait_v4, &args) && states == (version >= 4));
 	CHECK(!as->finalize(table, 70) && as->finalize(table, 71) == 3);

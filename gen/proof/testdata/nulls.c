@@ -24,6 +24,8 @@ void weft_chain_finalize(uintptr_t context) { (void)context; }
 void weft_chain_says(const char* name, uint64_t hash) { (void)name, (void)hash; }
 const char* weft_chain_name(void) { return ""; }
 uint64_t weft_chain_hash(void) { return 0; }
+void weft_chain_moves(int steps) { (void)steps; }
+int weft_chain_steps(void) { return 0; }
 int weft_null(const char* function, const char* name) { return refused = name, function ? 3 : 0; }
 int weft_misuse(const char* function, const char* what, uint64_t got) { return refused = what, function && got != 1 ? 3 : 0; }
 

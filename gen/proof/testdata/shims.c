@@ -83,6 +83,9 @@ static uint64_t said_hash;
 void weft_chain_says(const char* name, uint64_t hash) { said_name = name, said_hash = hash; }
 const char* weft_chain_name(void) { return said_name; }
 uint64_t weft_chain_hash(void) { return said_hash; }
+static int said_steps;
+void weft_chain_moves(int steps) { said_steps = steps; }
+int weft_chain_steps(void) { return said_steps; }
 int weft_misuse(const char* function, const char* what, uint64_t value) {
   CHECK(function && what && (int64_t)value != 1);
   got.misuse++;
@@ -374,7 +377,10 @@ static void descriptors(void) {
   memset(&a1, 0xee, sizeof a1);
   a1.proxyCtrl.appendedProxyOps = 11;
   CHECK(ncclProfiler_v1.recordEventState(P(98), ncclProfilerProxyCtrlAppendEnd, &a1) == 0 && got.tag == ncclProfilerProxyCtrlAppendEnd && args.proxyCtrl.appendedProxyOps == 11);
-  CHECK(ncclProfiler_v1.recordEventState(P(98), ncclProfilerProxyOpSendDone, &a1) == 0 && args_given && !memcmp(&args, &zero, sizeof args));
+  CHECK(said_steps == 0);
+  a1.proxyOp.transSize = 12, a1.proxyOp.steps = 5;
+  CHECK(ncclProfiler_v1.recordEventState(P(98), ncclProfilerProxyOpSendDone, &a1) == 0 && args_given && args.proxyStep.transSize == 12 && said_steps == 5);
+  CHECK(ncclProfiler_v1.recordEventState(P(98), ncclProfilerProxyStepSendWait, &a1) == 0 && args_given && !memcmp(&args, &zero, sizeof args) && said_steps == 0);
   CHECK(ncclProfiler_v1.recordEventState(P(98), ncclProfilerProxyOpSendDone, NULL) == 0 && !args_given);
   ncclProfilerEventStateArgs_v4_t a4 = {.proxyStep = {13}};
   CHECK(ncclProfiler_v4.recordEventState(P(98), ncclProfilerProxyStepSendWait, &a4) == 0 && args.proxyStep.transSize == 13);

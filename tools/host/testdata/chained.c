@@ -134,10 +134,16 @@ static ncclResult_t stopEvent(void* handle) {
 }
 
 static ncclResult_t recordEventState(void* handle, TYPE(ncclProfilerEventState) state, TYPE(ncclProfilerEventStateArgs) * args) {
+  char more[64] = "";
+#if V <= 3
+  if (args && state <= ncclProfilerProxyOpRecvDone)
+    snprintf(more, sizeof more, " bytes=%zu steps=%d", args->proxyOp.transSize, args->proxyOp.steps);
+#else
   (void)args;
+#endif
   pthread_mutex_lock(&lock);
   int n = known(handle, "handle");
-  if (!getenv("CHAINED_QUIET")) say("state %d %d", n, (int)state);
+  if (!getenv("CHAINED_QUIET")) say("state %d %d%s", n, (int)state, more);
   pthread_mutex_unlock(&lock);
   return ncclSuccess;
 }
