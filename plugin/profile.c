@@ -13,6 +13,7 @@
 
 #define OF_IB (1ull << 63) /* in the handle of a net event: its descriptors are those of queue pairs */
 #define UNKNOWN 63         /* a type that is no bit, or a newer one than all */
+#define ODD 0x9e3779b97f4a7c15 /* keeps words apart that are put together */
 #define HIGH(v) ((uint64_t)(v) << 32)
 #define LONG (ncclProfileCollApi | ncclProfileP2pApi | ncclProfileColl | ncclProfileP2p | ncclProfileCeColl)
 
@@ -192,7 +193,7 @@ void weft_profile_state(uintptr_t handle, ncclProfilerEventState_cur_t state,
 	case ncclProfileNetPlugin: describe(&now, handle & OF_IB ? of_ib : of_socket, args->netPlugin.data); break;
 	default: break;
 	}
-	if (weft_record_said(handle, now.a ^ ((uint64_t)state + 1) << TYPE_SHIFT)) return;
+	if (weft_record_said(handle, now.a ^ now.b * ODD ^ ((uint64_t)state + 1) << TYPE_SHIFT)) return;
 	struct weft_record* r = weft_record_take(1, &at);
 	if (!r) return;
 	now.time = weft_record_clock();

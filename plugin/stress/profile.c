@@ -111,6 +111,12 @@ static const struct event events[] = {
 	{"no type", {HOST, .type = 0, .coll = {.seqNumber = 1}}, .records = 1},
 };
 
+static const struct event* named(const char* name) {
+	const struct event* e = events;
+	while (strcmp(e->name, name)) e++;
+	return e;
+}
+
 static uintptr_t start(const struct event* e) {
 	ncclProfilerEventDescr_cur_t d = e->d;
 	uintptr_t handle = 1;
@@ -152,8 +158,7 @@ static void states(void) {
 		{"CeColl", ncclProfilerCeCollComplete, {.proxyStep = {1}}, 0, 0},
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		const struct event* e = events;
-		while (strcmp(e->name, all[i].name)) e++;
+		const struct event* e = named(all[i].name);
 		uintptr_t handle = start(e);
 		ncclProfilerEventStateArgs_cur_t args = all[i].args;
 		CHECK(!weft_prof_recordEventState(handle, all[i].state, &args), "%s", e->name);
@@ -180,6 +185,16 @@ int main(void) {
 			place[0].type == weft_profile_number(e->d.type), "%s: the stop is of type %d", e->name, place[0].type);
 	}
 	states();
+	/* Work that goes on says so with another length. */
+	uintptr_t work = start(named("a queue pair's"));
+	ncclProfilerEventStateArgs_cur_t args = {.netPlugin = {&qp}};
+	for (uint64_t length = 1; length < 4; length++) {
+		uint32_t kept = done;
+		qp.qp.length = length;
+		weft_prof_recordEventState(work, ncclProfilerNetPluginUpdate, &args);
+		CHECK(done == kept + 1 && place[0].b == length, "update %lu is not kept", (unsigned long)length);
+	}
+	qp.qp.length = 1ull << 33;
 	/* A net event of weft's own names its message. */
 	cause = (struct weft_cause){31, 32, 33};
 	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
