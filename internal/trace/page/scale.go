@@ -76,9 +76,10 @@ type axis struct {
 	at, wide px    // where it lies in the picture
 }
 
-func (a axis) x(ns int64) px {
-	return a.at + a.wide*px(float64(ns-a.from)/float64(max(a.to-a.from, 1)))
-}
+// span is no difference of integers: what a damaged file claims may be further apart than one can tell.
+func (a axis) span() float64 { return max(float64(a.to)-float64(a.from), 1) }
+
+func (a axis) x(ns int64) px { return a.at + a.wide*px((float64(ns)-float64(a.from))/a.span()) }
 
 // tick is a line of an axis with its time.
 type tick struct {
@@ -88,9 +89,9 @@ type tick struct {
 
 // ticks are about five, at round times.
 func (a axis) ticks() []tick {
-	step := math.Pow(10, math.Floor(math.Log10(max(float64(a.to-a.from)/5, 1))))
+	step := math.Pow(10, math.Floor(math.Log10(max(a.span()/5, 1))))
 	for _, by := range []float64{2, 2.5, 2} { // 1, 2, 5, 10
-		if float64(a.to-a.from)/step > 6 {
+		if a.span()/step > 6 {
 			step *= by
 		}
 	}
