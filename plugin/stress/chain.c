@@ -67,7 +67,7 @@ static const struct weft_chain_profiler version = {.kinds = ~0ull, .startEvent =
 /* Our own record has the turn's number alone. */
 void weft_profile_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
 	CHECK(context == 1 && (uintptr_t)d->parentObj >> 32 == 0, "context %lu", (unsigned long)context);
-	CHECK(!foreign || !d->parentObj, "the parent of another process is taken for the event %p of this one", d->parentObj);
+	CHECK(!foreign || !d->parentObj, "another process's parent is taken for our event %p", d->parentObj);
 	*handle = (uintptr_t)(unsigned)d->rank;
 }
 void weft_profile_stop(uintptr_t handle) { CHECK(handle && handle >> 32 == 0, "stopped"); }

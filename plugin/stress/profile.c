@@ -39,18 +39,19 @@ struct weft_cause weft_record_cause(void) { return cause; }
 /* There are no further profilers. */
 int weft_chain_length;
 void weft_chain_start(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d) {
-	(void)context, (void)handle, (void)d;
-	abort();
+	(void)d;
+	CHECK(0, "chained: %lu, %p", (unsigned long)context, (void*)handle);
 }
-void weft_chain_stop(uintptr_t handle) { (void)handle, abort(); }
+void weft_chain_stop(uintptr_t handle) { CHECK(0, "chained: %lu", (unsigned long)handle); }
 void weft_chain_state(uintptr_t handle, ncclProfilerEventState_cur_t state, ncclProfilerEventStateArgs_cur_t* args) {
-	(void)handle, (void)state, (void)args;
-	abort();
+	(void)args;
+	CHECK(0, "chained: %lu, state %d", (unsigned long)handle, (int)state);
 }
 
 int weft_prof_startEvent(uintptr_t context, uintptr_t* handle, ncclProfilerEventDescr_cur_t* d);
 int weft_prof_stopEvent(uintptr_t handle);
-int weft_prof_recordEventState(uintptr_t handle, ncclProfilerEventState_cur_t s, ncclProfilerEventStateArgs_cur_t* args);
+int weft_prof_recordEventState(uintptr_t handle, ncclProfilerEventState_cur_t s,
+	ncclProfilerEventStateArgs_cur_t* args);
 
 #define AT(n) ((void*)(uintptr_t)(n))
 #define TWO(low, high) ((low) | (uint64_t)(high) << 32)
@@ -65,7 +66,8 @@ struct event {
 
 static ncclProfilerNetIbDescr_v1_t qp = {.type = ncclProfileQp,
 	.qp = {.device = 1, .wr_id = 0x123456789abc, .opcode = 2, .qpNum = 0xfedcba, .length = 1ull << 33}};
-static ncclProfilerNetSockDescr_v1_t sock = {.type = ncclProfileSocket, .sock = {.fd = 7, .op = 1, .length = 1ull << 34}};
+static ncclProfilerNetSockDescr_v1_t sock = {.type = ncclProfileSocket,
+	.sock = {.fd = 7, .op = 1, .length = 1ull << 34}};
 #define IB (NCCL_PROFILER_NET_TYPE_IB | NCCL_PROFILER_NET_IB_VER)
 #define SOCKET (NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER)
 
@@ -79,8 +81,8 @@ static const struct event events[] = {
 		.flags = 1, .a = 1ull << 41, .b = 6, .c = 78, .more = {TWO('F', 'D')}, .records = 2},
 	{"KernelLaunch", {HOST, .type = ncclProfileKernelLaunch, .kernelLaunch = {AT(9)}}, .b = 9, .records = 1},
 	{"Coll", {HOST, .type = ncclProfileColl, .coll = {.seqNumber = 1ull << 35, .func = "F", .sendBuff = AT(11),
-			.recvBuff = AT(12), .count = 1ull << 36, .root = 4, .datatype = "D", .nChannels = 32, .nWarps = 16, .algo = "A",
-			.proto = "P", .parentGroup = AT(13), .kernelVariant = "K", .isSymColl = true, .userTag = 79}},
+			.recvBuff = AT(12), .count = 1ull << 36, .root = 4, .datatype = "D", .nChannels = 32, .nWarps = 16,
+			.algo = "A", .proto = "P", .parentGroup = AT(13), .kernelVariant = "K", .isSymColl = true, .userTag = 79}},
 		.a = 1ull << 35, .b = 1ull << 36, .c = 79, .records = 2,
 		.more = {TWO('F', 'D'), TWO('A', 'P'), TWO(4, 32 | 16 << 8 | 1 << 16), 11, 12, 13, 'K'}},
 	{"P2p", {HOST, .type = ncclProfileP2p, .p2p = {"F", AT(14), "D", 1ull << 37, 6, 8, AT(15), 80}},
@@ -89,15 +91,18 @@ static const struct event events[] = {
 		.a = TWO(1234, 63 | 256), .b = TWO(0xffffffffu, 100), .c = 1 << 20, .records = 1},
 	{"ProxyStep", {HOST, .type = ncclProfileProxyStep, .proxyStep = {17}}, .a = 17, .records = 1},
 	{"ProxyCtrl", {HOST, .type = ncclProfileProxyCtrl}, .records = 1},
-	{"KernelCh", {HOST, .type = ncclProfileKernelCh, .kernelCh = {63, 1ull << 60}}, .a = 63, .b = 1ull << 60, .records = 1},
+	{"KernelCh", {HOST, .type = ncclProfileKernelCh, .kernelCh = {63, 1ull << 60}},
+		.a = 63, .b = 1ull << 60, .records = 1},
 	{"KernelPhase", {HOST, .type = ncclProfileKernelPhase, .kernelPhase = {63, 2, "N", 1ull << 61}},
 		.a = 63 | 2 << 8, .b = 1ull << 61, .c = 'N', .records = 1},
 	{"a queue pair's", {HOST, .type = ncclProfileNetPlugin, .netPlugin = {IB, &qp}},
 		.flags = IB, .a = 0x123456789abc, .b = 1ull << 33, .c = TWO(1 | 2 << 16, 0xfedcba), .records = 1},
 	{"a socket's", {HOST, .type = ncclProfileNetPlugin, .netPlugin = {SOCKET, &sock}},
 		.flags = SOCKET, .a = TWO(7, 1), .b = 1ull << 34, .records = 1},
-	{"another network's", {HOST, .type = ncclProfileNetPlugin, .netPlugin = {0x70001, AT(1)}}, .flags = 0x70001, .records = 1},
-	{"one without a descriptor", {HOST, .type = ncclProfileNetPlugin, .netPlugin = {IB, NULL}}, .flags = IB, .records = 1},
+	{"another network's", {HOST, .type = ncclProfileNetPlugin, .netPlugin = {0x70001, AT(1)}},
+		.flags = 0x70001, .records = 1},
+	{"one without a descriptor", {HOST, .type = ncclProfileNetPlugin, .netPlugin = {IB, NULL}},
+		.flags = IB, .records = 1},
 	{"CeColl", {HOST, .type = ncclProfileCeColl, .ceColl = {.seqNumber = 21, .func = "F", .sendBuff = AT(22),
 			.recvBuff = AT(23), .count = 24, .root = 25, .datatype = "D", .syncStrategy = "S", .intraBatchSync = true,
 			.batchSize = 26, .numBatches = 27, .ceSeqNum = 28, .stream = AT(29), .userTag = 81}},
@@ -129,8 +134,8 @@ static void begins(const struct event* e, uint32_t records, const uint64_t* more
 	const struct weft_more* m = (const struct weft_more*)(const void*)&place[1];
 	CHECK(r->kind == WEFT_RECORD_START && r->comm == 5 && r->rank == 3 && r->parent == 0x5e && r->time == now &&
 		r->type == weft_profile_number(e->d.type), "%s: kind %d, type %d", e->name, r->kind, r->type);
-	CHECK(r->flags == e->flags && r->a == e->a && r->b == e->b && r->c == e->c, "%s: flags %#x, %#lx, %#lx, %#lx", e->name,
-		r->flags, (unsigned long)r->a, (unsigned long)r->b, (unsigned long)r->c);
+	CHECK(r->flags == e->flags && r->a == e->a && r->b == e->b && r->c == e->c, "%s: flags %#x, %#lx, %#lx, %#lx",
+		e->name, r->flags, (unsigned long)r->a, (unsigned long)r->b, (unsigned long)r->c);
 	CHECK(taken == records, "%s takes %u records", e->name, taken);
 	if (records == 1) return;
 	CHECK(m->kind == WEFT_RECORD_MORE && m->type == r->type && m->comm == 5, "%s: kind %d behind", e->name, m->kind);
@@ -163,8 +168,10 @@ static void states(void) {
 		ncclProfilerEventStateArgs_cur_t args = all[i].args;
 		CHECK(!weft_prof_recordEventState(handle, all[i].state, &args), "%s", e->name);
 		const struct weft_record* r = &place[0];
-		CHECK(r->kind == WEFT_RECORD_STATE && r->id == handle && r->flags == (uint32_t)all[i].state && r->a == all[i].a &&
-			r->b == all[i].b, "%s, state %d: %#lx, %#lx", e->name, (int)all[i].state, (unsigned long)r->a, (unsigned long)r->b);
+		CHECK(r->kind == WEFT_RECORD_STATE && r->id == handle && r->flags == (uint32_t)all[i].state, "%s: kind %d",
+			e->name, r->kind);
+		CHECK(r->a == all[i].a && r->b == all[i].b, "%s, state %d: %#lx, %#lx", e->name, (int)all[i].state,
+			(unsigned long)r->a, (unsigned long)r->b);
 		/* Some hosts have nothing to say of a state; and one that is said again is not kept again. */
 		uint32_t before = done;
 		weft_prof_recordEventState(handle, all[i].state, &args);
