@@ -73,6 +73,7 @@ func TestLines(t *testing.T) {
 		"WEFT_RUN_TOKEN":         "x",
 		"WEFT_SIMVERBS":          "{}",
 		"WEFT_SIMVERBS_NODE":     "x",
+		"WEFT_PROFILE_SIZE":      "8M",
 		"WEFTX":                  "3",
 		"PATH":                   "/bin",
 	})
@@ -81,6 +82,7 @@ func TestLines(t *testing.T) {
 		"NCCL_SOCKET_NTHREADS=many: must be -2 or 0 to 2147483647; using the default -2",
 		"NCCL_SOCKET_TOS_CONFIG=256: must be -1 or 0 to 255; using the default -1",
 		"WEFT_TIMEOUT=0: must be 1 to 3600 seconds; using the default 10 s",
+		"WEFT_PROFILE_SIZE=8M: must be 2 to 65536 MiB; using the default 64 MiB",
 		"NCCL_IB_HCAS is not a variable that weft or NCCL's networks read; did you mean NCCL_IB_HCA?",
 		"NCCL_SOCKET_IFNMAE is not a variable that weft or NCCL's networks read; did you mean NCCL_SOCKET_IFNAME?",
 		"WEFT_TIMOUT is not a knob of weft and is ignored; did you mean WEFT_TIMEOUT?",

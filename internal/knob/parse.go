@@ -134,8 +134,11 @@ func (s *Spec) rangeText() string {
 	for _, n := range s.Special {
 		text = fmt.Sprintf("%d or %s", n, text)
 	}
-	if s.Type == Seconds {
+	switch {
+	case s.Type == Seconds:
 		text += " seconds"
+	case s.Unit != "":
+		text += " " + s.Unit
 	}
 	return text
 }
@@ -148,6 +151,9 @@ func (s *Spec) defaultText() string {
 		return fmt.Sprintf("%#x", uint64(s.Default))
 	case Seconds:
 		return fmt.Sprintf("%d s", s.Default)
+	}
+	if s.Unit != "" {
+		return fmt.Sprintf("%d %s", s.Default, s.Unit)
 	}
 	return strconv.FormatInt(s.Default, 10)
 }

@@ -128,6 +128,7 @@ type Spec struct {
 	Min     int64
 	Max     int64
 	Special []int64 // legal besides Min..Max
+	Unit    string  // of a Number that has one: users write the number alone
 	Choices []string
 	Inert   string // why it changes nothing here; "" when it has an effect
 	Doc     string // what weft makes of it

@@ -40,7 +40,7 @@ func (e *expected) processes() (rows []string) {
 func (e *expected) losses() (rows []string) {
 	for _, p := range e.trace.Processes {
 		if l := p.Loss; l.Any() {
-			rows = append(rows, fmt.Sprintf("%s: lost: %d overwritten, %d refused, %d torn", e.name(p), l.Overwritten, l.Refused, l.Torn))
+			rows = append(rows, fmt.Sprintf("%s: lost: %v", e.name(p), l))
 		}
 	}
 	return rows
