@@ -212,42 +212,19 @@ func flagsOf(sub report.Subsys, table int) uint64 {
 // silent are the functions that speak for others; a line names the place that called them.
 var silent = []string{"weft/plugin.logger.", "weft/plugin.aside.", "weft/internal/report.", "weft/plugin.done", "weft/plugin.(*process).done", "weft/plugin.(*process).fail"}
 
-// near are the innermost callers, among which most places that have something to say are.
-const near = 4
-
-// places are those of callers that have spoken: who makes a thousand connections says the same lines again and again.
-var places sync.Map // of place, by [near]uintptr
-
-type place struct {
-	file string
-	line int
-}
-
 // caller is the place that had something to say: an error that a call returned
 // is said by the exported function.
 func caller() (file string, line int) {
-	var pcs [4 * near]uintptr
-	n := runtime.Callers(3, pcs[:near]) // every frame costs
-	if p, known := places.Load([near]uintptr(pcs[:])); known {
-		return p.(place).file, p.(place).line
-	}
-	if p, found := placeIn(pcs[:n]); found {
-		places.Store([near]uintptr(pcs[:]), p)
-		return p.file, p.line
-	}
-	p, _ := placeIn(pcs[:runtime.Callers(3, pcs[:])])
-	return p.file, p.line
-}
-
-// placeIn is the innermost place in code that does not speak for others.
-func placeIn(pcs []uintptr) (p place, found bool) {
-	frames := runtime.CallersFrames(pcs)
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		if !slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
-			return place{filepath.Base(f.File), f.Line}, true
+	var pcs [16]uintptr
+	for n := 4; n <= len(pcs); n *= 4 { // most lines are said at once, and every frame costs
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:n])])
+		for more := true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			if !slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
+				return filepath.Base(f.File), f.Line
+			}
 		}
 	}
-	return place{"weft", 0}, false
+	return "weft", 0
 }

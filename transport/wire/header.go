@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // HeaderSize is the length of the header before every message after the proof.
 const HeaderSize = 40
@@ -72,12 +69,9 @@ const (
 	FlagWaits    = 32
 )
 
-// usualFrame is what most frames are shorter than.
-const usualFrame = 192
-
 // begin appends h with a length of zero; finish writes the length.
 func (h *Header) begin(dst []byte, k Kind) []byte {
-	dst = append(slices.Grow(dst, usualFrame), 0, 0, byte(k), Version, h.Lane, h.Hop)
+	dst = append(dst, 0, 0, byte(k), Version, h.Lane, h.Hop)
 	dst = le.AppendUint16(dst, h.Flags)
 	dst = le.AppendUint32(dst, h.Epoch)
 	dst = le.AppendUint32(dst, 0)
