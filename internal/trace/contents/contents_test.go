@@ -27,6 +27,7 @@ func TestText(t *testing.T) {
 	th := f.Thread(9, "other")
 	th.Put(format.Record{Kind: format.Comm, Comm: 2, Time: 3000, C: 3 << 32})
 	th.Put(format.Record{Kind: format.CommEnd, Comm: 2, Time: 9000})
+	th.RunDelay(1_003_000, 1_000_000, 900_000)
 	call := th.Start(format.CollAPI, 4000, format.Record{Comm: 2, Flags: 1})
 	th.Start(format.Coll, 4100, format.Record{Comm: 2, Parent: call})
 	coll := th.Start(format.Coll, 4200, format.Record{Comm: 3, Rank: 1})

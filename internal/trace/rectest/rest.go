@@ -38,8 +38,7 @@ func Rest() *File {
 	orphan := b.Message(175, 0x77, false, 1, 8, 1)
 	b.MessageEnd(180, orphan, 1, 8, 0)
 	b.Skip()
-	open := a.Start(format.CollAPI, 190, format.Record{Comm: 1})
+	a.Start(format.CollAPI, 190, format.Record{Comm: 1}) // it stays open
 	b.Stop(0, 200)
-	_ = open
 	return f
 }

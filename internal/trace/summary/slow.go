@@ -12,7 +12,7 @@ import (
 // A link is slow if its messages take so many times as long as those of others.
 const (
 	slowTimes    = 1.5
-	timesByCores = 3.0    // as often again where a process at its ends waits for cores all the time
+	timesByCores = 3.0    // slowTimes is multiplied by, where a process at the link's ends waits for a core all the time; by less where it does so less
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
 	leastAccused = 8      // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
@@ -77,7 +77,7 @@ func compared(links []*Link) (all []suspect) {
 	return all
 }
 
-// delayed is the part of its time that the process at l's ends waited for a core which did so more.
+// delayed is for which part of its time a process waited for a core: of the two at l's ends the one that waited longer.
 func (l *Link) delayed() (most float64) {
 	for _, p := range l.ends {
 		most = max(most, p.Delayed(p.Machine.At(p.First), p.Machine.At(p.Last)))
