@@ -100,6 +100,9 @@ func (w World) Control(pid int, lines ...string) error {
 // lock that all of the world share. Another process, which must be there, does it.
 func (w World) Stop(pid int) error {
 	all, err := w.Processes()
+	if err == nil {
+		err = errors.New("the world has no other process")
+	}
 	for _, other := range all {
 		if other != pid {
 			if err = w.Control(other, fmt.Sprint("stop ", pid)); err == nil {
@@ -107,7 +110,7 @@ func (w World) Stop(pid int) error {
 			}
 		}
 	}
-	return fmt.Errorf("simverbs: stop process %d of world %s: nobody else of it could: %w", pid, w.Name, err)
+	return fmt.Errorf("simverbs: stop process %d of world %s: %w", pid, w.Name, err)
 }
 
 // Processes are those that have opened the library, some of which may have been

@@ -43,13 +43,9 @@ func NewDMABuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (*B
 	if end := b.Offset + size; end < size || b.Offset < offset {
 		return nil, report.Errorf(report.Misuse, "regMrDmaBuf", "%d bytes at offset %d", size, offset)
 	}
-	if b.FD, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+	if b.FD, err = copyFD(fd); err != nil {
 		return nil, report.Errorf(report.Host, "regMrDmaBuf", "copy descriptor %d: %w", fd, err).
 			Try("the descriptor must be open; raise the limit of open files (ulimit -n) if it is EMFILE")
-	}
-	if err := fastpath.TrackFD(b.FD); err != nil {
-		unix.Close(b.FD)
-		return nil, report.Errorf(report.Host, "regMrDmaBuf", "%w", err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(b.FD, &st); err != nil {
@@ -58,6 +54,19 @@ func NewDMABuf(addr uintptr, size, offset uint64, fd int, kind rdma.MemKind) (*B
 	}
 	b.File = [2]uint64{st.Dev, st.Ino}
 	return b, nil
+}
+
+// copyFD returns a descriptor of the same file, which fastpath.CloseFD closes.
+func copyFD(fd int) (int, error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := fastpath.TrackFD(own); err != nil {
+		unix.Close(own)
+		return -1, err
+	}
+	return own, nil
 }
 
 // dmaBufOffset is where in a DMA-BUF the memory at addr begins. Devices map whole

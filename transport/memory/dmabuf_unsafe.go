@@ -34,11 +34,10 @@ func mapBuffer(fd int, offset, size uint64) (*mapping, uintptr, error) {
 	if size == 0 || length < size || length > 1<<47 || offset > 1<<62 {
 		return nil, 0, syscall.EINVAL
 	}
-	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	dup, err := copyFD(fd)
 	if err != nil {
 		return nil, 0, err
 	}
-	fastpath.TrackFD(dup)
 	m := &mapping{fd: dup, size: uintptr(length)}
 	// A plain file that ends early would raise SIGBUS later; a DMA-BUF says its size the same way.
 	if end, err := unix.Seek(dup, 0, unix.SEEK_END); err == nil && uint64(end) < offset+size {

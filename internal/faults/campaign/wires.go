@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -166,8 +167,11 @@ func (s *simulated) wrap() []string { return nil }
 // command says a line to any process of the world.
 func (s *simulated) command(rank int, format, dir string) error {
 	all, err := s.world.Processes()
-	if err != nil || len(all) == 0 {
-		return fmt.Errorf("world %s has no process: %w", s.world.Name, err)
+	if err == nil && len(all) == 0 {
+		err = errors.New("it has no process")
+	}
+	if err != nil {
+		return fmt.Errorf("world %s: %w", s.world.Name, err)
 	}
 	return s.world.Control(all[0], fmt.Sprintf(format, fmt.Sprintf("%s/sim%d", node(rank), rank), dir))
 }
