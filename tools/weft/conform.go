@@ -2,150 +2,130 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"weft/internal/conform"
 	"weft/internal/host"
 )
 
-const conformUsage = `usage: weft conform [flags] LIB.so...
-
-Judges every table that each LIB.so exports against the plugin contract: each rule
+func conformCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "conform [flags] LIB.so...",
+		Short: "judge a plugin against NCCL's contract, table by table",
+		Long: `Judges every table that each LIB.so exports against the plugin contract: each rule
 in processes of its own, so that a crash is one finding. Exit status 0: the contract
 holds; 1: it does not; 2: there is a LIB.so of which no table could be judged,
 because it is missing, does not open, or is no plugin.
 
 A finding marked "care" concerns what NCCL itself never does (a second close, a
-stale handle); it counts only with --strict.
-
-examples:
-  weft conform dist/lib/libnccl-net-weft.so
+stale handle); it counts only with --strict.`,
+		Example: `  weft conform dist/lib/libnccl-net-weft.so
   weft conform ./libnccl-net-other.so --abi 4,12 --rule close. --tap
-  weft conform --junit report.xml --strict dist/lib/libnccl-net-weft.so
-
-flags:
-`
-
-// runConform is "weft conform".
-func runConform(args []string) int { return conformTo(args, os.Stdout, os.Stderr) }
-
-func conformTo(args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("conform", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.Usage = func() {}
-	tap := f.Bool("tap", false, "write Test Anything Protocol to stdout")
-	junit := f.String("junit", "", "write JUnit XML to this `file`")
-	abi := f.String("abi", "", "net tables to judge, such as 4,12 (default: all exported)")
-	rules := f.String("rule", "", "rules to judge: ids, or parts such as close. (default: all)")
-	slow := f.Bool("slow", false, "also move 1 GiB in one message (takes 2 GiB of memory)")
-	strict := f.Bool("strict", false, "findings marked care count as failures")
-	var patience time.Duration
-	durationVar(f, &patience, "patience", 10*time.Second, "a call that takes longer hangs")
-	hostBin := f.String("host", "", "the weft-host `program` (default: beside this one)")
-	verbose := f.Bool("v", false, "print what the plugin logs to stderr")
+  weft conform --junit report.xml --strict dist/lib/libnccl-net-weft.so`,
+	}
+	var o conformFlags
+	f := c.Flags()
+	f.BoolVar(&o.tap, "tap", false, "write Test Anything Protocol to stdout")
+	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this `file`")
+	f.StringVar(&o.abi, "abi", "", "net `tables` to judge, such as 4,12 (default: all exported)")
+	f.StringSliceVar(&o.Rules, "rule", nil, "`rules` to judge: ids, or parts such as close. (default: all)")
+	f.BoolVar(&o.Slow, "slow", false, "also move 1 GiB in one message (takes 2 GiB of memory)")
+	f.BoolVar(&o.Strict, "strict", false, "findings marked care count as failures")
+	durationVar(f, &o.Patience, "patience", 10*time.Second, "a call that takes longer hangs")
+	f.StringVar(&o.Host, "host", "", "the weft-host `program` (default: beside this one)")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what the plugin logs to stderr")
 	list := f.Bool("list", false, "list the rules and leave")
-	libs, err := parseMixed(f, args)
-	if errors.Is(err, flag.ErrHelp) {
-		f.SetOutput(stdout)
-		fmt.Fprint(stdout, conformUsage)
-		f.PrintDefaults()
-		return 0
+	var ids []string
+	for _, r := range conform.AllRules() {
+		ids = append(ids, fmt.Sprintf("%s\t%s", r.ID, r.Says))
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "weft conform -h explains the flags")
-		return 2
+	oneOf(c, "rule", ids...)
+	c.RunE = func(c *cobra.Command, libs []string) error {
+		if *list {
+			listRules(c.OutOrStdout())
+			return nil
+		}
+		if len(libs) == 0 {
+			return errors.New("want the library, or several, to judge (weft conform -h explains)")
+		}
+		return o.judge(libs, c.OutOrStdout(), c.ErrOrStderr())
 	}
-	if *list {
-		listRules(stdout)
-		return 0
+	return c
+}
+
+// conformFlags is what "weft conform" is asked for.
+type conformFlags struct {
+	conform.Options
+	tap, verbose bool
+	junit, abi   string
+}
+
+func (f *conformFlags) judge(libs []string, stdout, stderr io.Writer) error {
+	var err error
+	if f.Tables, err = versions(f.abi); err != nil {
+		return fmt.Errorf("--abi: %w", err)
 	}
-	if len(libs) == 0 {
-		fmt.Fprintln(stderr, "weft conform: want the library, or several, to judge (weft conform -h explains)")
-		return 2
-	}
-	o := conform.Options{Host: *hostBin, Slow: *slow, Strict: *strict, Patience: patience}
-	if o.Tables, err = versions(*abi); err != nil {
-		fmt.Fprintf(stderr, "weft conform: --abi: %v\n", err)
-		return 2
-	}
-	if *rules != "" {
-		o.Rules = strings.Split(*rules, ",")
-	}
-	if o.Host == "" {
-		if o.Host, err = ownHost(); err != nil {
-			fmt.Fprintf(stderr, "weft conform: %v\n", err)
-			return 2
+	if f.Host == "" {
+		if f.Host, err = ownHost(); err != nil {
+			return err
 		}
 	}
 	t := &conform.TAP{W: stdout}
-	o.Report = t.Report
-	o.Note = func(text string) { fmt.Fprintf(stdout, "# %s\n", text) }
-	if *verbose {
-		o.Log = logTo(stderr)
+	f.Report = t.Report
+	f.Note = func(text string) { fmt.Fprintf(stdout, "# %s\n", text) }
+	if f.verbose {
+		f.Log = logTo(stderr)
 	}
 	var every []conform.Outcome
-	status := 0
+	with := 0
 	for _, lib := range libs {
-		if o.Lib = lib; strings.Contains(lib, "/") || exists(lib) {
-			if !exists(lib) {
-				fmt.Fprintf(stderr, "weft conform: %s: no such file\n", lib)
-				status = 2
-				continue
-			}
-			if o.Lib, err = filepath.Abs(lib); err != nil {
-				fmt.Fprintf(stderr, "weft conform: %v\n", err)
-				return 2
-			}
-		}
-		if !*tap {
-			fmt.Fprintf(stdout, "%s\n", lib)
-			o.Report = (&plain{w: stdout}).report
-		}
-		all, err := conform.Run(o)
-		every = append(every, all...)
+		all, lasts, err := f.judgeOne(lib, stdout, stderr)
 		if err != nil {
-			fmt.Fprintf(stderr, "weft conform: %s: %v\n", lib, err)
-			status = 2
-			continue
+			return err
 		}
-		status = max(status, verdict(lib, all, *strict, *tap, stdout, stderr))
+		every, with = append(every, all...), max(with, lasts)
 	}
-	if *tap {
+	if f.tap {
 		t.End()
 	}
-	if *junit != "" && len(every) > 0 {
-		if err := writeJUnit(*junit, every); err != nil {
-			fmt.Fprintf(stderr, "weft conform: --junit: %v\n", err)
-			return 2
+	if f.junit != "" && len(every) > 0 {
+		if err := writeJUnit(f.junit, every); err != nil {
+			return fmt.Errorf("--junit: %w", err)
 		}
 	}
-	return status
+	return ended(with)
 }
 
-// parseMixed takes flags before, between and behind what is not a flag; behind -- nothing is one.
-func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
-	var plain []string
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, plain = args[:i], args[i+1:]
-	}
-	for {
-		if err := f.Parse(args); err != nil {
-			return nil, err
+// judgeOne tells what is wrong with a library, and returns the exit status for it.
+func (f *conformFlags) judgeOne(lib string, stdout, stderr io.Writer) (all []conform.Outcome, with int, err error) {
+	if f.Lib = lib; strings.Contains(lib, "/") || exists(lib) {
+		if !exists(lib) {
+			fmt.Fprintf(stderr, "weft conform: %s: no such file\n", lib)
+			return nil, 2, nil
 		}
-		if f.NArg() == 0 {
-			return append(rest, plain...), nil
+		if f.Lib, err = filepath.Abs(lib); err != nil {
+			return nil, 2, err
 		}
-		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
 	}
+	if !f.tap {
+		fmt.Fprintf(stdout, "%s\n", lib)
+		f.Report = (&plain{w: stdout}).report
+	}
+	all, err = conform.Run(f.Options)
+	if err != nil {
+		fmt.Fprintf(stderr, "weft conform: %s: %v\n", lib, err)
+		return all, 2, nil
+	}
+	return all, verdict(lib, all, f.Strict, f.tap, stdout, stderr), nil
 }
 
 // logTo prints what plugins say in several processes at once.

@@ -56,7 +56,7 @@ func TestConformCommand(t *testing.T) {
 		{[]string{"--list"}, 0, []string{"close.twice", "dereg.barrier"}},
 	} {
 		var out bytes.Buffer
-		if got := conformTo(append([]string{"--host", bin}, c.args...), &out, &out); got != c.status {
+		if got := execute(t.Context(), append([]string{"conform", "--host", bin}, c.args...), &out, &out); got != c.status {
 			t.Errorf("%q: status %d, want %d\n%s", c.args, got, c.status, out.String())
 		}
 		for _, s := range c.says {
@@ -95,7 +95,7 @@ func TestConformPrintsThePluginsLog(t *testing.T) {
 	}
 	for _, verbose := range []string{"-v=false", "-v"} {
 		var out, logs said
-		if got := conformTo([]string{"--host", bin, "--abi", fmt.Sprint(host.FamilyNet.Newest()), "--rule", "conn.once", verbose, ours(t)}, &out, &logs); got != 0 {
+		if got := execute(t.Context(), []string{"conform", "--host", bin, "--abi", fmt.Sprint(host.FamilyNet.Newest()), "--rule", "conn.once", verbose, ours(t)}, &out, &logs); got != 0 {
 			t.Fatalf("status %d\n%s%s", got, out.text(), logs.text())
 		}
 		if has := strings.Contains(logs.text(), "# INFO ") && strings.Contains(logs.text(), " over "); has != (verbose == "-v") {

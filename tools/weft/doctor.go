@@ -2,20 +2,21 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"weft/internal/doctor"
 	"weft/internal/doctor/machine"
 )
 
-const doctorUsage = `usage: weft doctor [flags]
-
-Says what is wrong on this machine for NCCL with weft, in a process started with
+func doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor [flags]",
+		Short: "say how NCCL looks for plugins on this machine, and what is wrong",
+		Long: `Says what is wrong on this machine for NCCL with weft, in a process started with
 this environment: libraries and how each release of NCCL looks for plugins, RDMA
 devices and GIDs, PCIe, limits, GPUs, interfaces, TCP, counters. Each finding has
 a code, its evidence, what follows from it and the command that mends it. It loads
@@ -23,10 +24,8 @@ and changes nothing. What a program or libnccl itself says of paths (RUNPATH) is
 not seen; RCCL is told of where something of it is installed.
 
 Exit status 0: nothing is wrong, or there is advice only; 1: something is; 2: the
-machine cannot be read. So a node health check can run it as it is.
-
-examples:
-  weft doctor
+machine cannot be read. So a node health check can run it as it is.`,
+		Example: `  weft doctor
   NCCL_NET_PLUGIN=weft weft doctor --quiet
   weft doctor --json | jq '.hosts[0].findings[].code'
   weft doctor --bundle ticket.tar.gz    (evidence for a ticket: names, addresses and
@@ -34,10 +33,32 @@ examples:
   weft doctor --explain WEFT-070
   weft doctor --root /srv/images/node7  (a machine's file system, or a copy of what is
                              looked at: its environment is proc/self/environ there)
-  * || check_cmd_status -t 30 -r 0 weft doctor --quiet      (a line of nhc.conf)
-
-flags:
-`
+  * || check_cmd_status -t 30 -r 0 weft doctor --quiet      (a line of nhc.conf)`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is nothing to say about %q", args[0])
+			}
+			return nil
+		},
+	}
+	var o doctorOptions
+	f := c.Flags()
+	f.StringVar(&o.root, "root", "/", "the `folder` below which the machine's file system is")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
+	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
+	f.StringVar(&o.bundle, "bundle", "", "write the evidence into this `file`, a tar.gz, without what is private")
+	f.StringVar(&o.explain, "explain", "", "say what a `code` means, as WEFT-070, and look at nothing")
+	f.BoolVar(&o.rules, "rules", false, "list all rules, and look at nothing")
+	durationVar(f, &o.timeout, "timeout", 30*time.Second, "give up after this time: exit status 2")
+	durationVar(f, &o.look, "look", time.Second, "the time between two looks at counters, on this machine")
+	var codes []string
+	for _, r := range doctor.Rules() {
+		codes = append(codes, fmt.Sprintf("%s\t%s", r.Code, r.Title))
+	}
+	oneOf(c, "explain", codes...)
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c.OutOrStdout()) }
+	return c
+}
 
 type doctorOptions struct {
 	root, bundle, explain string
@@ -45,78 +66,39 @@ type doctorOptions struct {
 	timeout, look         time.Duration
 }
 
-func (o *doctorOptions) flags(f *flag.FlagSet) {
-	f.StringVar(&o.root, "root", "/", "the `folder` below which the machine's file system is")
-	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
-	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
-	f.StringVar(&o.bundle, "bundle", "", "write the evidence into this `file`, a tar.gz, without what is private")
-	f.StringVar(&o.explain, "explain", "", "say what a `code` means, as WEFT-070, and look at nothing")
-	f.BoolVar(&o.rules, "rules", false, "list all rules, and look at nothing")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after this `time`: exit status 2")
-	f.DurationVar(&o.look, "look", time.Second, "the `time` between two looks at counters, on this machine")
-}
-
-// runDoctor is "weft doctor".
-func runDoctor(args []string) int { return doctorTo(args, os.Stdout, os.Stderr) }
-
-func doctorTo(args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("doctor", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.Usage = func() {}
-	var o doctorOptions
-	o.flags(f)
-	err := f.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		f.SetOutput(stdout)
-		fmt.Fprint(stdout, doctorUsage)
-		f.PrintDefaults()
-		return 0
-	}
-	if err == nil && f.NArg() > 0 {
-		err = fmt.Errorf("there is nothing to say about %q", f.Arg(0))
-		fmt.Fprintf(stderr, "weft doctor: %v\n", err)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "weft doctor -h explains the flags")
-		return 2
-	}
-	status, err := o.run(stdout)
-	if err != nil {
-		fmt.Fprintf(stderr, "weft doctor: %v\n", err)
-	}
-	return status
-}
-
-func (o *doctorOptions) run(stdout io.Writer) (status int, err error) {
+func (o *doctorOptions) run(stdout io.Writer) error {
 	switch {
 	case o.explain != "":
 		r, err := doctor.Find(o.explain)
 		if err != nil {
-			return 2, err
+			return err
 		}
 		r.Print(stdout)
-		return 0, nil
+		return nil
 	case o.rules:
 		for _, r := range doctor.Rules() {
 			fmt.Fprintf(stdout, "%s  %-6s  %s: %s\n", r.Code, r.Severity, r.Topic, r.Title)
 		}
-		return 0, nil
+		return nil
 	}
 	m, err := machine.Open(o.root)
 	if err != nil {
-		return 2, err
+		return err
 	}
 	x, host, err := o.within(m)
 	if err != nil {
-		return 2, err
+		return err
 	}
 	report := doctor.NewReport(host)
 	if o.bundle != "" {
 		if err := writeBundle(o.bundle, x, report); err != nil {
-			return 2, err
+			return err
 		}
 	}
-	return report.Status(), o.print(stdout, report)
+	if err := o.print(stdout, report); err != nil {
+		return err
+	}
+	return ended(report.Status())
 }
 
 // within examines the machine in the time that there is: a file of a dead server of NFS, or of a card that hangs, can be waited for

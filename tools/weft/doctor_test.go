@@ -44,10 +44,10 @@ func TestDoctor(t *testing.T) {
 		{[]string{"--bundle", bundle, "--quiet", "--root", root}, 1, []string{"BROKEN"}, ""},
 		{[]string{"--bundle", bundle, "--root", root}, 2, nil, "name a file that is not there"},
 		{[]string{"--timeout", "1ns", "--root", stuck}, 2, nil, "cannot be read within 1ns: "},
-		{[]string{"-h"}, 0, []string{"usage: weft doctor", "-root"}, ""},
+		{[]string{"-h"}, 0, []string{"usage: weft doctor", "--root"}, ""},
 	} {
 		var out, errOut bytes.Buffer
-		if status := doctorTo(c.args, &out, &errOut); status != c.status {
+		if status := execute(t.Context(), append([]string{"doctor"}, c.args...), &out, &errOut); status != c.status {
 			t.Errorf("%q: status %d, want %d", c.args, status, c.status)
 		}
 		for _, want := range c.out {

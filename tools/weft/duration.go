@@ -1,23 +1,24 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // duration is a flag that says what to write when it is given a bare number.
 type duration struct{ d *time.Duration }
 
-func durationVar(f *flag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
+func durationVar(f *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
 	*p = value
-	f.Var(duration{p}, name, "`time`, such as 90s or 5m: "+usage)
+	f.Var(duration{p}, name, usage)
 }
 
 func (v duration) String() string {
-	if v.d == nil {
-		return ""
+	if *v.d == 0 {
+		return "0" // which the help leaves out
 	}
 	return v.d.String()
 }
@@ -33,3 +34,5 @@ func (v duration) Set(s string) error {
 	}
 	return fmt.Errorf("no time: write 90s, 5m or 1h30m")
 }
+
+func (v duration) Type() string { return "time" }

@@ -2,56 +2,49 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/trace"
 )
 
-// fileCall is a command that reads files of processes and is being carried out.
-type fileCall struct {
-	name           string
-	flags          *flag.FlagSet
-	stdout, stderr io.Writer
-}
-
-// newFileCall makes the command of that name, as users type it behind "weft".
-func newFileCall(name string, stdout, stderr io.Writer) *fileCall {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.Usage = func() {}
-	return &fileCall{name, f, stdout, stderr}
-}
-
-// parse returns the names that are given, or false and an exit status.
-func (c *fileCall) parse(args []string, usage string) (names []string, status int, ok bool) {
-	names, err := parseMixed(c.flags, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		c.flags.SetOutput(c.stdout)
-		fmt.Fprint(c.stdout, usage)
-		c.flags.PrintDefaults()
-		return nil, 0, false
-	case err != nil:
-		fmt.Fprintf(c.stderr, "weft %s -h explains the flags\n", c.name)
-		return nil, 2, false
-	case len(names) == 0:
-		return nil, c.refuse(fmt.Errorf("want files, or a folder with files, that processes have written (weft %s -h explains)", c.name)), false
+// ofFiles are the arguments of a command that reads files of processes.
+func ofFiles(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("want files, or a folder with files, that processes have written (%s -h explains)", c.CommandPath())
 	}
-	return names, 0, true
+	return nil
 }
 
-func (c *fileCall) refuse(err error) int {
-	fmt.Fprintf(c.stderr, "weft %s: %v\n", c.name, err)
-	return 2
+// load has the status 1 where some file cannot be read, or not whole. None that can be is an error.
+func load(c *cobra.Command, names []string) (files []*trace.File, with int, err error) {
+	files, bad, err := trace.Load(names)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, err := range bad {
+		fmt.Fprintf(c.ErrOrStderr(), "%s: %v\n", c.CommandPath(), err)
+		with = 1
+	}
+	if len(files) == 0 {
+		return nil, 0, status(2)
+	}
+	for _, f := range files {
+		if len(f.Notes) > 0 {
+			with = 1
+		}
+	}
+	return files, with, nil
 }
 
-// print writes a report as text, or as one JSON document.
-func (c *fileCall) print(r interface{ Text(io.Writer) error }, asJSON bool) error {
+// printReport writes a report as text, or as one JSON document.
+func printReport(w io.Writer, r interface{ Text(io.Writer) error }, asJSON bool) error {
 	if !asJSON {
-		return r.Text(c.stdout)
+		return r.Text(w)
 	}
-	e := json.NewEncoder(c.stdout)
+	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }

@@ -7,9 +7,9 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	for _, arg := range []string{"version", "--version", "-version"} {
+	for _, arg := range []string{"version", "--version", "-v"} {
 		var out, errOut bytes.Buffer
-		if status := dispatch([]string{arg}, &out, &errOut); status != 0 || !strings.HasPrefix(out.String(), "weft ") || errOut.Len() > 0 {
+		if status := execute(t.Context(), []string{arg}, &out, &errOut); status != 0 || !strings.HasPrefix(out.String(), "weft ") || errOut.Len() > 0 {
 			t.Errorf("%s: status %d, %q, %q", arg, status, out.String(), errOut.String())
 		}
 	}

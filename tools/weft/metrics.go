@@ -15,35 +15,42 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
 
 	"weft/internal/metrics/otlp"
 	"weft/internal/metrics/prom"
 	"weft/internal/version"
 )
 
-const metricsUsage = `usage: weft metrics [flags] FILE|DIR...
-
-Gives what processes have counted with WEFT_PROFILE=metrics, the files
+func metricsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "metrics [flags] FILE|DIR...",
+		Short: "what connections have counted, for Prometheus and OpenTelemetry",
+		Long: `Gives what processes have counted with WEFT_PROFILE=metrics, the files
 weft-HOST-PID-ID.met of WEFT_PROFILE_DIR, and what the RDMA cards of this machine count
 of their ports: to stdout in Prometheus's format, or where the flags say. A folder
 stands for all such files in it, also those that come later. A file of a process that
 has ended is counted until it is removed; that is said.
-Exit status 0: all was read and sent; 1: something was not; 2: none could, or usage.
-
-examples:
-  weft metrics /tmp/traces
+Exit status 0: all was read and sent; 1: something was not; 2: none could, or usage.`,
+		Example: `  weft metrics /tmp/traces
   weft metrics --listen 127.0.0.1:9464 /tmp/traces
   weft metrics --textfile /var/lib/node_exporter/weft.prom --every 15s /tmp/traces
-  weft metrics --otlp http://collector:4318 --every 15s /tmp/traces
-
-flags:
-`
-
-// runMetrics is "weft metrics".
-func runMetrics(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return metricsTo(ctx, args, os.Stdout, os.Stderr)
+  weft metrics --otlp http://collector:4318 --every 15s /tmp/traces`,
+		Args: ofFiles,
+	}
+	f := c.Flags()
+	var e exporter
+	f.StringVar(&e.textfile, "textfile", "", "write to this `file`, which ends in .prom, for node_exporter's textfile collector; as a whole or not at all")
+	f.StringVar(&e.listen, "listen", "", "reply to scrapes of /metrics at this `address`, HOST:PORT; without HOST: 127.0.0.1")
+	f.StringVar(&e.otlp, "otlp", "", "send to the OpenTelemetry collector at this `URL`, by HTTP and protobuf")
+	durationVar(f, &e.every, "every", 0, "write the file and send again and again; 0: once")
+	sys := f.String("sys", "/sys", "the `folder` in which cards show their counters")
+	c.RunE = func(c *cobra.Command, names []string) error {
+		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return e.export(ctx, c, names, *sys)
+	}
+	return c
 }
 
 // exporter is what "weft metrics" is asked for.
@@ -52,45 +59,35 @@ type exporter struct {
 	every                  time.Duration
 }
 
-func metricsTo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := newFileCall("metrics", stdout, stderr)
-	var e exporter
-	c.flags.StringVar(&e.textfile, "textfile", "", "write to this `file`, which ends in .prom, for node_exporter's textfile collector; as a whole or not at all")
-	c.flags.StringVar(&e.listen, "listen", "", "reply to scrapes of /metrics at this `address`, HOST:PORT; without HOST: 127.0.0.1")
-	c.flags.StringVar(&e.otlp, "otlp", "", "send to the OpenTelemetry collector at this `URL`, by HTTP and protobuf")
-	durationVar(c.flags, &e.every, "every", 0, "write the file and send again and again; 0: once")
-	sys := c.flags.String("sys", "/sys", "the `folder` in which cards show their counters")
-	names, status, ok := c.parse(args, metricsUsage)
-	if !ok {
-		return status
-	}
+func (e *exporter) export(ctx context.Context, c *cobra.Command, names []string, sys string) error {
 	if err := e.check(); err != nil {
-		return c.refuse(err)
+		return err
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return c.refuse(err)
+		return err
 	}
+	stdout, stderr := c.OutOrStdout(), c.ErrOrStderr()
 	var problem atomic.Bool // scrapes find them too
-	collector := &prom.Collector{Names: names, Proc: "/proc", Sys: *sys, Host: host,
+	collector := &prom.Collector{Names: names, Proc: "/proc", Sys: sys, Host: host,
 		Say:  func(err error) { fmt.Fprintf(stderr, "weft metrics: %v\n", err); problem.Store(true) },
 		Note: func(err error) { fmt.Fprintf(stderr, "weft metrics: note: %v\n", err) },
 	}
 	for _, name := range names {
 		if _, err := os.Stat(name); err != nil {
-			return c.refuse(err)
+			return err
 		}
 	}
 	if err := e.run(ctx, collector.Gatherer(), stdout, stderr); err != nil {
-		return c.refuse(err)
+		return err
 	}
 	switch {
 	case problem.Load() && collector.Read() == 0:
-		return 2
+		return status(2)
 	case problem.Load():
-		return 1
+		return status(1)
 	}
-	return 0
+	return nil
 }
 
 // check finds what does not fit together.

@@ -44,7 +44,7 @@ func TestMetrics(t *testing.T) {
 		err    string
 	}{
 		{"", 2, nil, "want files"},
-		{"-h", 0, []string{"usage: weft metrics", "-textfile"}, ""},
+		{"-h", 0, []string{"usage: weft metrics", "--textfile"}, ""},
 		{"--what", 2, nil, "weft metrics -h explains"},
 		{dir + "/none", 2, nil, "no such file"},
 		{dir, 0, []string{`weft_messages_total{device="mlx5_0",direction="send",host="node1",network="rdma",peer="node2",peer_device="mlx5_1",peer_pid="9",pid="7",rank="3"} 2`, `state="silent"`}, "note: "},
@@ -61,7 +61,7 @@ func TestMetrics(t *testing.T) {
 		{"--listen 127.0.0.1:x " + dir, 2, nil, "unknown port"},
 	} {
 		var out, err bytes.Buffer
-		if got := metricsTo(t.Context(), strings.Fields(c.args+" --sys "+dir), &out, &err); got != c.status {
+		if got := execute(t.Context(), strings.Fields("metrics "+c.args+" --sys "+dir), &out, &err); got != c.status {
 			t.Errorf("weft metrics %s: status %d, want %d: %s", c.args, got, c.status, &err)
 		}
 		for _, part := range c.out {
@@ -116,7 +116,7 @@ func TestMetricsServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	said, done := &lines{got: make(chan struct{}, 1)}, make(chan int)
 	go func() {
-		done <- metricsTo(ctx, []string{"--listen", "0", "--textfile", file, "--every", "1h", "--sys", dir, dir}, io.Discard, said)
+		done <- execute(ctx, []string{"metrics", "--listen", "0", "--textfile", file, "--every", "1h", "--sys", dir, dir}, io.Discard, said)
 	}()
 	var url string
 	for url == "" {
@@ -150,7 +150,7 @@ func TestTop(t *testing.T) {
 		err    string
 	}{
 		{"", 2, nil, "want files"},
-		{"-h", 0, []string{"usage: weft top", "-sort"}, ""},
+		{"-h", 0, []string{"usage: weft top", "--sort"}, ""},
 		{"--sort size " + dir, 2, nil, "--sort size: there are bytes, messages"},
 		{"--every 1ms " + dir, 2, nil, "100ms is the least"},
 		{"--once --every 100ms " + dir + "/none", 2, nil, "no such file"},
@@ -160,7 +160,7 @@ func TestTop(t *testing.T) {
 		{"--once --every 100ms --sort waits " + dir + " " + broken, 1, []string{"by waits"}, "not a file of weft's metrics"},
 	} {
 		var out, err bytes.Buffer
-		if got := topTo(t.Context(), strings.Fields(c.args), &out, &err); got != c.status {
+		if got := execute(t.Context(), strings.Fields("top "+c.args), &out, &err); got != c.status {
 			t.Errorf("weft top %s: status %d, want %d: %s", c.args, got, c.status, &err)
 		}
 		for _, part := range c.out {
@@ -174,7 +174,7 @@ func TestTop(t *testing.T) {
 	}
 	var out bytes.Buffer
 	var v top.View
-	if status := topTo(t.Context(), []string{"--once", "--json", "--every", "100ms", dir}, &out, io.Discard); status != 0 {
+	if status := execute(t.Context(), []string{"top", "--once", "--json", "--every", "100ms", dir}, &out, io.Discard); status != 0 {
 		t.Error(status)
 	}
 	if err := json.Unmarshal(out.Bytes(), &v); err != nil || len(v.Rows) != 1 || v.Rows[0].Total != 2 || v.Rows[0].State != "silent" {

@@ -21,16 +21,10 @@ import (
 	"weft/internal/ranks"
 )
 
-// runRun is "weft run".
-func runRun(args []string) int { return runTo(args, os.Stdout, os.Stderr) }
-
-func runTo(args []string, stdout, stderr io.Writer) int {
-	o, status := parseRun(args, stdout, stderr)
-	if o == nil {
-		return status
-	}
+// carryOut runs what check has found well.
+func (o *runOptions) carryOut(ctx context.Context, stdout, stderr io.Writer) error {
 	out := newReport(o, stdout, stderr)
-	ctx, stop := stoppable(context.Background(), out.Note)
+	ctx, stop := stoppable(ctx, out.Note)
 	defer stop()
 	err := o.run(ctx, out)
 	out.end(err)
@@ -38,17 +32,15 @@ func runTo(args []string, stdout, stderr io.Writer) int {
 	var t toldError
 	switch {
 	case errors.As(err, &u):
-		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
-		return 2
+		return fmt.Errorf("%w (weft run -h explains)", err)
 	case errors.As(err, &t):
-		return 1
+		return status(1)
 	case err != nil:
-		fmt.Fprintf(stderr, "weft run: %v\n", err)
-		return 1
+		return failure{err}
 	case !out.ok():
-		return 1
+		return status(1)
 	}
-	return 0
+	return nil
 }
 
 // stoppable ends with the first Ctrl-C or SIGTERM, which it says; a second one ends the process.

@@ -16,18 +16,18 @@ type collFlags struct {
 	root, window, checks    int
 }
 
-// options are what the flags come to; nil without --coll.
-func (c *collFlags) options(given map[string]bool, nranks int) (*ranks.Collectives, error) {
+// collectives are what the flags come to; nil without --coll.
+func (c *collFlags) collectives(given func(flag string) bool, nranks int) (*ranks.Collectives, error) {
 	if c.kind == "" {
 		for _, name := range []string{"type", "op", "root", "piece", "window"} {
-			if given[name] {
+			if given(name) {
 				return nil, fmt.Errorf("--%s is for --coll: without it float32 is summed by a ring", name)
 			}
 		}
 		return nil, nil
 	}
 	for _, name := range []string{"input", "flush", "require"} {
-		if given[name] {
+		if given(name) {
 			return nil, fmt.Errorf("--%s is for the ring, and --coll has none (WEFT_REQUIRE=rdma works with both)", name)
 		}
 	}

@@ -169,8 +169,10 @@ func TestRunCollJoined(t *testing.T) {
 	var out, errOut [2]said
 	var wg sync.WaitGroup
 	for rank, kind := range []string{"reducescatter", "allreduce"} {
-		args := []string{"--host", h, "--plugin", collPlugin(t, "coll.c"), "--join", addr, "--nranks", "2", "--token", "t", "--rank", fmt.Sprint(rank), "--sizes", "64K", "--coll", kind}
-		wg.Go(func() { status[rank] = runTo(args, &out[rank], &errOut[rank]) })
+		args := []string{"run", "--host", h, "--plugin", collPlugin(t, "coll.c"), "--join", addr, "--nranks", "2", "--token", "t", "--rank", fmt.Sprint(rank), "--sizes", "64K", "--coll", kind}
+		wg.Go(func() {
+			status[rank] = execute(t.Context(), args, &out[rank], &errOut[rank])
+		})
 	}
 	wg.Wait()
 	if status != [2]int{} || !strings.Contains(out[0].text(), "# reducescatter") || !strings.Contains(errOut[1].text(), "rank 0's are used") {

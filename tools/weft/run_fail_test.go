@@ -24,7 +24,7 @@ func endless(t *testing.T, disturb func()) (status int, stderr string) {
 	var out, errOut said
 	done := make(chan int, 1)
 	go func() {
-		done <- runTo([]string{"--local", "--host", h, "--plugin", ours(t), "--sizes", "8", "--iters", "1000000000"}, &out, &errOut)
+		done <- execute(t.Context(), []string{"run", "--local", "--host", h, "--plugin", ours(t), "--sizes", "8", "--iters", "1000000000"}, &out, &errOut)
 	}()
 	await(t, "a ring", func() bool { return strings.Contains(out.text(), ", 3 ranks, device") })
 	disturb()
@@ -109,7 +109,7 @@ func TestRunStoppedInLoad(t *testing.T) {
 	var errOut said
 	done := make(chan int, 1)
 	go func() {
-		done <- runTo([]string{"--local", "--host", h, "--plugin", stuck, "--timeout", "1h"}, &said{}, &errOut)
+		done <- execute(t.Context(), []string{"run", "--local", "--host", h, "--plugin", stuck, "--timeout", "1h"}, &said{}, &errOut)
 	}()
 	await(t, "a host that loads the library", func() bool {
 		for _, pid := range hosts(t) {

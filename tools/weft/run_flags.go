@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,15 +10,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"weft/headers"
 	"weft/headers/facts"
 	"weft/internal/launch"
 	"weft/internal/ranks"
 )
 
-const runUsage = `usage: weft run [flags]
-
-Connects ranks in a ring through a network plugin, each rank a process that loads
+func runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run [flags]",
+		Short: "move verified data between ranks through a plugin",
+		Long: `Connects ranks in a ring through a network plugin, each rank a process that loads
 the plugin as NCCL does, and all-reduces float32 over it; the reduction happens in
 the host, every element of every iteration is checked. With --input a file's bytes
 go around the ring instead, and every rank's checksum is compared. At the end
@@ -37,10 +40,8 @@ mpirun (Open MPI, MPICH) or torchrun has started it: what they set in the
 environment is taken, and exit status 2 if only half of it is there. MASTER_ADDR
 and MASTER_PORT name another meeting place than the launcher's. --local ignores
 it all.
-Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.
-
-examples:
-  weft run                                   3 ranks, the newest table, 8 B to 64 MiB
+Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.`,
+		Example: `  weft run                                   3 ranks, the newest table, 8 B to 64 MiB
   weft run --abi all --sizes 8,64K,4M        every table that the plugin exports
   weft run --nccl 2.12.12 --input photo.jpg  the table that NCCL 2.12.12 would take
   weft run --device mlx5_0+mlx5_1            one device made of two, as NCCL merges NICs
@@ -49,10 +50,18 @@ examples:
   weft run --coll allreduce --type all --op all -b 8 -e 1M -f 8
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
   srun -N 4 weft run                         a rank on each of four nodes
-  mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH
-
-flags:
-`
+  mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH`,
+	}
+	o := &runOptions{}
+	o.flags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(c.Flags(), args); err != nil {
+			return fmt.Errorf("%w (weft run -h explains)", err)
+		}
+		return o.carryOut(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+	}
+	return c
+}
 
 type runOptions struct {
 	host, plugin, device string
@@ -70,97 +79,71 @@ type runOptions struct {
 	json, verbose, flush bool
 	coll                 *ranks.Collectives // nil: a ring over net
 	level                int                // the last of NCCL's log levels that is printed
+
+	runFlags
 }
 
-// shortFlags are nccl-tests' names for ours.
-var shortFlags = map[string]string{"b": "min", "e": "max", "f": "factor", "n": "iters", "w": "warmup", "d": "type", "o": "op", "r": "root"}
+// runFlags are flags from which check makes options.
+type runFlags struct {
+	min, max, sizeList string
+	factor             int
+	local              bool
+	collFlags
+}
 
-// parseRun returns nil and an exit status when there is nothing to run.
-func parseRun(args []string, stdout, stderr io.Writer) (*runOptions, int) {
-	o := &runOptions{}
-	f := flag.NewFlagSet("run", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.Usage = func() {}
+// flags have nccl-tests' names for one-letter forms.
+func (o *runOptions) flags(c *cobra.Command) {
+	f := c.Flags()
 	f.StringVar(&o.plugin, "plugin", "", "the `library` to run through (default: ../lib/libnccl-net-weft.so beside this program)")
 	f.StringVar(&o.host, "host", "", "the weft-host `program` (default: beside this one)")
 	f.StringVar(&o.device, "device", "", "`name` or number of the device, or several joined by + to make one of them (default: the first)")
-	f.StringVar(&o.abi, "abi", "newest", "tables: a number, a list such as 4,12, all, old (all but the newest) or newest")
+	f.StringVar(&o.abi, "abi", "newest", "`tables`: a number, a list such as 4,12, all, old (all but the newest) or newest")
 	f.StringVar(&o.nccl, "nccl", "", "the table that this `release` of NCCL takes, such as 2.12.12")
-	smallest := f.String("min", "8", "smallest `size` in bytes (K, M, G: powers of 1024)")
-	largest := f.String("max", "64M", "largest `size`")
-	factor := f.Int("factor", 2, "from one size to the next")
-	sizes := f.String("sizes", "", "sizes instead, such as 8,64K,4M")
-	f.IntVar(&o.iters, "iters", 0, "iterations of each size (default: 4 to 20, fewer for large sizes)")
-	f.IntVar(&o.warm, "warmup", 1, "iterations before those that are timed")
-	f.StringVar(smallest, "b", *smallest, "as --min, by nccl-tests' name")
-	f.StringVar(largest, "e", *largest, "as --max")
-	f.IntVar(factor, "f", *factor, "as --factor")
-	f.IntVar(&o.iters, "n", 0, "as --iters")
-	f.IntVar(&o.warm, "w", 1, "as --warmup")
-	var c collFlags
-	f.IntVar(&c.checks, "c", 1, "as in nccl-tests: `n` checked iterations of --coll, none with 0; a ring's are all checked whatever it is")
-	f.StringVar(&c.kind, "coll", "", "have the plugin's collNet perform this `collective`: allreduce, allgather, reducescatter or broadcast")
-	f.StringVar(&c.types, "type", "float", "`types` of --coll's elements: some of int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3, f8e5m2, or all")
-	f.StringVar(&c.ops, "op", "sum", "`operations` of --coll: some of sum, prod, max, min, or all")
-	f.IntVar(&c.root, "root", 0, "`rank` whose buffer --coll broadcast gives to all")
-	f.StringVar(&c.piece, "piece", "", "hand a collective over in operations of at most this `size`, as NCCL does with its chunks (default: as large as the plugin takes)")
-	f.IntVar(&c.window, "window", 8, "`number` of such operations under way")
-	f.StringVar(&c.types, "d", "float", "as --type, by nccl-tests' name")
-	f.StringVar(&c.ops, "o", "sum", "as --op")
-	f.IntVar(&c.root, "r", 0, "as --root")
+	f.StringVarP(&o.min, "min", "b", "8", "smallest `size` in bytes (K, M, G: powers of 1024)")
+	f.StringVarP(&o.max, "max", "e", "64M", "largest `size`")
+	f.IntVarP(&o.factor, "factor", "f", 2, "from one size to the next")
+	f.StringVar(&o.sizeList, "sizes", "", "`sizes` instead, such as 8,64K,4M")
+	f.IntVarP(&o.iters, "iters", "n", 0, "iterations of each size (default: 4 to 20, fewer for large sizes)")
+	f.IntVarP(&o.warm, "warmup", "w", 1, "iterations before those that are timed")
 	f.StringVar(&o.input, "input", "", "broadcast this `file` from rank 0 instead")
+	f.StringVar(&o.kind, "coll", "", "have the plugin's collNet perform this `collective`: allreduce, allgather, reducescatter or broadcast")
+	f.StringVarP(&o.types, "type", "d", "float", "`types` of --coll's elements: some of int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3, f8e5m2, or all")
+	f.StringVarP(&o.ops, "op", "o", "sum", "`operations` of --coll: some of sum, prod, max, min, or all")
+	f.IntVarP(&o.root, "root", "r", 0, "`rank` whose buffer --coll broadcast gives to all")
+	f.IntVarP(&o.checks, "check", "c", 1, "as in nccl-tests: `n` checked iterations of --coll, none with 0; a ring's are all checked whatever it is")
+	f.StringVar(&o.piece, "piece", "", "hand a collective over in operations of at most this `size`, as NCCL does with its chunks (default: as large as the plugin takes)")
+	f.IntVar(&o.window, "window", 8, "`number` of such operations under way")
 	f.IntVar(&o.nranks, "nranks", 3, "number of ranks")
 	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
 	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
-	f.StringVar(&o.token, "token", os.Getenv("WEFT_RUN_TOKEN"), "secret that the ranks of a --join share (WEFT_RUN_TOKEN)")
+	f.StringVar(&o.token, "token", "", "secret that the ranks of a --join share (default: WEFT_RUN_TOKEN)")
+	f.BoolVar(&o.local, "local", false, "run all ranks here, whatever a launcher has set")
 	f.StringVar(&o.require, "require", "", "`rdma`: fail where a link between ranks goes over anything else (WEFT_REQUIRE=rdma for every rank; rank 0's counts)")
-	local := f.Bool("local", false, "run all ranks here, whatever a launcher has set")
+	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
 	durationVar(f, &o.timeout, "timeout", 2*time.Minute, "limit of each step")
 	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
-	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
-	f.BoolVar(&o.verbose, "v", false, "print what the plugin logs, as NCCL_DEBUG=INFO does; without either its warnings")
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			f.SetOutput(stdout)
-			fmt.Fprint(stdout, runUsage)
-			f.PrintDefaults()
-			return nil, 0
-		}
-		fmt.Fprintln(stderr, "weft run -h explains the flags")
-		return nil, 2
-	}
-	given := map[string]bool{}
-	f.Visit(func(fl *flag.Flag) {
-		if long, short := shortFlags[fl.Name]; short {
-			given[long] = true
-			return
-		}
-		given[fl.Name] = true
-	})
-	if c.checks < 0 {
-		fmt.Fprintf(stderr, "weft run: -c %d: want 0 or more\n", c.checks)
-		return nil, 2
-	}
-	err := o.check(f, given, *smallest, *largest, *factor, *sizes, *local)
-	if err == nil {
-		o.coll, err = c.options(given, o.nranks)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "weft run: %v (weft run -h explains)\n", err)
-		return nil, 2
-	}
-	return o, 0
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what the plugin logs, as NCCL_DEBUG=INFO does; without either its warnings")
+	oneOf(c, "coll", "allreduce", "allgather", "reducescatter", "broadcast")
+	oneOf(c, "require", ranks.RequireRDMA)
 }
 
-func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, largest string, factor int, sizes string, local bool) error {
-	if f.NArg() > 0 {
-		return fmt.Errorf("what is %q? Only flags are expected", f.Arg(0))
+// check finds what does not fit together, and fills in what was left out.
+func (o *runOptions) check(f *pflag.FlagSet, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("what is %q? Only flags are expected", args[0])
 	}
+	if o.checks < 0 {
+		return fmt.Errorf("-c %d: want 0 or more", o.checks)
+	}
+	if o.token == "" {
+		o.token = os.Getenv("WEFT_RUN_TOKEN")
+	}
+	given := f.Changed
 	var err error
 	if o.level, err = logLevel(os.Getenv("NCCL_DEBUG"), o.verbose); err != nil {
 		return err
 	}
-	if given["abi"] && given["nccl"] {
+	if given("abi") && given("nccl") {
 		return errors.New("--abi and --nccl both choose the table: give one")
 	}
 	if o.iters < 0 {
@@ -175,13 +158,13 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 	if o.require != "" && o.require != ranks.RequireRDMA {
 		return fmt.Errorf("--require %s: want %s", o.require, ranks.RequireRDMA)
 	}
-	if err := o.findPlace(given, local); err != nil {
+	if err := o.findPlace(given); err != nil {
 		return err
 	}
 	if o.nranks < 2 || o.nranks > 4096 {
 		return fmt.Errorf("--nranks %d: a ring has 2 to 4096 ranks", o.nranks)
 	}
-	if o.sizes, err = sizeList(given, smallest, largest, factor, sizes, o.input != ""); err != nil {
+	if o.sizes, err = o.chosenSizes(given); err != nil {
 		return err
 	}
 	if o.plugin == "" {
@@ -201,16 +184,18 @@ func (o *runOptions) check(f *flag.FlagSet, given map[string]bool, smallest, lar
 			return err
 		}
 	}
-	return nil
+	o.coll, err = o.collectives(given, o.nranks)
+	return err
 }
 
-func sizeList(given map[string]bool, smallest, largest string, factor int, sizes string, input bool) ([]int64, error) {
-	if sizes != "" {
-		if given["min"] || given["max"] || given["factor"] {
+// chosenSizes are in bytes; none: only the input file is sent.
+func (o *runOptions) chosenSizes(given func(flag string) bool) ([]int64, error) {
+	if o.sizeList != "" {
+		if given("min") || given("max") || given("factor") {
 			return nil, errors.New("--sizes and --min, --max, --factor both choose the sizes: give one")
 		}
 		var list []int64
-		for _, s := range strings.Split(sizes, ",") {
+		for _, s := range strings.Split(o.sizeList, ",") {
 			n, err := parseSize(s)
 			if err != nil {
 				return nil, fmt.Errorf("--sizes: %w", err)
@@ -219,25 +204,25 @@ func sizeList(given map[string]bool, smallest, largest string, factor int, sizes
 		}
 		return list, nil
 	}
-	if input && !given["min"] && !given["max"] {
+	if o.input != "" && !given("min") && !given("max") {
 		return nil, nil // the file alone
 	}
-	from, err := parseSize(smallest)
+	from, err := parseSize(o.min)
 	if err != nil {
 		return nil, fmt.Errorf("--min: %w", err)
 	}
-	to, err := parseSize(largest)
+	to, err := parseSize(o.max)
 	if err != nil {
 		return nil, fmt.Errorf("--max: %w", err)
 	}
 	if from > to {
-		return nil, fmt.Errorf("--min %s is larger than --max %s", smallest, largest)
+		return nil, fmt.Errorf("--min %s is larger than --max %s", o.min, o.max)
 	}
-	if factor < 2 {
-		return nil, fmt.Errorf("--factor %d: want at least 2", factor)
+	if o.factor < 2 {
+		return nil, fmt.Errorf("--factor %d: want at least 2", o.factor)
 	}
 	var list []int64
-	for n := from; n <= to; n *= int64(factor) {
+	for n := from; n <= to; n *= int64(o.factor) {
 		list = append(list, n)
 	}
 	return list, nil

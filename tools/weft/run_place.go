@@ -12,11 +12,11 @@ import (
 )
 
 // findPlace decides between all ranks here and one of a job's: flags first, then what a launcher has set.
-func (o *runOptions) findPlace(given map[string]bool, local bool) error {
-	if given["rank"] || given["join"] {
+func (o *runOptions) findPlace(given func(flag string) bool) error {
+	if given("rank") || given("join") {
 		return o.placeOfFlags()
 	}
-	if local {
+	if o.local {
 		return nil
 	}
 	p, err := launch.Find(os.Getenv)
@@ -30,7 +30,7 @@ func (o *runOptions) findPlace(given map[string]bool, local bool) error {
 		o.alone = p.Launcher
 		return nil
 	}
-	if given["nranks"] && o.nranks != p.Size {
+	if given("nranks") && o.nranks != p.Size {
 		return fmt.Errorf("--nranks %d, but %s has started %d ranks: leave it out", o.nranks, p.Launcher, p.Size)
 	}
 	o.place, o.rank, o.nranks = p, p.Rank, p.Size

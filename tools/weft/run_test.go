@@ -27,7 +27,7 @@ func tool(t *testing.T, plugin string, args ...string) (status int, stdout, stde
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
-	status = runTo(append([]string{"--local", "--host", h, "--plugin", plugin}, args...), &out, &errOut)
+	status = execute(t.Context(), append([]string{"run", "--local", "--host", h, "--plugin", plugin}, args...), &out, &errOut)
 	return status, out.String(), errOut.String()
 }
 
@@ -200,8 +200,10 @@ func TestRunJoinedFailure(t *testing.T) {
 	var errOut [2]bytes.Buffer
 	var wg sync.WaitGroup
 	for rank, device := range []string{"none", ""} {
-		args := []string{"--host", h, "--plugin", good(t), "--join", addr, "--nranks", "2", "--token", "t", "--rank", strconv.Itoa(rank), "--device", device, "--sizes", "4"}
-		wg.Go(func() { status[rank] = runTo(args, io.Discard, &errOut[rank]) })
+		args := []string{"run", "--host", h, "--plugin", good(t), "--join", addr, "--nranks", "2", "--token", "t", "--rank", strconv.Itoa(rank), "--device", device, "--sizes", "4"}
+		wg.Go(func() {
+			status[rank] = execute(t.Context(), args, io.Discard, &errOut[rank])
+		})
 	}
 	wg.Wait()
 	for rank := range status { // who joins by hand has a terminal of his own
@@ -231,8 +233,10 @@ func TestRunJoinedSizesDiffer(t *testing.T) {
 	var errOut [2]said
 	var wg sync.WaitGroup
 	for rank, sizes := range []string{"8,64K", "4"} {
-		args := []string{"--host", h, "--plugin", good(t), "--join", addr, "--nranks", "2", "--token", "t", "--rank", strconv.Itoa(rank), "--sizes", sizes}
-		wg.Go(func() { status[rank] = runTo(args, io.Discard, &errOut[rank]) })
+		args := []string{"run", "--host", h, "--plugin", good(t), "--join", addr, "--nranks", "2", "--token", "t", "--rank", strconv.Itoa(rank), "--sizes", sizes}
+		wg.Go(func() {
+			status[rank] = execute(t.Context(), args, io.Discard, &errOut[rank])
+		})
 	}
 	wg.Wait()
 	if status != [2]int{} || !strings.Contains(errOut[1].text(), "rank 0's are used (sizes 8 65536)") || strings.Contains(errOut[0].text(), "are used") {

@@ -250,7 +250,7 @@ func TestTopKeys(t *testing.T) {
 
 // The usage names the keys that are tested above, and no others.
 func TestTopKeysAreTold(t *testing.T) {
-	_, text, _ := strings.Cut(topUsage, "keys sort: ")
+	_, text, _ := strings.Cut(topCommand().Long, "keys sort: ")
 	text, _, _ = strings.Cut(text, ".")
 	if want := "b bytes, m messages, l latency, w waits, n names; q quits"; text != want {
 		t.Errorf("the usage tells of %q; TestTopKeys tests %q", text, want)

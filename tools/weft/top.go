@@ -12,79 +12,78 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"weft/internal/metrics"
 	"weft/internal/metrics/top"
 	"weft/internal/owner"
 )
 
-const topUsage = `usage: weft top [flags] FILE|DIR...
-
-Shows what connections do, as they do it, from what processes count with
+func topCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "top [flags] FILE|DIR...",
+		Short: "what connections do, as they do it",
+		Long: `Shows what connections do, as they do it, from what processes count with
 WEFT_PROFILE=metrics: for each process, device and peer messages and bytes per second,
 the time of a message (p50, p99) in the last interval, how many are under way, for how
 much of the time sends found no receive and for how long one has not, and which
 processes are stopped or have ended.
 On a terminal, keys sort: b bytes, m messages, l latency, w waits, n names; q quits.
 Elsewhere each interval is lines. NO_COLOR keeps it without colours.
-Exit status 0: all was read; 1: some files could not be; 2: none could, or usage.
-
-examples:
-  weft top /tmp/traces
+Exit status 0: all was read; 1: some files could not be; 2: none could, or usage.`,
+		Example: `  weft top /tmp/traces
   weft top --sort waits --every 5s /tmp/traces
-  weft top --once --json /tmp/traces | jq '.rows[] | select(.state != "runs")'
-
-flags:
-`
-
-// runTop is "weft top".
-func runTop(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	return topTo(ctx, args, os.Stdout, os.Stderr)
+  weft top --once --json /tmp/traces | jq '.rows[] | select(.state != "runs")'`,
+		Args: ofFiles,
+	}
+	w := &watch{said: map[string]bool{}}
+	f := c.Flags()
+	once := f.Bool("once", false, "show one interval, and end")
+	f.BoolVar(&w.asJSON, "json", false, "write a JSON object an interval, each on a line")
+	f.StringVar(&w.order, "sort", top.Orders[0], "sort by `what`: "+strings.Join(top.Orders, ", "))
+	durationVar(f, &w.every, "every", 2*time.Second, "of an interval")
+	oneOf(c, "sort", top.Orders...)
+	c.RunE = func(c *cobra.Command, names []string) error {
+		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		w.names, w.stdout, w.stderr = names, c.OutOrStdout(), c.ErrOrStderr()
+		return w.watch(ctx, *once)
+	}
+	return c
 }
 
 // watch is "weft top" that is being carried out.
 type watch struct {
-	*fileCall
-	names  []string
-	asJSON bool
-	order  string
-	every  time.Duration
-	screen *screen // nil: each interval is lines
-	said   map[string]bool
-	unsaid []string // until the screen is closed
-	status int
+	stdout, stderr io.Writer
+	names          []string
+	asJSON         bool
+	order          string
+	every          time.Duration
+	screen         *screen // nil: each interval is lines
+	said           map[string]bool
+	unsaid         []string // until the screen is closed
+	status         int
 }
 
-func topTo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	w := &watch{fileCall: newFileCall("top", stdout, stderr), said: map[string]bool{}}
-	once := w.flags.Bool("once", false, "show one interval, and end")
-	w.flags.BoolVar(&w.asJSON, "json", false, "write a JSON object an interval, each on a line")
-	w.flags.StringVar(&w.order, "sort", top.Orders[0], "sort by `what`: "+strings.Join(top.Orders, ", "))
-	durationVar(w.flags, &w.every, "every", 2*time.Second, "of an interval")
-	names, status, ok := w.parse(args, topUsage)
-	if !ok {
-		return status
-	}
-	w.names = names
+func (w *watch) watch(ctx context.Context, once bool) error {
 	switch {
 	case !slices.Contains(top.Orders, w.order):
-		return w.refuse(fmt.Errorf("--sort %s: there are %s", w.order, strings.Join(top.Orders, ", ")))
+		return fmt.Errorf("--sort %s: there are %s", w.order, strings.Join(top.Orders, ", "))
 	case w.every < 100*time.Millisecond:
-		return w.refuse(fmt.Errorf("--every %v: 100ms is the least", w.every))
+		return fmt.Errorf("--every %v: 100ms is the least", w.every)
 	}
-	if !*once && !w.asJSON {
-		w.screen = openScreen(stdout)
+	if !once && !w.asJSON {
+		w.screen = openScreen(w.stdout)
 	}
-	err := w.run(ctx, *once)
+	err := w.run(ctx, once)
 	w.screen.close()
 	for _, line := range w.unsaid {
 		fmt.Fprintln(w.stderr, line)
 	}
 	if err != nil {
-		return w.refuse(err)
+		return err
 	}
-	return w.status
+	return ended(w.status)
 }
 
 // look reads the files. What cannot be read, or is not there yet, is said once.

@@ -48,7 +48,7 @@ func FuzzTrace(f *testing.F) {
 			"inspector --any-timing --verbose --min-size 0 -o " + out + "/inspector", "inspector --any-timing --prometheus -o " + out + "/inspector",
 		} {
 			var stdout, stderr bytes.Buffer
-			if status := traceTo(append(strings.Fields(c), dir), &stdout, &stderr); status > 1 {
+			if status := execute(t.Context(), append(strings.Fields("trace "+c), dir), &stdout, &stderr); status > 1 {
 				t.Errorf("%q: status %d: %s", c, status, stderr.String())
 			}
 			if strings.Contains(c, "--json") && !json.Valid(stdout.Bytes()) {

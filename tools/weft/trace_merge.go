@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"weft/internal/trace"
 	"weft/internal/trace/chrome"
 	"weft/internal/trace/clock"
@@ -15,9 +17,11 @@ import (
 	"weft/internal/trace/perfetto"
 )
 
-const traceMergeUsage = `usage: weft trace merge FILE|DIR... -o OUT
-
-Makes one trace of what the processes of a job have recorded: a process for each,
+func traceMerge() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "merge FILE|DIR... -o OUT",
+		Short: "one trace of all, for ui.perfetto.dev or another viewer",
+		Long: `Makes one trace of what the processes of a job have recorded: a process for each,
 named by its rank; tracks for communicators, channels, threads, QPs or
 sockets, and connections; an arrow from each send to its receive. A collective ends
 with the last of its kernels and network transfers; where neither was recorded it is
@@ -28,41 +32,40 @@ said at the end.
 OUT.pftrace is for ui.perfetto.dev and its trace_processor; OUT.json is Chrome's
 format, for chrome://tracing and others. Nobody else may read the file.
 Exit status 0: all is in it; 1: some files could not be read, or not whole; 2:
-none could, or usage.
-
-examples:
-  weft trace merge traces/ -o job.pftrace
-  weft trace merge node1/*.rec node2/*.rec -o job.json
-
-flags:
-`
+none could, or usage.`,
+		Example: `  weft trace merge traces/ -o job.pftrace
+  weft trace merge node1/*.rec node2/*.rec -o job.json`,
+		Args: ofFiles,
+	}
+	out := c.Flags().StringP("output", "o", "", "write the trace to this `file`, which ends in .pftrace or .json")
+	c.RunE = func(c *cobra.Command, names []string) error {
+		write := traceWriters[filepath.Ext(*out)]
+		if *out == "" {
+			return errors.New("-o is missing: it names the file to write")
+		}
+		if write == nil {
+			return fmt.Errorf("-o %s: end it in .pftrace (Perfetto) or .json (Chrome)", *out)
+		}
+		files, with, err := load(c, names)
+		if err != nil {
+			return err
+		}
+		t := model.New(files)
+		p := draw.New(t)
+		if err := writeWhole(*out, func(w io.Writer) error { return write(w, p) }); err != nil {
+			return err
+		}
+		tellMerged(c.OutOrStdout(), t, p, *out)
+		return ended(with)
+	}
+	return c
+}
 
 // writers of traces, by what the file's name ends with.
 var traceWriters = map[string]func(io.Writer, *draw.Picture) error{".pftrace": perfetto.Write, ".json": chrome.Write}
 
-func traceMerge(args []string, stdout, stderr io.Writer) int {
-	c := newFileCall("trace merge", stdout, stderr)
-	out := c.flags.String("o", "", "write the trace to this `file`, which ends in .pftrace or .json")
-	names, status, ok := c.parse(args, traceMergeUsage)
-	if !ok {
-		return status
-	}
-	write := traceWriters[filepath.Ext(*out)]
-	if *out == "" {
-		return c.refuse(errors.New("-o is missing: it names the file to write"))
-	}
-	if write == nil {
-		return c.refuse(fmt.Errorf("-o %s: end it in .pftrace (Perfetto) or .json (Chrome)", *out))
-	}
-	files, status := c.load(names)
-	if files == nil {
-		return status
-	}
-	t := model.New(files)
-	p := draw.New(t)
-	if err := writeWhole(*out, func(w io.Writer) error { return write(w, p) }); err != nil {
-		return c.refuse(err)
-	}
+// tellMerged says what is in the trace that has been written, and what is not.
+func tellMerged(w io.Writer, t *model.Trace, p *draw.Picture, name string) {
 	events, messages := 0, 0
 	for _, pr := range t.Processes {
 		events += len(pr.Events)
@@ -70,19 +73,18 @@ func traceMerge(args []string, stdout, stderr io.Writer) int {
 			messages += len(e.Messages)
 		}
 		if pr.Loss != (trace.Loss{}) {
-			fmt.Fprintf(stdout, "%s: lost %v\n", pr.Name(), pr.Loss)
+			fmt.Fprintf(w, "%s: lost %v\n", pr.Name(), pr.Loss)
 		}
 	}
 	for _, m := range t.Machines {
 		if o := m.Clock; o.Basis == clock.Messages {
-			fmt.Fprintf(stdout, "clock of %s: aligned by messages both ways, wrong by at most %v\n", m.Host, time.Duration(o.Bound))
+			fmt.Fprintf(w, "clock of %s: aligned by messages both ways, wrong by at most %v\n", m.Host, time.Duration(o.Bound))
 		}
 	}
 	for _, n := range append(t.Notes, p.Notes...) {
-		fmt.Fprintf(stdout, "note: %s\n", n)
+		fmt.Fprintf(w, "note: %s\n", n)
 	}
-	fmt.Fprintf(stdout, "%s: %d process%s, %d events, %d messages, %d arrows\n", *out, len(t.Processes), pluralEs(len(t.Processes)), events, messages, p.Arrows)
-	return status
+	fmt.Fprintf(w, "%s: %d process%s, %d events, %d messages, %d arrows\n", name, len(t.Processes), pluralEs(len(t.Processes)), events, messages, p.Arrows)
 }
 
 func pluralEs(n int) string {

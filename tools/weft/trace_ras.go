@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/spf13/pflag"
+
 	"weft/internal/trace/model"
 	"weft/internal/trace/ras"
 )
@@ -13,17 +15,17 @@ import (
 // rasFlag is --ras, or --ras=HOST:PORT.
 type rasFlag struct{ address string }
 
-// rasFlag adds the flag to a command.
-func (c *fileCall) rasFlag() *rasFlag {
+// rasOf adds the flag to those of a command.
+func rasOf(flags *pflag.FlagSet) *rasFlag {
 	f := &rasFlag{}
-	c.flags.Var(f, "ras", "ask NCCL's RAS too, at `HOST:PORT` (=HOST:PORT; without, at NCCL_RAS_ADDR or "+ras.Default+")")
+	flags.VarPF(f, "ras", "", "ask NCCL's RAS too, at `HOST:PORT` (=HOST:PORT; without, at NCCL_RAS_ADDR or "+ras.Default+")").NoOptDefVal = "true"
 	return f
 }
 
 func (f *rasFlag) String() string { return f.address }
 
-// IsBoolFlag lets the address be left out.
-func (f *rasFlag) IsBoolFlag() bool { return true }
+// Type is that of a flag whose value may be left out.
+func (f *rasFlag) Type() string { return "bool" }
 
 func (f *rasFlag) Set(s string) error {
 	if on, err := strconv.ParseBool(s); err == nil {

@@ -56,7 +56,7 @@ func TestTraceRAS(t *testing.T) {
 		{"stall --json --ras " + dir, `"verdict": "knows more"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		if status := traceTo(strings.Fields(c.args), &stdout, &stderr); status != 1 || !strings.Contains(stdout.String(), c.want) || stderr.Len() > 0 {
+		if status := execute(t.Context(), strings.Fields("trace "+c.args), &stdout, &stderr); status != 1 || !strings.Contains(stdout.String(), c.want) || stderr.Len() > 0 {
 			t.Errorf("%q: status %d, %q, want %q:\n%s", c.args, status, stderr.String(), c.want, stdout.String())
 		}
 	}

@@ -6,14 +6,18 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"weft/internal/trace/model"
 	"weft/internal/trace/page"
 	"weft/internal/trace/summary"
 )
 
-const traceReportUsage = `usage: weft trace report [flags] FILE|DIR...
-
-Tells from what the processes of a job have recorded:
+func traceReport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "report [flags] FILE|DIR...",
+		Short: "what collectives and links took, which ranks are late, which links slow",
+		Long: `Tells from what the processes of a job have recorded:
   - which rank comes late to its collectives, which link is slow, and which process
     keeps others waiting, with the evidence; nobody is accused of what the machines'
     clocks cannot tell
@@ -31,55 +35,49 @@ which nobody else may read.
 With --ras also what the RAS service of the job's NCCL (2.24 on) says while it runs: who
 is dead, missing, behind in operations, or has failed.
 Exit status 0: nothing stands out; 1: something does, a file could not be read whole,
-or RAS has not answered; 2: no file could be read, or usage.
-
-examples:
-  weft trace report traces/
+or RAS has not answered; 2: no file could be read, or usage.`,
+		Example: `  weft trace report traces/
   weft trace report --last 10s traces/
   weft trace report --ras traces/
   weft trace report --html job.html traces/
-  weft trace report --json traces/ | jq '.findings[].what'
-
-flags:
-`
-
-func traceReport(args []string, stdout, stderr io.Writer) int {
-	c := newFileCall("trace report", stdout, stderr)
-	asJSON := c.flags.Bool("json", false, "write JSON; times in it are nanoseconds")
-	html := c.flags.String("html", "", "write the report to this `file`, which ends in .html, as a page with pictures too")
+  weft trace report --json traces/ | jq '.findings[].what'`,
+		Args: ofFiles,
+	}
+	f := c.Flags()
+	asJSON := f.Bool("json", false, "write JSON; times in it are nanoseconds")
+	html := f.String("html", "", "write the report to this `file`, which ends in .html, as a page with pictures too")
 	var last time.Duration
-	durationVar(c.flags, &last, "last", 0, "of what is recorded only the last so long (default: all)")
-	asked := c.rasFlag()
-	names, status, ok := c.parse(args, traceReportUsage)
-	if !ok {
-		return status
-	}
-	if *html != "" && filepath.Ext(*html) != ".html" {
-		return c.refuse(fmt.Errorf("--html %s: end it in .html", *html))
-	}
-	if last < 0 {
-		return c.refuse(fmt.Errorf("--last %v is negative", last))
-	}
-	files, status := c.load(names)
-	if files == nil {
-		return status
-	}
-	t := model.New(files)
-	if last > 0 {
-		t.KeepLast(last)
-	}
-	r := summary.New(t)
-	r.RAS = asked.hold(t, r.Files())
-	if *html != "" {
-		if err := writeWhole(*html, func(w io.Writer) error { return page.Write(w, r) }); err != nil {
-			return c.refuse(err)
+	durationVar(f, &last, "last", 0, "of what is recorded only the last so long (default: all)")
+	asked := rasOf(f)
+	c.RunE = func(c *cobra.Command, names []string) error {
+		if *html != "" && filepath.Ext(*html) != ".html" {
+			return fmt.Errorf("--html %s: end it in .html", *html)
 		}
+		if last < 0 {
+			return fmt.Errorf("--last %v is negative", last)
+		}
+		files, with, err := load(c, names)
+		if err != nil {
+			return err
+		}
+		t := model.New(files)
+		if last > 0 {
+			t.KeepLast(last)
+		}
+		r := summary.New(t)
+		r.RAS = asked.hold(t, r.Files())
+		if *html != "" {
+			if err := writeWhole(*html, func(w io.Writer) error { return page.Write(w, r) }); err != nil {
+				return err
+			}
+		}
+		if err := printReport(c.OutOrStdout(), r, *asJSON); err != nil {
+			return err
+		}
+		if len(r.Findings) > 0 || r.RAS.Wrong() {
+			with = 1
+		}
+		return ended(with)
 	}
-	if err := c.print(r, *asJSON); err != nil {
-		return c.refuse(err)
-	}
-	if len(r.Findings) > 0 || r.RAS.Wrong() {
-		return 1
-	}
-	return status
+	return c
 }

@@ -87,7 +87,7 @@ func TestTrace(t *testing.T) {
 		{"inspector " + cut + " -o " + out + ".cut", 1, []string{"; lost: 1 chunk unread"}, ""},
 		{"stall --least 30 " + dir, 2, nil, "write 30s"},
 		{"stall", 2, nil, "want files"},
-		{"stall -h", 0, []string{"usage: weft trace stall", "-least"}, ""},
+		{"stall -h", 0, []string{"usage: weft trace stall", "--least"}, ""},
 		{"stall --least -1s " + dir, 2, nil, "--least -1s is negative"},
 		{"stall " + broken, 2, nil, "not a file of weft's recorder"},
 		{"stall " + dir, 0, []string{"nobody has waited for 2s or longer", "note: no process of node0 is known to run"}, ""},
@@ -117,7 +117,7 @@ func TestTrace(t *testing.T) {
 		{"report --ras=127.0.0.1:1 " + dir, 1, []string{"no rank and no link stands out\nNCCL's RAS has not answered"}, ""},
 		{"report --json --ras=127.0.0.1:1 " + dir, 1, []string{`"verdict": "has not answered"`}, ""},
 		{"inspector " + dir, 2, nil, "-o is missing"},
-		{"inspector -h", 0, []string{"usage: weft trace inspector", "-min-size"}, ""},
+		{"inspector -h", 0, []string{"usage: weft trace inspector", "--min-size"}, ""},
 		{"inspector " + broken + " -o " + out + ".inspector", 2, nil, "not a file"},
 		{"inspector " + dir + " -o " + out + "/none/x", 2, nil, "no such file"},
 		{"inspector " + dir + " -o " + out + ".inspector", 0, []string{"job.inspector/node0-pid103.log: 4 operations\n"}, ""},
@@ -126,7 +126,7 @@ func TestTrace(t *testing.T) {
 		{"report -h", 0, []string{"usage: weft trace report"}, ""},
 	} {
 		var stdout, stderr bytes.Buffer
-		if status := traceTo(strings.Fields(c.args), &stdout, &stderr); status != c.status {
+		if status := execute(t.Context(), strings.Fields("trace "+c.args), &stdout, &stderr); status != c.status {
 			t.Errorf("%q: status %d, want %d", c.args, status, c.status)
 		}
 		for _, want := range c.out {
@@ -170,7 +170,7 @@ func TestTraceOfCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	if status := traceTo([]string{"show", dir}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "is of the same process as") {
+	if status := execute(t.Context(), []string{"trace", "show", dir}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "is of the same process as") {
 		t.Errorf("status %d, %q", status, stderr.String())
 	}
 }
