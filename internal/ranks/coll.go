@@ -153,7 +153,7 @@ func (c *collRank) find(symbol string) (int, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return pick(c.o.Device, names)
+	return PickDevice(c.o.Device, names)
 }
 
 // group listens, trades handles and connects all ranks; connect blocks until all have called it.

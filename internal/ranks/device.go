@@ -24,12 +24,12 @@ func (r *rank) device() (dev int, err error) {
 		}
 		names = append(names, p.Name)
 	}
-	if dev, err = pick(r.o.Device, names); err == nil {
+	if dev, err = PickDevice(r.o.Device, names); err == nil {
 		return dev, nil
 	}
 	var members []int
 	for _, name := range strings.Split(r.o.Device, "+") {
-		d, err := pick(name, names)
+		d, err := PickDevice(name, names)
 		if err != nil {
 			return 0, err
 		}
@@ -44,8 +44,8 @@ func (r *rank) device() (dev int, err error) {
 	return dev, nil
 }
 
-// pick is the device of that name or number; the first, if there is no name.
-func pick(name string, names []string) (int, error) {
+// PickDevice is the device of that name or number; the first, if there is no name.
+func PickDevice(name string, names []string) (int, error) {
 	if len(names) == 0 {
 		return 0, errors.New("the plugin has no device")
 	}

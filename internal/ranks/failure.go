@@ -80,6 +80,15 @@ func failureOf(rank int, err error) *Failure {
 	return f
 }
 
+// NewFailure judges the error that ended a rank's part of something else than Run.
+func NewFailure(rank int, doing string, err error) *Failure {
+	f := failureOf(rank, err)
+	if f.Doing == "" {
+		f.Doing = doing
+	}
+	return f
+}
+
 // peersOf are the ranks at the other end of the call that failed.
 func (f *Failure) peersOf(e *host.ResultError, size int) []int {
 	next, previous := (f.Rank+1)%size, (f.Rank+size-1)%size

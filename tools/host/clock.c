@@ -1,5 +1,6 @@
 /* Limits, CPU time and percentiles of the loops. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdlib.h>
 #include <sys/time.h>
 
@@ -46,10 +47,13 @@ static int by_value(const void* a, const void* b) {
 void percentiles(struct req* q, int64_t* ns, int n) {
   static const char* const key[] = {"p50", "p90", "p99", "p999", "max"};
   static const int per_mille[] = {500, 900, 990, 999, 1000};
-  double sum = 0;
+  double sum = 0, squares = 0;
   if (n <= 0) return;
   qsort(ns, (size_t)n, sizeof *ns, by_value);
   for (int i = 0; i < n; i++) sum += (double)ns[i];
   for (int i = 0; i < 5; i++) out_num(q, key[i], ns[(int64_t)(n - 1) * per_mille[i] / 1000]);
+  for (int i = 0; i < n; i++) squares += ((double)ns[i] - sum / n) * ((double)ns[i] - sum / n);
+  out_num(q, "min", ns[0]);
   out_double(q, "mean", sum / n);
+  out_double(q, "stdev", sqrt(squares / n));
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -128,9 +127,7 @@ func (o *doctorOptions) within(m *machine.Machine) (*doctor.Exam, doctor.Host, e
 
 func (o *doctorOptions) print(w io.Writer, report doctor.Report) error {
 	if o.json {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return encode(w, report)
 	}
 	for _, h := range report.Hosts {
 		if o.quiet {

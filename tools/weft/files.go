@@ -44,7 +44,12 @@ func printReport(w io.Writer, r interface{ Text(io.Writer) error }, asJSON bool)
 	if !asJSON {
 		return r.Text(w)
 	}
+	return encode(w, r)
+}
+
+// encode writes a JSON document for people and programs.
+func encode(w io.Writer, document any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(document)
 }

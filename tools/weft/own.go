@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"weft/internal/link"
 )
@@ -11,6 +12,19 @@ import (
 // ownLibrary is the library that was built or installed with this program.
 func ownLibrary() (string, error) {
 	return own(link.Dist.Library, "--plugin names another library")
+}
+
+// pluginAt is what a flag names: a file, by its whole path, or what dlopen shall find; without a name the own library.
+func pluginAt(flag, name string) (string, error) {
+	switch {
+	case name == "":
+		return ownLibrary()
+	case !strings.Contains(name, "/") && !exists(name):
+		return name, nil
+	case !exists(name):
+		return "", fmt.Errorf("%s %s: no such file", flag, name)
+	}
+	return filepath.Abs(name)
 }
 
 // ownHost is the C host that was built or installed with this program.

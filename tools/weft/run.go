@@ -116,7 +116,7 @@ func (o *runOptions) runLocal(ctx context.Context, abi int, out *report) error {
 
 // runJoined is one rank among machines; rank 0's choice of tables counts.
 func (o *runOptions) runJoined(ctx context.Context, tables []int, out *report) error {
-	g, err := o.meet(ctx, out)
+	g, err := o.meet(ctx, o.timeout, out.Note)
 	if err != nil {
 		return err
 	}

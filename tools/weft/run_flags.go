@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"weft/headers"
 	"weft/headers/facts"
-	"weft/internal/launch"
 	"weft/internal/ranks"
 )
 
@@ -70,16 +68,13 @@ type runOptions struct {
 	iters, warm          int
 	input                string
 	bytes                int64
-	rank, nranks         int
-	join, token          string
 	require              string
-	place                *launch.Place // among the processes of a job; nil: every rank runs here
-	alone                string        // the launcher that started this process and no other
 	timeout              time.Duration
 	json, verbose, flush bool
 	coll                 *ranks.Collectives // nil: a ring over net
 	level                int                // the last of NCCL's log levels that is printed
 
+	placing
 	runFlags
 }
 
@@ -87,7 +82,6 @@ type runOptions struct {
 type runFlags struct {
 	min, max, sizeList string
 	factor             int
-	local              bool
 	collFlags
 }
 
@@ -113,11 +107,7 @@ func (o *runOptions) flags(c *cobra.Command) {
 	f.IntVarP(&o.checks, "check", "c", 1, "as in nccl-tests: `n` checked iterations of --coll, none with 0; a ring's are all checked whatever it is")
 	f.StringVar(&o.piece, "piece", "", "hand a collective over in operations of at most this `size`, as NCCL does with its chunks (default: as large as the plugin takes)")
 	f.IntVar(&o.window, "window", 8, "`number` of such operations under way")
-	f.IntVar(&o.nranks, "nranks", 3, "number of ranks")
-	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
-	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
-	f.StringVar(&o.token, "token", "", "secret that the ranks of a --join share (default: WEFT_RUN_TOKEN)")
-	f.BoolVar(&o.local, "local", false, "run all ranks here, whatever a launcher has set")
+	o.placing.flags(f, 3)
 	f.StringVar(&o.require, "require", "", "`rdma`: fail where a link between ranks goes over anything else (WEFT_REQUIRE=rdma for every rank; rank 0's counts)")
 	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
 	durationVar(f, &o.timeout, "timeout", 2*time.Minute, "limit of each step")
@@ -134,9 +124,6 @@ func (o *runOptions) check(f *pflag.FlagSet, args []string) error {
 	}
 	if o.checks < 0 {
 		return fmt.Errorf("-c %d: want 0 or more", o.checks)
-	}
-	if o.token == "" {
-		o.token = os.Getenv("WEFT_RUN_TOKEN")
 	}
 	given := f.Changed
 	var err error
@@ -158,7 +145,7 @@ func (o *runOptions) check(f *pflag.FlagSet, args []string) error {
 	if o.require != "" && o.require != ranks.RequireRDMA {
 		return fmt.Errorf("--require %s: want %s", o.require, ranks.RequireRDMA)
 	}
-	if err := o.findPlace(given); err != nil {
+	if err := o.find(given); err != nil {
 		return err
 	}
 	if o.nranks < 2 || o.nranks > 4096 {
@@ -167,17 +154,8 @@ func (o *runOptions) check(f *pflag.FlagSet, args []string) error {
 	if o.sizes, err = o.chosenSizes(given); err != nil {
 		return err
 	}
-	if o.plugin == "" {
-		if o.plugin, err = ownLibrary(); err != nil {
-			return err
-		}
-	} else if strings.Contains(o.plugin, "/") || exists(o.plugin) {
-		if o.plugin, err = filepath.Abs(o.plugin); err != nil {
-			return err
-		}
-		if !exists(o.plugin) {
-			return fmt.Errorf("--plugin %s: no such file", o.plugin)
-		}
+	if o.plugin, err = pluginAt("--plugin", o.plugin); err != nil {
+		return err
 	}
 	if o.host == "" {
 		if o.host, err = ownHost(); err != nil {
@@ -230,6 +208,15 @@ func (o *runOptions) chosenSizes(given func(flag string) bool) ([]int64, error) 
 
 // parseSize reads 8, 64K, 4M or 1G, in bytes: whole float32s, at most 4 GiB.
 func parseSize(s string) (int64, error) {
+	n, err := parseBytes(s)
+	if err == nil && n%4 != 0 {
+		return 0, fmt.Errorf("%s: a float32 has 4 bytes, so sizes are multiples of 4", s)
+	}
+	return n, err
+}
+
+// parseBytes reads a size that nothing has to fit into, up to 4 GiB.
+func parseBytes(s string) (int64, error) {
 	text, shift := strings.ToUpper(strings.TrimSpace(s)), 0
 	for i, unit := range []string{"K", "M", "G"} {
 		if t := strings.TrimSuffix(strings.TrimSuffix(text, "IB"), "B"); strings.HasSuffix(t, unit) {
@@ -242,12 +229,9 @@ func parseSize(s string) (int64, error) {
 		return 0, fmt.Errorf("%q is no size: want bytes, or a number with K, M or G", s)
 	}
 	if n <= 0 || n > 4<<30>>shift {
-		return 0, fmt.Errorf("%s: want 4 bytes to 4G", s)
+		return 0, fmt.Errorf("%s: want 1 byte to 4G", s)
 	}
-	if n <<= shift; n%4 != 0 {
-		return 0, fmt.Errorf("%s: a float32 has 4 bytes, so sizes are multiples of 4", s)
-	}
-	return n, nil
+	return n << shift, nil
 }
 
 // pick chooses among the tables that the plugin has, newest first.

@@ -4,30 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
-	"weft/internal/beat"
 	"weft/internal/host"
 	"weft/internal/ranks"
 )
 
 // report prints a run: nccl-tests' columns, or one JSON document at the end.
 type report struct {
-	o           *runOptions
-	out, errOut io.Writer
-	terminal    bool
-	fileSum     string
-
-	mu     sync.Mutex // protects what follows, and whole lines
-	tables []*table
-	busy   bool      // a progress line stands on the terminal
-	what   string    // is being done
-	since  time.Time // since when
-	beat   *beat.Beat
+	*progress
+	o       *runOptions
+	out     io.Writer
+	fileSum string
+	tables  []*table // protected by progress.mu, as out's lines are
 }
 
 type table struct {
@@ -43,28 +33,7 @@ type table struct {
 }
 
 func newReport(o *runOptions, stdout, stderr io.Writer) *report {
-	r := &report{o: o, out: stdout, errOut: stderr}
-	if f, ok := stderr.(*os.File); ok {
-		st, err := f.Stat()
-		r.terminal = err == nil && st.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-	}
-	r.what, r.since = "start", time.Now()
-	r.beat = beat.Start(func(time.Duration) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.clear()
-		fmt.Fprintf(r.errOut, "# %s for %d s\n", r.what, int(time.Since(r.since).Seconds()))
-	})
-	return r
-}
-
-// clear takes the progress line away before another line; the caller holds mu.
-func (r *report) clear() {
-	r.beat.Spoke()
-	if r.busy {
-		fmt.Fprint(r.errOut, "\r\x1b[K")
-		r.busy = false
-	}
+	return &report{progress: newProgress(stderr), o: o, out: stdout}
 }
 
 func (r *report) print(format string, a ...any) {
@@ -94,12 +63,11 @@ func (r *report) Start(symbol, device string, nranks int) {
 func (r *report) Busy(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.what, r.since = what, time.Now()
-	if r.terminal && len(r.tables) > 0 {
-		r.clear()
-		fmt.Fprintf(r.errOut, "%s: %s ...", r.tables[len(r.tables)-1].Table, what)
-		r.busy = true
+	line := ""
+	if len(r.tables) > 0 {
+		line = r.tables[len(r.tables)-1].Table + ": " + what
 	}
+	r.begins(what, line)
 }
 
 func (r *report) Result(res ranks.Result) {
@@ -153,23 +121,11 @@ func (r *report) links() {
 	}
 }
 
-// Note is a word about what is being waited for.
-func (r *report) Note(format string, a ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.clear()
-	fmt.Fprintf(r.errOut, "# "+format+"\n", a...)
-}
-
 // log prints what the plugin says, as far as NCCL would.
 func (r *report) log(rank int, l host.LogLine) {
-	if l.Level > r.o.level {
-		return
+	if l.Level <= r.o.level {
+		r.plugin(rank, l)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.clear()
-	fmt.Fprintf(r.errOut, "[rank %d] %s %s:%d %s\n", rank, levelWord(l.Level), l.Func, l.Line, l.Text)
 }
 
 // logLevel is what NCCL_DEBUG asks for. NCCL itself is silent without it; here the plugin is looked at, and warns.
@@ -268,10 +224,9 @@ func plural(n int) string {
 }
 
 func (r *report) end(err error) {
-	r.beat.Stop()
+	r.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.clear()
 	if !r.o.json {
 		r.links()
 		r.verdict(err)
