@@ -55,7 +55,7 @@ struct command {
 };
 extern const struct command load_commands[], event_commands[], mem_commands[], proc_commands[],
     ring_commands[], bench_commands[], conn_commands[], log_commands[], exchange_commands[],
-    value_commands[], coll_commands[], fuzz_commands[];
+    value_commands[], coll_commands[], fuzz_commands[], nccl_commands[];
 
 /* Threads, and the flight page that outlives the process. */
 struct flight {

@@ -54,7 +54,7 @@ static const struct command* find(const char* name) {
   static const struct command* const all[] = {load_commands, event_commands, mem_commands,
                                               proc_commands, ring_commands, bench_commands,
                                               conn_commands, log_commands, exchange_commands, value_commands,
-                                              coll_commands, fuzz_commands};
+                                              coll_commands, fuzz_commands, nccl_commands};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (const struct command* c = all[i]; c->name; c++)
       if (strcmp(c->name, name) == 0) return c;
