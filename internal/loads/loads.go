@@ -30,7 +30,6 @@ type Options struct {
 	Host string        // the weft-host program
 	NCCL string        // the library, as dlopen takes it
 	Ours string        // the weft that is expected
-	Env  []string      // beside this process's
 	Wait time.Duration // for NCCL's communicator
 }
 
@@ -86,7 +85,7 @@ const mostLog = 4 << 20
 func Check(o Options) (*Report, error) {
 	out := &output{}
 	h, err := host.Start(host.Options{Bin: o.Host, Name: "the process of this NCCL", Deadline: o.Wait, Stdout: out, Stderr: io.MultiWriter(out),
-		Env: append([]string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,NET,ENV", "NCCL_DEBUG_FILE="}, o.Env...)})
+		Env: []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,NET,ENV", "NCCL_DEBUG_FILE="}})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +106,9 @@ func Check(o Options) (*Report, error) {
 		return nil, fmt.Errorf("%s: %w", r.NCCL, err)
 	}
 	code := number(int(reply.Int("version")))
-	r.Release = fmt.Sprintf("%d.%d.%d", code/10_000, code/100%100, code%100)
+	if r.Release = "of a version that it did not come to say"; code > 0 {
+		r.Release = fmt.Sprintf("%d.%d.%d", code/10_000, code/100%100, code%100)
+	}
 	switch {
 	case err != nil:
 		r.Failed = err.Error()
