@@ -1,12 +1,12 @@
 package conform
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 
 	"weft/internal/host"
+	"weft/internal/junit"
 )
 
 // Label names what an outcome is about: the table and the rule.
@@ -59,67 +59,22 @@ func (t *TAP) Report(o Outcome) {
 // End writes the plan.
 func (t *TAP) End() { fmt.Fprintf(t.W, "1..%d\n", t.n) }
 
-type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Suites  []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Time     float64     `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string     `xml:"name,attr"`
-	Class   string     `xml:"classname,attr"`
-	Time    float64    `xml:"time,attr"`
-	Failure *junitFail `xml:"failure,omitempty"`
-	Skipped *junitFail `xml:"skipped,omitempty"`
-}
-
-type junitFail struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
 // JUnit writes outcomes as JUnit XML, one suite for each table of each library.
 func JUnit(w io.Writer, all []Outcome) error {
-	var doc junitSuites
-	at := map[string]int{}
+	var doc junit.Document
 	for _, o := range all {
 		name := "library"
 		if o.Version > 0 {
 			name = fmt.Sprintf("%s v%d", family(o.Family), o.Version)
 		}
-		suite := o.Lib + " " + name
-		i, ok := at[suite]
-		if !ok {
-			i = len(doc.Suites)
-			at[suite] = i
-			doc.Suites = append(doc.Suites, junitSuite{Name: suite})
-		}
-		s := &doc.Suites[i]
-		c := junitCase{Name: o.Rule.ID, Class: o.Lib + "." + strings.ReplaceAll(name, " ", "_"), Time: o.Took.Seconds()}
-		s.Tests++
-		s.Time += c.Time
+		var failed, skipped *junit.Reason
 		switch {
 		case o.Skip != "":
-			s.Skipped++
-			c.Skipped = &junitFail{Message: o.Skip}
+			skipped = &junit.Reason{Message: o.Skip}
 		case !o.OK():
-			s.Failures++
-			c.Failure = &junitFail{Message: o.Fail, Text: "contract: " + o.Rule.Says + " (" + o.Rule.Basis + ")"}
+			failed = &junit.Reason{Message: o.Fail, Text: "contract: " + o.Rule.Says + " (" + o.Rule.Basis + ")"}
 		}
-		s.Cases = append(s.Cases, c)
+		doc.Suite(o.Lib+" "+name).Add(o.Rule.ID, o.Lib+"."+strings.ReplaceAll(name, " ", "_"), o.Took, failed, skipped)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	return e.Encode(doc)
+	return doc.Write(w)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/junit"
 )
 
 var outcomes = []Outcome{
@@ -47,7 +48,7 @@ func TestJUnit(t *testing.T) {
 	if err := JUnit(&b, outcomes); err != nil {
 		t.Fatal(err)
 	}
-	var doc junitSuites
+	var doc junit.Document
 	if err := xml.Unmarshal(b.Bytes(), &doc); err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}

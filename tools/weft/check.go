@@ -26,7 +26,7 @@ Exit status 0: this NCCL loads this weft; 1: it does not, or loads another; 2: t
 is no NCCL, or cannot be loaded.`,
 		Example: `  weft check
   NCCL_NET_PLUGIN=weft weft check /usr/lib/x86_64-linux-gnu/libnccl.so.2
-  weft check --json $(python3 -c 'import nvidia.nccl as n; print(n.__path__[0])')/lib/libnccl.so.2`,
+  weft check --json ~/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	var o loads.Options
