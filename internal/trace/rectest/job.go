@@ -10,7 +10,8 @@ import (
 type Job struct {
 	Ranks, PerMachine, Iterations int
 	Version                       uint64         // of the profiler table
-	Late                          map[int]uint64 // ranks that come to every collective so much later, ns
+	Late                          map[int]uint64 // ranks that come to collectives so much later, ns
+	LateIn                        uint64         // of ten collectives to so many; 0: to every one
 	Slow                          map[int]uint64 // ranks whose sends take so much longer
 	Skew                          uint64         // each machine's clock is so much ahead of that of the one before
 }
@@ -70,7 +71,11 @@ func (j Job) machines() int { return (j.Ranks + j.PerMachine - 1) / j.PerMachine
 
 // enter is when a rank comes to a collective, all when the last has.
 func (j Job) enter(i uint64, r int) uint64 {
-	return jobStart + i*jobPeriod + uint64(r)*100 + j.Late[r]
+	at := jobStart + i*jobPeriod + uint64(r)*100
+	if j.LateIn == 0 || i%10 < j.LateIn {
+		at += j.Late[r]
+	}
+	return at
 }
 
 func (j Job) all(i uint64) uint64 {

@@ -38,9 +38,13 @@ type Late struct {
 
 // A rank is a straggler if it is the last of most collectives, by more than clocks
 // can be wrong, and by a part of what they take; and if that is its own doing, not
-// that of the collective before, from which it was let go later than others.
+// that of the collective before, from which it was let go later than others. Where
+// its process waits for cores, ranks are late by chance too: then it must be the last
+// of more of them.
 const (
 	leastCompared = 3
+	leastLast     = 0.5  // of the collectives
+	lastByChance  = 0.35 // of them, beyond that, where it waits for a core all the time; by less where it does so less
 	leastLate     = 1000 // ns
 	leastPart     = 0.1  // of the collectives' time
 )
@@ -138,7 +142,9 @@ func (r *Report) straggler(c *model.Communicator, s *Skew, ops []Operation) {
 	for _, o := range ops {
 		took = max(took, o.P50)
 	}
-	if s.Compared < leastCompared || 2*worst.Last <= s.Compared || worst.P50 < leastLate || float64(worst.P50) < leastPart*float64(took) {
+	of := c.Comms[slices.IndexFunc(c.Comms, func(m *model.Comm) bool { return m.Rank == worst.Rank })].Process
+	delayed := of.Delayed(of.Machine.At(of.First), of.Machine.At(of.Last))
+	if s.Compared < leastCompared || float64(worst.Last) <= (leastLast+lastByChance*delayed)*float64(s.Compared) || worst.P50 < leastLate || float64(worst.P50) < leastPart*float64(took) {
 		return
 	}
 	if excess, apart, known := s.own(worst.Rank); known && (excess < leastLate || float64(excess) < leastPart*float64(took) || excess < apart) {
@@ -160,7 +166,7 @@ func (r *Report) straggler(c *model.Communicator, s *Skew, ops []Operation) {
 			s.Ranks[i].Straggler = true
 			r.stragglers = append(r.stragglers, m.Process)
 			r.find("straggler", fmt.Sprintf("rank %d of %s (%s) comes late to its collectives", worst.Rank, c.Label(), m.Process.Name()),
-				fmt.Sprintf("%s; the clocks' error is at most %v", evidence, time.Duration(s.Bound)))
+				fmt.Sprintf("%s; the clocks' error is at most %v%s", evidence, time.Duration(s.Bound), shortOfCores(delayed)))
 			return
 		}
 	}

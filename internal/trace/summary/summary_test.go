@@ -84,6 +84,23 @@ func TestSlowLinkOnBusyCores(t *testing.T) {
 	}
 }
 
+// Where a rank's process waits for cores, it may be the last of many collectives by chance.
+func TestStragglerOnBusyCores(t *testing.T) {
+	for _, c := range []struct{ lateIn, delayed, want int }{{6, 0, 1}, {6, 60, 0}, {10, 60, 1}, {10, 95, 1}, {5, 0, 0}} {
+		j := job
+		j.Iterations, j.Late, j.LateIn = 20, map[int]uint64{2: 60_000}, uint64(c.lateIn)
+		files := j.Files()
+		th := files[2].Thread(9, "looks at cores")
+		for at := uint64(0); at < 12_000_000; at += 1_000_000 {
+			th.RunDelay(at+1_000_000, 1_000_000, uint64(c.delayed)*10_000)
+		}
+		r := build(t, files...)
+		if len(r.Findings) != c.want || c.want > 0 && r.Findings[0].Kind != "straggler" {
+			t.Errorf("%+v: findings %+v", c, r.Findings)
+		}
+	}
+}
+
 // A rank that is later than the clocks tell is not accused.
 func TestClocksThatCannotTell(t *testing.T) {
 	j := job
