@@ -15,6 +15,7 @@ const (
 	timesByCores = 3.0    // slowTimes is multiplied by, where a process at the link's ends waits for a core all the time; by less where it does so less
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
+	lowest       = 0.1    // the part of a link's messages that are its fastest
 	leastAccused = 8      // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
 )
 
@@ -87,7 +88,7 @@ func (l *Link) delayed() (most float64) {
 
 // likes are messages of one size on all links: of each link the median, and how far
 // the middle half of them lies apart, which a busy machine makes wide.
-type likes struct{ medians, spreads []int64 }
+type likes struct{ medians, spreads, lows []int64 }
 
 func (l *likes) with(link []int64) *likes {
 	if l == nil {
@@ -95,6 +96,7 @@ func (l *likes) with(link []int64) *likes {
 	}
 	l.medians = append(l.medians, median(link))
 	l.spreads = append(l.spreads, quantile(link, 0.75)-quantile(link, 0.25))
+	l.lows = append(l.lows, quantile(link, lowest))
 	return l
 }
 
@@ -108,6 +110,8 @@ func (l *likes) count() int {
 // comparison is of one link with all.
 type comparison struct {
 	own, others int64 // ns, at the median
+	low         int64 // of the link's fastest messages
+	lows        int64 // of those of all, at the median
 	spread      int64 // of one link's messages, at the median of links
 	links       int
 	times       float64
@@ -144,7 +148,7 @@ func (c comparison) lasts(came []arrival) bool {
 }
 
 func compare(own []int64, others *likes, slow float64) comparison {
-	c := comparison{own: median(own), others: median(others.medians), spread: median(others.spreads), links: len(others.medians), slow: slow}
+	c := comparison{own: median(own), others: median(others.medians), spread: median(others.spreads), low: quantile(own, lowest), lows: median(others.lows), links: len(others.medians), slow: slow}
 	if c.others > 0 {
 		c.times = float64(c.own) / float64(c.others)
 	}
@@ -152,7 +156,8 @@ func compare(own []int64, others *likes, slow float64) comparison {
 }
 
 func (c comparison) String() string {
-	return fmt.Sprintf("took %v at the median, %.1f times as long as the median of %d links, %v", time.Duration(c.own), c.times, c.links, time.Duration(c.others))
+	return fmt.Sprintf("took %v at the median, %.1f times as long as the median of %d links, %v; the fastest tenth at most %v, elsewhere %v",
+		time.Duration(c.own), c.times, c.links, time.Duration(c.others), time.Duration(c.low), time.Duration(c.lows))
 }
 
 // judge accuses a link only of what the clocks can tell. What they cannot, the
@@ -173,9 +178,9 @@ func (r *Report) judge(s *suspect, held bool) {
 	l.Slow = certain || bySender
 	switch {
 	case certain:
-		r.find("slow-link", link+" is slow", fmt.Sprintf("%s %v; the clocks' error is at most %v", what, flight, time.Duration(l.Bound)))
+		r.find("slow-link", link+" is slow", fmt.Sprintf("%s %v; the clocks' error is at most %v%s", what, flight, time.Duration(l.Bound), shortOfCores(l.delayed())))
 	case bySender:
-		r.find("slow-link", link+" is slow", fmt.Sprintf("%s %v, by the sender's own clock", what, send))
+		r.find("slow-link", link+" is slow", fmt.Sprintf("%s %v, by the sender's own clock%s", what, send, shortOfCores(l.delayed())))
 	case l.Network == "RDMA":
 	case l.Unknown:
 		r.Notes = append(r.Notes, fmt.Sprintf("perhaps %s is slow: %s %v; but the error of the clocks is not known", link, what, flight))
