@@ -32,12 +32,12 @@ ci-lint: $(STEP)
 	@LINT_REQUIRED=1 $(STEP) "lint-go" $(MAKE) --no-print-directory lint-go
 
 # weft run under the launchers themselves: none may be left out here.
-LAUNCHER_NEEDS = openmpi-bin mpich slurm-wlm munge libpmix-dev
-LAUNCHERS = /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich /usr/bin/srun /usr/sbin/slurmctld /usr/sbin/slurmd /usr/sbin/munged \
+LAUNCHER_NEEDS = openmpi-bin mpich slurm-wlm munge libpmix-dev openssh-server openssh-client
+LAUNCHERS = /usr/bin/mpirun.openmpi /usr/bin/mpirun.mpich /usr/bin/srun /usr/sbin/slurmctld /usr/sbin/slurmd /usr/sbin/munged /usr/sbin/sshd /usr/bin/ssh \
   $(or $(wildcard /usr/lib/*/pmix2/lib/libpmix.so),libpmix.so)
 
 ci-launchers: $(STEP)
 	@$(call install-missing,$(LAUNCHERS),$(LAUNCHER_NEEDS),packages of the launchers)
-	@LAUNCHERS_REQUIRED=1 $(STEP) -kind gotest "under the launchers" $(GOTEST) -count=1 -run 'TestOpenMPI|TestMPICH|TestSlurm' ./tools/weft
+	@LAUNCHERS_REQUIRED=1 $(STEP) -kind gotest "under the launchers" $(GOTEST) -count=1 -run 'TestOpenMPI|TestMPICH|TestSlurm|TestSSH' ./tools/weft
 
 .PHONY: ci $(CI)

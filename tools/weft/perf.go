@@ -22,7 +22,7 @@ import (
 
 const perfWhere = `Both ends run here, in two processes; or on two machines as perftest has it: with
 --serve on the one, and with its name on the other, which sends; or as ranks of a
-job: srun, mpirun, torchrun, or --rank, --nranks and --join. Of more than two
+job: --hosts by ssh, srun, mpirun, torchrun, or --rank, --nranks and --join. Of more than two
 ranks the second half sends to the first, all at once.`
 
 func perfCommand() *cobra.Command {
@@ -294,6 +294,19 @@ func (o *perfFlags) findEnds(c *cobra.Command, args []string) error {
 // start runs tests one after the other between the same ranks, and tells rank 0's reports.
 func (o *perfFlags) start(c *cobra.Command, args []string, tests ...perf.Test) error {
 	var old *perf.Report
+	ctx := c.Context()
+	if o.hosts.leash {
+		var err error
+		if ctx, err = o.hosts.leashed(ctx, c.InOrStdin()); err != nil {
+			return err
+		}
+	}
+	if len(o.hosts.list) > 0 {
+		if len(args) > 0 || o.serve {
+			return errors.New("--hosts, --serve and HOST all say where the ends are: give one")
+		}
+		return o.hosts.overSSH(c)
+	}
 	if err := o.check(c, args); err != nil {
 		return fmt.Errorf("%w (%s -h explains)", err, c.CommandPath())
 	}
@@ -315,7 +328,7 @@ func (o *perfFlags) start(c *cobra.Command, args []string, tests ...perf.Test) e
 			out.plugin(rank, l)
 		}
 	}
-	ctx, stop := stoppable(c.Context(), out.Note)
+	ctx, stop := stoppable(ctx, out.Note)
 	defer stop()
 	reports, err := o.measure(ctx, out, tests)
 	if err != nil {

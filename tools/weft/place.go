@@ -19,6 +19,7 @@ type placing struct {
 	rank, nranks int
 	join, token  string
 	local        bool
+	hosts        sshHosts
 	place        *launch.Place // among the processes of a job; nil: every rank runs here
 	alone        string        // the launcher that started this process and no other
 }
@@ -29,6 +30,7 @@ func (o *placing) flags(f *pflag.FlagSet, nranks int) {
 	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
 	f.StringVar(&o.token, "token", "", "secret that the ranks of a --join share (default: WEFT_RUN_TOKEN)")
 	f.BoolVar(&o.local, "local", false, "run all ranks here, whatever a launcher has set")
+	o.hosts.flags(f)
 }
 
 // find decides between all ranks here and one of a job's: flags first, then what a launcher has set.

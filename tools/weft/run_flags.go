@@ -33,7 +33,7 @@ with nccl-tests' columns. Results are compared with exact ones, and each rank's 
 with all others'. Weft offers a collNet with WEFT_COLLNET=1. The tables have no
 broadcast: --coll broadcast is an all-gather of the root's part alone (v8 and later).
 
-All ranks run here, or one of them with --rank, --nranks and --join, or as srun,
+All ranks run here, or on --hosts, or one of them with --rank, --nranks and --join, or as srun,
 mpirun (Open MPI, MPICH) or torchrun has started it: what they set in the
 environment is taken, and exit status 2 if only half of it is there. MASTER_ADDR
 and MASTER_PORT name another meeting place than the launcher's. --local ignores
@@ -48,15 +48,25 @@ Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.`,
   weft run --coll allreduce --type all --op all -b 8 -e 1M -f 8
   weft run --rank 1 --nranks 4 --join 10.0.0.1:29500
   srun -N 4 weft run                         a rank on each of four nodes
-  mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH`,
+  mpirun -n 4 weft run                       four ranks, of Open MPI or MPICH
+  weft run --hosts node1,node2               a rank on each, started by ssh`,
 	}
 	o := &runOptions{}
 	o.flags(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		ctx := c.Context()
+		if o.hosts.leash {
+			if ctx, err = o.hosts.leashed(ctx, c.InOrStdin()); err != nil {
+				return err
+			}
+		}
+		if len(o.hosts.list) > 0 {
+			return o.hosts.overSSH(c)
+		}
 		if err := o.check(c.Flags(), args); err != nil {
 			return fmt.Errorf("%w (weft run -h explains)", err)
 		}
-		return o.carryOut(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		return o.carryOut(ctx, c.OutOrStdout(), c.ErrOrStderr())
 	}
 	return c
 }
