@@ -3,16 +3,20 @@ package summary
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"weft/internal/trace/model"
 )
 
-// A link is slow if its messages take so many times as long as those of others.
+// A link is slow if its messages take so many times as long as those of others. Where a process at its ends waits for a core for a
+// part d of the time, what its threads do takes 1/(1-d) times as long, and chance decides of whose messages that is: slowTimes is
+// multiplied by a power of it, between what links without a fault and links with one took on cores of which threads had a tenth.
 const (
+	byCores      = 0.6  // the power
+	mostDelayed  = 0.98 // d counts up to this
 	slowTimes    = 1.5
-	timesByCores = 3.0    // slowTimes is multiplied by, where a process at the link's ends waits for a core all the time; by less where it does so less
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
 	lowest       = 0.1    // the part of a link's messages that are its fastest
@@ -69,7 +73,7 @@ func compared(links []*Link) (all []suspect) {
 			}
 		}
 		if most > 0 {
-			of, slow := l.sizes[size], slowTimes*(1+(timesByCores-1)*l.delayed())
+			of, slow := l.sizes[size], slowTimes*math.Pow(1-min(l.delayed(), mostDelayed), -byCores)
 			flight := compare(of.flights, flights[size], slow)
 			flight.always = flight.lasts(of.came)
 			all = append(all, suspect{l, most, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size], slow)})
