@@ -5,6 +5,7 @@ import (
 
 	"weft/gen/lock"
 	"weft/gen/model"
+	"weft/gen/source"
 )
 
 // Verdict is what is said of one type of the source.
@@ -126,7 +127,7 @@ func group(ls []lock.Line) (names []string, m map[string][]lock.Line) {
 func importable(ours, theirs *model.Unit) map[string]bool {
 	in := map[string]bool{}
 	for _, t := range newTables(ours, theirs) {
-		for _, td := range closure(theirs, t.Record.Name) {
+		for _, td := range source.Closure(theirs, t.Record.Name) {
 			if ours.Typedef(td.Name) == nil {
 				in[td.Name] = true
 			}

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 	"testing/fstest"
@@ -20,14 +18,15 @@ import (
 	"weft/gen/model"
 	"weft/gen/output"
 	"weft/gen/parse"
+	"weft/gen/source"
 )
 
 // Run imports src, a header or a folder, into the repository at root, and
 // tells out what it found. Nothing is written if a known version changed.
 func Run(root, src string, out io.Writer) error {
-	s, err := open(src)
+	s, err := source.Open(src)
 	if err != nil {
-		return err
+		return fmt.Errorf("drop: %w", err)
 	}
 	files, err := Import(os.DirFS(root), s, out)
 	if err != nil {
@@ -48,7 +47,7 @@ func Run(root, src string, out io.Writer) error {
 
 // Import compares a source with the headers of the repository at root and
 // returns the files to write.
-func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
+func Import(root fs.FS, s *source.Headers, out io.Writer) ([]output.File, error) {
 	headers, err := fs.Sub(root, "headers")
 	if err != nil {
 		return nil, fmt.Errorf("drop: %w", err)
@@ -57,9 +56,9 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := s.parse(ours)
+	theirs, err := s.Parse(ours)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("drop: %w", err)
 	}
 	drifts, err := Drifts(root)
 	if err != nil {
@@ -70,18 +69,7 @@ func Import(root fs.FS, s *source, out io.Writer) ([]output.File, error) {
 		return nil, err
 	}
 	rep := compare(ours, theirs, drifts, limits)
-	for _, p := range s.paths {
-		if why := s.banned[p]; why != nil {
-			rep.notes = append(rep.notes, fmt.Sprintf("%s: cannot be read and was left out; what it defines is taken from headers/nccl: %v", p, why))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.absent)) {
-		if !s.plan.reads(s.absent[name]) {
-			continue
-		}
-		rep.notes = append(rep.notes, fmt.Sprintf("%s: not in the source, and taken to be empty; %s includes it", name, s.absent[name]))
-	}
-	rep.notes = append(rep.notes, s.plan.notes()...)
+	rep.notes = append(rep.notes, s.Notes()...)
 	rep.print(out)
 	if len(rep.broken) > 0 {
 		return nil, &lock.BrokenError{Changes: rep.broken}

@@ -17,6 +17,7 @@ import (
 	"weft/gen/model"
 	"weft/gen/output"
 	"weft/gen/parse"
+	"weft/gen/source"
 	"weft/headers"
 )
 
@@ -106,7 +107,7 @@ func folder(files map[string]string) fstest.MapFS {
 // runImport imports a folder and returns the files, the report and the error.
 func runImport(t *testing.T, root, src fs.FS, only string) ([]output.File, string, error) {
 	t.Helper()
-	s, err := load(src, only)
+	s, err := source.Load(src, only)
 	if err != nil {
 		return nil, "", err
 	}

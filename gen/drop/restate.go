@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/gen/model"
+	"weft/gen/source"
 )
 
 // restate writes the headers of all new tables in our own layout: path in
@@ -46,7 +47,7 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 	}
 	includes := map[string]bool{}
 	var body strings.Builder
-	all := closure(theirs, roots...)
+	all := source.Closure(theirs, roots...)
 	for _, m := range theirs.Macros { // limits of this version, such as array lengths
 		if mine := ours.Macro(m.Name); (mine == nil || mine.Pos.File == name) && m.Pos.File == tables[0].Header && m.Kind != model.MacroText {
 			fmt.Fprintf(&body, "#define %s %s\n", m.Name, strings.ReplaceAll(value(m), "--", "- -"))
@@ -60,7 +61,7 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 			continue
 		}
 		home[t.Name] = name
-		for _, n := range refers(t, func(n string) bool { return home[n] != "" }) {
+		for _, n := range source.Refers(t, func(n string) bool { return home[n] != "" }) {
 			if h := home[n]; h != name {
 				includes[h] = true
 			}
@@ -70,7 +71,7 @@ func header(ours, theirs *model.Unit, name string, tables []*model.Table, home m
 				fmt.Fprintf(&body, "/* %s */\n", tab.Symbol)
 			}
 		}
-		declare(&body, t, predecessor(ours, t.Name))
+		source.Declare(&body, t, predecessor(ours, t.Name))
 		if i < len(all)-1 {
 			body.WriteByte('\n')
 		}

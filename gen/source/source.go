@@ -1,4 +1,6 @@
-package drop
+// Package source reads headers that are not ours, one of them or a folder, as
+// NCCL's releases ship them: in any order, and without what they take for granted.
+package source
 
 import (
 	"embed"
@@ -22,8 +24,8 @@ import (
 //go:embed all:stubs
 var stubs embed.FS
 
-// source is a folder of foreign headers, indexed by what they define.
-type source struct {
+// Headers is a folder of them, indexed by what they define.
+type Headers struct {
 	fsys    fs.FS
 	texts   map[string]string   // without comments, by path
 	paths   []string            // sorted
@@ -36,7 +38,7 @@ type source struct {
 	absent  map[string]string   // what headers without a table include and the source does not have, and who does
 }
 
-var errNoTable = errors.New("drop: no header here defines ncclNet_vN_t, ncclCollNet_vN_t, ncclProfiler_vN_t or ncclTuner_vN_t")
+var errNoTable = errors.New("no header here defines ncclNet_vN_t, ncclCollNet_vN_t, ncclProfiler_vN_t or ncclTuner_vN_t")
 
 // Bounds on a folder of headers.
 const (
@@ -45,24 +47,33 @@ const (
 	maxSize  = 1 << 20
 )
 
-// open indexes a header, with its folder as the place to find what it needs,
+// Open indexes a header, with its folder as the place to find what it needs,
 // or a folder with all that lies below.
-func open(src string) (*source, error) {
+func Open(src string) (*Headers, error) {
 	st, err := os.Stat(src)
 	if err != nil {
-		return nil, fmt.Errorf("drop: %w", err)
+		return nil, err
 	}
 	dir, only := src, ""
-	if !st.IsDir() {
+	switch {
+	case st.IsDir():
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is neither a file nor a folder, but %v", src, st.Mode().Type())
+	case st.Size() > maxSize:
+		return nil, fmt.Errorf("%s has %d bytes, and a header of plugins has at most %d", src, st.Size(), maxSize)
+	default:
 		dir, only = filepath.Dir(src), filepath.Base(src)
 	}
-	return load(os.DirFS(dir), only)
+	return Load(os.DirFS(dir), only)
 }
 
-func load(fsys fs.FS, only string) (*source, error) {
-	s := &source{fsys: fsys, texts: map[string]string{}, defines: map[string][]string{}, banned: map[string]error{}, absent: map[string]string{}}
+// Load indexes the header called only, or with "" all.
+func Load(fsys fs.FS, only string) (*Headers, error) {
+	s := &Headers{fsys: fsys, texts: map[string]string{}, defines: map[string][]string{}, banned: map[string]error{}, absent: map[string]string{}}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
+		case err != nil && only != "" && p != ".":
+			return fs.SkipDir // what lies beside one header may be anything
 		case err != nil:
 			return err
 		case d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || strings.Count(p, "/") >= maxDepth):
@@ -77,19 +88,30 @@ func load(fsys fs.FS, only string) (*source, error) {
 		if info.Size() > maxSize {
 			return nil
 		}
+		if len(s.texts) >= maxFiles && only != "" {
+			return fs.SkipAll
+		}
 		if len(s.texts) >= maxFiles {
 			return fmt.Errorf("more than %d headers: name the folder that holds the plugin headers", maxFiles)
 		}
 		b, err := fs.ReadFile(fsys, p)
-		if err != nil {
+		switch {
+		case err != nil && only != "" && p != only:
+			return nil
+		case err != nil:
 			return err
 		}
-		s.texts[p] = code(string(b))
-		s.paths = append(s.paths, p)
+		s.add(p, b)
 		return nil
 	})
+	if err == nil && only != "" && s.texts[only] == "" { // it is not called .h, or there is too much beside it
+		var b []byte
+		if b, err = fs.ReadFile(fsys, only); err == nil {
+			s.add(only, b)
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("drop: %w", err)
+		return nil, err
 	}
 	sort.Strings(s.paths)
 	for _, p := range s.paths {
@@ -106,9 +128,16 @@ func load(fsys fs.FS, only string) (*source, error) {
 	return s, nil
 }
 
+func (s *Headers) add(p string, text []byte) {
+	if _, known := s.texts[p]; !known {
+		s.paths = append(s.paths, p)
+	}
+	s.texts[p] = code(string(text))
+}
+
 // choose finds the headers that define tables: all, or those that one header
 // includes.
-func (s *source) choose(only string) error {
+func (s *Headers) choose(only string) error {
 	among := s.paths
 	if only != "" {
 		among = s.included(only)
@@ -121,7 +150,7 @@ func (s *source) choose(only string) error {
 				continue
 			}
 			if other := home[name]; other != "" && other != p {
-				return fmt.Errorf("drop: %s is defined in %s and in %s: name one of their folders", name, other, p)
+				return fmt.Errorf("%s is defined in %s and in %s: name one of their folders", name, other, p)
 			}
 			home[name], found = p, true
 		}
@@ -153,7 +182,7 @@ func (s *source) choose(only string) error {
 }
 
 // includes lists the headers of the source that one includes by itself.
-func (s *source) includes(p string) []string {
+func (s *Headers) includes(p string) []string {
 	var list []string
 	for _, m := range inclusion.FindAllStringSubmatch(s.texts[p], -1) {
 		if q := s.find(path.Join(path.Dir(p), m[2])); q != "" {
@@ -164,7 +193,7 @@ func (s *source) includes(p string) []string {
 }
 
 // leads reports whether p includes a header with a table.
-func (s *source) leads(p string) bool {
+func (s *Headers) leads(p string) bool {
 	for _, q := range s.included(p) {
 		if slices.ContainsFunc(defined(s.texts[q]), model.TableType.MatchString) {
 			return true

@@ -1,4 +1,4 @@
-package drop
+package source
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // plan is the order in which headers are included so that each stands after
 // what it needs, whether or not it says so.
 type plan struct {
-	s        *source
+	s        *Headers
 	ours     *model.Unit
 	headers  []string
 	made     map[string]string // headers that stand in for what no header defines
@@ -27,7 +27,7 @@ type plan struct {
 // madeDir holds the stand-ins, one for each type or macro.
 const madeDir = "weft"
 
-func (s *source) order(ours *model.Unit) *plan {
+func (s *Headers) order(ours *model.Unit) *plan {
 	p := &plan{s: s, ours: ours, made: map[string]string{}, visited: map[string]bool{}, took: map[string][]string{}, inferred: map[string]string{}}
 	for _, t := range append(slices.Clone(s.tables), s.leaders...) {
 		p.visit(t)
@@ -76,7 +76,7 @@ func (p *plan) need(name, user string) {
 		for _, n := range needs(p.ours, t) {
 			p.need(n, user)
 		}
-		declare(&b, t, silent)
+		Declare(&b, t, silent)
 		p.took[t.Pos.File] = append(p.took[t.Pos.File], name)
 	} else if m := p.ours.Macro(name); m != nil {
 		fmt.Fprintf(&b, "#define %s %s\n", name, m.Text)
@@ -124,7 +124,7 @@ func (p *plan) notes() []string {
 }
 
 // included lists p and all that it includes, as far as it is in the source.
-func (s *source) included(p string) []string {
+func (s *Headers) included(p string) []string {
 	seen := map[string]bool{}
 	var list []string
 	var add func(string)
@@ -144,7 +144,7 @@ func (s *source) included(p string) []string {
 
 // find returns the header that an #include means by a path: that one, or the
 // longest ending of it that exists, for NCCL is built with several -I.
-func (s *source) find(name string) string {
+func (s *Headers) find(name string) string {
 	for rest := name; ; {
 		if _, ok := s.texts[rest]; ok {
 			return rest
@@ -159,7 +159,7 @@ func (s *source) find(name string) string {
 
 // definer returns the header that defines a name: of several, the one nearest
 // to who needs it.
-func (s *source) definer(name, user string) string {
+func (s *Headers) definer(name, user string) string {
 	best, distance := "", 0
 	for _, p := range s.defines[name] {
 		if s.banned[p] != nil {

@@ -1,25 +1,23 @@
-package drop
+package source
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
-	"weft/gen/lock"
 	"weft/gen/model"
 )
 
 // width is the longest line that a restated header has.
 const width = 100
 
-// A commenter finds what our headers say about a member of this name.
-type commenter func(*model.Field) string
+// A Commenter finds what our headers say about a member of this name.
+type Commenter func(*model.Field) string
 
 func silent(*model.Field) string { return "" }
 
-// declare writes a typedef in the layout of our headers, with the comments
+// Declare writes a typedef in the layout of our headers, with the comments
 // that doc finds for its members.
-func declare(b *strings.Builder, t *model.Typedef, doc commenter) {
+func Declare(b *strings.Builder, t *model.Typedef, doc Commenter) {
 	switch r, e := t.Type.Record, t.Type.Enum; {
 	case r != nil && r.Name == t.Name:
 		fmt.Fprintf(b, "typedef %s {\n", strings.TrimSpace(keyword(r)+" "+r.Tag))
@@ -49,7 +47,7 @@ func keyword(r *model.Record) string {
 	return "struct"
 }
 
-func members(b *strings.Builder, r *model.Record, depth int, doc commenter) {
+func members(b *strings.Builder, r *model.Record, depth int, doc Commenter) {
 	pad := strings.Repeat("  ", depth)
 	column := 0 // where comments behind data members begin
 	for _, f := range r.Fields {
@@ -118,11 +116,11 @@ func wrap(b *strings.Builder, line string, f *model.Func) {
 
 // needs lists the typedefs of u that a typedef refers to, by name.
 func needs(u *model.Unit, t *model.Typedef) []string {
-	return refers(t, func(name string) bool { return u.Typedef(name) != nil })
+	return Refers(t, func(name string) bool { return u.Typedef(name) != nil })
 }
 
-// refers lists the types of those that count that a typedef refers to.
-func refers(t *model.Typedef, counts func(name string) bool) []string {
+// Refers lists the types of those that count that a typedef refers to.
+func Refers(t *model.Typedef, counts func(name string) bool) []string {
 	var names []string
 	seen := map[string]bool{t.Name: true}
 	var walk func(*model.Type)
@@ -156,9 +154,9 @@ func refers(t *model.Typedef, counts func(name string) bool) []string {
 	return names
 }
 
-// closure lists the typedefs that the named ones need, themselves included,
+// Closure lists the typedefs that the named ones need, themselves included,
 // in the order of u.
-func closure(u *model.Unit, names ...string) []*model.Typedef {
+func Closure(u *model.Unit, names ...string) []*model.Typedef {
 	in := map[string]bool{}
 	var add func(string)
 	add = func(name string) {
@@ -180,29 +178,3 @@ func closure(u *model.Unit, names ...string) []*model.Typedef {
 	}
 	return ts
 }
-
-// predecessor finds the comments of the newest version of a type that we hold.
-// A function keeps its comment only if it still takes the same parameters.
-func predecessor(ours *model.Unit, name string) commenter {
-	var best *model.Record
-	for _, r := range ours.Records {
-		if lock.Stem(r.Name) == lock.Stem(name) && (best == nil || lock.Version(r.Name) > lock.Version(best.Name)) {
-			best = r
-		}
-	}
-	return func(f *model.Field) string {
-		if best == nil || f.Name == "" {
-			return ""
-		}
-		old, _ := best.Field(f.Name)
-		if old == nil || signature(old) != signature(f) {
-			return ""
-		}
-		return old.Doc
-	}
-}
-
-// signature spells a type without the versions in it.
-func signature(f *model.Field) string { return versions.ReplaceAllString(f.Type.String(), "") }
-
-var versions = regexp.MustCompile(`_v\d+`)

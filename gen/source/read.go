@@ -1,8 +1,9 @@
-package drop
+package source
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -15,10 +16,10 @@ import (
 // prelude is what NCCL's own headers take for granted.
 const prelude = "#include <stdbool.h>\n#include <stdint.h>\n#include <sys/types.h>\n"
 
-// parse reads the source. A header that merely defines something useful, but
+// Parse reads the source. A header that merely defines something useful, but
 // cannot be read, is left out: what it defined is then taken from ours. One
 // architecture is enough: what is imported is parsed again on all.
-func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
+func (s *Headers) Parse(ours *model.Unit) (*model.Unit, error) {
 	for {
 		plan := s.order(ours)
 		u, err := parse.Headers(parse.Options{
@@ -33,16 +34,33 @@ func (s *source) parse(ours *model.Unit) (*model.Unit, error) {
 			if open := s.unclosed(); open != nil {
 				err = open
 			}
-			return nil, fmt.Errorf("drop: read the source:\n%w", err)
+			return nil, fmt.Errorf("read the source:\n%w", err)
 		}
 	}
 }
 
+// Notes tells what of the source was not read, and what was taken for what it
+// lacks; after Parse.
+func (s *Headers) Notes() []string {
+	var list []string
+	for _, p := range s.paths {
+		if why := s.banned[p]; why != nil {
+			list = append(list, fmt.Sprintf("%s: cannot be read and was left out; what it defines is taken from headers/nccl: %v", p, why))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.absent)) {
+		if s.plan.reads(s.absent[name]) {
+			list = append(list, fmt.Sprintf("%s: not in the source, and taken to be empty; %s includes it", name, s.absent[name]))
+		}
+	}
+	return append(list, s.plan.notes()...)
+}
+
 // promised requires a table of every header that is named for one.
-func (s *source) promised(u *model.Unit) error {
+func (s *Headers) promised(u *model.Unit) error {
 	for _, p := range s.named {
 		if !slices.ContainsFunc(u.Tables, func(t *model.Table) bool { return s.find(t.Header) == p }) {
-			return fmt.Errorf("drop: read the source:\n%s:1:1: defines no table, neither %s nor another: is it truncated?", p,
+			return fmt.Errorf("read the source:\n%s:1:1: defines no table, neither %s nor another: is it truncated?", p,
 				tableIn(path.Base(p)))
 		}
 	}
@@ -64,7 +82,7 @@ func tableIn(header string) string {
 
 // unclosed finds the brace or parenthesis at which a header stops making
 // sense: the parser may see that only in the header behind it.
-func (s *source) unclosed() error {
+func (s *Headers) unclosed() error {
 	closes := map[rune]rune{')': '(', '}': '{'}
 	for _, p := range s.tables {
 		var open []rune
@@ -95,7 +113,7 @@ var quoted = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
 
 // ban empties the header at fault, unless it defines a table to import. It
 // reports whether that changed anything.
-func (s *source) ban(err error) bool {
+func (s *Headers) ban(err error) bool {
 	var refused parse.Refusals
 	if !errors.As(err, &refused) || len(refused) == 0 {
 		return false

@@ -1,4 +1,4 @@
-package drop
+package source
 
 import (
 	"io/fs"
@@ -9,7 +9,7 @@ import (
 
 // tree opens the headers of a source for the parser.
 type tree struct {
-	s    *source
+	s    *Headers
 	made fstest.MapFS // inferred declarations, which count as the source's
 }
 
@@ -37,7 +37,7 @@ func (t tree) One(name string) string {
 // system serves <...>, and "..." that the tree does not have: stubs, and what
 // the plan made.
 type system struct {
-	s    *source
+	s    *Headers
 	made fstest.MapFS
 }
 
