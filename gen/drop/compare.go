@@ -86,10 +86,8 @@ func (rep *report) comments(ours, theirs *model.Unit) {
 		if before == nil {
 			continue
 		}
-		for _, f := range t.Record.Fields {
-			if old, _ := before.Record.Field(f.Name); old != nil && old.Doc != "" && f.Doc != "" && old.Doc != f.Doc {
-				rep.notes = append(rep.notes, fmt.Sprintf("%v: the comment of %s.%s is not that of version %d: read both", f.Pos, t.Record.Name, f.Name, before.Version))
-			}
+		for _, f := range lock.Reworded(before.Record, t.Record) {
+			rep.notes = append(rep.notes, fmt.Sprintf("%v: the comment of %s.%s is not that of version %d: read both", f.Pos, t.Record.Name, f.Name, before.Version))
 		}
 	}
 }

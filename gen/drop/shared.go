@@ -33,27 +33,24 @@ func (rep *report) enums(ours, theirs *model.Unit) {
 		if mine == nil {
 			continue
 		}
-		value, name := map[string]int64{}, map[int64]string{}
+		called := map[int64]string{}
 		for _, v := range mine.Values {
-			value[v.Name] = v.Value
-			name[v.Value] = v.Name
+			called[v.Value] = v.Name
 		}
-		for _, v := range e.Values {
-			was, known := value[v.Name]
+		name := lock.EnumName(mine)
+		for _, c := range lock.Diff(lock.OfEnum(name, mine), lock.OfEnum(name, e)) {
+			l := c.Line()
 			switch {
-			case known && was == v.Value, lock.Counter(v.Name):
-			case known:
-				c := &lock.Change{Kind: lock.Changed,
-					Old: &lock.Line{Struct: lock.EnumName(mine), Field: v.Name, Offset: was, Size: e.Size, Type: "enumerator"},
-					New: &lock.Line{Struct: lock.EnumName(e), Field: v.Name, Offset: v.Value, Size: e.Size, Type: "enumerator", Pos: v.Pos}}
+			case c.Kind == lock.Removed, l.Field == lock.Whole, lock.Counter(l.Field):
+			case c.Kind == lock.Changed:
 				rep.broken = append(rep.broken, c)
-			case name[v.Value] != "" && !lock.Counter(name[v.Value]):
-				rep.notes = append(rep.notes, fmt.Sprintf("%v: %s = %d is called %s here", v.Pos, v.Name, v.Value, name[v.Value]))
+			case called[l.Offset] != "" && !lock.Counter(called[l.Offset]):
+				rep.notes = append(rep.notes, fmt.Sprintf("%v: %s = %d is called %s here", l.Pos, l.Field, l.Offset, called[l.Offset]))
 			default:
 				if arriving {
-					rep.add(mine, v)
+					rep.add(mine, e.Value(l.Field))
 				}
-				rep.notes = append(rep.notes, fmt.Sprintf("%v: new value %s.%s = %d", v.Pos, lock.EnumName(mine), v.Name, v.Value))
+				rep.notes = append(rep.notes, fmt.Sprintf("%v: new value %s.%s = %d", l.Pos, name, l.Field, l.Offset))
 			}
 		}
 	}
@@ -117,38 +114,32 @@ var (
 // one is refused unless a rule says what is done about it.
 func (rep *report) limits(ours, theirs *model.Unit, limits []limit) {
 	arriving := current(ours, theirs)
-	for _, m := range theirs.Macros {
-		mine := ours.Macro(m.Name)
+	for _, c := range lock.Diff(macros(ours), macros(theirs)) {
+		l := c.Line()
+		m, mine := theirs.Macro(l.Field), ours.Macro(l.Field)
 		switch {
-		case m.Kind != model.MacroInt && m.Kind != model.MacroUint:
+		case c.Kind == lock.Removed:
 		case mine == nil && pluginMacro.MatchString(m.Name) && !otherMacro.MatchString(m.Text) && lock.Version(m.Name) == 0 && arriving && !inTable(theirs, m):
 			rep.macros = append(rep.macros, m)
 			rep.notes = append(rep.notes, fmt.Sprintf("%v: new macro %s = %s", m.Pos, m.Name, value(m)))
-		case mine == nil || number(m) == number(mine): // signed or not
+		case mine == nil:
 		case !arriving:
 			rep.notes = append(rep.notes, fmt.Sprintf("%v: %s is %s there, %s here", m.Pos, m.Name, m.Text, mine.Text))
-		case !limited(limits, m):
-			rep.broken = append(rep.broken, &lock.Change{Kind: lock.Changed,
-				Old: &lock.Line{Struct: "-", Field: m.Name, Offset: number(mine), Type: "macro", Pos: mine.Pos},
-				New: &lock.Line{Struct: "-", Field: m.Name, Offset: number(m), Type: "macro", Pos: m.Pos}})
+		case c.Kind == lock.Changed && !limited(limits, l):
+			rep.broken = append(rep.broken, c)
 		}
 	}
 }
 
-func limited(limits []limit, m *model.Macro) bool {
-	for _, l := range limits {
-		if l.name == m.Name && l.value == number(m) {
+func macros(u *model.Unit) []lock.Line { return lock.Of(&model.Unit{Macros: u.Macros}) }
+
+func limited(limits []limit, l *lock.Line) bool {
+	for _, x := range limits {
+		if x.name == l.Field && x.value == l.Offset {
 			return true
 		}
 	}
 	return false
-}
-
-func number(m *model.Macro) int64 {
-	if m.Kind == model.MacroUint {
-		return int64(m.Uint)
-	}
-	return m.Int
 }
 
 // inTable reports whether a macro stands in the header of a table, which is

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"weft/gen/model"
 )
 
 // Kind is the kind of a change.
@@ -74,7 +72,7 @@ func Diff(old, new []Line) []*Change {
 		case o == nil:
 			cs = append(cs, &Change{Added, nil, n})
 		case o.same(*n):
-		case o.Offset == n.Offset && o.Size == n.Size && o.typ != nil && n.typ != nil && model.SameShape(o.typ, n.typ):
+		case o.Offset == n.Offset && o.Size == n.Size && otherWords(o, n):
 			cs = append(cs, &Change{Respelled, o, n})
 		default:
 			cs = append(cs, &Change{Changed, o, n})

@@ -24,7 +24,8 @@ type Line struct {
 	Type    string
 	Pos     model.Pos // not part of the fingerprint
 
-	typ *model.Type // what Type spells; nil when read from a file
+	typ   *model.Type // what Type spells; nil when read from a file
+	shape *Shape      // whose names Struct and Type use, without versions; nil: they are the header's
 }
 
 // Whole is the Field of the line that is about a type itself.
@@ -42,7 +43,7 @@ func (l Line) key() string { return l.Struct + " " + l.Field }
 
 // same ignores where a line was read.
 func (l Line) same(o Line) bool {
-	l.Pos, o.Pos, l.typ, o.typ = model.Pos{}, model.Pos{}, nil, nil
+	l.Pos, o.Pos, l.typ, o.typ, l.shape, o.shape = model.Pos{}, model.Pos{}, nil, nil, nil, nil
 	return l == o
 }
 
@@ -74,10 +75,7 @@ func Of(u *model.Unit) []Line {
 	}
 	for _, e := range u.Enums {
 		name := EnumName(e)
-		ls = append(ls, Line{Version(name), name, Whole, 0, e.Size, "enum", e.Pos, nil})
-		for _, v := range e.Values {
-			ls = append(ls, Line{Version(name), name, v.Name, v.Value, e.Size, "enumerator", v.Pos, nil})
-		}
+		ls = append(ls, enum(Version(name), name, e)...)
 	}
 	for _, t := range u.Typedefs {
 		ls = append(ls, typedef(t)...)
@@ -100,16 +98,13 @@ func typedef(t *model.Typedef) []Line {
 	v := Version(t.Name)
 	switch r := t.Type.Record; {
 	case r != nil && r.Name == t.Name:
-		kind := "struct"
-		if r.Union {
-			kind = "union"
-		}
-		ls := []Line{{v, t.Name, Whole, 0, r.Size, fmt.Sprintf("%s align %d", kind, r.Align), t.Pos, t.Type}}
-		return append(ls, fields(v, t.Name, "", 0, r)...)
+		ls := record(v, t.Name, t.Type)
+		ls[0].Pos = t.Pos
+		return ls
 	case t.Type.Enum != nil && t.Type.Enum.Name == t.Name:
 		return nil // listed with the enumerations
 	}
-	return []Line{{v, t.Name, Whole, 0, t.Type.Size, "typedef " + t.Type.String(), t.Pos, t.Type}}
+	return []Line{{v, t.Name, Whole, 0, t.Type.Size, "typedef " + t.Type.String(), t.Pos, t.Type, nil}}
 }
 
 func fields(v int, name, path string, base int64, r *model.Record) []Line {
@@ -118,7 +113,7 @@ func fields(v int, name, path string, base int64, r *model.Record) []Line {
 		p, inner := path, f.Type.Record
 		if f.Name != "" {
 			p = strings.TrimPrefix(path+"."+f.Name, ".")
-			ls = append(ls, Line{v, name, p, base + f.Offset, f.Type.Size, f.Type.String(), f.Pos, f.Type})
+			ls = append(ls, Line{v, name, p, base + f.Offset, f.Type.Size, f.Type.String(), f.Pos, f.Type, nil})
 		}
 		if inner != nil && inner.Name == "" {
 			ls = append(ls, fields(v, name, p, base+f.Offset, inner)...)

@@ -144,6 +144,16 @@ type Enum struct {
 	Pos    Pos
 }
 
+// Value returns the enumerator called name, or nil.
+func (e *Enum) Value(name string) *EnumValue {
+	for _, v := range e.Values {
+		if v.Name == name {
+			return v
+		}
+	}
+	return nil
+}
+
 // EnumValue is one enumerator.
 type EnumValue struct {
 	Name  string
