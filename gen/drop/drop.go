@@ -57,6 +57,9 @@ func Import(root fs.FS, s *source.Headers, out io.Writer) ([]output.File, error)
 		return nil, err
 	}
 	theirs, err := s.Parse(ours)
+	if err == nil && len(theirs.Tables) == 0 {
+		err = source.ErrNoTable
+	}
 	if err != nil {
 		return nil, fmt.Errorf("drop: %w", err)
 	}

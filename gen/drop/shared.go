@@ -3,7 +3,6 @@ package drop
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strconv"
 
 	"weft/gen/lock"
@@ -104,11 +103,6 @@ func limitsOf(root fs.FS) ([]limit, error) {
 	return ls, nil
 }
 
-var (
-	pluginMacro = regexp.MustCompile(`^NCCL_(NET|COLLNET|PTR|PROFILER|MAX_NET)_\w+$`)
-	otherMacro  = regexp.MustCompile(`^[A-Za-z_]\w*$`)
-)
-
 // limits compares the macros that all versions share. Of an older release a
 // difference is noted; of a current one new ones are taken over, and a changed
 // one is refused unless a rule says what is done about it.
@@ -119,7 +113,7 @@ func (rep *report) limits(ours, theirs *model.Unit, limits []limit) {
 		m, mine := theirs.Macro(l.Field), ours.Macro(l.Field)
 		switch {
 		case c.Kind == lock.Removed:
-		case mine == nil && pluginMacro.MatchString(m.Name) && !otherMacro.MatchString(m.Text) && lock.Version(m.Name) == 0 && arriving && !inTable(theirs, m):
+		case mine == nil && m.IsLimit() && lock.Version(m.Name) == 0 && arriving && !inTable(theirs, m):
 			rep.macros = append(rep.macros, m)
 			rep.notes = append(rep.notes, fmt.Sprintf("%v: new macro %s = %s", m.Pos, m.Name, value(m)))
 		case mine == nil:

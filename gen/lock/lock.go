@@ -22,7 +22,8 @@ type Line struct {
 	Offset  int64  // in the type; the value of an enumerator or a macro
 	Size    int64
 	Type    string
-	Pos     model.Pos // not part of the fingerprint
+	Pos     model.Pos // not part of the fingerprint, as all that follows
+	Doc     string    // what the header says of it
 
 	typ   *model.Type // what Type spells; nil when read from a file
 	shape *Shape      // whose names Struct and Type use, without versions; nil: they are the header's
@@ -41,10 +42,9 @@ func (l Line) String() string {
 
 func (l Line) key() string { return l.Struct + " " + l.Field }
 
-// same ignores where a line was read.
+// same compares fingerprints.
 func (l Line) same(o Line) bool {
-	l.Pos, o.Pos, l.typ, o.typ, l.shape, o.shape = model.Pos{}, model.Pos{}, nil, nil, nil, nil
-	return l == o
+	return l.Version == o.Version && l.key() == o.key() && l.Offset == o.Offset && l.Size == o.Size && l.Type == o.Type
 }
 
 var suffix = regexp.MustCompile(`_v(\d+)(_t)?$`)
@@ -68,9 +68,9 @@ func Of(u *model.Unit) []Line {
 	for _, m := range u.Macros {
 		switch m.Kind {
 		case model.MacroInt:
-			ls = append(ls, Line{Struct: "-", Field: m.Name, Offset: m.Int, Type: "macro", Pos: m.Pos})
+			ls = append(ls, Line{Struct: "-", Field: m.Name, Offset: m.Int, Type: "macro", Pos: m.Pos, Doc: m.Doc})
 		case model.MacroUint:
-			ls = append(ls, Line{Struct: "-", Field: m.Name, Offset: int64(m.Uint), Type: "macro", Pos: m.Pos})
+			ls = append(ls, Line{Struct: "-", Field: m.Name, Offset: int64(m.Uint), Type: "macro", Pos: m.Pos, Doc: m.Doc})
 		}
 	}
 	for _, e := range u.Enums {
@@ -104,7 +104,7 @@ func typedef(t *model.Typedef) []Line {
 	case t.Type.Enum != nil && t.Type.Enum.Name == t.Name:
 		return nil // listed with the enumerations
 	}
-	return []Line{{v, t.Name, Whole, 0, t.Type.Size, "typedef " + t.Type.String(), t.Pos, t.Type, nil}}
+	return []Line{{Version: v, Struct: t.Name, Field: Whole, Size: t.Type.Size, Type: "typedef " + t.Type.String(), Pos: t.Pos, Doc: t.Doc, typ: t.Type}}
 }
 
 func fields(v int, name, path string, base int64, r *model.Record) []Line {
@@ -113,7 +113,7 @@ func fields(v int, name, path string, base int64, r *model.Record) []Line {
 		p, inner := path, f.Type.Record
 		if f.Name != "" {
 			p = strings.TrimPrefix(path+"."+f.Name, ".")
-			ls = append(ls, Line{v, name, p, base + f.Offset, f.Type.Size, f.Type.String(), f.Pos, f.Type, nil})
+			ls = append(ls, Line{Version: v, Struct: name, Field: p, Offset: base + f.Offset, Size: f.Type.Size, Type: f.Type.String(), Pos: f.Pos, Doc: f.Doc, typ: f.Type})
 		}
 		if inner != nil && inner.Name == "" {
 			ls = append(ls, fields(v, name, p, base+f.Offset, inner)...)

@@ -45,6 +45,9 @@ func ShapeOf(u *model.Unit, t *model.Table) *Shape {
 		}
 	}
 	for _, x := range types {
+		if x.Enum != nil && x.Enum.Name != x.Name {
+			continue // another name for one that all versions share
+		}
 		if stem := s.stems[x.Name]; !told[stem] {
 			told[stem] = true
 			s.add(stem, x)
@@ -86,7 +89,7 @@ func (s *Shape) add(name string, t *model.Type) {
 	default:
 		bare := *t
 		bare.Name = ""
-		ls = []Line{{0, name, Whole, 0, t.Size, "typedef " + s.spell(&bare), model.Pos{}, &bare, nil}}
+		ls = []Line{{Struct: name, Field: Whole, Size: t.Size, Type: "typedef " + s.spell(&bare), typ: &bare}}
 	}
 	for i := range ls {
 		if ls[i].shape = s; ls[i].Field != Whole && ls[i].typ != nil {
@@ -147,17 +150,18 @@ func record(v int, name string, t *model.Type) []Line {
 	if t.Record.Union {
 		kind = "union"
 	}
-	ls := []Line{{v, name, Whole, 0, t.Record.Size, fmt.Sprintf("%s align %d", kind, t.Record.Align), t.Record.Pos, t, nil}}
-	return append(ls, fields(v, name, "", 0, t.Record)...)
+	r := t.Record
+	ls := []Line{{Version: v, Struct: name, Field: Whole, Size: r.Size, Type: fmt.Sprintf("%s align %d", kind, r.Align), Pos: r.Pos, Doc: r.Doc, typ: t}}
+	return append(ls, fields(v, name, "", 0, r)...)
 }
 
 // OfEnum returns the fingerprints of one enumeration under a name, as one of all versions.
 func OfEnum(name string, e *model.Enum) []Line { return enum(0, name, e) }
 
 func enum(v int, name string, e *model.Enum) []Line {
-	ls := []Line{{v, name, Whole, 0, e.Size, "enum", e.Pos, nil, nil}}
+	ls := []Line{{Version: v, Struct: name, Field: Whole, Size: e.Size, Type: "enum", Pos: e.Pos, Doc: e.Doc}}
 	for _, x := range e.Values {
-		ls = append(ls, Line{v, name, x.Name, x.Value, e.Size, "enumerator", x.Pos, nil, nil})
+		ls = append(ls, Line{Version: v, Struct: name, Field: x.Name, Offset: x.Value, Size: e.Size, Type: "enumerator", Pos: x.Pos, Doc: x.Doc})
 	}
 	return ls
 }

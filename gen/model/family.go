@@ -50,6 +50,8 @@ var (
 	TableType = regexp.MustCompile(`^(` + anyOf(kindOf) + `)_v(\d+)_t$`)
 	// FamilyType matches all versioned types that are named after a family, and what tuners are told of NVLinks.
 	FamilyType = regexp.MustCompile(`^(` + anyOf(kindOf) + `|ncclNvlDomainInfo)\w*_v\d+_t$`)
+	// pluginMacro matches the limits and flags of plugins.
+	pluginMacro = regexp.MustCompile(`^NCCL_(NET|COLLNET|PTR|PROFILER|MAX_NET)_\w+$`)
 	// TableHeader matches the headers of tables: their stem, their version.
 	TableHeader = regexp.MustCompile(`^(` + anyOf(headerOf) + `)_v(\d+)\.h$`)
 )

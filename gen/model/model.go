@@ -2,7 +2,10 @@
 // data in source order, with every typedef name kept as the header spells it.
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // Kind says what a type is once its typedefs are followed.
 type Kind uint8
@@ -185,6 +188,14 @@ type Macro struct {
 	Doc  string
 	Pos  Pos
 }
+
+// IsLimit reports whether a macro is a limit or a flag of plugins, and not just
+// another name for one.
+func (m *Macro) IsLimit() bool {
+	return pluginMacro.MatchString(m.Name) && !identifier.MatchString(m.Text)
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
 // Typedef is a typedef in source order, aliases included.
 type Typedef struct {

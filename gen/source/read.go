@@ -18,7 +18,8 @@ const prelude = "#include <stdbool.h>\n#include <stdint.h>\n#include <sys/types.
 
 // Parse reads the source. A header that merely defines something useful, but
 // cannot be read, is left out: what it defined is then taken from ours. One
-// architecture is enough: what is imported is parsed again on all.
+// architecture is enough: what is imported is parsed again on all. A single header
+// may define no table.
 func (s *Headers) Parse(ours *model.Unit) (*model.Unit, error) {
 	for {
 		plan := s.order(ours)
@@ -56,6 +57,12 @@ func (s *Headers) Notes() []string {
 	return append(list, s.plan.notes()...)
 }
 
+// Took lists the names that the source uses and does not define, and that were
+// taken from our headers; after Parse.
+func (s *Headers) Took() []string {
+	return slices.Concat(slices.Collect(maps.Values(s.plan.took))...)
+}
+
 // promised requires a table of every header that is named for one.
 func (s *Headers) promised(u *model.Unit) error {
 	for _, p := range s.named {
@@ -63,9 +70,6 @@ func (s *Headers) promised(u *model.Unit) error {
 			return fmt.Errorf("read the source:\n%s:1:1: defines no table, neither %s nor another: is it truncated?", p,
 				tableIn(path.Base(p)))
 		}
-	}
-	if len(u.Tables) == 0 {
-		return errNoTable
 	}
 	return nil
 }

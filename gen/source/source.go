@@ -38,7 +38,8 @@ type Headers struct {
 	absent  map[string]string   // what headers without a table include and the source does not have, and who does
 }
 
-var errNoTable = errors.New("no header here defines ncclNet_vN_t, ncclCollNet_vN_t, ncclProfiler_vN_t or ncclTuner_vN_t")
+// ErrNoTable means that there is nothing that NCCL looks up.
+var ErrNoTable = errors.New("no header here defines ncclNet_vN_t, ncclCollNet_vN_t, ncclProfiler_vN_t or ncclTuner_vN_t")
 
 // Bounds on a folder of headers.
 const (
@@ -123,7 +124,7 @@ func Load(fsys fs.FS, only string) (*Headers, error) {
 		return nil, err
 	}
 	if len(s.tables) == 0 {
-		return nil, errNoTable
+		return nil, ErrNoTable
 	}
 	return s, nil
 }
