@@ -46,7 +46,7 @@ func TestDeterministic(t *testing.T) {
 func copyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, dir := range []string{"headers", "gen/rules", "transport/fastpath", "abi", "compat", "plugin", "lib", "tools/host", "internal/host", "VERSIONING.md", "README.md", "go.mod"} {
+	for _, dir := range []string{"headers", "gen/rules", "transport/fastpath", "abi", "compat", "plugin", "lib", "tools/host", "internal/host", "internal/abidiff", "VERSIONING.md", "README.md", "go.mod"} {
 		src := filepath.Join("..", dir)
 		st, err := os.Stat(src)
 		if err != nil {

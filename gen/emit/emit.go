@@ -27,7 +27,7 @@ func Files(u *model.Unit, root fs.FS) ([]output.File, error) {
 		return nil, err
 	}
 	out := tree{}
-	for _, emit := range []func(*plan.Plan, tree) error{mirrors, tables, interfaces, slowHeader, exports, exportMap, compat, chains, hostTables, hostVersions} {
+	for _, emit := range []func(*plan.Plan, tree) error{mirrors, tables, interfaces, slowHeader, exports, exportMap, compat, chains, hostTables, hostVersions, served} {
 		if err := emit(p, out); err != nil {
 			return nil, err
 		}

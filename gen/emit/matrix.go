@@ -57,26 +57,15 @@ func between(root fs.FS, out tree, name, begin, text, end string) error {
 }
 
 func familyMatrix(b *strings.Builder, p *plan.Plan, f model.Family) {
-	var tables []*plan.Table
-	var names []string
-	cells := map[string]map[int]*plan.Slot{}
-	count := map[plan.How]int{}
-	for _, t := range p.Tables {
-		if t.Family != f {
-			continue
-		}
-		tables = append(tables, t)
-		for _, s := range t.Slots {
-			if cells[s.Name] == nil {
-				cells[s.Name] = map[int]*plan.Slot{}
-				names = append(names, s.Name)
-			}
-			cells[s.Name][t.Version] = s
-			count[s.How]++
-		}
-	}
+	tables, names, cells := slotsOf(p, f)
 	if len(tables) == 0 {
 		return
+	}
+	count := map[plan.How]int{}
+	for _, t := range tables {
+		for _, s := range t.Slots {
+			count[s.How]++
+		}
 	}
 	fmt.Fprintf(b, "\n### %s: %s to %s\n\n", f, tables[0].Symbol, tables[len(tables)-1].Symbol)
 	var sum []string
@@ -103,21 +92,45 @@ func familyMatrix(b *strings.Builder, p *plan.Plan, f model.Family) {
 	}
 	b.WriteString("\n")
 	for _, n := range names {
-		explain(b, tables, n, cells[n])
+		for _, s := range stretches(tables, cells[n]) {
+			if s.what != plan.Direct.String() {
+				fmt.Fprintf(b, "- `%s` %s: %s.\n", n, rules.Versions(s.lo, s.hi), s.what)
+			}
+		}
 	}
 }
 
-// explain says what stands between a slot and the core, once for each range of
-// versions in which it is the same.
-func explain(b *strings.Builder, tables []*plan.Table, name string, slots map[int]*plan.Slot) {
-	type stretch struct {
-		what   string
-		lo, hi int
+// slotsOf are the tables of a family, the names of their slots in the order in
+// which they appeared, and the slots by name and version.
+func slotsOf(p *plan.Plan, f model.Family) (tables []*plan.Table, names []string, cells map[string]map[int]*plan.Slot) {
+	cells = map[string]map[int]*plan.Slot{}
+	for _, t := range p.Tables {
+		if t.Family != f {
+			continue
+		}
+		tables = append(tables, t)
+		for _, s := range t.Slots {
+			if cells[s.Name] == nil {
+				cells[s.Name] = map[int]*plan.Slot{}
+				names = append(names, s.Name)
+			}
+			cells[s.Name][t.Version] = s
+		}
 	}
+	return tables, names, cells
+}
+
+// stretch is a range of versions in which the same stands between a slot and the core.
+type stretch struct {
+	what   string
+	lo, hi int
+}
+
+func stretches(tables []*plan.Table, slots map[int]*plan.Slot) []*stretch {
 	var all []*stretch
 	for _, t := range tables {
 		s := slots[t.Version]
-		if s == nil || s.How == plan.Direct {
+		if s == nil {
 			continue
 		}
 		what := s.How.String()
@@ -137,9 +150,7 @@ func explain(b *strings.Builder, tables []*plan.Table, name string, slots map[in
 			all = append(all, &stretch{what, t.Version, t.Version})
 		}
 	}
-	for _, s := range all {
-		fmt.Fprintf(b, "- `%s` %s: %s.\n", name, rules.Versions(s.lo, s.hi), s.what)
-	}
+	return all
 }
 
 // sorted gives the paths of a tree in order.

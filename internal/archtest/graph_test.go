@@ -18,7 +18,7 @@ var vetoed = map[string]string{
 }
 
 // tools build and test the product, and are no part of it.
-var tools = []string{"weft/gen", "weft/internal/host", "weft/internal/build", "weft/internal/link", "weft/internal/conns", "weft/internal/hostcalls", "weft/internal/fakeibv"}
+var tools = []string{"weft/gen", "weft/internal/host", "weft/internal/build", "weft/internal/link", "weft/internal/conns", "weft/internal/hostcalls", "weft/internal/fakeibv", "weft/internal/abidiff"}
 
 func TestLibraryLinksOnlyWhatItMay(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-tags=netgo,osusergo", "-json=ImportPath,Standard", "./lib")

@@ -44,6 +44,7 @@ var beside = map[string][]string{
 	"internal/hostcalls": {"transport/fastpath"},
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
 	"internal/doctor":    {"internal", "transport/verbs/hca"},
+	"internal/abidiff":   {"internal/release", "headers", "gen/lock", "gen/model", "gen/parse", "gen/source"},
 	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format", "transport/meter/format"},
 }
 
@@ -138,14 +139,17 @@ func TestRulesNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// The generator must stay usable on its own, and nothing may come to depend on it.
+// The generator must stay usable on its own, and nothing of the product may come to depend on it: only `weft abi` reads and
+// compares headers as it does.
 func TestNobodyImportsTheGenerator(t *testing.T) {
+	const reader = "internal/abidiff"
 	for _, g := range sources(t) {
 		if within(g.pkg, "gen") {
 			continue
 		}
 		for _, imp := range g.imports {
-			if dep, ours := strings.CutPrefix(imp, "weft/"); ours && within(dep, "gen") {
+			dep, ours := strings.CutPrefix(imp, "weft/")
+			if ours && within(dep, "gen") && !(g.pkg == reader && slices.Contains(beside[reader], dep)) {
 				t.Errorf("%s imports %s", g.name, imp)
 			}
 		}

@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -51,9 +52,19 @@ func Find(name string) (*Release, error) {
 		}
 	}
 	if last == nil {
-		return nil, fmt.Errorf("there is no NCCL release %q with plugins; known are %s to %s", name, all[0].Release.Release, all[len(all)-1].Release.Release)
+		return nil, fmt.Errorf("there is no NCCL release %q with plugins; known are %s to %s%s", name, all[0].Release.Release, all[len(all)-1].Release.Release, nearest(all, name))
 	}
 	return last, nil
+}
+
+// nearest names the releases between which one that is not known would be.
+func nearest(all []*Release, name string) string {
+	n, err := code(name)
+	i := sort.Search(len(all), func(i int) bool { return all[i].Code > n })
+	if err != nil || i == 0 || i == len(all) {
+		return ""
+	}
+	return fmt.Sprintf(", nearest to it %s and %s", all[i-1].Release.Release, all[i].Release.Release)
 }
 
 // AMD is RCCL on this release's base.

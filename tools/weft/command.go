@@ -61,7 +61,7 @@ func weft() *cobra.Command {
 
 Exit status: 0 all is well, 1 it is not, 2 the command cannot be carried out as given.`,
 		Version: fmt.Sprintf("%s, %s, %s/%s", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
-	}, runCommand(), perfCommand(), conformCommand(), checkCommand(), doctorCommand(), selftestCommand(), traceCommand(), metricsCommand(), topCommand(), labCommand(), versionCommand(), manCommand())
+	}, runCommand(), perfCommand(), conformCommand(), checkCommand(), doctorCommand(), selftestCommand(), traceCommand(), metricsCommand(), topCommand(), labCommand(), abiCommand(), versionCommand(), manCommand())
 	c.SilenceErrors, c.SilenceUsage = true, true // execute says what is wrong
 	c.SetVersionTemplate("{{.Version}}\n")
 	c.SetUsageTemplate(usage)
