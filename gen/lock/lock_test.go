@@ -133,3 +133,79 @@ func TestOwnLock(t *testing.T) {
 		t.Errorf("headers/LOCK (-) and headers/nccl (+); run `make regen`:\n%s", diff)
 	}
 }
+
+// Versions of a table are compared under names without versions: an alias is what
+// it stands for, and of a function its parameters are told one by one.
+func TestShapes(t *testing.T) {
+	const text = `
+typedef int ncclResult_t;
+#define LIMIT_V3 4
+typedef struct { int a; } row_v2_t;
+typedef row_v2_t row_v3_t;
+typedef struct { row_v3_t rows[LIMIT_V3]; int last; } props_v3_t;
+typedef struct { row_v3_t rows[LIMIT_V3]; long more; int last; } props_v4_t;
+typedef struct {
+  const char* name;
+  ncclResult_t (*get)(int dev, props_v3_t* props);
+  ncclResult_t (*put)(int a, int b, void* old, props_v3_t* props);
+  ncclResult_t (*end)(void);
+} ncclNet_v3_t;
+typedef struct {
+  const char* name;
+  ncclResult_t (*get)(int dev, props_v4_t* properties);
+  ncclResult_t (*put)(int b, int a, long n, props_v4_t* props);
+  ncclResult_t (*end)(void);
+} ncclNet_v4_t;
+`
+	u, err := parse.Headers(parse.Options{FS: fstest.MapFS{"a.h": {Data: []byte(text)}}, Headers: []string{"a.h"}, Arch: "amd64", Library: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, new := ShapeOf(u, u.Tables[0]), ShapeOf(u, u.Tables[1])
+	if cs := Diff(old.Lines, old.Lines); len(cs) > 0 {
+		t.Errorf("a table differs from itself: %v", cs[0])
+	}
+	var got []string
+	for _, c := range Diff(old.Lines, new.Lines) {
+		says := []string{[]string{"", "added", "removed", "changed", "respelled"}[c.Kind] + " " + c.Member()}
+		if c.Moved() {
+			says = append(says, "moved")
+		}
+		if c.Retyped() {
+			says = append(says, "retyped")
+		}
+		params, result := c.Params()
+		if result != nil {
+			t.Errorf("%v returns something else: %v", c, result)
+		}
+		for _, p := range params {
+			switch {
+			case p.Old == nil:
+				says = append(says, "+"+p.New.Name)
+			case p.New == nil:
+				says = append(says, "-"+p.Old.Name)
+			default:
+				says = append(says, p.Old.Name+">"+p.New.Name)
+			}
+		}
+		got = append(got, strings.Join(says, " "))
+	}
+	want := []string{"respelled ncclNet.get props>properties", "changed ncclNet.put retyped a>a +n -old", "changed props retyped", "added props.more", "changed props.last moved"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string]string{"ncclNet": "ncclNet_v3_t", "props": "props_v3_t", "row": "row_v3_t", "LIMIT": "LIMIT_V3"}, old.Names); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string][]string{"props": {"get", "put"}, "row": {"get", "put"}}, old.Users); d != "" {
+		t.Error(d)
+	}
+}
+
+// A function is another one when two of its parameters changed places, though their types are the same.
+func TestParametersInTurn(t *testing.T) {
+	a, b := linesOf(t, "typedef struct { int (*f)(int a, int b); } t_v3_t;"), linesOf(t, "typedef struct { int (*f)(int b, int a); } t_v3_t;")
+	if cs := Diff(a, b); len(cs) != 1 || cs[0].Kind != Changed {
+		t.Errorf("%v", cs)
+	}
+}

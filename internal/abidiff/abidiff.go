@@ -54,7 +54,7 @@ type Type struct {
 	Kind    string   `json:"kind"` // table, struct, union, enum, typedef, limits
 	Old     string   `json:"old,omitempty"`
 	New     string   `json:"new,omitempty"`
-	Bytes   Sizes    `json:"bytes"`
+	Bytes   Sizes    `json:"bytes,omitzero"`
 	Users   []string `json:"users,omitempty"` // the functions of the table that take it
 	Changes []Change `json:"changes,omitempty"`
 }
@@ -137,7 +137,7 @@ func compareTables(a, b *table) Pair {
 	for _, t := range types(old.Lines, new.Lines, old, new) {
 		if t.Kind == "limits" {
 			t.Changes = slices.DeleteFunc(t.Changes, func(c Change) bool {
-				return elsewhere(old.Names[c.Member], new.Names[c.Member], &c, a.unit, b.unit)
+				return a.unit != b.unit && elsewhere(old.Names[c.Member], new.Names[c.Member], &c, a.unit, b.unit)
 			})
 			for i := range t.Changes { // under its whole name, where there is one
 				m := &t.Changes[i].Member
