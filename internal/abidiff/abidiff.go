@@ -26,11 +26,12 @@ type Diff struct {
 	Old     string   `json:"old"`    // "net v8", "NCCL 2.19.3", "old/net_v11.h"
 	New     string   `json:"new"`
 	Differ  bool     `json:"differ"`            // in more than names
+	Taken   *Takers  `json:"taken,omitempty"`   // of tables of this build, the releases that take them of weft
 	Lookups []Lookup `json:"lookups,omitempty"` // of releases, what they look up
 	Vars    *Vars    `json:"variables,omitempty"`
-	Pairs   []Pair   `json:"tables,omitempty"` // tables that are compared, and those that one side lacks
-	Shared  []Type   `json:"shared,omitempty"` // what all versions share: enumerations, limits, types
-	Notes   []string `json:"notes,omitempty"`  // on how the sides were read
+	Pairs   []Pair   `json:"tables"`          // tables that are compared, and those that one side lacks
+	Shared  []Type   `json:"shared"`          // what all versions share: enumerations, limits, types
+	Notes   []string `json:"notes,omitempty"` // on how the sides were read
 }
 
 // DiffSchema is the version of Diff as JSON.
@@ -43,7 +44,7 @@ type Pair struct {
 	Old    string `json:"old,omitempty"` // its type: "ncclNet_v8_t"
 	New    string `json:"new,omitempty"`
 	Only   string `json:"only,omitempty"` // "new" or "old": the side that has one of them and not the other
-	Types  []Type `json:"types,omitempty"`
+	Types  []Type `json:"types"`
 	Said   []Said `json:"said,omitempty"`
 
 	versions [2]int
@@ -56,7 +57,7 @@ type Type struct {
 	New     string   `json:"new,omitempty"`
 	Bytes   Sizes    `json:"bytes,omitzero"`
 	Users   []string `json:"users,omitempty"` // the functions of the table that take it
-	Changes []Change `json:"changes,omitempty"`
+	Changes []Change `json:"changes"`
 }
 
 // Sizes are how large something is, 0 where it is not.
@@ -77,7 +78,7 @@ const (
 // Change is what became of one member: of a field, a function, a value.
 type Change struct {
 	What   string  `json:"what"`
-	Member string  `json:"member"`
+	Member string  `json:"member"` // "-" for the type itself
 	Old    *Member `json:"old,omitempty"`
 	New    *Member `json:"new,omitempty"`
 	Says   string  `json:"says"` // in words
@@ -103,25 +104,15 @@ type Said struct {
 // Differs reports whether more than names changed.
 func (d *Diff) Differs() bool { return d.Differ }
 
-// conclude finds whether the sides differ.
+// conclude finds whether the sides differ, and leaves no list out.
 func (d *Diff) conclude() *Diff {
 	d.Schema = DiffSchema
-	differ := func(ts []Type) bool {
-		for _, t := range ts {
-			for _, c := range t.Changes {
-				if c.What != Renamed {
-					return true
-				}
-			}
-			if t.Kind != "limits" && (t.Old == "" || t.New == "") {
-				return true
-			}
-		}
-		return false
-	}
-	d.Differ = differ(d.Shared) || d.Vars != nil
-	for _, p := range d.Pairs {
-		d.Differ = d.Differ || p.Only != "" || differ(p.Types)
+	d.Pairs, d.Shared = append([]Pair{}, d.Pairs...), append([]Type{}, d.Shared...)
+	d.Differ = d.Vars != nil || slices.ContainsFunc(d.Shared, Type.differs)
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		p.Types = append([]Type{}, p.Types...)
+		d.Differ = d.Differ || p.Only != "" || slices.ContainsFunc(p.Types, Type.differs)
 	}
 	for _, l := range d.Lookups {
 		d.Differ = d.Differ || l.differs()
@@ -129,16 +120,18 @@ func (d *Diff) conclude() *Diff {
 	return d
 }
 
+func (t Type) differs() bool {
+	return t.Kind != "limits" && (t.Old == "" || t.New == "" || t.Bytes.Old != t.Bytes.New) ||
+		slices.ContainsFunc(t.Changes, func(c Change) bool { return c.What != Renamed })
+}
+
 // compareTables compares two tables of one family.
 func compareTables(a, b *table) Pair {
 	old, new := lock.ShapeOf(a.unit, a.Table), lock.ShapeOf(b.unit, b.Table)
 	p := Pair{Family: string(b.Family), Old: a.Record.Name, New: b.Record.Name, versions: [2]int{a.Version, b.Version}}
-	whole := Type{Kind: "table", Old: p.Old, New: p.New, Bytes: Sizes{a.Record.Size, b.Record.Size}}
+	whole := Type{Kind: "table", Old: p.Old, New: p.New, Bytes: Sizes{a.Record.Size, b.Record.Size}, Changes: []Change{}}
 	for _, t := range types(old.Lines, new.Lines, old, new) {
 		if t.Kind == "limits" {
-			t.Changes = slices.DeleteFunc(t.Changes, func(c Change) bool {
-				return a.unit != b.unit && elsewhere(old.Names[c.Member], new.Names[c.Member], &c, a.unit, b.unit)
-			})
 			for i := range t.Changes { // under its whole name, where there is one
 				m := &t.Changes[i].Member
 				switch was, is := old.Names[*m], new.Names[*m]; {
@@ -148,6 +141,9 @@ func compareTables(a, b *table) Pair {
 					*m = is
 				}
 			}
+			t.Changes = slices.DeleteFunc(t.Changes, func(c Change) bool {
+				return a.unit != b.unit && (foreign(c, a.unit, b.unit, a.ours, b.ours) || elsewhere(&c, a.unit, b.unit))
+			})
 		}
 		switch {
 		case t.Old == p.Old && t.New == p.New:
@@ -198,10 +194,12 @@ func types(old, new []lock.Line, a, b *lock.Shape) []Type {
 			at[name] = i
 			list = append(list, typeOf(name, was[name], is[name], a, b))
 		}
-		if c.Line().Field != lock.Whole {
-			list[i].Changes = append(list[i].Changes, change(c))
-		} else if says := wholeWords(c); says != "" {
-			list[i].Changes = append(list[i].Changes, Change{What: Changed, Member: lock.Whole, Old: member(c.Old), New: member(c.New), Says: says})
+		x := change(c)
+		if x.Member == lock.Whole {
+			x.Says = wholeWords(c)
+		}
+		if x.Says != "" {
+			list[i].Changes = append(list[i].Changes, x)
 		}
 	}
 	return list
@@ -220,7 +218,7 @@ func wholes(ls []lock.Line) map[string]*lock.Line {
 
 // typeOf is a type without its changes; was or is is nil where it is not.
 func typeOf(name string, was, is *lock.Line, a, b *lock.Shape) Type {
-	t := Type{Kind: "limits"}
+	t := Type{Kind: "limits", Changes: []Change{}}
 	for _, side := range []struct {
 		line  *lock.Line
 		shape *lock.Shape

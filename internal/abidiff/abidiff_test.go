@@ -136,7 +136,7 @@ func TestMutations(t *testing.T) {
 		"its sign":             {"tuner_v5.h", "int maxRanksPerNvlDomain", "unsigned maxRanksPerNvlDomain", "changed maxRanksPerNvlDomain: unsigned", false},
 		"its size":             {"tuner_v5.h", "int maxRanksPerNvlDomain", "short maxRanksPerNvlDomain", "changed maxRanksPerNvlDomain: short, 2 bytes at 8, was int, 4 bytes at 8", false},
 		"its name":             {"tuner_v5.h", "int maxRanksPerNvlDomain", "int max", "added max: int, 4 bytes at 8\nremoved maxRanksPerNvlDomain: int, 4 bytes at 8", false},
-		"its type's name":      {"tuner_v5.h", "int maxRanksPerNvlDomain", "int32_t maxRanksPerNvlDomain", "renamed maxRanksPerNvlDomain: int32_t, 4 bytes at 8, was int, 4 bytes at 8", true},
+		"its type's name":      {"tuner_v5.h", "int maxRanksPerNvlDomain", "int32_t maxRanksPerNvlDomain", "renamed maxRanksPerNvlDomain: int32_t, was int", true},
 		"an argument more":     {"tuner_v5.h", "int* nChannels);", "int* nChannels, int more);", "changed getCollInfo: takes int more too, last", false},
 		"more in the middle":   {"tuner_v5.h", "float** collCostTable, int", "float** collCostTable, void* a, void* b, int", "changed getCollInfo: takes void* a, void* b too, before numAlgo", false},
 		"an argument less":     {"tuner_v5.h", " int regBuff,", "", "changed getCollInfo: no longer takes int regBuff", false},
@@ -157,7 +157,8 @@ func TestMutations(t *testing.T) {
 		"a limit":              {"common.h", "#define NCCL_NET_MAX_REQUESTS 32", "#define NCCL_NET_MAX_REQUESTS 64", "changed NCCL_NET_MAX_REQUESTS: 64, was 32", false},
 		"a limit more":         {"common.h", "#define NCCL_PTR_HOST", "#define NCCL_NET_MORE 1\n#define NCCL_PTR_HOST", "added NCCL_NET_MORE: 1", false},
 		"a limit less":         {"common.h", "#define NCCL_PTR_DMABUF 0x4", "", "removed NCCL_PTR_DMABUF: 4", false},
-		"a function's typedef": {"common.h", "ncclDebugLogLevel level, unsigned long flags", "ncclDebugLogLevel level, unsigned flags", "changed -: typedef void (*)", false},
+		"a function's typedef": {"common.h", "ncclDebugLogLevel level, unsigned long flags", "ncclDebugLogLevel level, unsigned flags", "changed -: flags is unsigned int, was unsigned long", false},
+		"its argument's name":  {"common.h", "ncclDebugLogLevel level, unsigned long flags", "ncclDebugLogLevel level, unsigned long bits", "renamed -: flags is called bits", true},
 		"a comment":            {"tuner_v5.h", "no call of it follows", "no call follows", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestSchema(t *testing.T) {
 		"":            "schema tables releases",
 		"2.22.3":      "schema release date lookups variables limits",
 		"net v8":      "schema family version symbol functions bytes asked taken types",
-		"net v8 v9":   "schema old new differ tables",
+		"net v8 v9":   "schema old new differ tables shared",
 		"2.22.3 2.28": "schema old new differ lookups variables tables shared",
 	} {
 		var got map[string]any

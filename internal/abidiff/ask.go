@@ -81,7 +81,12 @@ func compare(a, b *side) (Report, error) {
 			return nil, fmt.Errorf("%v and %v are of different families, whose functions have nothing in common: name two versions of one, as in \"%s v%d v%d\"",
 				a, b, a.table.Family, a.table.Version, nextTo(a.table))
 		}
+		all, err := release.All()
+		if err != nil {
+			return nil, err
+		}
 		d := &Diff{Old: a.String(), New: b.String(), Pairs: []Pair{compareTables(a.table, b.table)}}
+		d.Taken = &Takers{describe(a.table.Table, all).Taken, describe(b.table.Table, all).Taken}
 		return d.conclude(), nil
 	case a.release != nil && b.release != nil:
 		return compareReleases(a.release, b.release)

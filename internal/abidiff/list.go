@@ -34,6 +34,12 @@ type Span struct {
 	Last  string `json:"last,omitempty"`
 }
 
+// Takers are the releases that take either of two tables.
+type Takers struct {
+	Old Span `json:"old"`
+	New Span `json:"new"`
+}
+
 func (s *Span) add(r *release.Release) {
 	if s.First == "" {
 		s.First = r.Release.Release

@@ -15,6 +15,9 @@ const width = 110
 func (d *Diff) Text(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s -> %s\n", d.Old, d.New)
+	if d.Taken != nil {
+		fmt.Fprintf(&b, "taken of weft by NCCL %s -> %s\n", d.Taken.Old, d.Taken.New)
+	}
 	for i := range d.Lookups {
 		if i == 0 {
 			b.WriteString("\nlooked up in a plugin's library, in this order\n")
@@ -61,11 +64,7 @@ func (l *Lookup) text(b *bytes.Buffer) {
 		if len(f.Versions) == 0 {
 			return "none"
 		}
-		var all []string
-		for _, v := range f.Versions {
-			all = append(all, fmt.Sprintf("v%d", v))
-		}
-		return strings.Join(all, " ")
+		return vs(f.Versions)
 	}
 	takes := func(f *Finds) string {
 		if f.Takes == "" {

@@ -135,7 +135,7 @@ func shared(old, new *unit) (list []Type) {
 	for _, t := range types(common(old.Unit), common(new.Unit), nil, nil) {
 		if t.Kind == "limits" {
 			t.Changes = slices.DeleteFunc(t.Changes, func(c Change) bool {
-				return old.ours && !concerns(c, new.Unit) || elsewhere(c.Member, c.Member, &c, old.Unit, new.Unit)
+				return foreign(c, old.Unit, new.Unit, old.ours, new.ours) || elsewhere(&c, old.Unit, new.Unit)
 			})
 		}
 		switch {
@@ -149,22 +149,30 @@ func shared(old, new *unit) (list []Type) {
 	return list
 }
 
-// concerns reports whether what others do with a limit concerns this build, which
-// has those of plugins, and of which others have a part.
-func concerns(c Change, theirs *model.Unit) bool {
-	return c.What != Removed && (c.What != Added || theirs.Macro(c.Member).IsLimit())
+// foreign reports whether a change of limits is none of this build's, where it is
+// one of the sides: it has limits of plugins, and others may have a part of them.
+func foreign(c Change, old, new *model.Unit, oursOld, oursNew bool) bool {
+	switch {
+	case oursOld == oursNew || c.What == Changed:
+		return false
+	case oursOld:
+		return c.What == Removed || !new.Macro(c.Member).IsLimit()
+	}
+	return c.What == Added || !old.Macro(c.Member).IsLimit()
 }
 
 // elsewhere reports whether a limit that is new or gone in one header is in
-// another one of the other side, under its whole name there.
-func elsewhere(was, is string, c *Change, old, new *model.Unit) bool {
-	u, name, value := old, is, c.New
-	if c.What == Removed {
-		u, name, value = new, was, c.Old
-	} else if c.What != Added {
+// another one of the other side.
+func elsewhere(c *Change, old, new *model.Unit) bool {
+	u, value := old, c.New
+	switch c.What {
+	case Removed:
+		u, value = new, c.Old
+	case Added:
+	default:
 		return false
 	}
-	m := u.Macro(name)
+	m := u.Macro(c.Member)
 	return m != nil && (m.Int == *value.Value || int64(m.Uint) == *value.Value)
 }
 

@@ -21,7 +21,9 @@ func words(c *lock.Change) string {
 		if says := functionWords(c); says != "" {
 			return says
 		}
-	case c.Retyped() || c.Kind == lock.Respelled:
+	case c.Kind == lock.Respelled:
+		return fmt.Sprintf("%s, was %s", c.New.Spelling(), c.Old.Spelling())
+	case c.Retyped():
 		return fmt.Sprintf("%s, was %s", field(c.New), field(c.Old))
 	}
 	return fmt.Sprintf("from %d to %d", c.Old.Offset, c.New.Offset)
@@ -62,8 +64,11 @@ func prototype(f *model.Func) string {
 
 // wholeWords says what of a type changed beside its members and its size.
 func wholeWords(c *lock.Change) string {
-	if c.Kind != lock.Changed {
+	if c.Old == nil || c.New == nil {
 		return ""
+	}
+	if c.Old.Func() != nil && c.New.Func() != nil {
+		return functionWords(c)
 	}
 	align := func(l *lock.Line) string {
 		_, a, _ := strings.Cut(l.Type, " align ")
