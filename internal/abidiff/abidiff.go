@@ -29,6 +29,7 @@ type Diff struct {
 	Taken   *Takers  `json:"taken,omitempty"`   // of tables of this build, the releases that take them of weft
 	Lookups []Lookup `json:"lookups,omitempty"` // of releases, what they look up
 	Vars    *Vars    `json:"variables,omitempty"`
+	Does    *Does    `json:"does,omitempty"`  // what releases do to plugins
 	Pairs   []Pair   `json:"tables"`          // tables that are compared, and those that one side lacks
 	Shared  []Type   `json:"shared"`          // what all versions share: enumerations, limits, types
 	Notes   []string `json:"notes,omitempty"` // on how the sides were read
@@ -108,7 +109,7 @@ func (d *Diff) Differs() bool { return d.Differ }
 func (d *Diff) conclude() *Diff {
 	d.Schema = DiffSchema
 	d.Pairs, d.Shared = append([]Pair{}, d.Pairs...), append([]Type{}, d.Shared...)
-	d.Differ = d.Vars != nil || slices.ContainsFunc(d.Shared, Type.differs)
+	d.Differ = d.Vars != nil || d.Does != nil || slices.ContainsFunc(d.Shared, Type.differs)
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		p.Types = append([]Type{}, p.Types...)

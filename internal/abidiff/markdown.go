@@ -61,6 +61,16 @@ func (d *Diff) Markdown(w io.Writer) error {
 		}
 		grid(&b, "## variables", []string{"variable", d.Old, d.New}, rows)
 	}
+	if d.Does != nil {
+		var rows [][]string
+		for _, s := range d.Does.Begins {
+			rows = append(rows, []string{s, "-", "yes"})
+		}
+		for _, s := range d.Does.Ends {
+			rows = append(rows, []string{s, "yes", "-"})
+		}
+		grid(&b, "## what NCCL does with plugins", []string{"", d.Old, d.New}, rows)
+	}
 	for _, p := range d.Pairs {
 		if p.Only != "" {
 			fmt.Fprintf(&b, "\n%s is %s\n", map[bool]string{true: p.New, false: p.Old}[p.Only == "new"], map[bool]string{true: "new", false: "gone"}[p.Only == "new"])

@@ -34,6 +34,29 @@ type Vars struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
+// Does is what a release does to plugins that the other does not.
+type Does struct {
+	Begins []string `json:"begins"`
+	Ends   []string `json:"ends"`
+}
+
+// does compares what two releases do; nil: the same.
+func does(old, new *release.Release) *Does {
+	d := &Does{Begins: []string{}, Ends: []string{}}
+	for _, b := range release.Behaviours {
+		switch was, is := b.Does(old), b.Does(new); {
+		case is && !was:
+			d.Begins = append(d.Begins, b.Says)
+		case was && !is:
+			d.Ends = append(d.Ends, b.Says)
+		}
+	}
+	if len(d.Begins)+len(d.Ends) == 0 {
+		return nil
+	}
+	return d
+}
+
 func (l *Lookup) differs() bool { return !slices.Equal(l.Old.Versions, l.New.Versions) }
 
 // lookedUp are the versions of a family that a release looks up, in its order.
@@ -70,7 +93,7 @@ func compareReleases(old, new *release.Release) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Diff{Old: old.String(), New: new.String()}
+	d := &Diff{Old: old.String(), New: new.String(), Does: does(old, new)}
 	for _, f := range model.Families {
 		l := Lookup{string(f), finds(old, f), finds(new, f)}
 		d.Lookups = append(d.Lookups, l)

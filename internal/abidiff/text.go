@@ -29,6 +29,15 @@ func (d *Diff) Text(w io.Writer) error {
 		row(&b, "added", strings.Join(v.Added, ", "))
 		row(&b, "removed", strings.Join(v.Removed, ", "))
 	}
+	if d.Does != nil {
+		fmt.Fprintf(&b, "\nwhat NCCL does with plugins\n")
+		for _, s := range d.Does.Begins {
+			row(&b, "begins", s)
+		}
+		for _, s := range d.Does.Ends {
+			row(&b, "ends", s)
+		}
+	}
 	told := map[string]bool{}
 	for i := range d.Pairs {
 		d.Pairs[i].text(&b, told)
