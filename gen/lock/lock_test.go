@@ -140,6 +140,10 @@ func TestShapes(t *testing.T) {
 	const text = `
 typedef int ncclResult_t;
 #define LIMIT_V3 4
+#define LIMIT_V4 5
+#define LIMIT_V2 6
+#define DEPTH 7
+#define DEPTH_V3 8
 typedef struct { int a; } row_v2_t;
 typedef row_v2_t row_v3_t;
 typedef struct { row_v3_t rows[LIMIT_V3]; int last; } props_v3_t;
@@ -190,11 +194,12 @@ typedef struct {
 		}
 		got = append(got, strings.Join(says, " "))
 	}
-	want := []string{"respelled ncclNet.get props>properties", "changed ncclNet.put retyped a>a +n -old", "changed props retyped", "added props.more", "changed props.last moved"}
+	want := []string{"respelled ncclNet.get props>properties", "changed ncclNet.put retyped a>a +n -old", "changed props retyped", "added props.more", "changed props.last moved", "added LIMIT_V3", "changed LIMIT", "removed LIMIT_V4"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]string{"ncclNet": "ncclNet_v3_t", "props": "props_v3_t", "row": "row_v3_t", "LIMIT": "LIMIT_V3"}, old.Names); d != "" {
+	if d := cmp.Diff(map[string]string{"ncclNet": "ncclNet_v3_t", "props": "props_v3_t", "row": "row_v3_t",
+		"LIMIT": "LIMIT_V3", "LIMIT_V4": "LIMIT_V4", "LIMIT_V2": "LIMIT_V2", "DEPTH": "DEPTH", "DEPTH_V3": "DEPTH_V3"}, old.Names); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(map[string][]string{"props": {"get", "put"}, "row": {"get", "put"}}, old.Users); d != "" {

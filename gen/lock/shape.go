@@ -59,20 +59,21 @@ func ShapeOf(u *model.Unit, t *model.Table) *Shape {
 		}
 	}
 	for _, l := range Of(&model.Unit{Macros: u.Macros}) {
-		if l.Pos.File == t.Header {
-			name := macroVersion.ReplaceAllString(l.Field, "")
-			s.name(name, l.Field)
-			l.Field, l.shape = name, s
-			s.Lines = append(s.Lines, l)
+		if l.Pos.File != t.Header {
+			continue
 		}
+		name, mine := strings.CutSuffix(l.Field, fmt.Sprintf("_V%d", t.Version))
+		if mine && u.Macro(name) != nil { // a header of several versions
+			name = l.Field
+		}
+		s.name(name, l.Field)
+		l.Field, l.shape = name, s
+		s.Lines = append(s.Lines, l)
 	}
 	return s
 }
 
-var (
-	macroVersion = regexp.MustCompile(`_V\d+$`)
-	word         = regexp.MustCompile(`\w+`)
-)
+var word = regexp.MustCompile(`\w+`)
 
 func (s *Shape) name(here, stands string) {
 	s.Names[here], s.stems[stands] = stands, here

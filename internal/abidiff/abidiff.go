@@ -132,6 +132,9 @@ func compareTables(a, b *table) Pair {
 	p := Pair{Family: string(b.Family), Old: a.Record.Name, New: b.Record.Name, versions: [2]int{a.Version, b.Version}}
 	whole := Type{Kind: "table", Old: p.Old, New: p.New, Bytes: Sizes{a.Record.Size, b.Record.Size}, Changes: []Change{}}
 	for _, t := range types(old.Lines, new.Lines, old, new) {
+		if t.Kind == "limits" && a.unit == b.unit && a.Header == b.Header {
+			continue // one header has them, for both
+		}
 		if t.Kind == "limits" {
 			for i := range t.Changes { // under its whole name, where there is one
 				m := &t.Changes[i].Member

@@ -156,9 +156,14 @@ func foreign(c Change, old, new *model.Unit, oursOld, oursNew bool) bool {
 	case oursOld == oursNew || c.What == Changed:
 		return false
 	case oursOld:
-		return c.What == Removed || !new.Macro(c.Member).IsLimit()
+		return c.What == Removed || !isLimit(new, c.Member)
 	}
-	return c.What == Added || !old.Macro(c.Member).IsLimit()
+	return c.What == Added || !isLimit(old, c.Member)
+}
+
+func isLimit(u *model.Unit, name string) bool {
+	m := u.Macro(name)
+	return m != nil && m.IsLimit()
 }
 
 // elsewhere reports whether a limit that is new or gone in one header is in

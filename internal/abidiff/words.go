@@ -79,7 +79,9 @@ func wholeWords(c *lock.Change) string {
 		return k
 	}
 	switch {
-	case kind(c.Old) != kind(c.New) || kind(c.New) == "typedef":
+	case kind(c.Old) == "typedef" && kind(c.New) == "typedef":
+		return fmt.Sprintf("%s, was %s", c.New.Spelling(), c.Old.Spelling())
+	case kind(c.Old) != kind(c.New):
 		return fmt.Sprintf("%s, was %s", c.New.Type, c.Old.Type)
 	case align(c.Old) != align(c.New):
 		return fmt.Sprintf("aligned to %s, was to %s", align(c.New), align(c.Old))
