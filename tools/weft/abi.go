@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -38,8 +39,10 @@ Exit status 0: no difference; 1: there is one; 2: a header cannot be read, or us
 	f := c.Flags()
 	asJSON := f.Bool("json", false, "write JSON")
 	asTable := f.Bool("table", false, "write tables in Markdown, one side beside the other")
-	c.MarkFlagsMutuallyExclusive("json", "table")
 	c.RunE = func(c *cobra.Command, what []string) error {
+		if *asJSON && *asTable {
+			return errors.New("--json and --table are two ways to write the same: give one")
+		}
 		r, err := abidiff.Ask(what)
 		if err != nil {
 			return err

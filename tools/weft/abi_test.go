@@ -26,7 +26,7 @@ func TestAbi(t *testing.T) {
 		{"--nonsense", 2, "weft abi -h explains the flags"},
 	} {
 		var out, errOut bytes.Buffer
-		status := abi(strings.Fields(c.args), &out, &errOut)
+		status := execute(t.Context(), strings.Fields("abi "+c.args), &out, &errOut)
 		text, other := out.String(), errOut.String()
 		if c.status == 2 {
 			text, other = other, text
