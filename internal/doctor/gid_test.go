@@ -9,8 +9,8 @@ import (
 
 	"weft/internal/doctor/machine"
 	"weft/internal/knob"
+	"weft/transport/rdma"
 	"weft/transport/verbs/gid"
-	"weft/transport/verbs/ibv"
 )
 
 // What is told to be chosen is what weft chooses, over tables of every kind and every knob.
@@ -33,9 +33,9 @@ func TestGIDChoiceIsWefts(t *testing.T) {
 			addr := netip.MustParseAddr(pick("fe80::1", "10.1.0.7", "10.2.0.7", "2001:db8::7", "169.254.3.4"))
 			addr = netip.AddrFrom16(addr.As16())
 			v2 := r.IntN(2) == 1
-			kind := ibv.GIDRoCEv1
+			kind := rdma.GIDRoCEv1
 			if v2 {
-				kind = ibv.GIDRoCEv2
+				kind = rdma.GIDRoCEv2
 			}
 			ours = append(ours, machine.GID{Index: i, Addr: addr, V2: v2, NetDev: "eth1"})
 			theirs = append(theirs, gid.GID{Index: i, Addr: addr, Type: kind, NetDev: "eth1", Bits: 24})
@@ -47,7 +47,7 @@ func TestGIDChoiceIsWefts(t *testing.T) {
 		x := examinedFS(t, fstest.MapFS{"proc/self/environ": &fstest.MapFile{Data: []byte(text)}})
 		got, _, ok := x.gidWishes().choose(&machine.Port{Card: &machine.Card{Name: "mlx5_0"}, Number: 1}, ours)
 		rules, _ := gid.RulesOf(knob.Parse(env))
-		want, _, err := rules.Choose("mlx5_0", 1, ibv.LinkEthernet, theirs)
+		want, _, err := rules.Choose("mlx5_0", 1, rdma.LinkEthernet, theirs)
 		if ok != (err == nil) || ok && got.Index != want[0].Index {
 			t.Fatalf("%v, table %v: %v (%v), weft takes %v (%v)", env, theirs, got, ok, fmt.Sprint(want), err)
 		}

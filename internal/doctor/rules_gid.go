@@ -38,8 +38,7 @@ var gidRules = []Rule{
 				if !ok || w.pin(p) < 0 {
 					continue
 				}
-				free := w
-				free.pinned = nil
+				free := gidWishes{w.Unpinned(), machine.Setting{}}
 				best, _, _ := free.choose(p, x.usable(p))
 				if w.demerits(chosen) > w.demerits(best) {
 					all = append(all, seen(p.String(), "NCCL_IB_GID_INDEX=%s (%s): entry %d is %s, entry %d is %s (%v)",
@@ -91,8 +90,8 @@ var gidRules = []Rule{
 		Consequence: "indices move when addresses come and go: ports of one rail no longer understand each other",
 		check: func(x *Exam) []Finding {
 			w := x.gidWishes()
-			index, pinned := w.pinned[""]
-			if !pinned || index < 0 {
+			index := w.Pin("", 0) // of ports that no entry names
+			if index < 0 {
 				return nil
 			}
 			kinds := map[string][]string{}
@@ -148,7 +147,7 @@ var gidRules = []Rule{
 			w := x.gidWishes()
 			for _, p := range x.roce() {
 				g, _, ok := w.choose(p, x.usable(p))
-				if ok && w.within.IsValid() && w.pin(p) < 0 && !w.within.Contains(g.Addr.Unmap()) {
+				if ok && w.Within().IsValid() && w.pin(p) < 0 && !w.Within().Contains(g.Addr.Unmap()) {
 					s := x.set("NCCL_IB_ADDR_RANGE")
 					all = append(all, seen(p.String(), "NCCL_IB_ADDR_RANGE=%s (%s); %v takes entry %d, %v", s.Value, s.From, p, g.Index, g.Addr.Unmap()).mend("%s", s.Undo))
 				}

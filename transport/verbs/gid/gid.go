@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"net/netip"
 
-	"weft/transport/verbs/ibv"
+	"weft/transport/rdma"
 )
 
 // GID is one usable entry of a port's GID table.
 type GID struct {
 	Addr   netip.Addr // 16 bytes; IPv4-mapped for an IPv4 address
 	Index  int
-	Type   ibv.GIDType
+	Type   rdma.GIDType
 	NetDev string // network device behind it; "" when it is not visible here
 	Bits   int    // length of its subnet
 }
@@ -24,7 +24,7 @@ func (g GID) subnet() netip.Prefix { return netip.PrefixFrom(g.Addr.Unmap(), g.B
 // linkLocal reports an address that means something on its own link only.
 // InfiniBand's default subnet looks like one and is none.
 func (g GID) linkLocal() bool {
-	return g.Type != ibv.GIDInfiniBand && g.Addr.Unmap().IsLinkLocalUnicast()
+	return g.Type != rdma.GIDInfiniBand && g.Addr.Unmap().IsLinkLocalUnicast()
 }
 
 func (g GID) String() string {
@@ -36,10 +36,10 @@ func (g GID) String() string {
 }
 
 // FLID is the local identifier that routes to another InfiniBand subnet; 0: none.
-func (g GID) FLID() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
+func (g GID) FLID() uint16 { b := rdma.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[4:6]) }
 
 // IBSubnet is what two InfiniBand ports of one subnet have in common.
-func (g GID) IBSubnet() uint16 { b := ibv.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
+func (g GID) IBSubnet() uint16 { b := rdma.GIDBytes(g.Addr); return binary.BigEndian.Uint16(b[6:8]) }
 
 // Reach says how a local GID gets to a remote one; more is better.
 type Reach uint8
@@ -61,7 +61,7 @@ func (g GID) Reaches(remote GID) Reach {
 	if g.Type != remote.Type {
 		return Unreachable
 	}
-	if g.Type == ibv.GIDInfiniBand {
+	if g.Type == rdma.GIDInfiniBand {
 		switch {
 		case g.IBSubnet() == remote.IBSubnet():
 			return Direct
@@ -80,7 +80,7 @@ func (g GID) Reaches(remote GID) Reach {
 		return Unreachable
 	case g.subnet().Contains(b) && remote.subnet().Contains(a):
 		return Direct
-	case g.Type == ibv.GIDRoCEv2:
+	case g.Type == rdma.GIDRoCEv2:
 		return Routed
 	}
 	return Unreachable // RoCE v1 has no IP header to route by

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weft/internal/knob"
-	"weft/transport/verbs/ibv"
+	"weft/transport/rdma"
 )
 
 // gids makes entries from "index version address[/bits]".
@@ -23,7 +23,7 @@ func gids(t *testing.T, text string) []GID {
 		if _, err := fmt.Sscan(f[0], &g.Index); err != nil {
 			t.Fatal(err)
 		}
-		g.Type = map[string]ibv.GIDType{"ib": ibv.GIDInfiniBand, "v1": ibv.GIDRoCEv1, "v2": ibv.GIDRoCEv2}[f[1]]
+		g.Type = map[string]rdma.GIDType{"ib": rdma.GIDInfiniBand, "v1": rdma.GIDRoCEv1, "v2": rdma.GIDRoCEv2}[f[1]]
 		p, err := netip.ParsePrefix(f[2])
 		if err != nil {
 			p = netip.PrefixFrom(netip.MustParseAddr(f[2]), 64)
@@ -46,26 +46,26 @@ func TestGIDChoice(t *testing.T) {
 		want        int    // index; -1: refused
 		why         string // part of the reason or of the error
 	}{
-		{"usual", usual, nil, ibv.LinkEthernet, 3, "the first IPv4 RoCE v2 address of 6"},
-		{"rxe", "0 v2 fe80::1, 1 v2 10.9.1.1", nil, ibv.LinkEthernet, 1, "first IPv4"},
-		{"v1 wanted", usual, map[string]string{"NCCL_IB_ROCE_VERSION_NUM": "1"}, ibv.LinkEthernet, 2, "RoCE v1"},
-		{"v6 wanted", usual, map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"}, ibv.LinkEthernet, 5, "IPv6 RoCE v2"},
-		{"only v6 there", "0 v1 fe80::1, 1 v2 fe80::1, 2 v1 2001:db8::1, 3 v2 2001:db8::1", nil, ibv.LinkEthernet, 3, "no such IPv4 address"},
-		{"only v1 there", "0 v1 fe80::1, 1 v1 10.0.0.1", nil, ibv.LinkEthernet, 1, "none for RoCE v2"},
-		{"only link-local", "0 v1 fe80::1, 1 v2 fe80::1", nil, ibv.LinkEthernet, 1, "only link-local"},
-		{"range", "0 v1 fe80::1, 1 v2 10.0.0.1, 2 v2 10.7.0.1", map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, ibv.LinkEthernet, 2, "first IPv4"},
-		{"range misses", usual, map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, ibv.LinkEthernet, 3, "none in NCCL_IB_ADDR_RANGE=10.7.0.0/16"},
-		{"forced", usual, map[string]string{"NCCL_IB_GID_INDEX": "5"}, ibv.LinkEthernet, 5, "NCCL_IB_GID_INDEX=5"},
-		{"forced -1", usual, map[string]string{"NCCL_IB_GID_INDEX": "-1"}, ibv.LinkEthernet, 3, "first"},
-		{"forced and absent", usual, map[string]string{"NCCL_IB_GID_INDEX": "7"}, ibv.LinkEthernet, -1, "entry 7 is empty, unreadable"},
-		{"per device", usual, map[string]string{"NCCL_IB_GID_INDEX": "2, mlx5_1=4, mlx5_0=5"}, ibv.LinkEthernet, 5, "mlx5_0=5"},
-		{"per port", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_0=4,mlx5_0:1=0x1"}, ibv.LinkEthernet, 1, ""},
-		{"the rest", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_9=4,2"}, ibv.LinkEthernet, 2, ""},
-		{"empty", "", nil, ibv.LinkEthernet, -1, "no usable entry"},
-		{"IB", "0 ib fe80::1, 1 ib fe80:0:0:5::1", nil, ibv.LinkInfiniBand, 0, "first entry"},
-		{"IB with FLID", "0 ib fe80::1, 1 ib fe80:0:7:5::1", nil, ibv.LinkInfiniBand, 1, "FLID (7)"},
-		{"IB ignores the index", "0 ib fe80::1, 1 ib fe80:0:0:5::1", map[string]string{"NCCL_IB_GID_INDEX": "1"}, ibv.LinkInfiniBand, 0, ""},
-		{"IB with FLID elsewhere", "0 ib fe80::1, 2 ib fe80:0:7:5::1", map[string]string{"NCCL_IB_ROUTABLE_FLID_GID_INDEX": "2"}, ibv.LinkInfiniBand, 2, "FLID"},
+		{"usual", usual, nil, rdma.LinkEthernet, 3, "the first IPv4 RoCE v2 address of 6"},
+		{"rxe", "0 v2 fe80::1, 1 v2 10.9.1.1", nil, rdma.LinkEthernet, 1, "first IPv4"},
+		{"v1 wanted", usual, map[string]string{"NCCL_IB_ROCE_VERSION_NUM": "1"}, rdma.LinkEthernet, 2, "RoCE v1"},
+		{"v6 wanted", usual, map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"}, rdma.LinkEthernet, 5, "IPv6 RoCE v2"},
+		{"only v6 there", "0 v1 fe80::1, 1 v2 fe80::1, 2 v1 2001:db8::1, 3 v2 2001:db8::1", nil, rdma.LinkEthernet, 3, "no such IPv4 address"},
+		{"only v1 there", "0 v1 fe80::1, 1 v1 10.0.0.1", nil, rdma.LinkEthernet, 1, "none for RoCE v2"},
+		{"only link-local", "0 v1 fe80::1, 1 v2 fe80::1", nil, rdma.LinkEthernet, 1, "only link-local"},
+		{"range", "0 v1 fe80::1, 1 v2 10.0.0.1, 2 v2 10.7.0.1", map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, rdma.LinkEthernet, 2, "first IPv4"},
+		{"range misses", usual, map[string]string{"NCCL_IB_ADDR_RANGE": "10.7.0.0/16"}, rdma.LinkEthernet, 3, "none in NCCL_IB_ADDR_RANGE=10.7.0.0/16"},
+		{"forced", usual, map[string]string{"NCCL_IB_GID_INDEX": "5"}, rdma.LinkEthernet, 5, "NCCL_IB_GID_INDEX=5"},
+		{"forced -1", usual, map[string]string{"NCCL_IB_GID_INDEX": "-1"}, rdma.LinkEthernet, 3, "first"},
+		{"forced and absent", usual, map[string]string{"NCCL_IB_GID_INDEX": "7"}, rdma.LinkEthernet, -1, "entry 7 is empty, unreadable"},
+		{"per device", usual, map[string]string{"NCCL_IB_GID_INDEX": "2, mlx5_1=4, mlx5_0=5"}, rdma.LinkEthernet, 5, "mlx5_0=5"},
+		{"per port", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_0=4,mlx5_0:1=0x1"}, rdma.LinkEthernet, 1, ""},
+		{"the rest", usual, map[string]string{"NCCL_IB_GID_INDEX": "mlx5_9=4,2"}, rdma.LinkEthernet, 2, ""},
+		{"empty", "", nil, rdma.LinkEthernet, -1, "no usable entry"},
+		{"IB", "0 ib fe80::1, 1 ib fe80:0:0:5::1", nil, rdma.LinkInfiniBand, 0, "first entry"},
+		{"IB with FLID", "0 ib fe80::1, 1 ib fe80:0:7:5::1", nil, rdma.LinkInfiniBand, 1, "FLID (7)"},
+		{"IB ignores the index", "0 ib fe80::1, 1 ib fe80:0:0:5::1", map[string]string{"NCCL_IB_GID_INDEX": "1"}, rdma.LinkInfiniBand, 0, ""},
+		{"IB with FLID elsewhere", "0 ib fe80::1, 2 ib fe80:0:7:5::1", map[string]string{"NCCL_IB_ROUTABLE_FLID_GID_INDEX": "2"}, rdma.LinkInfiniBand, 2, "FLID"},
 	} {
 		rules, problems := RulesOf(knob.Parse(c.env))
 		if len(problems) > 0 {
@@ -99,7 +99,7 @@ func TestGIDKnobsThatCannotBeUsed(t *testing.T) {
 
 // ncclChoice is NCCL's own search, as its documentation and peers describe it,
 // over a table without holes; the test's oracle.
-func ncclChoice(table []GID, ipv6 bool, version ibv.GIDType) int {
+func ncclChoice(table []GID, ipv6 bool, version rdma.GIDType) int {
 	valid := func(g GID) bool { return !g.Addr.Unmap().IsLinkLocalUnicast() || g.Addr.Unmap().Is4() }
 	cur := 0
 	for i := 1; i < len(table); i++ {
@@ -124,19 +124,19 @@ func TestGIDChoiceAgreesWithNCCL(t *testing.T) {
 		for i := range r.IntN(8) {
 			table = append(table, gids(t, fmt.Sprintf("%d v%d %s", i+2, 1+r.IntN(2), [...]string{"10.0.0.1", "10.0.7.1", "2001:db8::1", "fe80::2"}[r.IntN(4)]))...)
 		}
-		ipv6, version := r.IntN(2) == 1, ibv.GIDType(1+r.IntN(2))
+		ipv6, version := r.IntN(2) == 1, rdma.GIDType(1+r.IntN(2))
 		rules := Rules{all: -1, ipv6: ipv6, version: version}
 		theirs := table[ncclChoice(table, ipv6, version)]
-		ours, _, err := rules.Choose("x", 1, ibv.LinkEthernet, table)
+		ours, _, err := rules.Choose("x", 1, rdma.LinkEthernet, table)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rules.demerits(theirs) == 0 {
+		if rules.Demerits(theirs) == 0 {
 			agreed++
 			if ours[0] != theirs {
 				t.Fatalf("table %v, IPv6 %v, %v: ours %v, NCCL's %v", table, ipv6, version, ours[0], theirs)
 			}
-		} else if rules.demerits(ours[0]) > rules.demerits(theirs) {
+		} else if rules.Demerits(ours[0]) > rules.Demerits(theirs) {
 			t.Fatalf("table %v: ours %v is worse than NCCL's %v", table, ours[0], theirs)
 		}
 	}

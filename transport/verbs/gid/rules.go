@@ -9,7 +9,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
-	"weft/transport/verbs/ibv"
+	"weft/transport/rdma"
 )
 
 // Rules are the knobs that choose a GID.
@@ -20,14 +20,14 @@ type Rules struct {
 	flid    int
 	ipv6    bool
 	within  netip.Prefix // invalid: everywhere
-	version ibv.GIDType
+	version rdma.GIDType
 }
 
 // RulesOf reads the knobs; the lines say what of them cannot be used.
 func RulesOf(k *knob.Values) (r Rules, problems []string) {
 	r = Rules{
 		all: -1, text: k.Text(knob.IBGIDIndex), flid: int(k.Int(knob.IBRoutableFLID)), ipv6: k.Text(knob.IBAddrFamily) == "AF_INET6",
-		version: ibv.GIDType(k.Int(knob.IBRoceVersion)),
+		version: rdma.GIDType(k.Int(knob.IBRoceVersion)),
 	}
 	r.forced, r.all, problems = parseGIDIndex(r.text)
 	if text := k.Text(knob.IBAddrRange); text != "" {
@@ -69,8 +69,8 @@ func parseGIDIndex(text string) (forced map[string]int, all int, problems []stri
 	return forced, all, problems
 }
 
-// index is the forced entry of a port, or -1.
-func (r Rules) index(dev string, port uint8) int {
+// Pin is the entry that NCCL_IB_GID_INDEX asks for on a port; -1: none.
+func (r Rules) Pin(dev string, port uint8) int {
 	if i, ok := r.forced[fmt.Sprintf("%s:%d", dev, port)]; ok {
 		return i
 	}
@@ -79,6 +79,15 @@ func (r Rules) index(dev string, port uint8) int {
 	}
 	return r.all
 }
+
+// Unpinned are the same rules without NCCL_IB_GID_INDEX.
+func (r Rules) Unpinned() Rules {
+	r.forced, r.all, r.text = nil, -1, ""
+	return r
+}
+
+// Within is NCCL_IB_ADDR_RANGE; not valid: everywhere.
+func (r Rules) Within() netip.Prefix { return r.within }
 
 // Choose orders a port's usable GIDs, best first, and says in a few words why
 // the first one is. NCCL's own search finds the same entry where it finds a
@@ -91,10 +100,10 @@ func (r Rules) Choose(dev string, port uint8, link uint8, gids []GID) ([]GID, st
 		return nil, "", none("the table has no usable entry").
 			Try("bring the network device behind it up and give it an address, in this network namespace")
 	}
-	if link == ibv.LinkInfiniBand {
+	if link == rdma.LinkInfiniBand {
 		return r.chooseIB(gids)
 	}
-	if i := r.index(dev, port); i >= 0 {
+	if i := r.Pin(dev, port); i >= 0 {
 		at := slices.IndexFunc(gids, func(g GID) bool { return g.Index == i })
 		if at < 0 {
 			err := none("NCCL_IB_GID_INDEX=%s: entry %d is empty, unreadable, or its network device is down; usable are %v", r.text, i, gids)
@@ -104,7 +113,7 @@ func (r Rules) Choose(dev string, port uint8, link uint8, gids []GID) ([]GID, st
 		return gids[at : at+1], "NCCL_IB_GID_INDEX=" + r.text, nil
 	}
 	ordered := slices.Clone(gids)
-	slices.SortStableFunc(ordered, func(a, b GID) int { return r.demerits(a) - r.demerits(b) })
+	slices.SortStableFunc(ordered, func(a, b GID) int { return r.Demerits(a) - r.Demerits(b) })
 	return ordered, r.reason(ordered[0], len(gids)), nil
 }
 
@@ -124,7 +133,8 @@ const (
 	notRoutable
 )
 
-func (r Rules) demerits(g GID) int {
+// Demerits are what is wrong with an entry, as bits: the smaller the number the better, and the first of equals is taken.
+func (r Rules) Demerits(g GID) int {
 	addr, sum := g.Addr.Unmap(), 0
 	if g.Type != r.version {
 		sum |= otherVersion
@@ -146,7 +156,7 @@ func (r Rules) reason(g GID, of int) string {
 	if r.ipv6 {
 		family = "IPv6"
 	}
-	sum := r.demerits(g)
+	sum := r.Demerits(g)
 	if sum == 0 {
 		return fmt.Sprintf("the first %s %s address of %d usable entries", family, r.version, of)
 	}

@@ -6,6 +6,8 @@ package ibv
 import (
 	"net/netip"
 	"syscall"
+
+	"weft/transport/rdma"
 )
 
 // Object is one of libibverbs' structures. Go passes it on and never follows it.
@@ -103,8 +105,8 @@ type PortAttr struct {
 
 const (
 	PortActive     = 4 // IBV_PORT_ACTIVE
-	LinkInfiniBand = 1
-	LinkEthernet   = 2
+	LinkInfiniBand = rdma.LinkInfiniBand
+	LinkEthernet   = rdma.LinkEthernet
 	GRHRequired    = 1 // IBV_QPF_GRH_REQUIRED
 )
 

@@ -1,19 +1,12 @@
 package ibv
 
-import "strconv"
+import "weft/transport/rdma"
 
-// GIDType is enum ibv_gid_type.
-type GIDType uint32
+// GIDType is rdma's: who chooses among GIDs needs no libibverbs.
+type GIDType = rdma.GIDType
 
 const (
-	GIDInfiniBand GIDType = iota
-	GIDRoCEv1
-	GIDRoCEv2
+	GIDInfiniBand = rdma.GIDInfiniBand
+	GIDRoCEv1     = rdma.GIDRoCEv1
+	GIDRoCEv2     = rdma.GIDRoCEv2
 )
-
-func (t GIDType) String() string {
-	if int(t) < 3 {
-		return [...]string{"IB", "RoCE v1", "RoCE v2"}[t]
-	}
-	return "type " + strconv.Itoa(int(t))
-}

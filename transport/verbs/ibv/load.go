@@ -10,13 +10,13 @@ import "C"
 
 import (
 	"errors"
-	"net/netip"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"weft/guest"
 	_ "weft/headers" // rebuild when a header changes
+	"weft/transport/rdma"
 )
 
 // ErrMissing says that there is no file of that name where the loader looks.
@@ -292,16 +292,9 @@ func rawAttr(a *QPAttr) C.struct_ibv_qp_attr {
 		ah.is_global = 1
 		ah.grh.sgid_index, ah.grh.hop_limit = C.uint8_t(a.Path.SGIDIndex), C.uint8_t(a.Path.HopLimit)
 		ah.grh.traffic_class = C.uint8_t(a.Path.TrafficClass)
-		*(*[16]byte)(unsafe.Pointer(&ah.grh.dgid)) = GIDBytes(a.Path.DGID)
+		*(*[16]byte)(unsafe.Pointer(&ah.grh.dgid)) = rdma.GIDBytes(a.Path.DGID)
 	}
 	return raw
-}
-
-func GIDBytes(a netip.Addr) [16]byte {
-	if !a.IsValid() {
-		return [16]byte{}
-	}
-	return a.As16()
 }
 
 func goText(text []C.char) string { return C.GoString(&text[0]) }

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/knob"
 	"weft/internal/report"
+	"weft/transport/rdma"
 	"weft/transport/verbs/gid"
 	"weft/transport/verbs/ibv"
 )
@@ -123,7 +124,7 @@ func (q *QP) toRTR(path *Path) (*ibv.QPAttr, *report.Error) {
 		ah.TrafficClass = path.TC
 	}
 	if ah.Global {
-		ah.DGID, ah.SGIDIndex, ah.HopLimit = netip.AddrFrom16(ibv.GIDBytes(peer.GID.Addr)), uint8(path.GID.Index), hopLimit
+		ah.DGID, ah.SGIDIndex, ah.HopLimit = netip.AddrFrom16(rdma.GIDBytes(peer.GID.Addr)), uint8(path.GID.Index), hopLimit
 	}
 	return rtr, nil
 }
