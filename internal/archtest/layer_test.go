@@ -45,6 +45,7 @@ var beside = map[string][]string{
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
 	"internal/doctor":    {"internal", "transport/rdma", "transport/verbs/gid", "transport/verbs/hca"},
 	"internal/abidiff":   {"internal/release", "headers", "gen/lock", "gen/model", "gen/parse", "gen/source"},
+	"internal/info":      {"internal", "transport/verbs/machine", "transport/wire"},
 	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format", "transport/meter/format"},
 }
 

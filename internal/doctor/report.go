@@ -129,28 +129,31 @@ func (x *Exam) devices() []Device {
 		if p.Card.PCI != nil {
 			d.NUMA, d.PCIe = p.Card.PCI.NUMA, p.Card.PCI.Gbps()
 		}
-		d.Used, d.GID, d.Why = x.chosen(p, wishes)
+		g, why := x.chosen(p, wishes)
+		if d.Why = why; g != nil {
+			d.Used, d.GID = true, fmt.Sprintf("%v (index %d)", g.Addr.Unmap(), g.Index)
+		}
 		all = append(all, d)
 	}
 	return all
 }
 
-// chosen says whether a port is used, from which GID, and why.
-func (x *Exam) chosen(p *machine.Port, w gidWishes) (used bool, gid, why string) {
+// chosen is the GID from which a port is used, and why; nil: it is not used.
+func (x *Exam) chosen(p *machine.Port, w gidWishes) (g *machine.GID, why string) {
 	s, filter := x.hca()
 	switch {
 	case !p.Active():
-		return false, "", "the port is " + p.State
+		return nil, "the port is " + p.State
 	case !taken(filter, p):
-		return false, "", "NCCL_IB_HCA=" + s.Value + " leaves it out"
+		return nil, "NCCL_IB_HCA=" + s.Value + " leaves it out"
 	case !slices.Contains(x.used(), p):
-		return false, "", "NCCL_IB_DISABLE is set"
+		return nil, "NCCL_IB_DISABLE is set"
 	}
-	g, why, ok := w.choose(p, x.usable(p))
+	best, why, ok := w.choose(p, x.usable(p))
 	if !ok {
-		return false, "", why
+		return nil, why
 	}
-	return true, fmt.Sprintf("%v (index %d)", g.Addr.Unmap(), g.Index), why
+	return &best, why
 }
 
 // Sentence is the verdict of a host in one line.

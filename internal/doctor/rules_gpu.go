@@ -22,17 +22,12 @@ var gpuRules = []Rule{
 			if len(x.nvidias()) == 0 || len(x.used()) == 0 || x.peerClient() != "" {
 				return nil
 			}
-			major, minor, known := x.Kernel()
-			switch dmabuf := x.set("NCCL_DMABUF_ENABLE"); {
-			case x.closedDriver():
-				return seen("nvidia_peermem", "nvidia_peermem is not loaded, and the driver is not of the open kernel modules, which alone make DMA-BUFs").
-					mend("modprobe nvidia_peermem, and 'echo nvidia_peermem > /etc/modules-load.d/nvidia_peermem.conf'; or install the open kernel modules").one()
-			case known && (major < 5 || major == 5 && minor < 12):
-				return seen("nvidia_peermem", "nvidia_peermem is not loaded, and kernel %d.%d has no DMA-BUF for RDMA (5.12 has)", major, minor).mend("modprobe nvidia_peermem").one()
-			case dmabuf.Value == "0":
-				return seen("NCCL_DMABUF_ENABLE", "nvidia_peermem is not loaded, and NCCL_DMABUF_ENABLE=0 (%s)", dmabuf.From).mend("%s", dmabuf.Undo).one()
+			why, f := x.noDMABUF()
+			if why == "" {
+				return nil
 			}
-			return nil
+			f.Evidence = "nvidia_peermem is not loaded, and " + why
+			return f.one()
 		},
 	},
 	{
@@ -140,6 +135,21 @@ var gpuRules = []Rule{
 			return all
 		},
 	},
+}
+
+// noDMABUF says why GPU memory cannot become a DMA-BUF that a card takes, and what mends it; "": it can, as far as files tell.
+func (x *Exam) noDMABUF() (why string, mended Finding) {
+	major, minor, known := x.Kernel()
+	switch dmabuf := x.set("NCCL_DMABUF_ENABLE"); {
+	case x.closedDriver():
+		return "the driver is not of the open kernel modules, which alone make DMA-BUFs", Finding{Subject: "nvidia_peermem"}.
+			mend("modprobe nvidia_peermem, and 'echo nvidia_peermem > /etc/modules-load.d/nvidia_peermem.conf'; or install the open kernel modules")
+	case known && (major < 5 || major == 5 && minor < 12):
+		return fmt.Sprintf("kernel %d.%d has no DMA-BUF for RDMA (5.12 has)", major, minor), Finding{Subject: "nvidia_peermem"}.mend("modprobe nvidia_peermem")
+	case dmabuf.Value == "0":
+		return fmt.Sprintf("NCCL_DMABUF_ENABLE=0 (%s)", dmabuf.From), Finding{Subject: "NCCL_DMABUF_ENABLE"}.mend("%s", dmabuf.Undo)
+	}
+	return "", Finding{}
 }
 
 var driverVersion = regexp.MustCompile(`\b\d{3,4}\.\d+(\.\d+)*\b`)

@@ -14,7 +14,7 @@ import (
 // virtual function of an RDMA card.
 func (m *Machine) PCIPaths(sysfs string, mergeVFs bool) (function, path string) {
 	if function = node.PCIFunction(filepath.Join(sysfs, "device")); function != "" {
-		return function, mergePCI(function, mergeVFs)
+		return function, MergePCI(function, mergeVFs)
 	}
 	if parent := parentLink(sysfs); parent != "" {
 		function = node.PCIFunction(m.Sys("class/net", parent, "device"))
@@ -31,9 +31,9 @@ func parentLink(sysfs string) string {
 	return name
 }
 
-// mergePCI is the path that NCCL is told: the functions of one card, and with
+// MergePCI is the path that NCCL is told: the functions of one card, and with
 // vfs its virtual functions, share it, so that NCCL sees them share the slot.
-func mergePCI(path string, vfs bool) string {
+func MergePCI(path string, vfs bool) string {
 	n := len(path)
 	if n < 4 {
 		return path

@@ -1,0 +1,48 @@
+package doctor
+
+import (
+	"fmt"
+
+	"weft/internal/doctor/machine"
+	"weft/internal/knob"
+)
+
+// What others than rules ask of a machine that was looked at.
+
+// Knobs are weft's, as the newest release of NCCL has them.
+func (x *Exam) Knobs() *knob.Values { return x.knobs }
+
+// Set is a variable as that release has it, and where it was set.
+func (x *Exam) Set(name string) machine.Setting { return x.set(name) }
+
+// Sets are all variables as that release has them.
+func (x *Exam) Sets() map[string]string { return x.Settings(x.newest().r.Code) }
+
+// Network says which library that release takes for its network, and how it asks for it.
+func (x *Exam) Network() string {
+	s := x.newest()
+	return fmt.Sprintf("%v %s", s.r, told(s.asks, s.net, "NCCL's own networks"))
+}
+
+// Weft reports that it is weft.
+func (x *Exam) Weft() bool { return x.newest().net.Weft() }
+
+// Chosen is the entry of a port's table from which weft talks, and why; nil: weft does not use the port.
+func (x *Exam) Chosen(p *machine.Port) (*machine.GID, string) { return x.chosen(p, x.gidWishes()) }
+
+// Usable are the entries of a port's table that weft may take.
+func (x *Exam) Usable(p *machine.Port) []machine.GID { return x.usable(p) }
+
+// Sockets are the interfaces that weft takes for TCP, and why.
+func (x *Exam) Sockets() ([]*machine.NIC, string) { return x.sockets() }
+
+// GPUMemory says how cards reach the memory of GPUs, as far as files tell; not so: why they do not.
+func (x *Exam) GPUMemory() (how string, so bool) {
+	if client := x.peerClient(); client != "" {
+		return client, true
+	}
+	if why, _ := x.noDMABUF(); why != "" {
+		return why, false
+	}
+	return "DMA-BUF", true
+}

@@ -1,0 +1,113 @@
+package info
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"weft/internal/doctor/machine"
+)
+
+// Distance is how far a GPU and a NIC are from each other, in NCCL's terms and order.
+type Distance string
+
+// From near to far.
+const (
+	PIX Distance = "PIX" // one PCIe switch joins them
+	PXB Distance = "PXB" // several do, below one root port
+	PHB Distance = "PHB" // their way goes through the processor
+	SYS Distance = "SYS" // and over the link to another processor
+)
+
+var distances = []Distance{"LOC", PIX, PXB, PHB, SYS}
+
+// far is a distance as a number.
+func (d Distance) far() int { return slices.Index(distances, d) }
+
+// place is where a function is among switches and processors.
+type place struct {
+	switches []string // folders of those above it, from the nearest on
+	numa     int64
+}
+
+// placeOf follows sysfs up as NCCL does, two bridges at a time: a switch is one bridge towards the processor and one towards each
+// device. Which processor is the last one's word.
+func placeOf(m *machine.Machine, f *machine.Function) place {
+	at := place{numa: f.NUMA}
+	bridges := f.Bridges()
+	for i := len(bridges) - 2; i >= 0; i -= 2 {
+		at.switches = append(at.switches, bridges[i])
+	}
+	if n := len(at.switches); n > 0 {
+		if numa, ok := m.Int(at.switches[n-1], "numa_node"); ok {
+			at.numa = numa
+		}
+	}
+	return at
+}
+
+// between is the distance of two places, the switches on the way, and what joins them.
+func between(a, b place) (d Distance, via []string, why string) {
+	for i, s := range a.switches {
+		j := slices.Index(b.switches, s)
+		if j < 0 {
+			continue
+		}
+		via = append(append(via, a.switches[:i+1]...), b.switches[:j]...)
+		if len(via) == 1 {
+			return PIX, via, "the PCIe switch " + path.Base(s) + " joins them"
+		}
+		return PXB, via, fmt.Sprintf("%d PCIe switches, the highest of them %s, join them", len(via), path.Base(s))
+	}
+	via = append(append(via, a.switches...), b.switches...)
+	if a.numa == b.numa {
+		return PHB, via, fmt.Sprintf("both hang from the processor of %s", node(a.numa))
+	}
+	return SYS, via, fmt.Sprintf("the GPU is at %s, the device at %s", node(a.numa), node(b.numa))
+}
+
+func node(n int64) string {
+	if n < 0 {
+		return "an untold node"
+	}
+	return fmt.Sprintf("node %d", n)
+}
+
+// Widths in GB/s, as NCCL has them: of a PCIe link that does not tell, and the least and the most that the link between two
+// processors counts, which depends on their kind.
+const (
+	untoldLink    = 12
+	narrowSockets = 6
+	wideSockets   = 40
+)
+
+// linkWidth is what NCCL takes a function's link for: of what the function and the bridge above it could be, the lesser.
+func linkWidth(m *machine.Machine, at string) float64 {
+	speed, lanes := 0.0, int64(0)
+	for _, end := range []string{at, path.Dir(at)} {
+		s, n := machine.Gigatransfers(m.Text(end, "max_link_speed")), int64(0)
+		n, _ = m.Int(end, "max_link_width")
+		if s > 0 && (speed == 0 || s < speed) {
+			speed = s
+		}
+		if n > 0 && (lanes == 0 || n < lanes) {
+			lanes = n
+		}
+	}
+	if speed == 0 || lanes == 0 {
+		return untoldLink
+	}
+	perLane := speed * 7.5 / 80
+	if speed <= 5 {
+		perLane = speed * 6 / 80 // 8 of 10 bits
+	}
+	return perLane * float64(lanes)
+}
+
+// pcie is a link as it runs.
+func pcie(f *machine.Function) string {
+	if f.Speed == 0 || f.Width == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%g GT/s x%d", f.Speed, f.Width)
+}

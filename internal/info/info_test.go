@@ -1,0 +1,66 @@
+package info
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weft/internal/doctor"
+	"weft/internal/doctor/fixture"
+	"weft/internal/doctor/machine"
+)
+
+var update = flag.Bool("update", false, "write the golden texts and the examples of docs/info.md")
+
+const machines = "../doctor/testdata/machines"
+
+// look is what is told of a machine of doctor's.
+func look(t *testing.T, name string) *Report {
+	t.Helper()
+	x, err := doctor.Examine(machine.OpenFS(fixture.Machine(t, filepath.Join(machines, name+".txtar"), "")), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(x)
+	r.Weft = "VERSION"
+	return r
+}
+
+func text(t *testing.T, r *Report, part Part) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Part(&b, part); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got), go test ./internal/info -update writes it:\n%s", file, d)
+	}
+}
+
+// Whole machines, as they are told.
+func TestMachines(t *testing.T) {
+	for _, name := range []string{"bare", "roce", "dgx-h100", "dgx-spark", "dgx-spark-broken", "cloud-vm", "container-broken", "node-broken"} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name, text(t, look(t, name), All)+"\n"+text(t, look(t, name), GPUs))
+		})
+	}
+}
