@@ -2,9 +2,12 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/internal/doctor/machine"
 	"weft/internal/knob"
+	"weft/transport/verbs/gid"
+	"weft/transport/verbs/hca"
 )
 
 // What others than rules ask of a machine that was looked at.
@@ -45,4 +48,11 @@ func (x *Exam) GPUMemory() (how string, so bool) {
 		return why, false
 	}
 	return "DMA-BUF", true
+}
+
+// Problems are what of the knobs nobody reads or cannot be used; each line begins with a variable's name.
+func (x *Exam) Problems() []string {
+	_, gids := gid.RulesOf(x.knobs)
+	_, ports := hca.Parse(x.set("NCCL_IB_HCA").Value)
+	return slices.Concat(x.knobs.Problems(), gids, ports)
 }

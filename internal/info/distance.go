@@ -73,29 +73,35 @@ func node(n int64) string {
 	return fmt.Sprintf("node %d", n)
 }
 
-// Widths in GB/s, as NCCL has them: of a PCIe link that does not tell, and the least and the most that the link between two
-// processors counts, which depends on their kind.
+// The least and the most, in GB/s, that NCCL counts for the link between two processors; which it is depends on their kind.
 const (
-	untoldLink    = 12
 	narrowSockets = 6
 	wideSockets   = 40
 )
 
-// linkWidth is what NCCL takes a function's link for: of what the function and the bridge above it could be, the lesser.
+// What NCCL takes a PCIe link for that does not tell.
+const (
+	untoldSpeed = 8 // GT/s
+	untoldLanes = 16
+)
+
+// linkWidth is what NCCL takes a function's link for, in GB/s: of what the function and the bridge above it could be, the lesser.
 func linkWidth(m *machine.Machine, at string) float64 {
-	speed, lanes := 0.0, int64(0)
-	for _, end := range []string{at, path.Dir(at)} {
-		s, n := machine.Gigatransfers(m.Text(end, "max_link_speed")), int64(0)
-		n, _ = m.Int(end, "max_link_width")
-		if s > 0 && (speed == 0 || s < speed) {
+	speed, lanes := 0.0, int64(untoldLanes)
+	for i, end := range []string{at, path.Dir(at)} {
+		if s := machine.Gigatransfers(m.Text(end, "max_link_speed")); s > 0 && (speed == 0 || s < speed) {
 			speed = s
 		}
-		if n > 0 && (lanes == 0 || n < lanes) {
+		n, _ := m.Int(end, "max_link_width") // where one end does not tell, neither counts
+		if i == 0 || n < lanes {
 			lanes = n
 		}
 	}
-	if speed == 0 || lanes == 0 {
-		return untoldLink
+	if speed == 0 {
+		speed = untoldSpeed
+	}
+	if lanes == 0 {
+		lanes = untoldLanes
 	}
 	perLane := speed * 7.5 / 80
 	if speed <= 5 {

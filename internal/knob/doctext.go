@@ -48,15 +48,15 @@ func glance(b *strings.Builder) {
 		case s.Differs != "":
 			beside = "differs, see below"
 		}
-		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s | %s |\n", s.Name, strings.ToLower(s.Name), s.defaultText(), s.rangeText(), beside)
+		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s | %s |\n", s.Name, strings.ToLower(s.Name), s.DefaultText(), s.Legal(), beside)
 	}
 }
 
 // write is one row: what weft makes of it, what the other does, the difference.
 func (s *Spec) write(b *strings.Builder, theirs string) {
-	fmt.Fprintf(b, "\n### `%s`\n\n%s, default %s", s.Name, s.Type, s.defaultText())
+	fmt.Fprintf(b, "\n### `%s`\n\n%s, default %s", s.Name, s.Type, s.DefaultText())
 	if s.Type != Text {
-		fmt.Fprintf(b, "; legal: %s", s.rangeText())
+		fmt.Fprintf(b, "; legal: %s", s.Legal())
 	}
 	fmt.Fprintf(b, "\n\n- weft: %s", s.Doc)
 	if s.Inert != "" {

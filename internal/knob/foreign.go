@@ -1,10 +1,34 @@
 package knob
 
+import (
+	"slices"
+	"strings"
+)
+
 // unkept are promises of NCCL's variables that weft does not keep. Who set one
 // hears so, and nobody its value.
 var unkept = []struct{ name, why string }{
 	{"NCCL_PSK", "is set for encrypted connections, and weft's are not: they prove a secret that NCCL's handle brings, and carry data as it is; " +
 		"unset it, or encrypt the network below (IPsec, MACsec)"},
+}
+
+// Secret reports a variable whose value nobody is shown.
+func Secret(name string) bool {
+	return slices.ContainsFunc(unkept, func(u struct{ name, why string }) bool { return u.name == name })
+}
+
+// Foreign says who reads a variable of the network that weft does not read, and what its default and meaning are, in Markdown.
+func Foreign(name string) (reader, meaning string, known bool) {
+	for _, group := range foreigns {
+		for _, f := range group.names {
+			for one := range strings.SplitSeq(f.name, ", ") {
+				if prefix, many := strings.CutSuffix(one, "*"); one == name || many && strings.HasPrefix(name, prefix) {
+					return group.reader, f.meaning, true
+				}
+			}
+		}
+	}
+	return "", "", false
 }
 
 // foreign is a variable that concerns the network and that weft does not read.

@@ -162,12 +162,12 @@ func TestDefaultsAreNCCLs(t *testing.T) {
 		if o, differs := otherwise[s.Name]; differs {
 			ours = o
 		}
-		got := s.defaultText()
+		got := s.DefaultText()
 		if s.Type == Text || s.Type == Choice { // unset; what that stands for is in the text
 			got, ours = "", ""
 		}
 		if !ok || got != ours {
-			t.Errorf("%s: %q here, %q there (listed %v)", s.Name, s.defaultText(), theirs, ok)
+			t.Errorf("%s: %q here, %q there (listed %v)", s.Name, s.DefaultText(), theirs, ok)
 		}
 		if begins := strings.TrimRight(strings.Fields(s.Theirs)[0], ".,;:"); theirs != "" && begins != theirs && s.Name != "NCCL_SOCKET_TOS_CONFIG" {
 			t.Errorf("%s: %q does not begin with %q", s.Name, s.Theirs, theirs)

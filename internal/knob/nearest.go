@@ -23,9 +23,9 @@ func unknown(environ []string) []string {
 		switch {
 		case known(name):
 		case strings.HasPrefix(name, "WEFT_"):
-			lines = append(lines, fmt.Sprintf("%s is not a knob of weft and is ignored; did you mean %s?", printable(name), Nearest(name)))
+			lines = append(lines, fmt.Sprintf("%s is not a knob of weft and is ignored; did you mean %s?", Printable(name), Nearest(name)))
 		case strings.HasPrefix(name, "NCCL_") && !slices.Contains(theirs, name) && distance(name, Nearest(name)) <= typo:
-			lines = append(lines, fmt.Sprintf("%s is not a variable that weft or NCCL's networks read; did you mean %s?", printable(name), Nearest(name)))
+			lines = append(lines, fmt.Sprintf("%s is not a variable that weft or NCCL's networks read; did you mean %s?", Printable(name), Nearest(name)))
 		}
 	}
 	return lines
@@ -37,8 +37,19 @@ func unknown(environ []string) []string {
 var elsewhere = []string{"WEFT_HOST_", "WEFT_LAB_", "WEFT_RESULTS", "WEFT_RUN_", "WEFT_SIMVERBS", "WEFT_TEST_"}
 
 func known(name string) bool {
-	return slices.ContainsFunc(table[:], func(s Spec) bool { return name != "" && (s.Name == name || s.Also == name) }) ||
-		slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(name, p) })
+	_, ours := Find(name)
+	return ours || Elsewhere(name)
+}
+
+// Elsewhere reports a name that weft's command, its simulated libibverbs or its tests read.
+func Elsewhere(name string) bool {
+	return slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// Find is the knob of that name, or of RCCL's other name for it.
+func Find(name string) (id ID, ok bool) {
+	at := slices.IndexFunc(table[:], func(s Spec) bool { return name != "" && (s.Name == name || s.Also == name) })
+	return ID(max(at, 0)), at >= 0
 }
 
 // Nearest is the table's name with the smallest edit distance to name; of

@@ -38,15 +38,15 @@ func ParseEnv(getenv func(name string) (string, bool), environ func() []string) 
 		if err != nil {
 			v.all[id].origin = Rejected
 			v.problems = append(v.problems, fmt.Sprintf("%s=%s: %v; using the default %s",
-				name, printable(text), err, spec.defaultText()))
+				name, Printable(text), err, spec.DefaultText()))
 			continue
 		}
 		parsed.origin, parsed.name = FromEnvironment, name
 		v.all[id] = parsed
 		if spec.Inert == "" {
-			v.notes = append(v.notes, fmt.Sprintf("%s set by environment to %s", name, printable(text)))
+			v.notes = append(v.notes, fmt.Sprintf("%s set by environment to %s", name, Printable(text)))
 		} else {
-			v.notes = append(v.notes, fmt.Sprintf("%s=%s is accepted and changes nothing here: %s", name, printable(text), spec.Inert))
+			v.notes = append(v.notes, fmt.Sprintf("%s=%s is accepted and changes nothing here: %s", name, Printable(text), spec.Inert))
 		}
 	}
 	for _, u := range unkept {
@@ -64,13 +64,13 @@ func (s *Spec) parse(text string) (value, error) {
 		return value{text: text}, nil
 	case Choice:
 		if !slices.Contains(s.Choices, text) {
-			return value{}, fmt.Errorf("must be %s", s.rangeText())
+			return value{}, fmt.Errorf("must be %s", s.Legal())
 		}
 		return value{text: text}, nil
 	case Bits:
 		n, err := strconv.ParseUint(cNumber(text), 0, 64)
 		if err != nil {
-			return value{}, fmt.Errorf("must be %s", s.rangeText())
+			return value{}, fmt.Errorf("must be %s", s.Legal())
 		}
 		return value{number: int64(n)}, nil
 	case Ports:
@@ -78,13 +78,13 @@ func (s *Spec) parse(text string) (value, error) {
 	case Switch:
 		n, err := strconv.ParseInt(cNumber(text), 0, 64)
 		if err != nil {
-			return value{}, fmt.Errorf("must be %s", s.rangeText())
+			return value{}, fmt.Errorf("must be %s", s.Legal())
 		}
 		return value{number: int64(min(uint64(n), 1))}, nil
 	}
 	n, err := strconv.ParseInt(cNumber(text), 0, 64)
 	if err != nil || !s.allows(n) {
-		return value{}, fmt.Errorf("must be %s", s.rangeText())
+		return value{}, fmt.Errorf("must be %s", s.Legal())
 	}
 	return value{number: n}, nil
 }
@@ -101,7 +101,7 @@ func (s *Spec) parsePorts(text string) (value, error) {
 	a, err1 := strconv.ParseUint(low, 10, 16)
 	b, err2 := strconv.ParseUint(high, 10, 16)
 	if err1 != nil || err2 != nil || a == 0 || a > b {
-		return value{}, fmt.Errorf("must be %s", s.rangeText())
+		return value{}, fmt.Errorf("must be %s", s.Legal())
 	}
 	return value{number: int64(a), second: int64(b)}, nil
 }
@@ -117,7 +117,8 @@ func cNumber(text string) string {
 	return text
 }
 
-func (s *Spec) rangeText() string {
+// Legal says which values are.
+func (s *Spec) Legal() string {
 	switch s.Type {
 	case Text:
 		return "text"
@@ -143,7 +144,8 @@ func (s *Spec) rangeText() string {
 	return text
 }
 
-func (s *Spec) defaultText() string {
+// DefaultText is the default as users write it.
+func (s *Spec) DefaultText() string {
 	switch s.Type {
 	case Text, Choice, Ports:
 		return "(unset)"
@@ -158,8 +160,8 @@ func (s *Spec) defaultText() string {
 	return strconv.FormatInt(s.Default, 10)
 }
 
-// printable keeps a hostile value from writing its own lines into the log.
-func printable(text string) string {
+// Printable keeps a hostile value from writing its own lines into the log.
+func Printable(text string) string {
 	const most = 200
 	if len(text) > most {
 		text = text[:most] + "..."

@@ -1,0 +1,90 @@
+package info
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"weft/internal/doctor/machine"
+)
+
+// Two bridges are one switch; what is below one root port without a switch meets in the processor.
+func TestBetween(t *testing.T) {
+	files := fstest.MapFS{}
+	m := machine.OpenFS(files)
+	at := func(numa int64, path string) place {
+		return placeOf(m, &machine.Function{Path: "/sys/devices/" + path, NUMA: numa})
+	}
+	for _, c := range []struct {
+		name string
+		a, b place
+		want Distance
+		via  int
+	}{
+		{"one switch", at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0"), at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1b:00.0"), PIX, 1},
+		{"a switch below a switch", at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0/0000:19:00.0/0000:1a:00.0"),
+			at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1b:00.0"), PXB, 2},
+		{"two below one", at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0/0000:19:00.0/0000:1a:00.0"),
+			at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:28:00.0/0000:29:00.0/0000:2a:00.0"), PXB, 3},
+		{"two root ports", at(0, "pci0000:15/0000:15:01.0/0000:16:00.0"), at(0, "pci0000:15/0000:15:02.0/0000:17:00.0"), PHB, 0},
+		{"switches of two root ports", at(0, "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0"), at(0, "pci0000:25/0000:25:01.0/0000:26:00.0/0000:27:00.0/0000:28:00.0"), PHB, 2},
+		{"two processors", at(0, "pci0000:15/0000:15:01.0/0000:16:00.0"), at(1, "pci0000:95/0000:95:01.0/0000:96:00.0"), SYS, 0},
+		{"neither tells", at(-1, "pci0000:00/0000:00:05.0"), at(-1, "pci0000:00/0000:00:06.0"), PHB, 0},
+	} {
+		if d, via, why := between(c.a, c.b); d != c.want || len(via) != c.via || why == "" {
+			t.Errorf("%s: %s by %v (%s), want %s by %d", c.name, d, via, why, c.want, c.via)
+		}
+		if d, _, _ := between(c.b, c.a); d != c.want {
+			t.Errorf("%s, the other way: %s", c.name, d)
+		}
+	}
+}
+
+// The lesser of both ends counts, and where one does not tell its lanes 16 do.
+func TestLinkWidth(t *testing.T) {
+	for _, c := range []struct {
+		speed, lanes, upSpeed, upLanes string
+		want                           float64
+	}{
+		{"32.0 GT/s PCIe", "16", "32.0 GT/s PCIe", "16", 48},
+		{"32.0 GT/s PCIe", "16", "16.0 GT/s PCIe", "8", 12},
+		{"16.0 GT/s PCIe", "4", "", "", 24},
+		{"5.0 GT/s PCIe", "8", "8.0 GT/s PCIe", "8", 3},
+		{"", "", "", "", 12},
+	} {
+		files := fstest.MapFS{}
+		for name, text := range map[string]string{"a/b/max_link_speed": c.speed, "a/b/max_link_width": c.lanes, "a/max_link_speed": c.upSpeed, "a/max_link_width": c.upLanes} {
+			if text != "" {
+				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+			}
+		}
+		if got := linkWidth(machine.OpenFS(files), "/a/b"); got != c.want {
+			t.Errorf("%+v: %g", c, got)
+		}
+	}
+}
+
+// The widest way wins, then the shortest; equals share.
+func TestBest(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		ways    []Way
+		sockets float64
+		want    string
+	}{
+		{"the shortest of equals", []Way{{Device: "a", Distance: PHB, wide: 48}, {Device: "b", Distance: PIX, wide: 48}}, 6, "b"},
+		{"the widest", []Way{{Device: "a", Distance: PHB, wide: 48}, {Device: "b", Distance: PIX, wide: 12.5}}, 6, "a"},
+		{"narrow between processors", []Way{{Device: "a", Distance: SYS, wide: 48}, {Device: "b", Distance: PHB, wide: 12.5}}, 6, "b"},
+		{"wide between processors", []Way{{Device: "a", Distance: SYS, wide: 48}, {Device: "b", Distance: PHB, wide: 12.5}}, 40, "a"},
+		{"several", []Way{{Device: "a", Distance: PHB, wide: 12}, {Device: "b", Distance: PHB, wide: 12}, {Device: "c", Distance: SYS, wide: 12}}, 40, "a, b"},
+		{"none", nil, 6, "none"},
+	} {
+		if got := names(best(c.ways, c.sockets)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	g := GPU{Ways: []Way{{Device: "a", Distance: SYS, wide: 48, why: "far"}, {Device: "b", Distance: PHB, wide: 12.5, why: "near"}}}
+	g.choose()
+	if g.Nearest[0].Device != "b" || g.Why != "near; a where NCCL takes the link between the processors for wide enough" {
+		t.Errorf("%+v", g)
+	}
+}
