@@ -42,6 +42,8 @@ type Finding struct {
 	Evidence    string   `json:"evidence" doc:"what was seen, and where"`
 	Consequence string   `json:"consequence" doc:"what follows from it"`
 	Remedy      string   `json:"remedy" doc:"the command that mends it, or what to do"`
+
+	Set map[string]string `json:"set,omitempty" doc:"variables that mend it; an empty one is as if it were not set"`
 }
 
 // seen is a finding by its evidence; the rule has the rest.

@@ -56,3 +56,6 @@ func (x *Exam) Problems() []string {
 	_, ports := hca.Parse(x.set("NCCL_IB_HCA").Value)
 	return slices.Concat(x.knobs.Problems(), gids, ports)
 }
+
+// Installed reports that the loader finds weft under its own name.
+func (x *Exam) Installed() bool { return x.installed() != nil }

@@ -67,6 +67,8 @@ func Markdown() string {
 				kind = "list"
 			} else if field.Type.Kind() == reflect.String {
 				kind = "string"
+			} else if field.Type.Kind() == reflect.Map {
+				kind = "object"
 			}
 			if rest == "omitempty" {
 				kind += ", may be absent"

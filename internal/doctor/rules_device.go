@@ -69,7 +69,7 @@ var deviceRules = []Rule{
 			if s.Value == "" || len(x.Ports()) == 0 || slices.ContainsFunc(x.Ports(), func(p *machine.Port) bool { return taken(filter, p) }) {
 				return nil
 			}
-			return seen("NCCL_IB_HCA", "NCCL_IB_HCA=%s (%s); there is %s", s.Value, s.From, portNames(x.Ports())).mend("%s", s.Undo).one()
+			return seen("NCCL_IB_HCA", "NCCL_IB_HCA=%s (%s); there is %s", s.Value, s.From, portNames(x.Ports())).with("NCCL_IB_HCA", "").mend("%s", s.Undo).one()
 		},
 	},
 	{
@@ -93,7 +93,7 @@ var deviceRules = []Rule{
 				return nil
 			}
 			return seen("NCCL_IB_HCA", "NCCL_IB_HCA=%s (%s) concerns %s, too", s.Value, s.From, strings.Join(more, ", ")).
-				mend("export NCCL_IB_HCA='%s'", exactly(s.Value)).one()
+				export("NCCL_IB_HCA", exactly(s.Value)).one()
 		},
 	},
 	{
@@ -117,7 +117,7 @@ var deviceRules = []Rule{
 				return nil
 			}
 			return seen(both[0], "%s: virtual functions of cards that are used themselves", strings.Join(both, ", ")).
-				mend("export NCCL_IB_HCA='^=%s'", strings.Join(both, ",")).one()
+				export("NCCL_IB_HCA", "^="+strings.Join(both, ",")).one()
 		},
 	},
 	{

@@ -20,7 +20,7 @@ var gidRules = []Rule{
 			for _, p := range x.roce() {
 				if _, why, ok := w.choose(p, x.usable(p)); !ok && w.pin(p) >= 0 {
 					all = append(all, seen(p.String(), "NCCL_IB_GID_INDEX=%s (%s): %s; usable are %s", w.setting.Value, w.setting.From, why, entries(x.usable(p))).
-						mend("%s: weft chooses by itself", w.setting.Undo))
+						with("NCCL_IB_GID_INDEX", "-1").mend("%s: weft chooses by itself", w.setting.Undo))
 				}
 			}
 			return all
@@ -43,7 +43,7 @@ var gidRules = []Rule{
 				if w.demerits(chosen) > w.demerits(best) {
 					all = append(all, seen(p.String(), "NCCL_IB_GID_INDEX=%s (%s): entry %d is %s, entry %d is %s (%v)",
 						w.setting.Value, w.setting.From, chosen.Index, kindOf(chosen), best.Index, kindOf(best), best.Addr.Unmap()).
-						mend("%s: weft chooses by itself", w.setting.Undo))
+						with("NCCL_IB_GID_INDEX", "-1").mend("%s: weft chooses by itself", w.setting.Undo))
 				}
 			}
 			return all
@@ -115,7 +115,7 @@ var gidRules = []Rule{
 			for _, k := range order {
 				said = append(said, k+" on "+strings.Join(kinds[k], ", "))
 			}
-			return seen("NCCL_IB_GID_INDEX", "entry %d is %s", index, strings.Join(said, "; ")).mend("%s: weft chooses by itself", w.setting.Undo).one()
+			return seen("NCCL_IB_GID_INDEX", "entry %d is %s", index, strings.Join(said, "; ")).with("NCCL_IB_GID_INDEX", "-1").mend("%s: weft chooses by itself", w.setting.Undo).one()
 		},
 	},
 	{
@@ -149,7 +149,7 @@ var gidRules = []Rule{
 				g, _, ok := w.choose(p, x.usable(p))
 				if ok && w.Within().IsValid() && w.pin(p) < 0 && !w.Within().Contains(g.Addr.Unmap()) {
 					s := x.set("NCCL_IB_ADDR_RANGE")
-					all = append(all, seen(p.String(), "NCCL_IB_ADDR_RANGE=%s (%s); %v takes entry %d, %v", s.Value, s.From, p, g.Index, g.Addr.Unmap()).mend("%s", s.Undo))
+					all = append(all, seen(p.String(), "NCCL_IB_ADDR_RANGE=%s (%s); %v takes entry %d, %v", s.Value, s.From, p, g.Index, g.Addr.Unmap()).with("NCCL_IB_ADDR_RANGE", "").mend("%s", s.Undo))
 				}
 			}
 			return all

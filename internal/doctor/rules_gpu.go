@@ -129,7 +129,7 @@ var gpuRules = []Rule{
 			}
 			for _, c := range []struct{ name, value string }{{"NCCL_NET_GDR_LEVEL", "LOC"}, {"NCCL_NET_GDR_LEVEL", "0"}, {"NCCL_IB_CUDA_SUPPORT", "0"}} {
 				if s := x.set(c.name); s.Value == c.value {
-					all = append(all, seen(c.name, "%s=%s (%s)", c.name, s.Value, s.From).mend("%s", s.Undo))
+					all = append(all, seen(c.name, "%s=%s (%s)", c.name, s.Value, s.From).with(c.name, "").mend("%s", s.Undo))
 				}
 			}
 			return all
@@ -147,7 +147,7 @@ func (x *Exam) noDMABUF() (why string, mended Finding) {
 	case known && (major < 5 || major == 5 && minor < 12):
 		return fmt.Sprintf("kernel %d.%d has no DMA-BUF for RDMA (5.12 has)", major, minor), Finding{Subject: "nvidia_peermem"}.mend("modprobe nvidia_peermem")
 	case dmabuf.Value == "0":
-		return fmt.Sprintf("NCCL_DMABUF_ENABLE=0 (%s)", dmabuf.From), Finding{Subject: "NCCL_DMABUF_ENABLE"}.mend("%s", dmabuf.Undo)
+		return fmt.Sprintf("NCCL_DMABUF_ENABLE=0 (%s)", dmabuf.From), Finding{Subject: "NCCL_DMABUF_ENABLE"}.with("NCCL_DMABUF_ENABLE", "").mend("%s", dmabuf.Undo)
 	}
 	return "", Finding{}
 }

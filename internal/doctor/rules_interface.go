@@ -24,7 +24,7 @@ var interfaceRules = []Rule{
 			if all, _ := x.sockets(); len(s.Value) < 2 || len(all) > 0 || len(x.NICs()) == 0 {
 				return nil
 			}
-			return seen("NCCL_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME=%s (%s); there is %s", s.Value, s.From, nicNames(x.NICs())).mend("%s", s.Undo).one()
+			return seen("NCCL_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME=%s (%s); there is %s", s.Value, s.From, nicNames(x.NICs())).with("NCCL_SOCKET_IFNAME", "").mend("%s", s.Undo).one()
 		},
 	},
 	{
@@ -49,7 +49,7 @@ var interfaceRules = []Rule{
 			if outer == nil {
 				return f.mend("export NCCL_SOCKET_IFNAME='=NAME' with the interface that the other hosts reach").one()
 			}
-			return f.mend("export NCCL_SOCKET_IFNAME='=%s'", strings.Join(outer, ",")).one()
+			return f.export("NCCL_SOCKET_IFNAME", "="+strings.Join(outer, ",")).one()
 		},
 	},
 	{
@@ -120,7 +120,7 @@ var interfaceRules = []Rule{
 			if !slow || len(x.used()) > 0 {
 				return nil // over RDMA, TCP carries what sets connections up
 			}
-			return seen("NCCL_SOCKET_IFNAME", "%s (%s)", strings.Join(said, ", "), why).mend("export NCCL_SOCKET_IFNAME='=%s'", strings.Join(keep, ",")).one()
+			return seen("NCCL_SOCKET_IFNAME", "%s (%s)", strings.Join(said, ", "), why).export("NCCL_SOCKET_IFNAME", "="+strings.Join(keep, ",")).one()
 		},
 	},
 	{
@@ -136,7 +136,7 @@ var interfaceRules = []Rule{
 				return nil
 			}
 			s := x.set("NCCL_SOCKET_FAMILY")
-			return seen("NCCL_SOCKET_FAMILY", "NCCL_SOCKET_FAMILY=%s (%s)", s.Value, s.From).mend("%s", s.Undo).one()
+			return seen("NCCL_SOCKET_FAMILY", "NCCL_SOCKET_FAMILY=%s (%s)", s.Value, s.From).with("NCCL_SOCKET_FAMILY", "").mend("%s", s.Undo).one()
 		},
 	},
 }

@@ -19,7 +19,7 @@ var knobRules = []Rule{
 			if values.Int(knob.IBDisable) == 0 || len(x.Cards()) == 0 {
 				return nil
 			}
-			return seen("NCCL_IB_DISABLE", "NCCL_IB_DISABLE=%s (%s), and there is %s", s.Value, s.From, x.Cards()[0].Name).mend("%s", s.Undo).one()
+			return seen("NCCL_IB_DISABLE", "NCCL_IB_DISABLE=%s (%s), and there is %s", s.Value, s.From, x.Cards()[0].Name).with("NCCL_IB_DISABLE", "0").mend("%s", s.Undo).one()
 		},
 	},
 	{

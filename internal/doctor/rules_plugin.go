@@ -78,7 +78,7 @@ var pluginRules = []Rule{
 			if s.Value == "" || strings.EqualFold(s.Value, "weft") || !x.newest().net.Weft() {
 				return nil
 			}
-			return seen("NCCL_NET", "NCCL_NET=%s (%s)", s.Value, s.From).mend("%s, or export NCCL_NET=weft", s.Undo).one()
+			return seen("NCCL_NET", "NCCL_NET=%s (%s)", s.Value, s.From).with("NCCL_NET", "weft").mend("%s, or export NCCL_NET=weft", s.Undo).one()
 		},
 	},
 	{
@@ -95,7 +95,7 @@ var pluginRules = []Rule{
 			if set := x.set("NCCL_TUNER_PLUGIN"); set.From != "" {
 				return f.mend("%s (it is %s, by %s)", set.Undo, set.Value, set.From).one()
 			}
-			return f.mend("export NCCL_TUNER_PLUGIN=libnccl-net-weft.so, or take %s away", s.tunes.Path).one()
+			return f.with("NCCL_TUNER_PLUGIN", link.Name).mend("export NCCL_TUNER_PLUGIN=%s, or take %s away", link.Name, s.tunes.Path).one()
 		},
 	},
 	{
@@ -114,9 +114,10 @@ var pluginRules = []Rule{
 			}
 			f := seen("NCCL_PROFILER_PLUGIN", "%v asks for %s and takes %s", s.r, names(s.profiler), found)
 			if s.profiles == nil {
-				return f.mend("unset NCCL_PROFILER_PLUGIN").one()
+				return f.with("NCCL_PROFILER_PLUGIN", "").mend("unset NCCL_PROFILER_PLUGIN").one()
 			}
-			return f.mend("export NCCL_PROFILER_PLUGIN=libnccl-net-weft.so WEFT_PROFILER_CHAIN=%s: weft hands every event on", s.profiles.Path).one()
+			return f.with("NCCL_PROFILER_PLUGIN", link.Name).with("WEFT_PROFILER_CHAIN", s.profiles.Path).
+				mend("export NCCL_PROFILER_PLUGIN=%s WEFT_PROFILER_CHAIN=%s: weft hands every event on", link.Name, s.profiles.Path).one()
 		},
 	},
 }
@@ -184,6 +185,9 @@ func otherPlugin(x *Exam) []Finding {
 	}
 	if s := x.newest(); !s.net.Weft() && s.plugin.From == "" {
 		remedy += "; export NCCL_NET_PLUGIN=weft"
+	}
+	if dir := path.Dir(weft.Path); x.Dlopen(path.Join(dir, plainName)).Weft() && !slices.Contains(machine.LibraryFolders(), dir) {
+		f = f.with("LD_LIBRARY_PATH", x.First(dir)) // the loader's own folders would come before others of whoever set it
 	}
 	return f.mend("%s", remedy).one()
 }

@@ -83,7 +83,7 @@ var portRules = []Rule{
 					keep = append(keep, p.String())
 				}
 			}
-			return seen("NCCL_IB_HCA", "%s", strings.Join(said, ", ")).mend("export NCCL_IB_HCA='=%s'", strings.Join(keep, ",")).one()
+			return seen("NCCL_IB_HCA", "%s", strings.Join(said, ", ")).export("NCCL_IB_HCA", "="+strings.Join(keep, ",")).one()
 		},
 	},
 	{
@@ -108,7 +108,7 @@ var portRules = []Rule{
 				keep = roce
 			}
 			return seen("NCCL_IB_HCA", "InfiniBand: %s; Ethernet: %s", strings.Join(ib, ", "), strings.Join(roce, ", ")).
-				mend("export NCCL_IB_HCA='=%s'", strings.Join(keep, ",")).one()
+				export("NCCL_IB_HCA", "="+strings.Join(keep, ",")).one()
 		},
 	},
 	{

@@ -23,7 +23,7 @@ var twinRules = []Rule{
 				f := seen(t.String(), "%v and %v are one port (sys_image_guid %s, %s)", p, t, p.Card.SystemGUID, x.portName(p))
 				switch dev := t.NetDev(x.Machine); {
 				case !taken(filter, t):
-					all = append(all, f.mend("export NCCL_IB_HCA='%s,%s'", x.set("NCCL_IB_HCA").Value, t.Card.Name))
+					all = append(all, f.export("NCCL_IB_HCA", also(x.set("NCCL_IB_HCA").Value, x.used(), t)))
 				case !t.Active():
 					f.Evidence += "; the second is " + t.State
 					all = append(all, f.mend("ip link set %s up", dev))
@@ -35,6 +35,14 @@ var twinRules = []Rule{
 			return all
 		},
 	},
+}
+
+// also is a list that takes one port more: of a list that leaves ports out, those that it left and the one.
+func also(list string, used []*machine.Port, t *machine.Port) string {
+	if !strings.HasPrefix(list, "^") {
+		return list + "," + t.Card.Name
+	}
+	return "=" + strings.ReplaceAll(portNames(append(used, t)), ", ", ",")
 }
 
 // twin is the other function of a port's; nil: it has none.

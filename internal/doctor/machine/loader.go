@@ -66,6 +66,11 @@ func (m *Machine) places(name string) (all []string) {
 // LibraryFolders are the loader's own, in its order.
 func LibraryFolders() []string { return folders[runtime.GOARCH] }
 
+// First is LD_LIBRARY_PATH with a folder before those that are in it.
+func (m *Machine) First(folder string) string {
+	return strings.Join(append([]string{folder}, slices.DeleteFunc(m.Searched(), func(dir string) bool { return dir == folder })...), ":")
+}
+
 // Searched are the folders of LD_LIBRARY_PATH as the process started with it.
 func (m *Machine) Searched() []string {
 	return slices.DeleteFunc(strings.FieldsFunc(m.env["LD_LIBRARY_PATH"], func(c rune) bool { return c == ':' || c == ';' }),

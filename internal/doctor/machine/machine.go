@@ -21,6 +21,7 @@ import (
 type Machine struct {
 	fs     fs.FS // its file system, with symbolic links
 	env    map[string]string
+	over   map[string]string // what a process would have instead
 	files  []confFile
 	cache  []cached // of the loader
 	kernel kernel
@@ -79,10 +80,16 @@ func (m *Machine) Start() error {
 			}
 		}
 	}
+	for name, value := range m.over {
+		m.env[name] = value
+	}
 	m.readConf()
 	m.cache, err = m.readCache()
 	return err
 }
+
+// Override has the machine look, from the next Start on, as if the process had these variables, too.
+func (m *Machine) Override(env map[string]string) { m.over = env }
 
 // Live reports whether this is the machine that runs us, not a copy.
 func (m *Machine) Live() bool { _, live := m.kernel.(liveKernel); return live }
