@@ -32,7 +32,10 @@ type failure struct{ error }
 // execute carries out a command line, without the program's name, and returns the exit status. An error that has no status of its
 // own says that the command cannot be carried out as given.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := weft()
+	return executed(ctx, weft(), args, stdout, stderr)
+}
+
+func executed(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -61,7 +64,7 @@ func weft() *cobra.Command {
 
 Exit status: 0 all is well, 1 it is not, 2 the command cannot be carried out as given.`,
 		Version: fmt.Sprintf("%s, %s, %s/%s", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
-	}, runCommand(), perfCommand(), conformCommand(), checkCommand(), doctorCommand(), selftestCommand(), traceCommand(), metricsCommand(), topCommand(), labCommand(), abiCommand(), versionCommand(), manCommand())
+	}, runCommand(), perfCommand(), conformCommand(), checkCommand(), doctorCommand(), infoCommand(), envCommand(), selftestCommand(), traceCommand(), metricsCommand(), topCommand(), labCommand(), abiCommand(), versionCommand(), manCommand())
 	c.SilenceErrors, c.SilenceUsage = true, true // execute says what is wrong
 	c.SetVersionTemplate("{{.Version}}\n")
 	c.SetUsageTemplate(usage)

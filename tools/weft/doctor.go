@@ -42,14 +42,13 @@ machine cannot be read. So a node health check can run it as it is.`,
 	}
 	var o doctorOptions
 	f := c.Flags()
-	f.StringVar(&o.root, "root", "/", "the `folder` below which the machine's file system is")
+	o.lookFlags = lookOf(f)
 	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
 	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
 	f.StringVar(&o.bundle, "bundle", "", "write the evidence into this `file`, a tar.gz, without what is private")
 	f.StringVar(&o.explain, "explain", "", "say what a `code` means, as WEFT-070, and look at nothing")
 	f.BoolVar(&o.rules, "rules", false, "list all rules, and look at nothing")
-	durationVar(f, &o.timeout, "timeout", 30*time.Second, "give up after this time: exit status 2")
-	durationVar(f, &o.look, "look", time.Second, "the time between two looks at counters, on this machine")
+	durationVar(f, &o.between, "look", time.Second, "the time between two looks at counters, on this machine")
 	var codes []string
 	for _, r := range doctor.Rules() {
 		codes = append(codes, fmt.Sprintf("%s\t%s", r.Code, r.Title))
@@ -60,9 +59,10 @@ machine cannot be read. So a node health check can run it as it is.`,
 }
 
 type doctorOptions struct {
-	root, bundle, explain string
-	json, quiet, rules    bool
-	timeout, look         time.Duration
+	*lookFlags
+	bundle, explain    string
+	json, quiet, rules bool
+	between            time.Duration // two looks at counters
 }
 
 func (o *doctorOptions) run(stdout io.Writer) error {
@@ -80,17 +80,22 @@ func (o *doctorOptions) run(stdout io.Writer) error {
 		}
 		return nil
 	}
-	m, err := machine.Open(o.root)
+	type examined struct {
+		x    *doctor.Exam
+		host doctor.Host
+	}
+	e, err := looked(o.lookFlags, func(m *machine.Machine) (e examined, err error) {
+		if e.x, err = doctor.Examine(m, o.between); err == nil {
+			e.host = e.x.Host()
+		}
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
-	x, host, err := o.within(m)
-	if err != nil {
-		return err
-	}
-	report := doctor.NewReport(host)
+	report := doctor.NewReport(e.host)
 	if o.bundle != "" {
-		if err := writeBundle(o.bundle, x, report); err != nil {
+		if err := writeBundle(o.bundle, e.x, report); err != nil {
 			return err
 		}
 	}
@@ -98,31 +103,6 @@ func (o *doctorOptions) run(stdout io.Writer) error {
 		return err
 	}
 	return ended(report.Status())
-}
-
-// within examines the machine in the time that there is: a file of a dead server of NFS, or of a card that hangs, can be waited for
-// without end.
-func (o *doctorOptions) within(m *machine.Machine) (*doctor.Exam, doctor.Host, error) {
-	type answer struct {
-		x    *doctor.Exam
-		host doctor.Host
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		x, err := doctor.Examine(m, o.look)
-		if err != nil {
-			done <- answer{err: err}
-			return
-		}
-		done <- answer{x: x, host: x.Host()}
-	}()
-	select {
-	case a := <-done:
-		return a.x, a.host, a.err
-	case <-time.After(o.timeout):
-		return nil, doctor.Host{}, fmt.Errorf("the machine cannot be read within %v: %s does not answer; look at what it is on (mount, dmesg), or give more --timeout", o.timeout, m.Reading())
-	}
 }
 
 func (o *doctorOptions) print(w io.Writer, report doctor.Report) error {
