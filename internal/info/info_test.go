@@ -26,7 +26,7 @@ func look(t *testing.T, name string) *Report {
 		t.Fatal(err)
 	}
 	r := New(x)
-	r.Weft = "VERSION"
+	r.Weft = "weft VERSION"
 	return r
 }
 

@@ -36,7 +36,7 @@ func (r *Report) Part(w io.Writer, part Part) error {
 }
 
 func (r *Report) all(p *printer) {
-	p.line("%s: weft %s; %s", r.Host, r.Weft, r.Network)
+	p.line("%s: %s; %s", r.Host, r.Weft, r.Network)
 	for _, d := range r.Devices {
 		d.print(p)
 	}

@@ -61,9 +61,9 @@ func OpenFS(files fs.FS) *Machine {
 }
 
 // Start reads the environment, that of the process whose folder the machine has as proc/self, and what every search needs. A saved
-// environment may have a line for each variable.
+// environment may have a line for each variable. A second Start is a new beginning; files are those that were read before.
 func (m *Machine) Start() error {
-	m.env, m.libraries, m.asked = map[string]string{}, map[string]*Library{}, map[string]bool{}
+	m.env, m.libraries, m.asked, m.files = map[string]string{}, map[string]*Library{}, map[string]bool{}, nil
 	m.functions, m.cards, m.nics = sync.OnceValue(m.readFunctions), sync.OnceValue(m.readCards), sync.OnceValue(m.readNICs)
 	text, err := m.readFile("/proc/self/environ")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,7 @@ type Report struct {
 
 // Variable is one to be set.
 type Variable struct {
-	Name  string `json:"name"`
+	Name  string `json:"name" doc:"of the variable"`
 	Value string `json:"value" doc:"an empty one is as if it were not set, to NCCL and to weft"`
 	Why   string `json:"why" doc:"what is wrong without it"`
 	Was   string `json:"was,omitempty" doc:"its value as it is, and where that is set; absent: nowhere"`

@@ -41,7 +41,7 @@ func needs(t *testing.T, all fstest.MapFS) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Weft = "VERSION"
+	r.Weft = "weft VERSION"
 	return r
 }
 
@@ -150,7 +150,7 @@ func TestFormats(t *testing.T) {
 		{Name: "NCCL_NET_PLUGIN", Value: "weft", Why: "its name"}, {Name: "NCCL_SOCKET_IFNAME", Value: "=eth0", Why: "docker0", Was: "docker0 (the environment)"},
 	}, Left: []string{"WEFT-070 breaks: too little"}}
 	for format, want := range map[string]string{
-		"docker": "# what n needs, as weft v sees it\n# its name\nNCCL_NET_PLUGIN=weft\n# docker0; it was docker0 (the environment)\nNCCL_SOCKET_IFNAME==eth0\n" +
+		"docker": "# what n needs, as v sees it\n# its name\nNCCL_NET_PLUGIN=weft\n# docker0; it was docker0 (the environment)\nNCCL_SOCKET_IFNAME==eth0\n" +
 			"# no variable mends WEFT-070 breaks: too little (weft doctor)\n",
 		"slurm": "export NCCL_NET_PLUGIN=weft\nexport NCCL_SOCKET_IFNAME==eth0\n",
 	} {

@@ -68,7 +68,7 @@ func (r *Report) lines(b *strings.Builder, mark, form string) error {
 }
 
 func (r *Report) head(b *strings.Builder, mark string) {
-	comment(b, mark, fmt.Sprintf("what %s needs, as weft %s sees it", r.Host, r.Weft))
+	comment(b, mark, fmt.Sprintf("what %s needs, as %s sees it", r.Host, r.Weft))
 }
 
 func (r *Report) foot(b *strings.Builder, mark string) {

@@ -33,7 +33,7 @@ type Part struct {
 
 // Field is a value of a part.
 type Field struct {
-	Name  string `json:"name"`
+	Name  string `json:"name" doc:"a field's, of structs by path"`
 	Value string `json:"value" doc:"secrets are not shown"`
 }
 
