@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"transport/fastpath"},
 	{"transport/memory"},
 	{"guest"},
-	{"transport/verbs/ibv", "transport/verbs/machine", "transport/verbs/fail", "transport/verbs/hca", "transport/verbs/gid"},
+	{"transport/verbs/ibv", "transport/verbs/machine", "transport/verbs/fail", "transport/verbs/hca", "transport/verbs/gid", "transport/tcp/ifname"},
 	{"transport/verbs/card"},
 	{"transport/verbs/mr"},
 	{"transport/verbs/port"},
@@ -46,6 +46,8 @@ var beside = map[string][]string{
 	"internal/doctor":    {"internal", "transport/rdma", "transport/verbs/gid", "transport/verbs/hca"},
 	"internal/abidiff":   {"internal/release", "headers", "gen/lock", "gen/model", "gen/parse", "gen/source"},
 	"internal/info":      {"internal", "transport/verbs/machine", "transport/wire"},
+	"internal/doctor":    {"internal", "transport/rdma", "transport/tcp/ifname", "transport/verbs/gid", "transport/verbs/hca"},
+	"internal/info":      {"internal", "transport/rdma", "transport/verbs/machine", "transport/wire"},
 	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format", "transport/meter/format"},
 }
 

@@ -1,52 +1,31 @@
 package doctor
 
 import (
-	"slices"
 	"strings"
 
 	"weft/internal/doctor/machine"
-	"weft/internal/knob"
-	"weft/transport/verbs/hca"
+	"weft/internal/report"
+	"weft/transport/tcp/ifname"
 )
 
-// mostInterfaces is what one search of NCCL's yields.
-const mostInterfaces = 16
-
-// sockets are the interfaces that weft takes for TCP, as NCCL's own sockets do, and why. A name in NCCL_COMM_ID is not looked up.
+// sockets are the interfaces that weft takes for TCP, by its own choice, and why. A name in NCCL_COMM_ID is not looked up.
 func (x *Exam) sockets() (all []*machine.NIC, why string) {
-	k := x.knobs
-	family := k.Text(knob.SocketFamily)
-	if list := k.Text(knob.SocketIfname); len(list) > 1 {
-		return x.searchNICs(list, family), "NCCL_SOCKET_IFNAME=" + list
+	nics, h := x.NICs(), &ifname.Host{}
+	at := map[string]int{}
+	for i, n := range nics {
+		at[n.Name] = i
+		h.Interfaces = append(h.Interfaces, ifname.Interface{Index: i, Name: n.Name, MTU: int(n.MTU), Running: x.running(n)})
 	}
-	if all := x.searchNICs("ib", family); len(all) > 0 {
-		return all, "the name begins with ib"
-	}
-	for _, list := range []string{"^docker,lo,virbr", "docker", "lo", "virbr"} {
-		if all := x.searchNICs(list, family); len(all) > 0 {
-			return all, "default search " + list
-		}
-	}
-	return nil, "default search"
-}
-
-// searchNICs lists the running interfaces that the list takes, in the order of their first address of the family.
-func (x *Exam) searchNICs(list, family string) (all []*machine.NIC) {
-	filter, _ := hca.Parse(list)
 	for _, a := range x.Addresses() {
-		n := x.NIC(a.Dev)
-		if n == nil || !x.running(n) || slices.Contains(all, n) || len(all) == mostInterfaces {
-			continue
+		if i, here := at[a.Dev]; here {
+			h.Addresses = append(h.Addresses, ifname.Address{IfIndex: i, Prefix: a.Prefix})
 		}
-		if _, _, ok := filter.Takes(n.Name, -1); !ok {
-			continue
-		}
-		if family == "AF_INET" && !a.Addr().Is4() || family == "AF_INET6" && !a.Addr().Is6() || a.Addr().Is6() && a.Addr().IsLoopback() {
-			continue
-		}
-		all = append(all, n)
 	}
-	return all
+	chosen, why := h.Choose(x.knobs, report.Discard{})
+	for _, c := range chosen {
+		all = append(all, nics[c.Index])
+	}
+	return all, why
 }
 
 // running reports an interface that is up; of the loopback device no carrier is asked.

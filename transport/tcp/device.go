@@ -11,6 +11,7 @@ import (
 	"weft/internal/node"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/tcp/ifname"
 )
 
 // Device is one interface that carries TCP.
@@ -27,9 +28,9 @@ const guessedMbps = 10000
 // reads what the tables report about each. There is at least one, or an error
 // that says what was there instead.
 func (h *Host) Devices(k *knob.Values, log report.Logger) ([]*Device, error) {
-	found, why := h.choose(k, log)
+	found, why := h.Choose(k, log)
 	if len(found) == 0 {
-		return nil, h.nothing(k)
+		return nil, h.Nothing(k)
 	}
 	devices := make([]*Device, 0, len(found))
 	names := make([]string, 0, len(found))
@@ -47,13 +48,13 @@ func (h *Host) Devices(k *knob.Values, log report.Logger) ([]*Device, error) {
 	return devices, nil
 }
 
-func (h *Host) describe(index int, c chosen) *Device {
+func (h *Host) describe(index int, c ifname.Choice) *Device {
 	speed, read := h.speed(c.Name)
 	return &Device{
 		Device: rdma.Device{
 			Index: index, Name: c.Name, PCIPath: h.pciPath(c.Name), GUID: uint64(index),
 			SpeedMbps: speed, Port: 0, MaxComms: rdma.MaxComms, MaxRecvs: rdma.MaxRecvs,
-			Latency: 0, Pointers: rdma.MemHost, MTU: c.MTU, IfIndex: c.Index, Addrs: c.addrs,
+			Latency: 0, Pointers: rdma.MemHost, MTU: c.MTU, IfIndex: c.Index, Addrs: c.Addrs,
 			RailID: rdma.NoID, PlaneID: rdma.NoID,
 		},
 		SpeedRead: read,
@@ -72,50 +73,6 @@ func (d *Device) line() string {
 	}
 	return fmt.Sprintf("interface %d is %s: TCP, %s, MTU %d, %s, streams per connection: %d, addresses %v; memory %v: sockets copy, GPU memory is staged by NCCL",
 		d.Index, d.Name, speed, d.MTU, pci, d.Streams, d.Addrs, d.Pointers)
-}
-
-// nothing explains an empty choice: every interface with what disqualified it.
-func (h *Host) nothing(k *knob.Values) error {
-	family := k.Text(knob.SocketFamily)
-	var have []string
-	for _, l := range h.Interfaces {
-		var addrs, others int
-		for _, a := range h.Addresses {
-			if a.IfIndex == l.Index && familyIs(a.Prefix.Addr(), family) {
-				addrs++
-			} else if a.IfIndex == l.Index {
-				others++
-			}
-		}
-		switch {
-		case !l.Running:
-			have = append(have, l.Name+" (down)")
-		case addrs == 0 && others > 0:
-			have = append(have, l.Name+" (no "+family+" address)")
-		case addrs == 0:
-			have = append(have, l.Name+" (no address)")
-		default:
-			have = append(have, l.Name)
-		}
-	}
-	const most = 16 // NCCL's log cuts a line at 1024 bytes, and the remedy stands at its end
-	if n := len(have) - most; n > 0 {
-		have = append(have[:most], fmt.Sprintf("and %d more", n))
-	}
-	here := "this machine has " + strings.Join(have, ", ")
-	if len(have) == 0 {
-		here = "this machine has no interface"
-	}
-	if list := k.Text(knob.SocketIfname); len(list) > 1 {
-		return report.Errorf(report.Usage, "devices", "NCCL_SOCKET_IFNAME=%s matches no running interface with an address; %s", list, here).
-			Try("name one of these, or unset NCCL_SOCKET_IFNAME")
-	}
-	if family != "" {
-		return report.Errorf(report.Usage, "devices", "no running interface has an address of NCCL_SOCKET_FAMILY=%s; %s", family, here).
-			Try("unset NCCL_SOCKET_FAMILY, or give an interface such an address")
-	}
-	return report.Errorf(report.Host, "devices", "no running interface has an address; %s", here).
-		Try("bring an interface up and give it an address")
 }
 
 func (h *Host) netFile(name string, parts ...string) string {

@@ -10,28 +10,13 @@ import (
 	"syscall"
 
 	"weft/internal/report"
+	"weft/transport/tcp/ifname"
 )
-
-// Interface is one link of the machine, as far as choosing needs it.
-type Interface struct {
-	Index   int
-	Name    string
-	MTU     int
-	Running bool // up, and with a carrier
-}
-
-// Address is one address of an interface.
-type Address struct {
-	IfIndex int
-	Prefix  netip.Prefix
-}
 
 // Host is what discovery looks at. Tests describe other machines with it.
 type Host struct {
-	Interfaces []Interface
-	Addresses  []Address // in the kernel's order, which is getifaddrs': IPv4 by interface, then IPv6
-	Sysfs      string    // "/sys"
-	Resolve    func(ctx context.Context, name string) ([]netip.Addr, error)
+	ifname.Host
+	Sysfs string // "/sys"
 }
 
 // ThisHost asks the kernel.
@@ -40,11 +25,12 @@ func ThisHost() (*Host, error) {
 	if err != nil {
 		return nil, unreadable("interfaces", err)
 	}
-	h := &Host{Sysfs: "/sys", Resolve: func(ctx context.Context, name string) ([]netip.Addr, error) {
+	h := &Host{Sysfs: "/sys"}
+	h.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	}}
+	}
 	for _, l := range links {
-		h.Interfaces = append(h.Interfaces, Interface{
+		h.Interfaces = append(h.Interfaces, ifname.Interface{
 			Index: l.Index, Name: l.Name, MTU: l.MTU, Running: l.Flags&net.FlagRunning != 0})
 	}
 	if h.Addresses, err = kernelAddresses(); err != nil {
@@ -68,7 +54,7 @@ func unreadable(what string, err error) error {
 
 // kernelAddresses is getifaddrs without its gaps: package net gives addresses
 // per interface and drops their order and flags.
-func kernelAddresses() ([]Address, error) {
+func kernelAddresses() ([]ifname.Address, error) {
 	dump, err := syscall.NetlinkRIB(syscall.RTM_GETADDR, syscall.AF_UNSPEC)
 	if err != nil {
 		return nil, fmt.Errorf("netlink RTM_GETADDR: %w", err)
@@ -77,7 +63,7 @@ func kernelAddresses() ([]Address, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlink RTM_GETADDR: %w", err)
 	}
-	var all []Address
+	var all []ifname.Address
 	for i := range messages {
 		if messages[i].Header.Type != syscall.RTM_NEWADDR {
 			continue
@@ -98,13 +84,13 @@ const (
 
 // parseAddress leaves out addresses that cannot be bound: duplicate address
 // detection still runs on them, or failed.
-func parseAddress(m *syscall.NetlinkMessage) (Address, bool) {
+func parseAddress(m *syscall.NetlinkMessage) (ifname.Address, bool) {
 	if len(m.Data) < syscall.SizeofIfAddrmsg {
-		return Address{}, false
+		return ifname.Address{}, false
 	}
 	family, bits, flags := m.Data[0], int(m.Data[1]), uint32(m.Data[2])
 	if family != syscall.AF_INET && family != syscall.AF_INET6 {
-		return Address{}, false
+		return ifname.Address{}, false
 	}
 	var own, other netip.Addr // on a point-to-point link IFA_ADDRESS is the peer's
 	for kind, value := range attributes(m.Data[syscall.SizeofIfAddrmsg:]) {
@@ -123,10 +109,10 @@ func parseAddress(m *syscall.NetlinkMessage) (Address, bool) {
 		own = other
 	}
 	if flags&flagDADFailed != 0 || flags&flagTentative != 0 && flags&flagOptimistic == 0 {
-		return Address{}, false
+		return ifname.Address{}, false
 	}
 	prefix := netip.PrefixFrom(own, bits)
-	return Address{IfIndex: int(binary.NativeEndian.Uint32(m.Data[4:8])), Prefix: prefix}, prefix.IsValid()
+	return ifname.Address{IfIndex: int(binary.NativeEndian.Uint32(m.Data[4:8])), Prefix: prefix}, prefix.IsValid()
 }
 
 // attributes walks netlink attributes: length 2, type 2, value, padding to 4.
@@ -144,13 +130,4 @@ func attributes(b []byte) iter.Seq2[uint16, []byte] {
 			b = b[min((n+3)&^3, len(b)):]
 		}
 	}
-}
-
-func (h *Host) byIndex(index int) (Interface, bool) {
-	for _, l := range h.Interfaces {
-		if l.Index == index {
-			return l, true
-		}
-	}
-	return Interface{}, false
 }

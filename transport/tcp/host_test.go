@@ -61,19 +61,3 @@ func FuzzParseAddress(f *testing.F) {
 		}
 	})
 }
-
-func FuzzCommIDAddr(f *testing.F) {
-	for _, s := range []string{"10.0.0.1:4", "[fe80::1%eth0]:4", "[", "[]", ":", "head:4", "::1", "[::ffff:1.2.3.4]:1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, id string) {
-		h := machine(office...)
-		a, err := h.commIDAddr(id)
-		if (err == nil) != a.IsValid() {
-			t.Errorf("%q: %v, %v", id, a, err)
-		}
-		if found, err := h.nearCommID(id, ""); err == nil && len(found) > 1 {
-			t.Errorf("%q: %d interfaces", id, len(found))
-		}
-	})
-}

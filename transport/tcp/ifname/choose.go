@@ -1,4 +1,4 @@
-package tcp
+package ifname
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"weft/internal/report"
 )
 
-// chosen is one interface with the addresses to use, best first.
-type chosen struct {
+// Choice is one interface with the addresses to use, best first.
+type Choice struct {
 	Interface
-	addrs []netip.Prefix
+	Addrs []netip.Prefix
 }
 
-// choose applies NCCL's order of searches and says which one hit.
-func (h *Host) choose(k *knob.Values, log report.Logger) ([]chosen, string) {
+// Choose applies NCCL's order of searches and says which one hit.
+func (h *Host) Choose(k *knob.Values, log report.Logger) ([]Choice, string) {
 	family := k.Text(knob.SocketFamily)
 	// NCCL ignores a list of one character.
 	if list := k.Text(knob.SocketIfname); len(list) > 1 {
@@ -44,9 +44,9 @@ func (h *Host) choose(k *knob.Values, log report.Logger) ([]chosen, string) {
 
 // search lists the running interfaces that the filter takes, in the order in
 // which their first address of the family appears.
-func (h *Host) search(list, family string) []chosen {
+func (h *Host) search(list, family string) []Choice {
 	f := parseFilter(list)
-	var found []chosen
+	var found []Choice
 	place := map[int]int{}
 	for _, a := range h.Addresses {
 		link, ok := h.byIndex(a.IfIndex)
@@ -63,12 +63,12 @@ func (h *Host) search(list, family string) []chosen {
 			}
 			at = len(found)
 			place[a.IfIndex] = at
-			found = append(found, chosen{Interface: link})
+			found = append(found, Choice{Interface: link})
 		}
-		found[at].addrs = append(found[at].addrs, a.Prefix)
+		found[at].Addrs = append(found[at].Addrs, a.Prefix)
 	}
 	for i := range found {
-		found[i].addrs = linkLocalLast(found[i].addrs)
+		found[i].Addrs = linkLocalLast(found[i].Addrs)
 	}
 	return found
 }
@@ -99,7 +99,7 @@ func familyIs(a netip.Addr, family string) bool {
 
 // nearCommID finds the one interface that shares a subnet with the address of
 // rank 0, that address first.
-func (h *Host) nearCommID(id, family string) ([]chosen, error) {
+func (h *Host) nearCommID(id, family string) ([]Choice, error) {
 	target, err := h.commIDAddr(id)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (h *Host) nearCommID(id, family string) ([]chosen, error) {
 			continue
 		}
 		for _, c := range h.search("="+link.Name, family) {
-			return []chosen{{c.Interface, firstOf(c.addrs, a.Prefix)}}, nil
+			return []Choice{{c.Interface, firstOf(c.Addrs, a.Prefix)}}, nil
 		}
 	}
 	return nil, nil
