@@ -33,7 +33,7 @@ func aHandle() []byte {
 func connecting() []byte {
 	f1 := wire.Frame1{Version: 1, Role: wire.RoleComm, ListenID: 0x1234, Nonce: wire.Nonce{1}}
 	b := f1.Append(nil)
-	b = (&wire.Frame3{Proof: wire.Proof{3}}).Append(b)
+	b = (&wire.Frame3{}).Append(b)
 	b = (&wire.Hello{Header: head, Speaks: wire.Version, Device: 1, PID: 77, Process: wire.ProcessID{5}, Host: "node8", Build: "v1", Name: "eth0"}).Append(b)
 	b = (&wire.Pad{}).Append(b, 100)
 	b = (&wire.Offer{SL: 3, TC: 104, Further: 1, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []wire.QPEnd{end}}).Append(b)
