@@ -25,6 +25,8 @@ a code, its evidence, what follows and the command that mends it.
 | ` + "`weft doctor --rules`" + ` | all rules |
 | ` + "`weft doctor --root DIR`" + ` | another machine, or a copy of its files: its environment is ` + "`proc/self/environ`" + ` there |
 
+` + "[`weft env`](info.md#env)" + ` prints those remedies that are variables.
+
 **Exit status.** 0: nothing is wrong, or there is advice only. 1: something breaks jobs or slows them. 2: the machine cannot be read, or
 not within 30 s (` + "`--timeout`" + `). So a node health check (NHC) runs it as it is: ` + "`* || check_cmd_status -t 30 -r 0 weft doctor --quiet`" + `
 

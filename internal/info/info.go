@@ -24,6 +24,8 @@ type Report struct {
 	GPUs    []GPU    `json:"gpus" doc:"GPUs, by PCI address"`
 	Fused   []string `json:"fused,omitempty" doc:"devices that NCCL from 2.24 on makes one of, mlx5_0+mlx5_1"`
 	Unseen  []string `json:"unseen,omitempty" doc:"what this process may not read"`
+
+	only bool // there may be more
 }
 
 // New tells of a machine.
@@ -64,6 +66,6 @@ func (r *Report) Only(name string) error {
 	}
 	r.Devices = slices.DeleteFunc(r.Devices, func(d Device) bool { return d.Name != name })
 	r.TCP.Interfaces = slices.DeleteFunc(r.TCP.Interfaces, func(i Interface) bool { return i.Name != name })
-	r.GPUs, r.Fused = []GPU{}, nil
+	r.GPUs, r.Fused, r.only = []GPU{}, nil, true
 	return nil
 }

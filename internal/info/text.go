@@ -40,7 +40,7 @@ func (r *Report) all(p *printer) {
 	for _, d := range r.Devices {
 		d.print(p)
 	}
-	if len(r.Devices) == 0 {
+	if len(r.Devices) == 0 && !r.only {
 		p.line("\nThere is no RDMA device.")
 	}
 	for _, f := range r.Fused {
@@ -119,6 +119,10 @@ func (g *GID) mark(link string) string {
 }
 
 func (r *Report) gids(p *printer) {
+	if len(r.Devices) == 0 {
+		p.line("There is no RDMA device.")
+		return
+	}
 	rows := [][]string{{"DEVICE", "PORT", "INDEX", "TYPE", "ADDRESS", "NETDEV", ""}}
 	for _, d := range r.Devices {
 		for _, o := range d.Ports {
@@ -163,6 +167,10 @@ func (r *Report) gpus(p *printer) {
 			numa = fmt.Sprint(g.NUMA)
 		}
 		rows = append(rows, []string{fmt.Sprint(g.Index), g.PCI, numa, names(g.Nearest), way, direct})
+	}
+	if len(r.GPUs) == 0 {
+		p.line("There is no GPU.")
+		return
 	}
 	p.table(rows)
 	for _, g := range r.GPUs {

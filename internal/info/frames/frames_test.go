@@ -2,6 +2,7 @@ package frames
 
 import (
 	"flag"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -151,22 +152,49 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b[:len(b)/2])
 		f.Add(append(slices.Clone(b), b...))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r, at := Decode(b), 0
-		for _, p := range r.Parts {
-			if p.Offset != at || p.Bytes <= 0 || p.What == "" || p.Error != "" && p.Fields != nil {
-				t.Fatalf("%x: %+v at %d", b, p, at)
+	f.Fuzz(covers)
+}
+
+// covers checks what is told of any bytes.
+func covers(t *testing.T, b []byte) {
+	t.Helper()
+	r, at := Decode(b), 0
+	for _, p := range r.Parts {
+		if p.Offset != at || p.Bytes <= 0 || p.What == "" || p.Error != "" && p.Fields != nil {
+			t.Fatalf("%x: %+v at %d", b, p, at)
+		}
+		at += p.Bytes
+	}
+	if at != len(b) || r.Bytes != at {
+		t.Fatalf("%x: parts of %d bytes", b, at)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil || strings.ContainsFunc(text.String(), func(c rune) bool { return c < ' ' && c != '\n' }) {
+		t.Fatalf("%x: %v: %q", b, err, text.String())
+	}
+}
+
+// Bytes that were damaged on the way panic nobody.
+func TestDamaged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	seeds := [][]byte{aHandle(), connecting(), listening(), wrong(), badBody()}
+	for range 20000 {
+		b := slices.Clone(seeds[r.IntN(len(seeds))])
+		for range 1 + r.IntN(4) {
+			switch at := r.IntN(len(b)); r.IntN(3) {
+			case 0:
+				b[at] = byte(r.Uint32())
+			case 1:
+				b = b[:at+1]
+			default:
+				b = append(b[:at:at], b[r.IntN(len(b)):]...)
 			}
-			at += p.Bytes
+			if len(b) == 0 {
+				b = []byte{0}
+			}
 		}
-		if at != len(b) || r.Bytes != at {
-			t.Fatalf("%x: parts of %d bytes", b, at)
-		}
-		var text strings.Builder
-		if err := r.Text(&text); err != nil || strings.ContainsFunc(text.String(), func(c rune) bool { return c < ' ' && c != '\n' }) {
-			t.Fatalf("%x: %v: %q", b, err, text.String())
-		}
-	})
+		covers(t, b)
+	}
 }
 
 func FuzzHex(f *testing.F) {
