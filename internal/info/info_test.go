@@ -2,6 +2,7 @@ package info
 
 import (
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,11 @@ func look(t *testing.T, name string) *Report {
 func text(t *testing.T, r *Report, part Part) string {
 	t.Helper()
 	var b strings.Builder
-	if err := r.Part(&b, part); err != nil {
+	write := r.Text
+	if part != All {
+		write = func(w io.Writer) error { return r.Part(w, part) }
+	}
+	if err := write(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

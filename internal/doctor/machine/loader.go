@@ -68,7 +68,10 @@ func LibraryFolders() []string { return folders[runtime.GOARCH] }
 
 // First is LD_LIBRARY_PATH with a folder before those that are in it.
 func (m *Machine) First(folder string) string {
-	return strings.Join(append([]string{folder}, slices.DeleteFunc(m.Searched(), func(dir string) bool { return dir == folder })...), ":")
+	if have := m.env["LD_LIBRARY_PATH"]; have != "" {
+		return folder + ":" + have
+	}
+	return folder
 }
 
 // Searched are the folders of LD_LIBRARY_PATH as the process started with it.

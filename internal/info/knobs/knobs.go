@@ -118,22 +118,23 @@ func foreign(x *doctor.Exam, name string) Knob {
 	return k
 }
 
-// problem is what is wrong with a variable, without its name; "": nothing.
+// problem is what is wrong with a variable, without its name where that can be; "": nothing.
 func problem(x *doctor.Exam, name string) string {
+	var all []string
 	for _, p := range x.Problems() {
 		rest, of := strings.CutPrefix(p, name)
 		switch {
 		case !of || rest == "":
 		case rest[0] == ' ', rest[0] == ':':
-			return strings.TrimSpace(strings.TrimPrefix(rest, ":"))
+			all = append(all, strings.TrimSpace(strings.TrimPrefix(rest, ":")))
 		case rest[0] == '=':
 			if _, why, cut := strings.Cut(rest, ": "); cut {
-				return why
+				p = why
 			}
-			return p
+			all = append(all, p)
 		}
 	}
-	return ""
+	return strings.Join(all, "; ")
 }
 
 // hidden are the lines of NCCL's files that set it, too, and do not count.

@@ -36,7 +36,7 @@ func look(t *testing.T, env string, files map[string]string) *doctor.Exam {
 func TestText(t *testing.T) {
 	x := look(t, strings.Join([]string{
 		"HOME=/home/alice", "NCCL_CONF_FILE=/etc/job.conf", "NCCL_NET_PLUGIN=weft", "NCCL_IB_HCA=mlx5_0", "NCCL_IB_TIMEOUT=99", "NCCL_SOCKET_INLINE=64",
-		"NCCL_IB_GID_IDNEX=3", "NCCL_PSK=0123456789abcdef", "NCCL_ALGO=Ring", "WEFT_STRIPING=", "WEFT_TIMEOT=5", "WEFT_RUN_DIR=/tmp", "NCCL_IB_ADDR_RANGE=10.1.0.0",
+		"NCCL_IB_GID_IDNEX=3", "NCCL_IB_GID_INDEX=a,b", "NCCL_PSK=0123456789abcdef", "NCCL_ALGO=Ring", "WEFT_STRIPING=", "WEFT_TIMEOT=5", "WEFT_RUN_DIR=/tmp", "NCCL_IB_ADDR_RANGE=10.1.0.0",
 		"RCCL_IB_QP_SCHED_MIN=4", "NCCL_LIBIBVERBS_SO=/opt/libibverbs.so", "PATH=/bin",
 	}, "\n")+"\n", map[string]string{
 		"etc/job.conf":          "NCCL_IB_TC=106\nNCCL_IB_HCA=mlx5_1\n",
