@@ -1,9 +1,12 @@
 package info
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
+	"weft/internal/doctor"
+	"weft/internal/doctor/fixture"
 	"weft/internal/doctor/machine"
 )
 
@@ -59,6 +62,19 @@ func TestLinkWidth(t *testing.T) {
 		}
 		if got := linkWidth(machine.OpenFS(files), "/a/b"); got != c.want {
 			t.Errorf("%+v: %g", c, got)
+		}
+	}
+}
+
+// A network that does not tell its speed counts as 10 Gb/s, and what has no PCI function hangs from the first processor.
+func TestVirtualInterface(t *testing.T) {
+	x, err := doctor.Examine(machine.OpenFS(fixture.Machine(t, machines+"/roce.txtar", "")), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Distance{PHB, SYS} {
+		if w := way(x, x.GPUs()[i], nic{name: "tun0"}); w.Distance != want || w.GBps != 1.25 || !strings.Contains(w.why, "no PCI address") {
+			t.Errorf("GPU %d: %+v (%s), want %s", i, w, w.why, want)
 		}
 	}
 }

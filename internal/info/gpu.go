@@ -42,6 +42,9 @@ type nic struct {
 	wide float64           // GB/s of its network
 }
 
+// untoldNetwork is what NCCL takes a network for that does not tell its speed, in GB/s.
+const untoldNetwork = 1.25
+
 // nics are the devices that NCCL gets: ports of RDMA if there are any, else interfaces.
 func nics(x *doctor.Exam, order []*machine.Port) (all []nic) {
 	for _, p := range order {
@@ -79,9 +82,10 @@ func way(x *doctor.Exam, f *machine.Function, n nic) Way {
 		b = placeOf(x.Machine, n.at)
 		wide = min(wide, linkWidth(x.Machine, n.at.Path))
 	}
-	if n.wide > 0 {
-		wide = min(wide, n.wide)
+	if n.wide <= 0 {
+		n.wide = untoldNetwork
 	}
+	wide = min(wide, n.wide)
 	d, via, why := between(a, b)
 	if n.at == nil {
 		why = "the device has no PCI address, and NCCL puts it to the first processor"
