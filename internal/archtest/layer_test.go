@@ -40,12 +40,11 @@ var beside = map[string][]string{
 	"headers":            {},
 	"gen":                {"gen", "headers"},
 	"tools/weft":         {"tools/weft", "internal", "headers", "abi", "transport/rdma", "transport/record/format"},
+	"tools/packages":     {"tools/packages"}, // a module of its own
 	"internal/conns":     {"internal/knob", "internal/report", "transport/rdma", "transport/rendezvous", "transport/tcp", "transport/wire"},
 	"internal/hostcalls": {"transport/fastpath"},
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},
-	"internal/doctor":    {"internal", "transport/rdma", "transport/verbs/gid", "transport/verbs/hca"},
 	"internal/abidiff":   {"internal/release", "headers", "gen/lock", "gen/model", "gen/parse", "gen/source"},
-	"internal/info":      {"internal", "transport/verbs/machine", "transport/wire"},
 	"internal/doctor":    {"internal", "transport/rdma", "transport/tcp/ifname", "transport/verbs/gid", "transport/verbs/hca"},
 	"internal/info":      {"internal", "transport/rdma", "transport/verbs/machine", "transport/wire"},
 	"internal":           {"internal", "headers", "abi", "transport/rdma", "transport/wire", "transport/record/format", "transport/meter/format"},

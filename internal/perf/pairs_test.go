@@ -9,7 +9,7 @@ import (
 func places(n, ports int) []Place {
 	var all []Place
 	for i := range n {
-		p := Place{Host: fmt.Sprintf("node%d", i), Boot: fmt.Sprint(i), Tables: []string{"ncclNetPlugin_v12"}}
+		p := Place{Host: fmt.Sprintf("node%d", i), Boot: fmt.Sprint(i), Tables: []string{"ncclNetPlugin_v9"}}
 		for d := range ports {
 			p.Devices = append(p.Devices, Device{fmt.Sprintf("mlx5_%d", d), 100_000})
 		}

@@ -95,7 +95,7 @@ func TestText(t *testing.T) {
 		o := Options{Test: test, Plugins: libraries, Window: 8, Conns: 1000}
 		r := newReport(o, places(2, 1))
 		for i := range r.Places {
-			r.Places[i].Tables = []string{"ncclNetPlugin_v12", "ncclNetPlugin_v11"}
+			r.Places[i].Tables = []string{"ncclNetPlugin_v9", "ncclNetPlugin_v8"}
 		}
 		for _, size := range []int64{8, 64 << 10, 4 << 20} {
 			for lib := range libraries {
@@ -191,10 +191,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var now Report
-		if err := json.Unmarshal(b, &Document{Reports: []*Report{&now}}); err != nil {
-			t.Skip()
+		if json.Unmarshal(b, &Document{Reports: []*Report{&now}}) == nil {
+			_ = now.Compare(r, 0.1)
 		}
-		_ = now.Compare(r, 0.1)
 	})
 }
 
