@@ -79,28 +79,49 @@ func TestVirtualInterface(t *testing.T) {
 	}
 }
 
-// The widest way wins, then the shortest; equals share.
+// The widest way wins, then the shortest; equals share. The first five are what NCCL 2.30.7 took of such machines (simgpu, a topology
+// file, processors of 10 GB/s), with GPUDirect RDMA and without.
 func TestBest(t *testing.T) {
+	on, off := direct{so: true, level: PXB}, direct{level: PXB}
+	way := func(device string, d Distance, wide float64) Way {
+		return Way{Device: device, Distance: d, wide: wide, as: d, why: string(d)}
+	}
 	for _, c := range []struct {
 		name    string
 		ways    []Way
+		direct  direct
 		sockets float64
 		want    string
 	}{
-		{"the shortest of equals", []Way{{Device: "a", Distance: PHB, wide: 48}, {Device: "b", Distance: PIX, wide: 48}}, 6, "b"},
-		{"the widest", []Way{{Device: "a", Distance: PHB, wide: 48}, {Device: "b", Distance: PIX, wide: 12.5}}, 6, "a"},
-		{"narrow between processors", []Way{{Device: "a", Distance: SYS, wide: 48}, {Device: "b", Distance: PHB, wide: 12.5}}, 6, "b"},
-		{"wide between processors", []Way{{Device: "a", Distance: SYS, wide: 48}, {Device: "b", Distance: PHB, wide: 12.5}}, 40, "a"},
-		{"several", []Way{{Device: "a", Distance: PHB, wide: 12}, {Device: "b", Distance: PHB, wide: 12}, {Device: "c", Distance: SYS, wide: 12}}, 40, "a, b"},
-		{"none", nil, 6, "none"},
+		{"one processor's", []Way{way("a", PIX, 48), way("b", SYS, 48)}, on, 10, "a"},
+		{"the widest", []Way{way("a", PXB, 3.125), way("b", PHB, 12.5)}, on, 10, "b"},
+		{"wide enough between processors", []Way{way("a", PIX, 3.125), way("b", SYS, 48)}, on, 10, "b"},
+		{"the shortest of equals", []Way{way("a", PXB, 12.5), way("b", PHB, 12.5)}, on, 10, "a"},
+		{"too narrow between processors", []Way{way("a", PIX, 12.5), way("b", SYS, 48)}, on, 10, "a"},
+		{"the widest, through the processor", []Way{way("a", PXB, 3.125), way("b", PHB, 12.5)}, off, 10, "b"},
+		{"all through the processor", []Way{way("a", PXB, 12.5), way("b", PHB, 12.5)}, off, 10, "a, b"},
+		{"wide between processors", []Way{way("a", SYS, 48), way("b", PHB, 12.5)}, on, 40, "a"},
+		{"none", nil, on, 6, "none"},
 	} {
+		for i := range c.ways {
+			c.ways[i].detour(c.direct)
+		}
 		if got := names(best(c.ways, c.sockets)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	g := GPU{Ways: []Way{{Device: "a", Distance: SYS, wide: 48, why: "far"}, {Device: "b", Distance: PHB, wide: 12.5, why: "near"}}}
-	g.choose()
-	if g.Nearest[0].Device != "b" || g.Why != "near; a where NCCL takes the link between the processors for wide enough" {
-		t.Errorf("%+v", g)
+	for _, c := range []struct {
+		ways      []Way
+		want, why string
+	}{
+		{[]Way{way("a", SYS, 48), way("b", PHB, 12.5)}, "b", "PHB; a where NCCL takes the link between the processors for wide enough"},
+		{[]Way{way("a", PHB, 48), way("b", PIX, 12.5)}, "a", "PHB; b is nearer (PIX) and narrower"},
+		{[]Way{way("a", PHB, 48), way("b", PHB, 48)}, "a, b", "PHB; NCCL shares channels and GPUs out among them"},
+		{nil, "none", "there is no device"},
+	} {
+		g := GPU{Ways: c.ways}
+		if g.choose(); names(g.Nearest) != c.want || g.Why != c.why {
+			t.Errorf("%+v (%s), want %s (%s)", g.Nearest, g.Why, c.want, c.why)
+		}
 	}
 }

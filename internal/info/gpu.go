@@ -32,7 +32,8 @@ type Way struct {
 	GBps     float64  `json:"gbytes" doc:"the narrowest part of it in GB/s, as NCCL counts; over two processors at most this"`
 
 	why  string
-	wide float64 // without the link between processors
+	wide float64  // without the link between processors
+	as   Distance // as NCCL chooses: what the device does not reach by itself goes through the processor
 }
 
 // nic is a device of weft's as a GPU sees it.
@@ -68,8 +69,12 @@ func gpus(x *doctor.Exam, order []*machine.Port) []GPU {
 		for _, n := range devices {
 			g.Ways = append(g.Ways, way(x, f, n))
 		}
+		d := directOf(x, len(order) > 0)
+		for i := range g.Ways {
+			g.Ways[i].detour(d)
+		}
 		g.choose()
-		g.direct(x, len(order) > 0)
+		g.direct(d)
 		all = append(all, g)
 	}
 	return all
@@ -93,7 +98,7 @@ func way(x *doctor.Exam, f *machine.Function, n nic) Way {
 	for _, s := range via {
 		wide = min(wide, linkWidth(x.Machine, s))
 	}
-	w := Way{Device: n.name, Distance: d, GBps: wide, why: why, wide: wide}
+	w := Way{Device: n.name, Distance: d, GBps: wide, why: why, wide: wide, as: d}
 	if d == SYS {
 		w.GBps = min(wide, wideSockets)
 	}
@@ -108,7 +113,7 @@ func best(ways []Way, sockets float64) (all []Way) {
 		}
 		return w.wide
 	}
-	better := func(a, b Way) int { return cmp.Or(cmp.Compare(width(b), width(a)), a.Distance.far()-b.Distance.far()) }
+	better := func(a, b Way) int { return cmp.Or(cmp.Compare(width(b), width(a)), a.as.far()-b.as.far()) }
 	if len(ways) == 0 {
 		return nil
 	}
@@ -128,7 +133,7 @@ func (g *GPU) choose() {
 		return
 	}
 	g.Nearest, g.Why = narrow, narrow[0].why
-	if near := nearer(g.Ways, narrow[0]); near != nil {
+	if near := nearer(g.Ways, narrow); near != nil {
 		g.Why += fmt.Sprintf("; %s is nearer (%s) and narrower", near.Device, near.Distance)
 	}
 	if len(narrow) > 1 {
@@ -139,10 +144,10 @@ func (g *GPU) choose() {
 	}
 }
 
-// nearer is a way that is shorter than one that was chosen.
-func nearer(ways []Way, than Way) *Way {
+// nearer is a way that was not chosen and is shorter than one that was.
+func nearer(ways, chosen []Way) *Way {
 	for i, w := range ways {
-		if w.Distance.far() < than.Distance.far() {
+		if w.as.far() < chosen[0].as.far() && !slices.Contains(chosen, w) {
 			return &ways[i]
 		}
 	}
@@ -164,24 +169,46 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// direct says whether its devices reach its memory: they must be able to, and near enough.
-func (g *GPU) direct(x *doctor.Exam, rdma bool) {
-	how, so := x.GPUMemory()
-	level, set := gdrLevel(x)
+// direct is how devices reach the memory of GPUs by themselves, and from how far.
+type direct struct {
+	how   string // or why they do not
+	so    bool
+	level Distance // the farthest
+	set   bool     // by NCCL_NET_GDR_LEVEL
+}
+
+func directOf(x *doctor.Exam, rdma bool) (d direct) {
+	d.how, d.so = "TCP copies through host memory", false
+	if rdma {
+		d.how, d.so = x.GPUMemory()
+	}
+	d.level, d.set = gdrLevel(x)
+	return d
+}
+
+// over reports a way that is short enough.
+func (d direct) over(w Way) bool { return d.so && w.Distance.far() <= d.level.far() }
+
+// detour leads a way through the processor where the device does not reach the GPU's memory by itself.
+func (w *Way) detour(d direct) {
+	if !d.over(*w) && w.as.far() < PHB.far() {
+		w.as = PHB
+	}
+}
+
+// direct says whether its devices reach its memory.
+func (g *GPU) direct(d direct) {
 	switch {
 	case len(g.Nearest) == 0:
 		g.Reason = "there is no device"
-	case !rdma:
-		g.Reason = "TCP copies through host memory"
-	case !so:
-		g.Reason = how
-	case g.Nearest[0].Distance.far() > level.far():
-		g.Reason = fmt.Sprintf("%s is farther than %s, NCCL's limit by default (where C2C joins GPU and processor, %s is near enough); NCCL_NET_GDR_LEVEL sets it", g.Nearest[0].Distance, level, PHB)
-		if set {
-			g.Reason = fmt.Sprintf("%s is farther than NCCL_NET_GDR_LEVEL=%s", g.Nearest[0].Distance, level)
-		}
+	case d.over(g.Nearest[0]):
+		g.Direct, g.Reason = true, d.how
+	case !d.so:
+		g.Reason = d.how
+	case d.set:
+		g.Reason = fmt.Sprintf("%s is farther than NCCL_NET_GDR_LEVEL=%s", g.Nearest[0].Distance, d.level)
 	default:
-		g.Direct, g.Reason = true, how
+		g.Reason = fmt.Sprintf("%s is farther than %s, NCCL's limit by default (where C2C joins GPU and processor, %s is near enough); NCCL_NET_GDR_LEVEL sets it", g.Nearest[0].Distance, d.level, PHB)
 	}
 }
 
