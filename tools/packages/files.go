@@ -17,7 +17,6 @@ type entry struct {
 	source string // the file on this machine
 	link   string // instead: where a symbolic link leads
 	mode   os.FileMode
-	config bool
 }
 
 // home is where the programs look for one another and for the library. The library's folder is apart from the programs': with
@@ -26,26 +25,37 @@ const home = "/usr/lib/weft"
 
 const library = "libnccl-net-weft.so"
 
+// libraries is the folder in which the loader looks by itself. It must be that: the loader's cache has a library under its soname
+// alone, so that links in a folder of ld.so.conf are not found.
+func (b *build) libraries(format string) string {
+	if format == "rpm" {
+		return "/usr/lib64"
+	}
+	return map[string]string{"amd64": "/usr/lib/x86_64-linux-gnu", "arm64": "/usr/lib/aarch64-linux-gnu"}[b.arch]
+}
+
 // named are the links that a user asks for by name: NCCL_NET_PLUGIN=weft, NCCL_PROFILER_PLUGIN=weft, and RCCL's.
 var named = []string{"libnccl-profiler-weft.so", "librccl-net-weft.so", "librccl-profiler-weft.so"}
 
 // unnamed are those that every NCCL and RCCL opens without being asked.
 var unnamed = []string{"libnccl-net.so", "libnccl-profiler.so", "librccl-net.so", "librccl-profiler.so"}
 
-// defaults have every job of the machine use weft.
-func defaults() (all []entry) {
-	for _, name := range unnamed {
-		all = append(all, entry{path: home + "/lib/" + name, link: library})
+// links lead to the library beside them.
+func links(dir string, names []string) (all []entry) {
+	for _, name := range names {
+		all = append(all, entry{path: path.Join(dir, name), link: library})
 	}
 	return all
 }
 
-// files are those of the package weft. What is made for them is written into a folder.
-func (b *build) files(made, bill string) ([]entry, error) {
+// files are those of the package weft in a format. What is made for them is written into a folder.
+func (b *build) files(format, made, bill string) ([]entry, error) {
+	dir := b.libraries(format)
 	all := []entry{
 		{path: home + "/bin/weft", source: filepath.Join(b.dist, "bin/weft"), mode: 0o755},
 		{path: home + "/bin/weft-host", source: filepath.Join(b.dist, "bin/weft-host"), mode: 0o755},
-		{path: home + "/lib/" + library, source: filepath.Join(b.dist, "lib", library), mode: 0o644},
+		{path: path.Join(dir, library), source: filepath.Join(b.dist, "lib", library), mode: 0o644},
+		{path: home + "/lib/" + library, link: path.Join(dir, library)},
 		{path: "/usr/bin/weft", link: "../lib/weft/bin/weft"},
 		{path: "/usr/share/doc/weft/copyright", source: filepath.Join(b.root, "LICENSE"), mode: 0o644},
 		{path: "/usr/share/doc/weft/weft.cdx.json", source: bill, mode: 0o644},
@@ -53,9 +63,7 @@ func (b *build) files(made, bill string) ([]entry, error) {
 		{path: "/usr/share/zsh/vendor-completions/_weft", source: filepath.Join(b.pages, "_weft"), mode: 0o644},
 		{path: "/usr/share/fish/vendor_completions.d/weft.fish", source: filepath.Join(b.pages, "weft.fish"), mode: 0o644},
 	}
-	for _, name := range named {
-		all = append(all, entry{path: home + "/lib/" + name, link: library})
-	}
+	all = append(all, links(dir, named)...)
 	for _, name := range []string{"README.md", "CHANGELOG.md", "VERSIONING.md"} {
 		all = append(all, entry{path: "/usr/share/doc/weft/" + name, source: filepath.Join(b.root, name), mode: 0o644})
 	}
@@ -86,19 +94,12 @@ func (b *build) files(made, bill string) ([]entry, error) {
 		}
 		all = append(all, entry{path: "/usr/share/man/man1/" + filepath.Base(zipped), source: zipped, mode: 0o644})
 	}
-	for _, text := range []struct {
-		path, text string
-		config     bool
-	}{
-		{"/etc/ld.so.conf.d/weft.conf", home + "/lib\n", true},
-		{"/usr/share/pkgconfig/weft.pc", fmt.Sprintf("plugindir=%s/lib\n\nName: weft\nDescription: network, collNet, profiler and tuner plugin for every NCCL\nVersion: %s\n", home, b.version), false},
-	} {
-		file := filepath.Join(made, filepath.Base(text.path))
-		if err := os.WriteFile(file, []byte(text.text), 0o644); err != nil {
-			return nil, err
-		}
-		all = append(all, entry{path: text.path, source: file, mode: 0o644, config: text.config})
+	config := filepath.Join(made, "weft.pc")
+	text := fmt.Sprintf("plugindir=%s\n\nName: weft\nDescription: network, collNet, profiler and tuner plugin for every NCCL\nVersion: %s\n", dir, b.version)
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		return nil, err
 	}
+	all = append(all, entry{path: "/usr/share/pkgconfig/weft.pc", source: config, mode: 0o644})
 	slices.SortFunc(all, func(x, y entry) int { return strings.Compare(x.path, y.path) })
 	return all, nil
 }

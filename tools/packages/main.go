@@ -52,18 +52,18 @@ func (b *build) run() error {
 	if err := b.writeBill(bill); err != nil {
 		return fmt.Errorf("the list of components: %w", err)
 	}
-	main, err := b.files(made, bill)
-	if err != nil {
-		return err
-	}
+	var main []entry
 	for _, format := range []string{"deb", "rpm"} {
-		for _, p := range []pack{{"weft", main}, {"weft-default", defaults()}} {
+		if main, err = b.files(format, made, bill); err != nil {
+			return err
+		}
+		for _, p := range []pack{{"weft", main}, {"weft-default", links(b.libraries(format), unnamed)}} {
 			if err := b.pack(format, p); err != nil {
 				return fmt.Errorf("%s as %s: %w", p.name, format, err)
 			}
 		}
 	}
-	if err := b.tarball(append(main, defaults()...)); err != nil {
+	if err := b.tarball(append(main, links(b.libraries("rpm"), unnamed)...)); err != nil {
 		return fmt.Errorf("tar.gz: %w", err)
 	}
 	text, err := os.ReadFile(bill)

@@ -58,11 +58,8 @@ func (b *build) pack(format string, p pack) error {
 	}
 	for _, e := range p.files {
 		c := &files.Content{Source: e.source, Destination: e.path, FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: e.mode, MTime: b.time}}
-		switch {
-		case e.link != "":
+		if e.link != "" {
 			c.Type, c.Source = files.TypeSymlink, e.link
-		case e.config:
-			c.Type = files.TypeConfigNoReplace
 		}
 		info.Contents = append(info.Contents, c)
 	}

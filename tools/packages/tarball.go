@@ -70,10 +70,12 @@ func (b *build) write(t *tar.Writer, all []entry) error {
 // unpacked is where an entry stands in the folder, and where its link leads there; "" for what only an installation has.
 func unpacked(e entry) (to, link string) {
 	switch {
-	case strings.HasPrefix(e.path, "/etc/"), e.path == "/usr/bin/weft", strings.HasPrefix(e.path, "/usr/share/pkgconfig/"):
+	case e.path == "/usr/bin/weft", e.path == home+"/lib/"+library, strings.HasPrefix(e.path, "/usr/share/pkgconfig/"):
 		return "", ""
-	case slices.Contains(unnamed, path.Base(e.path)) && e.link != "":
+	case slices.Contains(unnamed, path.Base(e.path)):
 		return "lib/default/" + path.Base(e.path), "../" + e.link
+	case path.Base(e.path) == library || slices.Contains(named, path.Base(e.path)):
+		return "lib/" + path.Base(e.path), e.link
 	case strings.HasPrefix(e.path, home+"/"):
 		return strings.TrimPrefix(e.path, home+"/"), e.link
 	}

@@ -17,8 +17,9 @@ before=$(cd "$root" && find . -path ./proc -prune -o -path ./var -prune -o -prin
 cp "$out"/weft_*_"$arch".deb "$out"/weft-default_*_"$arch".deb "$root/tmp/"
 in_root sh -c "dpkg -i /tmp/weft_*_$arch.deb" >/dev/null
 in_root weft --version
-in_root ldconfig -p | grep -q 'libnccl-net-weft.so .*=> /usr/lib/weft/lib/' || die "the loader does not find libnccl-net-weft.so"
-in_root ldconfig -p | grep -q 'libnccl-net\.so ' && die "weft alone has taken the name libnccl-net.so"
+loads() { in_root weft conform --rule lib.load "$1" >"$root/tmp/log" 2>&1; }
+loads libnccl-net-weft.so || { cat "$root/tmp/log" >&2; die "the loader does not find libnccl-net-weft.so"; }
+loads libnccl-net.so && die "weft alone has taken the name libnccl-net.so"
 say "weft run"
 in_root weft run --local --sizes 8,64K --abi all >"$root/tmp/log" 2>&1 || { cat "$root/tmp/log" >&2; die "weft run failed"; }
 say "a process that opens the library as NCCL does"
@@ -26,7 +27,7 @@ in_root weft conform --rule lib. libnccl-net-weft.so | tail -1
 
 in_root sh -c "dpkg -i /tmp/weft-default_*_$arch.deb" >/dev/null
 for name in libnccl-net.so libnccl-profiler.so librccl-net.so; do
-  in_root ldconfig -p | grep -q "$name .*=> /usr/lib/weft/lib/$name" || die "weft-default: the loader does not find $name"
+  loads "$name" || { cat "$root/tmp/log" >&2; die "weft-default: the loader does not find $name"; }
 done
 test -s "$root/usr/share/man/man1/weft-run.1.gz" && test -s "$root/usr/share/pkgconfig/weft.pc" && in_root test -x /usr/bin/weft || die "files are missing"
 
