@@ -20,7 +20,7 @@ pack = command -v $(call PACK_CC,$1) >/dev/null || { echo "make packages: $(call
 	$(CACHE)/make-packages -dist $(PACK_TREE)/$1 -pages $(PACK_TREE)/pages -o $(PACK_OUT) -arch $1 \
 	  -version "$$($(CACHE)/weft-pages version | sed 's/^weft \([^ ,]*\).*/\1/')" -epoch "$$(git log -1 --format=%ct)"
 
-test-packages: ## install, use and remove the packages in a clean Debian of each architecture (root, mmdebstrap, for arm64 qemu-user-static)
+test-packages: ## install, use and remove the packages in a clean Debian of each architecture (root, mmdebstrap, for arm64 qemu-user-static, arch-test)
 	@for a in $(PACK_ARCHS); do tools/packages/try.sh $(PACK_OUT) $$a || exit 1; done
 
 .PHONY: packages test-packages

@@ -1,6 +1,6 @@
 #!/bin/sh
 # try.sh FOLDER ARCH: install the .deb of an architecture in a clean Debian, use it as a stranger would, remove it, and look for what it
-# left. Needs root, mmdebstrap, and for another architecture qemu-user-static with its binfmt entries. SUITE: bookworm.
+# left. Needs root, mmdebstrap, and for another architecture qemu-user-static with its binfmt entries and arch-test. SUITE: bookworm.
 set -eu
 out=$(cd "$1" && pwd) arch=$2 suite=${SUITE:-bookworm}
 root=$(mktemp -d)
