@@ -24,7 +24,7 @@ func Host(o HostOptions) error {
 	if len(sources) == 0 {
 		return fmt.Errorf("link %s: no C files in %s", o.Out, filepath.Join(o.Root, "tools", "host"))
 	}
-	args := []string{"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-I" + filepath.Join(o.Root, "headers", "nccl"), "-o", o.Out}
+	args := []string{"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-ffile-prefix-map=" + o.Root + "=.", "-I" + filepath.Join(o.Root, "headers", "nccl"), "-o", o.Out}
 	args = append(append(args, o.CFlags...), sources...)
 	if o.Archive != "" {
 		// The race detector's runtime wants its fixed addresses, hence no position-independent executable. The host finds the
