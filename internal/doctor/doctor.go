@@ -26,11 +26,12 @@ type Rule struct {
 	Code        string // WEFT-017: stable, never given to another rule
 	Topic       string // the part of the machine
 	Severity    Severity
-	Title       string // what is wrong
-	Symptom     string // what a user sees of it: an error's text, or how a job behaves
-	Consequence string // what follows from it
-	Remedy      string // the command that mends it, or what to do, where the finding has none of its own
-	check       func(*Exam) []Finding
+	Title       string                 // what is wrong
+	Symptom     string                 // what a user sees of it: an error's text, or how a job behaves
+	Consequence string                 // what follows from it
+	Remedy      string                 // the command that mends it, or what to do, where the finding has none of its own
+	check       func(*Exam) []Finding  // of one machine, or
+	across      func([]Host) []Finding // of all hosts
 }
 
 // Finding is one thing that is wrong.
@@ -64,9 +65,12 @@ func (f Finding) one() []Finding { return []Finding{f} }
 func Rules() []Rule {
 	return slices.SortedFunc(slices.Values(slices.Concat(
 		pluginRules, confRules, knobRules, libraryRules, deviceRules, portRules, twinRules, gidRules, pcieRules, mtuRules, limitRules, memoryRules, gpuRules, numaRules,
-		interfaceRules, subnetRules, firewallRules, bondRules, lossRules, errorRules, tcpRules, kernelRules,
+		interfaceRules, subnetRules, firewallRules, bondRules, lossRules, errorRules, tcpRules, kernelRules, acrossRules,
 	)), func(a, b Rule) int { return compareCodes(a.Code, b.Code) })
 }
+
+// ofMachines is how many rules are about one machine.
+func ofMachines() int { return len(Rules()) - len(acrossRules) }
 
 // Exam is a machine under the rules.
 type Exam struct {
@@ -94,6 +98,9 @@ func Examine(m *machine.Machine, look time.Duration) (*Exam, error) {
 func (x *Exam) Findings() []Finding {
 	all := []Finding{}
 	for _, r := range Rules() {
+		if r.check == nil {
+			continue
+		}
 		for _, f := range r.check(x) {
 			f.Code, f.Severity = r.Code, r.Severity
 			f.Title = r.Title

@@ -23,6 +23,7 @@ a code, its evidence, what follows and the command that mends it.
 | ` + "`weft doctor --bundle FILE`" + ` | the evidence as a tar.gz for a ticket: names of hosts and users, addresses, hardware addresses and secrets are replaced, the same by the same, and subnets stay subnets. ` + "`weft doctor --root DIR/machine`" + ` says the same of what it unpacks to |
 | ` + "`weft doctor --explain WEFT-070`" + ` | what a code means |
 | ` + "`weft doctor --rules`" + ` | all rules |
+| ` + "`weft doctor --hosts node1,node2`" + `, ` + "`srun weft doctor`" + ` | all hosts of a job, asked by ssh or by the launcher, and what is wrong between them |
 | ` + "`weft doctor --root DIR`" + ` | another machine, or a copy of its files: its environment is ` + "`proc/self/environ`" + ` there |
 
 ` + "[`weft env`](info.md#env)" + ` prints those remedies that are variables.

@@ -49,6 +49,37 @@ func (h Host) Print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", h.Sentence())
 }
 
+// PrintAcross writes what is wrong between hosts, and a line for each of them.
+func (r Report) PrintAcross(w io.Writer) {
+	for _, h := range r.Hosts {
+		fmt.Fprintln(w, h.Sentence())
+	}
+	for _, u := range r.Unasked {
+		fmt.Fprintf(w, "not asked: %s\n", u)
+	}
+	for _, f := range r.Across {
+		f.print(w)
+	}
+	fmt.Fprintf(w, "\n%s\n", r.Sentence())
+}
+
+// Sentence is the verdict of all hosts in one line.
+func (r Report) Sentence() string {
+	of := map[Severity]int{}
+	for _, h := range r.Hosts {
+		of[h.Verdict]++
+	}
+	name := map[Severity]string{OK: "OK", Advice: "OK", Slows: "SLOW", Breaks: "BROKEN"}[r.Verdict]
+	text := fmt.Sprintf("%s: of %d hosts %d are well, %d slow, %d broken", name, len(r.Hosts)+len(r.Unasked), of[OK]+of[Advice], of[Slows], of[Breaks])
+	if len(r.Unasked) > 0 {
+		text += fmt.Sprintf(", %d not asked", len(r.Unasked))
+	}
+	if len(r.Across) > 0 {
+		text += fmt.Sprintf("; %d findings between them", len(r.Across))
+	}
+	return text
+}
+
 func (r Row) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n  network   %s\n", r.Releases, r.Net)
 	for _, part := range []struct{ name, text string }{

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weft/internal/doctor/machine"
+	"weft/internal/knob"
 	"weft/internal/version"
 )
 
@@ -17,24 +18,27 @@ const OK Severity = "ok"
 
 // Report is what is known of one host or several.
 type Report struct {
-	Schema  string   `json:"schema" doc:"weft.doctor/1; a new number where a field goes or changes its meaning"`
-	Verdict Severity `json:"verdict" doc:"ok, advice, slows or breaks: the worst of all hosts"`
-	Hosts   []Host   `json:"hosts" doc:"one for each machine"`
+	Schema  string    `json:"schema" doc:"weft.doctor/1; a new number where a field goes or changes its meaning"`
+	Verdict Severity  `json:"verdict" doc:"ok, advice, slows or breaks: the worst of all hosts"`
+	Hosts   []Host    `json:"hosts" doc:"one for each machine"`
+	Across  []Finding `json:"across,omitempty" doc:"what is wrong between several hosts"`
+	Unasked []string  `json:"unasked,omitempty" doc:"hosts that could not be asked, and why"`
 }
 
 // Host is what is known of one.
 type Host struct {
-	Name       string      `json:"name" doc:"the machine's own name"`
-	Weft       string      `json:"weft" doc:"version of the weft that looked"`
-	Verdict    Severity    `json:"verdict" doc:"the worst severity of its findings, or ok"`
-	Rules      int         `json:"rules" doc:"how many rules were applied"`
-	Findings   []Finding   `json:"findings" doc:"what is wrong, by code"`
-	NCCL       []NCCL      `json:"nccl" doc:"libraries of NCCL and RCCL that are installed"`
-	Releases   []Row       `json:"releases" doc:"what each release would ask for and find, RCCL's where something of it is installed"`
-	Devices    []Device    `json:"devices" doc:"ports of RDMA devices"`
-	Interfaces []Interface `json:"interfaces" doc:"network devices"`
-	TCP        string      `json:"tcp" doc:"why TCP uses the interfaces that it uses"`
-	Unseen     []string    `json:"unseen,omitempty" doc:"what this process may not read: rules that need it say nothing"`
+	Name       string            `json:"name" doc:"the machine's own name"`
+	Weft       string            `json:"weft" doc:"version of the weft that looked"`
+	Verdict    Severity          `json:"verdict" doc:"the worst severity of its findings, or ok"`
+	Rules      int               `json:"rules" doc:"how many rules were applied"`
+	Findings   []Finding         `json:"findings" doc:"what is wrong, by code"`
+	NCCL       []NCCL            `json:"nccl" doc:"libraries of NCCL and RCCL that are installed"`
+	Releases   []Row             `json:"releases" doc:"what each release would ask for and find, RCCL's where something of it is installed"`
+	Devices    []Device          `json:"devices" doc:"ports of RDMA devices"`
+	Interfaces []Interface       `json:"interfaces" doc:"network devices"`
+	TCP        string            `json:"tcp" doc:"why TCP uses the interfaces that it uses"`
+	Settings   map[string]string `json:"settings,omitempty" doc:"variables of NCCL and weft that are set, in the environment or nccl.conf; secrets are not shown"`
+	Unseen     []string          `json:"unseen,omitempty" doc:"what this process may not read: rules that need it say nothing"`
 }
 
 // NCCL is an installed library of it.
@@ -76,6 +80,18 @@ func NewReport(hosts ...Host) Report {
 	for _, h := range hosts {
 		r.Verdict = worse(r.Verdict, h.Verdict)
 	}
+	r.Across = Across(hosts)
+	for _, f := range r.Across {
+		r.Verdict = worse(r.Verdict, f.Severity)
+	}
+	return r
+}
+
+// Missing is the report without hosts that could not be asked, which is wrong by itself.
+func (r Report) Missing(why ...string) Report {
+	if r.Unasked = why; len(why) > 0 {
+		r.Verdict = Breaks
+	}
 	return r
 }
 
@@ -94,7 +110,7 @@ func worse(a, b Severity) Severity {
 
 // Host is all that is known of the machine.
 func (x *Exam) Host() Host {
-	h := Host{Name: x.Sysctl("kernel/hostname"), Weft: version.String(), Verdict: OK, Rules: len(Rules()), Findings: x.Findings(), Releases: x.Rows()}
+	h := Host{Name: x.Sysctl("kernel/hostname"), Weft: version.String(), Verdict: OK, Rules: ofMachines(), Findings: x.Findings(), Releases: x.Rows()}
 	for _, f := range h.Findings {
 		h.Verdict = worse(h.Verdict, f.Severity)
 	}
@@ -111,6 +127,16 @@ func (x *Exam) Host() Host {
 			i.Addresses = append(i.Addresses, a.String())
 		}
 		h.Interfaces = append(h.Interfaces, i)
+	}
+	h.Settings = map[string]string{}
+	for name, value := range x.Settings(x.newest().r.Code) {
+		if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "WEFT_") {
+			continue
+		}
+		if knob.Secret(name) {
+			value = "(secret)"
+		}
+		h.Settings[name] = value
 	}
 	h.Unseen = x.Unseen()
 	return h

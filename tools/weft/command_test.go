@@ -91,6 +91,7 @@ func TestExamples(t *testing.T) {
 	for from, text := range texts {
 		for line := range strings.Lines(text) {
 			line, _, _ = strings.Cut(line, "#")
+			line, _, _ = strings.Cut(line, "; ")
 			m := invocation.FindStringSubmatch(strings.TrimSpace(line))
 			if m == nil {
 				continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -30,6 +31,8 @@ machine cannot be read. So a node health check can run it as it is.`,
   weft doctor --bundle ticket.tar.gz    (evidence for a ticket: names, addresses and
                              secrets are replaced; --root reads what it unpacks to)
   weft doctor --explain WEFT-070
+  weft doctor --hosts node1,node2,node3
+  srun -N 8 weft doctor                 (each node is asked; rank 0 tells)
   weft doctor --root /srv/images/node7  (a machine's file system, or a copy of what is
                              looked at: its environment is proc/self/environ there)
   * || check_cmd_status -t 30 -r 0 weft doctor --quiet      (a line of nhc.conf)`,
@@ -43,6 +46,9 @@ machine cannot be read. So a node health check can run it as it is.`,
 	var o doctorOptions
 	f := c.Flags()
 	o.lookFlags = lookOf(f)
+	o.hosts.flags(f)
+	f.Lookup("hosts").Usage = "ask weft doctor on each of these `hosts` by ssh, such as node1,node2, and say what is wrong between them"
+	f.BoolVar(&o.local, "local", false, "look at this machine alone, whatever a launcher has set")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
 	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
 	f.StringVar(&o.bundle, "bundle", "", "write the evidence into this `file`, a tar.gz, without what is private")
@@ -54,18 +60,20 @@ machine cannot be read. So a node health check can run it as it is.`,
 		codes = append(codes, fmt.Sprintf("%s\t%s", r.Code, r.Title))
 	}
 	oneOf(c, "explain", codes...)
-	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c.OutOrStdout()) }
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
 }
 
 type doctorOptions struct {
 	*lookFlags
+	placing
 	bundle, explain    string
 	json, quiet, rules bool
 	between            time.Duration // two looks at counters
 }
 
-func (o *doctorOptions) run(stdout io.Writer) error {
+func (o *doctorOptions) run(c *cobra.Command) error {
+	stdout := c.OutOrStdout()
 	switch {
 	case o.explain != "":
 		r, err := doctor.Find(o.explain)
@@ -74,6 +82,14 @@ func (o *doctorOptions) run(stdout io.Writer) error {
 		}
 		r.Print(stdout)
 		return nil
+	case len(o.hosts.list) > 0 && (o.bundle != "" || c.Flags().Changed("root")):
+		return errors.New("--bundle and --root are about one machine, and --hosts are several")
+	case len(o.hosts.list) > 0:
+		hosts, unasked, err := o.askHosts(c)
+		if err != nil {
+			return err
+		}
+		return o.tell(stdout, doctor.NewReport(hosts...).Missing(unasked...))
 	case o.rules:
 		for _, r := range doctor.Rules() {
 			fmt.Fprintf(stdout, "%s  %-6s  %s: %s\n", r.Code, r.Severity, r.Topic, r.Title)
@@ -93,28 +109,46 @@ func (o *doctorOptions) run(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.bundle == "" && !c.Flags().Changed("root") {
+		if err := o.find(c.Flags().Changed); err != nil {
+			o.place = nil // half of a launcher's variables is no job
+		}
+	}
+	if o.place != nil {
+		hosts, err := o.askJob(c, e.host)
+		if err != nil {
+			return failure{err}
+		}
+		if o.rank > 0 {
+			return nil // rank 0 tells
+		}
+		return o.tell(stdout, doctor.NewReport(hosts...))
+	}
 	report := doctor.NewReport(e.host)
 	if o.bundle != "" {
 		if err := writeBundle(o.bundle, e.x, report); err != nil {
 			return err
 		}
 	}
-	if err := o.print(stdout, report); err != nil {
-		return err
-	}
-	return ended(report.Status())
+	return o.tell(stdout, report)
 }
 
-func (o *doctorOptions) print(w io.Writer, report doctor.Report) error {
-	if o.json {
-		return encode(w, report)
-	}
-	for _, h := range report.Hosts {
-		if o.quiet {
-			fmt.Fprintln(w, h.Sentence())
-		} else {
-			h.Print(w)
+// tell prints a report and ends with its status.
+func (o *doctorOptions) tell(w io.Writer, report doctor.Report) error {
+	several := len(report.Hosts)+len(report.Unasked) > 1
+	switch {
+	case o.json:
+		if err := encode(w, report); err != nil {
+			return err
 		}
+	case several && o.quiet:
+		fmt.Fprintln(w, report.Sentence())
+	case several:
+		report.PrintAcross(w)
+	case o.quiet:
+		fmt.Fprintln(w, report.Hosts[0].Sentence())
+	default:
+		report.Hosts[0].Print(w)
 	}
-	return nil
+	return ended(report.Status())
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"weft/internal/build"
+	"weft/internal/doctor"
 )
 
 func TestDoctor(t *testing.T) {
@@ -58,5 +62,39 @@ func TestDoctor(t *testing.T) {
 		if !strings.Contains(errOut.String(), c.err) || c.err == "" && errOut.Len() > 0 {
 			t.Errorf("%q on stderr: %q, want %q", c.args, errOut.String(), c.err)
 		}
+	}
+}
+
+// Hosts are asked by ssh; who does not answer is told, and makes the verdict.
+func TestDoctorOfHosts(t *testing.T) {
+	weft, err := build.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := filepath.Join(t.TempDir(), "ssh")
+	if err := os.WriteFile(shell, []byte("#!/bin/sh\ncase $1 in (gone) echo 'no route to gone' >&2; exit 255;; (odd) echo '{}'; exit 0;; esac\nexec sh -c \"$2\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(args ...string) (status int, out, errOut string) {
+		var o, e bytes.Buffer
+		status = execute(t.Context(), append([]string{"doctor", "--ssh", shell, "--remote-weft", weft, "--look", "0s"}, args...), &o, &e)
+		return status, o.String(), e.String()
+	}
+	status, out, errOut := ask("--hosts", "a,b", "--json")
+	var r doctor.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Hosts) != 2 || r.Hosts[0].Name == "" || len(r.Unasked) > 0 {
+		t.Errorf("status %d, %v\n%.500s%s", status, err, out, errOut)
+	}
+	for _, f := range r.Across { // both are this machine: only what must be unlike is wrong
+		if f.Code != "WEFT-163" && f.Code != "WEFT-164" {
+			t.Errorf("%+v", f)
+		}
+	}
+	status, out, errOut = ask("--hosts", "a,gone,odd")
+	if status != 1 || !strings.Contains(out, "not asked: gone: no route to gone") || !strings.Contains(out, "not asked: odd: its weft doctor does not answer") || !strings.Contains(out, "of 3 hosts") {
+		t.Errorf("status %d\n%s%s", status, out, errOut)
+	}
+	if status, _, errOut = ask("--hosts", "a,b", "--root", "/"); status != 2 || !strings.Contains(errOut, "about one machine") {
+		t.Errorf("status %d, %s", status, errOut)
 	}
 }

@@ -80,7 +80,7 @@ Exit status 0: told; 2: the machine cannot be read, or usage.`,
 func infoKnobs() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "knobs [flags]",
-		Short: "every variable of NCCL's network and of weft that is set, where, and what weft makes of it",
+		Short: "every variable that is set, where, and what weft makes of it",
 		Long: `Every variable of NCCL's network and of weft that is set, where (environment,
 nccl.conf), its default, and what weft makes of it.
 

@@ -99,6 +99,20 @@ func TestSlurm(t *testing.T) {
 	if status, out = launched(t, conf, salloc, "--overcommit", "-n", "3"); status != 2 || !strings.Contains(out, "say srun weft run") {
 		t.Errorf("in an allocation without srun: status %d\n%s", status, out)
 	}
+	t.Run("batch", func(t *testing.T) {
+		job, err := filepath.Abs(examples + "slurm/job.sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := filepath.Join(t.TempDir(), "log")
+		cmd := exec.CommandContext(t.Context(), launcher(t, "sbatch", "slurm-wlm"), "--wait", "--nodes=1", "--ntasks-per-node=3", "--overcommit", "--output="+log, job, "echo", "trained")
+		cmd.Env = append(append(os.Environ(), conf...), "PATH="+filepath.Dir(installed(t, ours(t)))+":"+filepath.Dir(srun)+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		text, _ := os.ReadFile(log) // a job that was not started has none
+		if err != nil || strings.Count(string(text), ", 3 ranks, device") != 1 || strings.Count(string(text), "trained\n") != 3 {
+			t.Errorf("%v\n%s%s", err, out, text)
+		}
+	})
 	t.Run("PMIx", func(t *testing.T) {
 		// Debian's mpi_pmix.so opens libpmix.so in this folder by that name, which is in the package for developers alone.
 		if found, _ := filepath.Glob("/usr/lib/*/pmix2/lib/libpmix.so"); len(found) == 0 { // the pattern is well formed

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pairOfHosts are three alike, each with two RoCE ports in the same two subnets.
+func someHosts() (all []Host) {
+	for n := range 3 {
+		h := Host{Name: fmt.Sprintf("node%d", n), Weft: "weft 1.0.0", NCCL: []NCCL{{"/usr/lib/libnccl.so.2", "2.27.7", "the loader"}}, Settings: map[string]string{"NCCL_IB_TC": "106", "NCCL_HOSTID": fmt.Sprint(n)}}
+		for p := range 2 {
+			name := fmt.Sprintf("eth%d", p)
+			address := fmt.Sprintf("10.0.%d.%d", p, n+1)
+			h.Interfaces = append(h.Interfaces, Interface{Name: name, Addresses: []string{address + "/24", "fe80::1/64"}, Up: true, MTU: 9000})
+			h.Devices = append(h.Devices, Device{Name: fmt.Sprintf("mlx5_%d:1", p), State: "ACTIVE", Gbps: 200, NetDev: name, MTU: 9000, Used: true, GID: address + " (index 3)"})
+		}
+		h.Interfaces = append(h.Interfaces, Interface{Name: "docker0", Addresses: []string{"172.17.0.1/16"}, Up: true, MTU: 1500, Kind: "bridge"}, Interface{Name: "lo", Addresses: []string{"127.0.0.1/8"}, Up: true, MTU: 65536})
+		all = append(all, h)
+	}
+	return all
+}
+
+// Each rule finds what is wrong between hosts, and no other does; hosts that are alike are well.
+func TestAcross(t *testing.T) {
+	if found := Across(someHosts()); len(found) > 0 {
+		t.Errorf("hosts that are alike: %+v", found)
+	}
+	tried := map[string]bool{}
+	for _, c := range []struct {
+		code, subject, evidence string
+		change                  func(h []Host)
+	}{
+		{"WEFT-160", "weft", "weft 1.0.0: node0, node1; weft 1.1.0: node2", func(h []Host) { h[2].Weft = "weft 1.1.0" }},
+		{"WEFT-161", "NCCL", "2.27.7: node0, node2; 2.26.2: node1", func(h []Host) { h[1].NCCL[0].Version = "2.26.2" }},
+		{"WEFT-161", "NCCL", "2.27.7: node0, node2; none: node1", func(h []Host) { h[1].NCCL = nil }},
+		{"WEFT-162", "NCCL_IB_TC", "106: node1, node2; none: node0", func(h []Host) { delete(h[0].Settings, "NCCL_IB_TC") }},
+		{"WEFT-163", "10.0.0.1", "node0 eth0, node1 eth0", func(h []Host) { h[1].Interfaces[0].Addresses[0] = "10.0.0.1/24" }},
+		{"WEFT-164", "fe80::7", "node0 mlx5_0:1, node2 mlx5_1:1", func(h []Host) { h[0].Devices[0].GID, h[2].Devices[1].GID = "fe80::7 (index 0)", "fe80::7 (index 0)" }},
+		{"WEFT-165", "10.0.1.0/24", "9000: node0 eth1, node1 eth1; 1500: node2 eth1", func(h []Host) { h[2].Interfaces[1].MTU = 1500 }},
+		{"WEFT-166", "node1 mlx5_0:1", "100 Gb/s, where the median of 3 hosts is 200", func(h []Host) { h[1].Devices[0].Gbps = 100 }},
+		{"WEFT-167", "RDMA ports in use", "2: node0, node2; 1: node1", func(h []Host) { h[1].Devices[1].Used = false }},
+		{"WEFT-168", "node2 mlx5_1:1", "eth1 has 10.9.9.9, and none of the 2 other hosts has an address in 10.9.9.0/24", func(h []Host) { h[2].Interfaces[1].Addresses[0] = "10.9.9.9/24" }},
+	} {
+		hosts := someHosts()
+		c.change(hosts)
+		found := Across(hosts)
+		if len(found) != 1 || found[0].Code != c.code || !strings.HasPrefix(found[0].Subject, c.subject) || found[0].Evidence != c.evidence || found[0].Remedy == "" || found[0].Consequence == "" {
+			t.Errorf("%s: %+v, want %s: %s", c.code, found, c.subject, c.evidence)
+		}
+		tried[c.code] = true
+	}
+	for _, r := range acrossRules {
+		if !tried[r.Code] {
+			t.Errorf("%s is not tried", r.Code)
+		}
+	}
+	if found := Across(someHosts()[:1]); len(found) > 0 {
+		t.Errorf("one host: %+v", found)
+	}
+}
+
+// Hosts that only routers join have no company in any subnet, and are well.
+func TestAcrossRouters(t *testing.T) {
+	hosts := someHosts()
+	for n := range hosts {
+		for p := range 2 {
+			hosts[n].Interfaces[p].Addresses[0] = fmt.Sprintf("10.%d.%d.1/24", n, p)
+			hosts[n].Devices[p].GID = fmt.Sprintf("10.%d.%d.1 (index 3)", n, p)
+		}
+	}
+	if found := Across(hosts); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A report of several hosts has the worst of all, and counts who could not be asked.
+func TestReportOfHosts(t *testing.T) {
+	hosts := someHosts()
+	for i := range hosts {
+		hosts[i].Verdict = OK
+	}
+	if r := NewReport(hosts...); r.Verdict != OK || r.Status() != 0 || r.Sentence() != "OK: of 3 hosts 3 are well, 0 slow, 0 broken" {
+		t.Errorf("%s, %s", r.Verdict, r.Sentence())
+	}
+	hosts[1].Devices[0].Gbps = 100
+	if r := NewReport(hosts...); r.Verdict != Slows || r.Sentence() != "SLOW: of 3 hosts 3 are well, 0 slow, 0 broken; 1 findings between them" {
+		t.Errorf("%s, %s", r.Verdict, r.Sentence())
+	}
+	r := NewReport(hosts...).Missing("node9: no route to host")
+	if r.Status() != 1 || !strings.Contains(r.Sentence(), "of 4 hosts 3 are well, 0 slow, 0 broken, 1 not asked") || !slices.Contains(r.Unasked, "node9: no route to host") {
+		t.Errorf("%s", r.Sentence())
+	}
+}
