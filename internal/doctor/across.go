@@ -153,9 +153,7 @@ func variables(hosts []Host) (found []Finding) {
 		if strings.HasSuffix(name, "_HOSTID") { // is to differ
 			continue
 		}
-		for _, f := range differs(hosts, name, func(h Host) string { return h.Settings[name] }) {
-			found = append(found, f)
-		}
+		found = append(found, differs(hosts, name, func(h Host) string { return h.Settings[name] })...)
 	}
 	return found
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pairOfHosts are three alike, each with two RoCE ports in the same two subnets.
+// someHosts are three alike, each with two RoCE ports in the same two subnets.
 func someHosts() (all []Host) {
 	for n := range 3 {
 		h := Host{Name: fmt.Sprintf("node%d", n), Weft: "weft 1.0.0", NCCL: []NCCL{{"/usr/lib/libnccl.so.2", "2.27.7", "the loader"}}, Settings: map[string]string{"NCCL_IB_TC": "106", "NCCL_HOSTID": fmt.Sprint(n)}}
