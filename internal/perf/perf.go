@@ -58,13 +58,13 @@ func Run(g ranks.Group, o Options, busy func(what string)) (r *Report, err error
 	if err := s.agree(); err != nil {
 		return nil, err
 	}
-	stop := make(chan struct{})
-	defer close(stop)
-	go s.guard(stop)
 	defer s.close()
 	if err := s.open(); err != nil {
 		return nil, err
 	}
+	stop := make(chan struct{})
+	defer close(stop)
+	go s.guard(stop)
 	places, err := s.meet()
 	if err != nil {
 		return nil, err

@@ -29,6 +29,8 @@ func ended(with int) error {
 // failure is of what was asked for, not of how it was asked: exit status 1.
 type failure struct{ error }
 
+func (f failure) Unwrap() error { return f.error }
+
 // execute carries out a command line, without the program's name, and returns the exit status. An error that has no status of its
 // own says that the command cannot be carried out as given.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {

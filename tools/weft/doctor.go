@@ -117,7 +117,7 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 	if o.place != nil {
 		hosts, err := o.askJob(c, e.host)
 		if err != nil {
-			return failure{err}
+			return failure{fmt.Errorf("%s has started this process as one of %d: %w (--local looks at this machine alone)", o.place.Launcher, o.place.Size, err)}
 		}
 		if o.rank > 0 {
 			return nil // rank 0 tells
