@@ -21,7 +21,9 @@ var acrossRules = []Rule{
 		Symptom:     "a job hangs or fails in ncclCommInitRank with a mismatch of versions",
 		Consequence: "NCCL's ranks must be of one version",
 		Remedy:      "install one version on all hosts, or have all jobs bring their own", across: func(hosts []Host) []Finding {
-			return differs(hosts, "NCCL that the loader finds", Host.loadersNCCL)
+			groups := by(hosts, Host.loadersNCCL)
+			delete(groups, "") // a job may bring its own, and a file's name need not tell
+			return unlike("NCCL that the loader finds", groups)
 		},
 	},
 	{
@@ -61,7 +63,7 @@ var acrossRules = []Rule{
 		Remedy:      "weft doctor on the host with fewer says why each port is not used", across: portCounts,
 	},
 	{
-		Code: "WEFT-168", Topic: "Across hosts", Severity: Breaks, Title: "a port's subnet has no other host",
+		Code: "WEFT-168", Topic: "Across hosts", Severity: Slows, Title: "a port's subnet has no other host",
 		Symptom:     "weft says that no pair of ports reaches each other, and goes over TCP or another port",
 		Consequence: "the port reaches none of these hosts unless a router joins the subnets",
 		Remedy:      "look where the cable of the port leads, and at the addresses of both its ends", across: lonelySubnets,
@@ -125,7 +127,11 @@ func grouped(groups map[string][]string) string {
 
 // differs is a finding where something is not alike on all hosts.
 func differs(hosts []Host, what string, of func(Host) string) []Finding {
-	if groups := by(hosts, of); len(groups) > 1 {
+	return unlike(what, by(hosts, of))
+}
+
+func unlike(what string, groups map[string][]string) []Finding {
+	if len(groups) > 1 {
 		return seen(what, "%s", grouped(groups)).one()
 	}
 	return nil
@@ -134,7 +140,7 @@ func differs(hosts []Host, what string, of func(Host) string) []Finding {
 // loadersNCCL is the version of the library that a program would load; "" where it is not told.
 func (h Host) loadersNCCL() string {
 	for _, n := range h.NCCL {
-		if n.Owner == "the loader" {
+		if n.Owner == "the loader" && strings.Contains(n.Path, "libnccl") {
 			return n.Version
 		}
 	}
@@ -158,12 +164,15 @@ func variables(hosts []Host) (found []Finding) {
 	return found
 }
 
+// virtual are kinds of interfaces whose addresses other hosts may have too: of containers, and anycast ones.
+var virtual = map[string]bool{"bridge": true, "veth": true, "tun": true, "dummy": true}
+
 // addressed calls f for each address of an interface that is up, but for loopback and what only lives on one link or one host.
 func addressed(h Host, f func(i Interface, a netip.Prefix)) {
 	for _, i := range h.Interfaces {
 		for _, text := range i.Addresses {
 			a, err := netip.ParsePrefix(text)
-			if err != nil || !i.Up || a.Addr().IsLoopback() || a.Addr().IsLinkLocalUnicast() || i.Kind == "bridge" || i.Kind == "veth" || i.Kind == "tun" {
+			if err != nil || !i.Up || a.Addr().IsLoopback() || a.Addr().IsLinkLocalUnicast() || i.Name == "lo" || virtual[i.Kind] {
 				continue
 			}
 			f(i, a)
@@ -172,12 +181,17 @@ func addressed(h Host, f func(i Interface, a netip.Prefix)) {
 }
 
 func sameAddress(hosts []Host) (found []Finding) {
-	at := map[netip.Addr][]string{}
+	at, owners := map[netip.Addr][]string{}, map[netip.Addr]map[string]bool{}
 	for _, h := range hosts {
-		addressed(h, func(i Interface, a netip.Prefix) { at[a.Addr()] = append(at[a.Addr()], h.Name+" "+i.Name) })
+		addressed(h, func(i Interface, a netip.Prefix) {
+			if owners[a.Addr()] == nil {
+				owners[a.Addr()] = map[string]bool{}
+			}
+			at[a.Addr()], owners[a.Addr()][h.Name] = append(at[a.Addr()], h.Name+" "+i.Name), true
+		})
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(at), netip.Addr.Compare) {
-		if len(at[a]) > 1 {
+		if len(owners[a]) > 1 {
 			found = append(found, seen(a.String(), "%s", few(at[a])))
 		}
 	}
@@ -263,7 +277,7 @@ func portCounts(hosts []Host) []Finding {
 	})
 }
 
-// lonelySubnets are those of RoCE ports in which no other host has an address, where other ports of the host have company.
+// lonelySubnets are RoCE ports that share no subnet with another host, where other ports of their host do.
 func lonelySubnets(hosts []Host) (found []Finding) {
 	in := map[netip.Prefix]map[string]bool{}
 	for _, h := range hosts {
@@ -276,18 +290,23 @@ func lonelySubnets(hosts []Host) (found []Finding) {
 	}
 	for _, h := range hosts {
 		var alone []Finding
-		company := false
-		addressed(h, func(i Interface, a netip.Prefix) {
-			port := slices.IndexFunc(h.Devices, func(d Device) bool { return d.Used && d.NetDev == i.Name })
+		company := 0
+		for _, d := range h.Devices {
+			var nets []string
+			shared := false
+			addressed(h, func(i Interface, a netip.Prefix) {
+				if d.Used && i.Name == d.NetDev {
+					nets, shared = append(nets, a.String()), shared || len(in[a.Masked()]) > 1
+				}
+			})
 			switch {
-			case port < 0:
-			case len(in[a.Masked()]) > 1:
-				company = true
-			default:
-				alone = append(alone, seen(h.Name+" "+h.Devices[port].Name, "%s has %v, and none of the %d other hosts has an address in %v", i.Name, a.Addr(), len(hosts)-1, a.Masked()))
+			case shared:
+				company++
+			case len(nets) > 0:
+				alone = append(alone, seen(h.Name+" "+d.Name, "%s has %s, and none of the %d other hosts has an address in it", d.NetDev, strings.Join(nets, ", "), len(hosts)-1))
 			}
-		})
-		if company { // else routers join them all: every host has a subnet of its own
+		}
+		if company >= len(alone) { // else routers join most of them: rails that end at a switch of their own
 			found = append(found, alone...)
 		}
 	}

@@ -35,14 +35,13 @@ func TestAcross(t *testing.T) {
 	}{
 		{"WEFT-160", "weft", "weft 1.0.0: node0, node1; weft 1.1.0: node2", func(h []Host) { h[2].Weft = "weft 1.1.0" }},
 		{"WEFT-161", "NCCL", "2.27.7: node0, node2; 2.26.2: node1", func(h []Host) { h[1].NCCL[0].Version = "2.26.2" }},
-		{"WEFT-161", "NCCL", "2.27.7: node0, node2; none: node1", func(h []Host) { h[1].NCCL = nil }},
 		{"WEFT-162", "NCCL_IB_TC", "106: node1, node2; none: node0", func(h []Host) { delete(h[0].Settings, "NCCL_IB_TC") }},
 		{"WEFT-163", "10.0.0.1", "node0 eth0, node1 eth0", func(h []Host) { h[1].Interfaces[0].Addresses[0] = "10.0.0.1/24" }},
 		{"WEFT-164", "fe80::7", "node0 mlx5_0:1, node2 mlx5_1:1", func(h []Host) { h[0].Devices[0].GID, h[2].Devices[1].GID = "fe80::7 (index 0)", "fe80::7 (index 0)" }},
 		{"WEFT-165", "10.0.1.0/24", "9000: node0 eth1, node1 eth1; 1500: node2 eth1", func(h []Host) { h[2].Interfaces[1].MTU = 1500 }},
 		{"WEFT-166", "node1 mlx5_0:1", "100 Gb/s, where the median of 3 hosts is 200", func(h []Host) { h[1].Devices[0].Gbps = 100 }},
 		{"WEFT-167", "RDMA ports in use", "2: node0, node2; 1: node1", func(h []Host) { h[1].Devices[1].Used = false }},
-		{"WEFT-168", "node2 mlx5_1:1", "eth1 has 10.9.9.9, and none of the 2 other hosts has an address in 10.9.9.0/24", func(h []Host) { h[2].Interfaces[1].Addresses[0] = "10.9.9.9/24" }},
+		{"WEFT-168", "node2 mlx5_1:1", "eth1 has 10.9.9.9/24, and none of the 2 other hosts has an address in it", func(h []Host) { h[2].Interfaces[1].Addresses[0] = "10.9.9.9/24" }},
 	} {
 		hosts := someHosts()
 		c.change(hosts)
@@ -59,6 +58,29 @@ func TestAcross(t *testing.T) {
 	}
 	if found := Across(someHosts()[:1]); len(found) > 0 {
 		t.Errorf("one host: %+v", found)
+	}
+}
+
+// What hosts may have in common, or for themselves, is no finding.
+func TestAcrossPeace(t *testing.T) {
+	for name, change := range map[string]func(h []Host){
+		"a host whose jobs bring their NCCL": func(h []Host) { h[1].NCCL = nil },
+		"RCCL besides": func(h []Host) {
+			h[1].NCCL = append([]NCCL{{"/opt/rocm/lib/librccl.so.1", "2.22.3", "the loader"}}, h[1].NCCL...)
+		},
+		"an address of its own besides": func(h []Host) { h[0].Interfaces[0].Addresses = append(h[0].Interfaces[0].Addresses, "10.200.0.1/32") },
+		"an address on two interfaces":  func(h []Host) { h[0].Interfaces[1].Addresses = append(h[0].Interfaces[1].Addresses, "10.0.0.1/24") },
+		"anycast on lo": func(h []Host) {
+			for i := range h {
+				h[i].Interfaces[3].Addresses = append(h[i].Interfaces[3].Addresses, "192.0.2.1/32")
+			}
+		},
+	} {
+		hosts := someHosts()
+		change(hosts)
+		if found := Across(hosts); len(found) > 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
 	}
 }
 
@@ -88,6 +110,9 @@ func TestReportOfHosts(t *testing.T) {
 	hosts[1].Devices[0].Gbps = 100
 	if r := NewReport(hosts...); r.Verdict != Slows || r.Sentence() != "SLOW: of 3 hosts 3 are well, 0 slow, 0 broken; 1 findings between them" {
 		t.Errorf("%s, %s", r.Verdict, r.Sentence())
+	}
+	if r := NewReport().Missing("node9: no route to host"); r.Status() != 1 || r.Hosts == nil || !strings.Contains(r.Sentence(), "of 1 hosts") {
+		t.Errorf("%+v", r)
 	}
 	r := NewReport(hosts...).Missing("node9: no route to host")
 	if r.Status() != 1 || !strings.Contains(r.Sentence(), "of 4 hosts 3 are well, 0 slow, 0 broken, 1 not asked") || !slices.Contains(r.Unasked, "node9: no route to host") {

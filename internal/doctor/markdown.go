@@ -29,7 +29,7 @@ a code, its evidence, what follows and the command that mends it.
 ` + "[`weft env`](info.md#env)" + ` prints those remedies that are variables.
 
 **Exit status.** 0: nothing is wrong, or there is advice only. 1: something breaks jobs or slows them. 2: the machine cannot be read, or
-not within 30 s (` + "`--timeout`" + `). So a node health check (NHC) runs it as it is: ` + "`* || check_cmd_status -t 30 -r 0 weft doctor --quiet`" + `
+not within 30 s (` + "`--timeout`" + `). So a node health check (NHC) runs it as it is: ` + "`* || check_cmd_status -t 30 -r 0 env NCCL_NET_PLUGIN=weft weft doctor --quiet`, on nodes that have the links of weft-default too ([WEFT-004](#weft-004))" + `
 
 **Severity.** *breaks*: a job fails, or does not use weft or RDMA. *slows*: a job runs, and not as fast as the machine could.
 *advice*: worth knowing; it changes no exit status.

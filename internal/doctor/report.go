@@ -76,7 +76,7 @@ type Interface struct {
 
 // NewReport puts hosts together.
 func NewReport(hosts ...Host) Report {
-	r := Report{Schema: Schema, Verdict: OK, Hosts: hosts}
+	r := Report{Schema: Schema, Verdict: OK, Hosts: append([]Host{}, hosts...)}
 	for _, h := range hosts {
 		r.Verdict = worse(r.Verdict, h.Verdict)
 	}

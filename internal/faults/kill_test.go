@@ -142,7 +142,7 @@ func once(tx, rx, other *peer) error {
 	got, errR := receiving.Wait()
 	_, errS := sending.Wait()
 	if errR == nil && got.Int("bad") != 0 {
-		return fmt.Errorf("%d bytes are wrong", got.Int("bad"))
+		return fmt.Errorf("%d messages came with wrong bytes", got.Int("bad"))
 	}
 	if other == rx {
 		return errR

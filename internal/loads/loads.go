@@ -118,11 +118,15 @@ func Check(o Options) (*Report, error) {
 		r.Made = true
 	}
 	r.Loaded = append(r.Loaded, mapped(h.PID, plugin(o.Ours))...)
-	r.read(out.lines())
-	if r.Table == "" && !r.Made && h.Err() == nil {
+	if !r.Made && h.Err() == nil {
 		if err := r.look(h, code); err != nil {
 			return nil, err
 		}
+	}
+	h.Kill() // and all that it has written is read
+	r.read(out.lines())
+	if r.Table != "" {
+		r.Looked = []Name{}
 	}
 	r.judge(o.Ours)
 	return r, nil

@@ -35,7 +35,8 @@ type Compared struct {
 	Pair
 	Bytes int64   `json:"bytes"`
 	Old   float64 `json:"old"`
-	Ratio float64 `json:"ratio"` // new to old; of a time old to new: below 1 is worse
+	New   float64 `json:"new"`
+	Ratio float64 `json:"ratio"` // new to old, or old to new where less is better: below 1 is worse
 }
 
 // Compare finds the rows of this report's first library in an older one, by hosts, devices and sizes; what is
@@ -52,22 +53,46 @@ func (r *Report) Compare(old *Report, tolerance float64) error {
 	}
 	for _, row := range r.Rows {
 		o, ok := was[r.key(row)]
-		if row.Library != 0 || !ok || o.Value <= 0 || row.Value <= 0 {
+		if row.Library != 0 || !ok || r.Test.counts(o) <= 0 || r.Test.counts(row) <= 0 {
 			continue
 		}
-		c := Compared{row.Pair, row.Bytes, o.Value, row.Value / o.Value}
-		if r.Test == Latency {
-			c.Ratio = o.Value / row.Value
+		c := Compared{row.Pair, row.Bytes, r.Test.counts(o), r.Test.counts(row), 0}
+		if c.Ratio = c.New / c.Old; r.Test.less() {
+			c.Ratio = c.Old / c.New
 		}
 		r.Compared = append(r.Compared, c)
 		if c.Ratio < 1-tolerance {
-			r.Worse = append(r.Worse, fmt.Sprintf("%s to %s, %s: %.0f %% of what it was", r.portName(row.From), r.portName(row.To), sizeName(row.Bytes), 100*c.Ratio))
+			r.Worse = append(r.Worse, r.wasAndIs(c))
 		}
 	}
 	if len(r.Compared) == 0 {
 		return errors.New("it has no row of the same hosts, devices and sizes")
 	}
 	return nil
+}
+
+// counts is the figure of a row that a comparison is about.
+func (t Test) counts(row Row) float64 {
+	if t == CPU {
+		return row.Sender + row.Receiver
+	}
+	return row.Value
+}
+
+// less tells whether less of a test's figure is better.
+func (t Test) less() bool { return t == Latency || t == CPU }
+
+// wasAndIs is "a to b, 64 KiB: 5.100 us, was 4.900 us".
+func (r *Report) wasAndIs(c Compared) string {
+	unit := map[Test]string{Latency: "us", CPU: "us of CPU a message", Connects: "connections per second"}[r.Test]
+	if unit == "" {
+		unit = "GB/s"
+	}
+	size := ", " + sizeName(c.Bytes)
+	if r.Test == Connects {
+		size = ""
+	}
+	return fmt.Sprintf("%s to %s%s: %s %s, was %s", r.portName(c.From), r.portName(c.To), size, figure(c.New), unit, figure(c.Old))
 }
 
 func (r *Report) key(row Row) string {

@@ -46,7 +46,7 @@ func (s *site) measureConnects(batch []Pair) (rows []Row, err error) {
 				row.Wrong += all[p.From.Rank].Bad + all[p.To.Rank].Bad
 				row.add(s.o.Test, 0, all[p.From.Rank], all[p.To.Rank])
 			}
-			row.end()
+			row.end(s.o.Test)
 			rows = append(rows, row)
 		}
 	}

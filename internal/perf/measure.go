@@ -14,7 +14,7 @@ type sample struct {
 	Us    float64 `json:"us"`  // from its first call until its last message was done
 	CPU   float64 `json:"cpu"` // of its process, in us
 	Count int64   `json:"count"`
-	Bad   int64   `json:"bad"` // messages, or bytes, that came with wrong bytes
+	Bad   int64   `json:"bad"` // messages, or connections, that brought wrong bytes
 	Times Times   `json:"times"`
 }
 
@@ -87,7 +87,7 @@ func (s *site) measureSize(links []*link, batch []Pair, size int64) ([]Row, erro
 			for _, all := range taken[i] {
 				row.add(s.o.Test, size, all[p.From.Rank], all[p.To.Rank])
 			}
-			row.end()
+			row.end(s.o.Test)
 			rows = append(rows, row)
 		}
 	}
@@ -115,14 +115,19 @@ func (s *site) checked(l *link, batch []Pair, size int64) ([]int64, error) {
 
 // The messages of a round whose time is to be found out.
 const (
-	fewest = 4
-	most   = 10_000_000
+	fewest         = 4
+	mostMessages   = 10_000_000
+	mostRoundTrips = 1_000_000 // each has a sample in the host's memory
 )
 
 // enough is how many messages take as long as a round shall. All ranks return what the slowest pair's are.
 func (s *site) enough(l *link, batch []Pair, size int64) (int64, error) {
+	most := int64(mostMessages)
+	if s.o.Test == Latency {
+		most = mostRoundTrips
+	}
 	if s.o.Iters > 0 {
-		return s.o.Iters, nil
+		return min(s.o.Iters, most), nil
 	}
 	n := max(fewest, min(1000, (8<<20)/max(size, 1)))
 	for range 3 { // the first is cold, and may be much too short to tell
@@ -198,8 +203,11 @@ func (s *site) move(l *link, size, count int64, check bool) (m sample, err error
 	return m, err
 }
 
-// warm are round trips before those that are timed.
-const warm = 100
+// Round trips before those that are timed: so many, of large messages fewer.
+const (
+	mostWarm  = 100
+	warmBytes = 64 << 20
+)
 
 // pingPong is a message there and one back, count times.
 func (s *site) pingPong(l *link, size, count int64) (m sample, err error) {
@@ -208,7 +216,7 @@ func (s *site) pingPong(l *link, size, count int64) (m sample, err error) {
 		role = "ping"
 	}
 	r, err := s.loop(l, l.n.Data, "lat", host.Args{"role", role, "send", l.send, "recv", l.recv, "smh", l.smh, "rmh", l.rmh, "buf", l.buf,
-		"size", size, "iters", min(count, 1_000_000), "warm", warm}).Wait()
+		"size", size, "iters", count, "warm", max(2, min(mostWarm, warmBytes/max(size, 1)))}).Wait()
 	if err != nil {
 		return m, err
 	}

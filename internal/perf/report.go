@@ -53,7 +53,7 @@ type Row struct {
 	Sender   float64   `json:"cpu_sender"`
 	Receiver float64   `json:"cpu_receiver"` // CPU of the process, per message or connection, in us
 	Times    *Times    `json:"times,omitempty"`
-	Wrong    int64     `json:"wrong"` // messages or bytes of those that were looked at
+	Wrong    int64     `json:"wrong"` // messages of those that were looked at
 
 	rate, sender, receiver []float64
 	times                  []Times
@@ -80,13 +80,15 @@ func (r *Row) add(t Test, size int64, from, to sample) {
 }
 
 // end makes medians of the rounds.
-func (r *Row) end() {
+func (r *Row) end(t Test) {
 	r.Value, r.Best = median(r.Rounds), slices.Max(r.Rounds)
 	r.Rate, r.Sender, r.Receiver = median(r.rate), median(r.sender), median(r.receiver)
 	if len(r.times) == 0 {
 		return
 	}
-	r.Best = slices.Min(r.Rounds)
+	if t == Latency {
+		r.Best = slices.Min(r.Rounds)
+	}
 	slices.SortFunc(r.times, func(a, b Times) int { return cmp.Compare(a.P50, b.P50) })
 	r.Times = &r.times[(len(r.times)-1)/2]
 }

@@ -32,7 +32,7 @@ func matrix(t *testing.T, test Test, f func(p Pair) float64) *Report {
 			row := Row{Pair: p, Bytes: 4 << 20}
 			s := sample{Us: float64(4<<20) * 100 / f(p) / 1e3, CPU: 500, Count: 100, Times: Times{P50: f(p)}}
 			row.add(test, row.Bytes, s, s)
-			row.end()
+			row.end(test)
 			r.Rows = append(r.Rows, row)
 		}
 	}
@@ -105,7 +105,7 @@ func TestText(t *testing.T) {
 						Times: Times{1.5, 2 + float64(round), 2.5, 3, 4, 50, 2.2, 0.25}}
 					row.add(test, size, s, s)
 				}
-				row.end()
+				row.end(test)
 				r.Rows = append(r.Rows, row)
 			}
 		}
@@ -180,6 +180,10 @@ func TestDocuments(t *testing.T) {
 	other := matrix(t, Latency, halfPort)
 	if err := other.Compare(r, 0.1); err == nil {
 		t.Error("a latency is compared with a bandwidth")
+	}
+	slower := matrix(t, Latency, func(p Pair) float64 { return 2 * halfPort(p) })
+	if err := slower.Compare(other, 0.1); err != nil || len(slower.Worse) != len(slower.Rows) || slower.Worse[0] != "node0 mlx5_0 to node1 mlx5_0, 4 MiB: 23.10 us, was 11.55" {
+		t.Errorf("%v, %.1q", err, slower.Worse)
 	}
 }
 

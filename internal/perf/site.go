@@ -151,8 +151,10 @@ func (s *site) meet() ([]Place, error) {
 	}
 	for _, e := range s.ends {
 		p.Tables = append(p.Tables, host.FamilyNet.Symbol(e.n.Version))
-		if len(e.device) < len(first.device) {
-			return nil, fmt.Errorf("%s has %d devices and %s %d: choose one that both have with --device, by its name", first.name, len(first.device), e.name, len(e.device))
+		for d := range first.device {
+			if (s.o.Matrix || d == chosen) && e.like(first, d) >= len(e.device) {
+				return nil, fmt.Errorf("%s has no device like %s of %s; it has %s: choose one that both have with --device, by its name", e.name, first.device[d].Name, first.name, strings.Join(e.names(), " "))
+			}
 		}
 	}
 	all, err := gather(s.g, "places", p)

@@ -54,7 +54,7 @@ func (r *Report) Text(w io.Writer, s Style) error {
 		}
 	}
 	for _, c := range r.Compared {
-		t.printf("was: %s to %s, %s: %.2f times the older figure\n", r.portName(c.From), r.portName(c.To), sizeName(c.Bytes), c.Ratio)
+		t.printf("compared: %s\n", r.wasAndIs(c))
 	}
 	for _, f := range r.Findings {
 		t.printf("behind: %s\n", f)

@@ -65,7 +65,7 @@ static void c_bw(struct req* q) {
       if (got != size) return fail(q, "fault", "message %lld has %d bytes", (long long)done, got);
       if (num(q, "check", 0))
         bad += pattern_check(slot_at(buf, done, size, span), (size_t)size,
-                             (uint64_t)(num(q, "seed", 0) + done), NULL);
+                             (uint64_t)(num(q, "seed", 0) + done), NULL) != 0;
     }
     done += ok;
     if (!ok && ((tests + nulls) & 1023) == 0 && clock_late(&c, q)) return;

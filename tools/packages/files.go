@@ -67,7 +67,7 @@ func (b *build) files(format, made, bill string) ([]entry, error) {
 	for _, name := range []string{"README.md", "CHANGELOG.md", "VERSIONING.md"} {
 		all = append(all, entry{path: "/usr/share/doc/weft/" + name, source: filepath.Join(b.root, name), mode: 0o644})
 	}
-	for _, pattern := range []string{"docs/*.md", "docs/grafana/*"} {
+	for _, pattern := range []string{"docs/*.md", "docs/grafana/*", "docs/examples/*.*", "docs/examples/*/*"} {
 		found, err := filepath.Glob(filepath.Join(b.root, pattern))
 		if err != nil {
 			return nil, err

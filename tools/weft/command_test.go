@@ -67,7 +67,7 @@ func TestRefusals(t *testing.T) {
 
 // invocation finds the arguments of a command in a line of examples: behind variables, a launcher or another health check, and before
 // what is said of it.
-var invocation = regexp.MustCompile(`^(?:\$ )?(?:[A-Z_]+=\S* )*(?:(?:srun|mpirun|torchrun|\* \|\|) .*?)?(?:\S*/)?weft( [a-z-].*?)?(?:   |\s+\(| \||$)`)
+var invocation = regexp.MustCompile(`^(?:\$ )?(?:[A-Z_]+=\S* )*(?:(?:srun|mpirun|torchrun|\* \|\|) (?:.* )?)?(?:\S*/)?weft( [a-z-].*?)?(?:   |\s+\(| \||$)`)
 
 // The commands and flags of all examples are there, in the help and in what the repository's pages show.
 func TestExamples(t *testing.T) {

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weft/internal/doctor"
 	"weft/internal/doctor/machine"
+	"weft/internal/node"
 )
 
 func doctorCommand() *cobra.Command {
@@ -35,7 +39,7 @@ machine cannot be read. So a node health check can run it as it is.`,
   srun -N 8 weft doctor                 (each node is asked; rank 0 tells)
   weft doctor --root /srv/images/node7  (a machine's file system, or a copy of what is
                              looked at: its environment is proc/self/environ there)
-  * || check_cmd_status -t 30 -r 0 weft doctor --quiet      (a line of nhc.conf)`,
+  * || check_cmd_status -t 30 -r 0 env NCCL_NET_PLUGIN=weft weft doctor --quiet    (nhc.conf)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is nothing to say about %q", args[0])
@@ -47,7 +51,7 @@ machine cannot be read. So a node health check can run it as it is.`,
 	f := c.Flags()
 	o.lookFlags = lookOf(f)
 	o.hosts.flags(f)
-	f.Lookup("hosts").Usage = "ask weft doctor on each of these `hosts` by ssh, such as node1,node2, and say what is wrong between them"
+	f.Lookup("hosts").Usage = "ask weft doctor on each of these `hosts` by ssh, such as node1,node2, with this process's NCCL_ and WEFT_ variables, and say what is wrong between them"
 	f.BoolVar(&o.local, "local", false, "look at this machine alone, whatever a launcher has set")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
 	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
@@ -96,6 +100,14 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 		}
 		return nil
 	}
+	if o.hosts.leash {
+		return o.again(c)
+	}
+	if o.bundle == "" && !c.Flags().Changed("root") {
+		if err := o.find(c.Flags().Changed); err != nil {
+			o.place = nil // half of a launcher's variables is no job
+		}
+	}
 	type examined struct {
 		x    *doctor.Exam
 		host doctor.Host
@@ -106,23 +118,22 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 		}
 		return e, err
 	})
-	if err != nil {
-		return err
-	}
-	if o.bundle == "" && !c.Flags().Changed("root") {
-		if err := o.find(c.Flags().Changed); err != nil {
-			o.place = nil // half of a launcher's variables is no job
-		}
-	}
 	if o.place != nil {
-		hosts, err := o.askJob(c, e.host)
+		mine := found{Host: &e.host, Name: node.Name()}
+		if err != nil {
+			mine.Host, mine.Err = nil, err.Error()
+		}
+		hosts, unasked, err := o.askJob(c, mine)
 		if err != nil {
 			return failure{fmt.Errorf("%s has started this process as one of %d: %w (--local looks at this machine alone)", o.place.Launcher, o.place.Size, err)}
 		}
 		if o.rank > 0 {
 			return nil // rank 0 tells
 		}
-		return o.tell(stdout, doctor.NewReport(hosts...))
+		return o.tell(stdout, doctor.NewReport(hosts...).Missing(unasked...))
+	}
+	if err != nil {
+		return err
 	}
 	report := doctor.NewReport(e.host)
 	if o.bundle != "" {
@@ -133,9 +144,22 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 	return o.tell(stdout, report)
 }
 
+// again begins anew with the variables that come ahead on stdin: a machine is looked at with those that its process was started with.
+func (o *doctorOptions) again(c *cobra.Command) error {
+	if _, err := o.hosts.leashed(c.Context(), c.InOrStdin()); err != nil {
+		return err
+	}
+	me, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args := slices.DeleteFunc(slices.Clone(os.Args), func(a string) bool { return a == "--leash" })
+	return syscall.Exec(me, args, os.Environ())
+}
+
 // tell prints a report and ends with its status.
 func (o *doctorOptions) tell(w io.Writer, report doctor.Report) error {
-	several := len(report.Hosts)+len(report.Unasked) > 1
+	several := len(report.Hosts) != 1 || len(report.Unasked) > 0
 	switch {
 	case o.json:
 		if err := encode(w, report); err != nil {

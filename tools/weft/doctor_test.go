@@ -94,6 +94,15 @@ func TestDoctorOfHosts(t *testing.T) {
 	if status != 1 || !strings.Contains(out, "not asked: gone: no route to gone") || !strings.Contains(out, "not asked: odd: its weft doctor does not answer") || !strings.Contains(out, "of 3 hosts") {
 		t.Errorf("status %d\n%s%s", status, out, errOut)
 	}
+	status, out, errOut = ask("--hosts", "gone")
+	if status != 1 || !strings.Contains(out, "of 1 hosts 0 are well") {
+		t.Errorf("no host: status %d\n%s%s", status, out, errOut)
+	}
+	t.Setenv("NCCL_IB_TC", "106")
+	status, out, errOut = ask("--hosts", "a,b", "--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Hosts[1].Settings["NCCL_IB_TC"] != "106" {
+		t.Errorf("a variable of this process: status %d, %v, %v\n%s", status, err, r.Hosts, errOut)
+	}
 	if status, _, errOut = ask("--hosts", "a,b", "--root", "/"); status != 2 || !strings.Contains(errOut, "about one machine") {
 		t.Errorf("status %d, %s", status, errOut)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"weft/internal/doctor/fixture"
 )
 
 const examples = "../../docs/examples/"
@@ -75,18 +77,21 @@ func TestExampleFiles(t *testing.T) {
 
 // A node on which jobs would break is drained with the verdict; one that is well, or cannot be read, is not.
 func TestExampleHealthCheck(t *testing.T) {
-	broken := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(broken, "etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(broken, "etc/nccl.conf"), []byte("NCCL_NET_PLUGIN=none\n"), 0o644); err != nil {
-		t.Fatal(err)
+	// A port without a link is a reason; that no job has asked for weft, or for another network, is none.
+	well, broken := t.TempDir(), t.TempDir()
+	for root, side := range map[string]string{well: "healthy", broken: "broken"} {
+		if err := os.CopyFS(root, fixture.Machine(t, "../../internal/doctor/testdata/rules/WEFT-030.txtar", side)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "etc/nccl.conf"), []byte("NCCL_NET_PLUGIN=none\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	real := installed(t, ours(t))
 	for _, c := range []struct{ name, weft, want string }{
-		{"broken", "exec " + real + ` "$@" --root ` + broken, "update NodeName=node7 State=DRAIN Reason=BROKEN: : jobs break by WEFT-001"},
+		{"broken", "exec " + real + ` "$@" --root ` + broken, "update NodeName=node7 State=DRAIN Reason=BROKEN: "},
+		{"well, and set for another network", "exec " + real + ` "$@" --root ` + well, ""},
 		{"not to be read", "exec " + real + ` "$@" --root /nowhere`, ""},
-		{"well", "echo OK; exit 0", ""},
 	} {
 		out := script(t, map[string]string{"weft": c.weft, "scontrol": `echo "$*"`}, "slurm/health-check.sh")
 		if !strings.HasPrefix(out, c.want) || c.want == "" && out != "" {

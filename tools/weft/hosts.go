@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -70,15 +71,20 @@ func (h *sshHosts) leashed(ctx context.Context, stdin io.Reader) (context.Contex
 	return ctx, nil
 }
 
-// overSSH runs the command of c on every host, and returns when all have ended. Rank 0's output is this process's, that of others is
-// shown behind the name of its host.
-func (h *sshHosts) overSSH(c *cobra.Command) error {
+// overSSH runs the command of c on every host, and returns when all have ended. What rank 0 prints goes to stdout, what others print is
+// shown behind the name of its host. Flags named in mine are this process's, and the hosts get those in instead.
+func (h *sshHosts) overSSH(c *cobra.Command, stdout io.Writer, mine []string, instead ...string) error {
 	if len(h.list) < 2 {
 		return errors.New("--hosts: want two hosts or more, such as node1,node2; one process of this machine needs none")
 	}
 	for _, name := range []string{"rank", "nranks", "join", "local"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--%s and --hosts both say where ranks run: give one", name)
+		}
+	}
+	for _, name := range []string{"plugin", "vs", "host", "input"} {
+		if f := c.Flags().Lookup(name); f != nil && strings.Contains(f.Value.String(), "/") && !filepath.IsAbs(f.Value.String()) {
+			return fmt.Errorf("--%s %s: give its whole path, for it is looked for on the hosts", name, f.Value)
 		}
 	}
 	start := strings.Fields(h.ssh)
@@ -103,22 +109,27 @@ func (h *sshHosts) overSSH(c *cobra.Command) error {
 	ahead := variables(os.Environ(), hex.EncodeToString(token))
 	ctx, stop := stoppable(c.Context(), func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "# "+format+"\n", a...) })
 	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var mu sync.Mutex // whole lines
 	statuses := make([]int, len(h.list))
 	errs := make([]error, len(h.list))
 	var wg sync.WaitGroup
 	for rank, host := range h.list {
-		line := remote(c, program, rank, len(h.list), join)
+		line := remote(c, append(slices.Clone(mine), ofHosts...), program, rank, len(h.list), join, instead)
 		wg.Go(func() {
 			out, errOut := lab.NewPrefixed(c.OutOrStdout(), "["+host+"] ", &mu), lab.NewPrefixed(c.ErrOrStderr(), "["+host+"] ", &mu)
 			defer out.Flush()
 			defer errOut.Flush()
-			stdout := io.Writer(out)
+			to := io.Writer(out)
 			if rank == 0 {
-				stdout = c.OutOrStdout()
+				to = stdout
 			}
-			if statuses[rank], errs[rank] = ranOn(ctx, append(slices.Clone(start), host, line), ahead, stdout, errOut); statuses[rank] > 0 && ctx.Err() == nil {
+			if statuses[rank], errs[rank] = ranOn(ctx, append(slices.Clone(start), host, line), ahead, to, errOut); statuses[rank] > 0 && ctx.Err() == nil {
 				fmt.Fprintf(errOut, "ended with status %d\n", statuses[rank])
+			}
+			if errs[rank] != nil || statuses[rank] == 2 { // it will never come: the others need not wait
+				cancel()
 			}
 		})
 	}
@@ -128,10 +139,10 @@ func (h *sshHosts) overSSH(c *cobra.Command) error {
 			return failure{fmt.Errorf("%s: %w (--ssh is %q)", h.list[rank], err, h.ssh)}
 		}
 	}
-	if with := slices.Max(statuses); statuses[0] == 0 && with != 0 {
-		return status(with)
+	if slices.Contains(statuses, 2) {
+		return status(2)
 	}
-	return ended(statuses[0])
+	return ended(slices.Max(statuses))
 }
 
 // ranOn starts one rank, sends what goes ahead, and waits for its end.
@@ -155,6 +166,8 @@ func ranOn(ctx context.Context, args []string, ahead []byte, stdout, stderr io.W
 		return 1, nil // which has been told
 	case errors.As(err, &ended) && ended.ExitCode() == sshFailed:
 		return 0, errors.New("ssh did not start weft there, as it says above")
+	case errors.As(err, &ended) && ended.ExitCode() < 0:
+		return 0, err // a signal ended it
 	case errors.As(err, &ended):
 		return ended.ExitCode(), nil
 	case err == nil && wrote != nil:
@@ -166,12 +179,13 @@ func ranOn(ctx context.Context, args []string, ahead []byte, stdout, stderr io.W
 // sshFailed is the exit status of ssh itself.
 const sshFailed = 255
 
-// remote is the line that a rank's shell is given.
-func remote(c *cobra.Command, program string, rank, nranks int, join string) string {
+// remote is the line that a rank's shell is given: the command with its flags, but for some.
+func remote(c *cobra.Command, without []string, program string, rank, nranks int, join string, instead []string) string {
 	args := append([]string{program}, strings.Fields(c.CommandPath())[1:]...)
 	args = append(args, "--leash", fmt.Sprintf("--rank=%d", rank), fmt.Sprintf("--nranks=%d", nranks), "--join="+join)
+	args = append(args, instead...)
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains(ofHosts, f.Name) {
+		if !slices.Contains(without, f.Name) {
 			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}
 	})

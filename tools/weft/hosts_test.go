@@ -54,11 +54,25 @@ func TestHosts(t *testing.T) {
 	if status != 1 || !strings.Contains(errOut, `no device "it's none"`) {
 		t.Errorf("a device that is not there: status %d\n%s%s", status, out, errOut)
 	}
+	page := filepath.Join(t.TempDir(), "m.html") // of this process, not of a host
+	status, out, errOut = onHosts(t, shell, "perf", "matrix", "--size", "64K", "--duration", "5ms", "--rounds", "1", "--html", page)
+	if text, err := os.ReadFile(page); status != 0 || err != nil || !bytes.Contains(text, []byte("<svg")) || !strings.Contains(out, "# rows send") {
+		t.Errorf("status %d, %v\n%s%s", status, err, out, errOut)
+	}
+	picky := filepath.Join(t.TempDir(), "shell")
+	if err := os.WriteFile(picky, []byte("#!/bin/sh\ncase $1 in (localhost) echo 'no route to localhost' >&2; exit 255;; esac\nexec sh -c \"$2\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errOut = onHosts(t, picky, "run", "--sizes", "8", "--timeout", "1h") // rank 0 would wait for so long
+	if status != 1 || !strings.Contains(errOut, "[localhost] no route to localhost") {
+		t.Errorf("a host that is not reached: status %d\n%s%s", status, out, errOut)
+	}
 	for _, c := range []struct {
 		args   string
 		status int
 		err    string
 	}{
+		{"run --hosts a,b more", 2, "what is \"more\"?"},
 		{"run --hosts a", 2, "two hosts or more"},
 		{"run --hosts a,b --nranks 2", 2, "--nranks and --hosts both say"},
 		{"run --hosts a,b --ssh /nowhere/ssh", 1, "/nowhere/ssh"},

@@ -82,6 +82,9 @@ func (o *perfFlags) check(c *cobra.Command, args []string) (err error) {
 	if o.level, err = logLevel(os.Getenv("NCCL_DEBUG"), o.verbose); err != nil {
 		return err
 	}
+	if len(o.hosts.list) > 0 {
+		return nil // libraries and programs are the hosts'
+	}
 	if o.plugin, err = pluginAt("--plugin", o.plugin); err != nil {
 		return err
 	}
@@ -107,6 +110,12 @@ func (o *perfFlags) findEnds(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		to = args[0]
 	}
+	if len(o.hosts.list) > 0 {
+		if !o.Matrix && len(o.hosts.list)%2 != 0 {
+			return fmt.Errorf("%d hosts: half of them send to the other half, so there are 2, 4, 6 ... of them", len(o.hosts.list))
+		}
+		return nil
+	}
 	if to == "" && !o.serve {
 		if err := o.find(c.Flags().Changed); err != nil {
 			return err
@@ -118,6 +127,11 @@ func (o *perfFlags) findEnds(c *cobra.Command, args []string) error {
 			return fmt.Errorf("%d ranks: half of them send to the other half, so there are 2, 4, 6 ... of them", o.nranks)
 		}
 		return nil
+	}
+	for _, name := range []string{"compare", "json", "csv", "report_gbits"} {
+		if !o.serve && c.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for the process that waits, with --serve: it tells", name)
+		}
 	}
 	for _, name := range []string{"rank", "nranks", "join", "local"} {
 		if c.Flags().Changed(name) {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,11 +29,8 @@ func (o *perfFlags) start(c *cobra.Command, args []string, tests ...perf.Test) e
 			return err
 		}
 	}
-	if len(o.hosts.list) > 0 {
-		if len(args) > 0 || o.serve {
-			return errors.New("--hosts, --serve and HOST all say where the ends are: give one")
-		}
-		return o.hosts.overSSH(c)
+	if len(o.hosts.list) > 0 && (len(args) > 0 || o.serve) {
+		return errors.New("--hosts, --serve and HOST all say where the ends are: give one")
 	}
 	if err := o.check(c, args); err != nil {
 		return fmt.Errorf("%w (%s -h explains)", err, c.CommandPath())
@@ -46,6 +45,12 @@ func (o *perfFlags) start(c *cobra.Command, args []string, tests ...perf.Test) e
 		if err != nil {
 			return fmt.Errorf("--compare %s: %w", o.compare, err)
 		}
+		if old.Test != o.Test {
+			return fmt.Errorf("--compare %s: it is of %s, and this is %s", o.compare, old.Test, o.Test)
+		}
+	}
+	if len(o.hosts.list) > 0 {
+		return o.startOnHosts(c, old)
 	}
 	out := newProgress(c.ErrOrStderr())
 	defer out.stop()
@@ -136,13 +141,28 @@ func (o *perfFlags) measureHere(ctx context.Context, one func(g ranks.Group) ([]
 	return all[0], nil
 }
 
+// startOnHosts has hosts measure, and tells here what rank 0 says: files and forms are this process's.
+func (o *perfFlags) startOnHosts(c *cobra.Command, old *perf.Report) error {
+	var out bytes.Buffer
+	failed := o.hosts.overSSH(c, &out, []string{"json", "csv", "report_gbits", "compare", "tolerance", "html"}, "--json")
+	var d perf.Document
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil || d.Schema != perf.Schema || len(d.Reports) == 0 {
+		if failed == nil {
+			failed = failure{fmt.Errorf("%s: its weft perf does not answer in this one's form: is it of another version?", o.hosts.list[0])}
+		}
+		return failed
+	}
+	return o.tell(c.OutOrStdout(), d.Reports, old)
+}
+
 // tell prints, and compares with an older report.
 func (o *perfFlags) tell(w io.Writer, reports []*perf.Report, old *perf.Report) error {
 	with := 0
+	var unlike error
 	for i, r := range reports {
 		if old != nil {
 			if err := r.Compare(old, o.tolerance); err != nil {
-				return fmt.Errorf("--compare %s: %w", o.compare, err)
+				unlike = failure{fmt.Errorf("--compare %s: %w", o.compare, err)}
 			}
 		}
 		if r.Wrong() > 0 || len(r.Worse) > 0 {
@@ -176,6 +196,9 @@ func (o *perfFlags) tell(w io.Writer, reports []*perf.Report, old *perf.Report) 
 		if err := writeWhole(o.html, func(w io.Writer) error { return write(w, reports) }); err != nil {
 			return failure{err}
 		}
+	}
+	if unlike != nil {
+		return unlike
 	}
 	return ended(with)
 }

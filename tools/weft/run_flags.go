@@ -60,8 +60,8 @@ Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.`,
 				return err
 			}
 		}
-		if len(o.hosts.list) > 0 {
-			return o.hosts.overSSH(c)
+		if len(o.hosts.list) > 0 && len(args) == 0 {
+			return o.hosts.overSSH(c, c.OutOrStdout(), nil)
 		}
 		if err := o.check(c.Flags(), args); err != nil {
 			return fmt.Errorf("%w (weft run -h explains)", err)
@@ -239,7 +239,7 @@ func parseBytes(s string) (int64, error) {
 		return 0, fmt.Errorf("%q is no size: want bytes, or a number with K, M or G", s)
 	}
 	if n <= 0 || n > 4<<30>>shift {
-		return 0, fmt.Errorf("%s: want 1 byte to 4G", s)
+		return 0, fmt.Errorf("%s: want at least 1 byte and at most 4G", s)
 	}
 	return n << shift, nil
 }

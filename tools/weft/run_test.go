@@ -118,10 +118,10 @@ func TestRunWrong(t *testing.T) {
 
 func TestRunUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--bogus", "not defined: -bogus"},
+		{"--bogus", "unknown flag: --bogus"},
 		{"stray", `"stray"`},
 		{"--sizes 7", "multiples of 4"},
-		{"--sizes 5G", "4 bytes to 4G"},
+		{"--sizes 5G", "at least 1 byte and at most 4G"},
 		{"--sizes 8x", `"8x" is no size`},
 		{"--sizes 8 --min 4", "give one"},
 		{"--min 1M --max 1K", "larger than"},

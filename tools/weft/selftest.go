@@ -75,7 +75,7 @@ type passed struct {
 }
 
 // steps are those for this machine; files go into a folder of theirs.
-func (s *selftest) steps(dir string) []step {
+func (s *selftest) steps(me, dir string) []step {
 	rdma := step{name: "data over RDMA", args: []string{"run", "--local", "--require", "rdma", "--sizes", "8,64K,4M", "--iters", "2"}}
 	if found, _ := filepath.Glob("/sys/class/infiniband/*"); len(found) == 0 { // a pattern of ours is right
 		rdma.skip = "this machine has no RDMA device"
@@ -85,7 +85,7 @@ func (s *selftest) steps(dir string) []step {
 	return []step{
 		{name: "every table carries data", env: tcp, args: []string{"run", "--local", "--abi", "all", "--sizes", "8,64K", "--iters", "2"}},
 		rdma,
-		{name: "a file arrives whole", env: tcp, args: []string{"run", "--local", "--input", s.plugin}},
+		{name: "a file arrives whole", env: tcp, args: []string{"run", "--local", "--input", me}},
 		{name: "collectives", env: with("WEFT_COLLNET=1"), args: []string{"run", "--local", "--coll", "allreduce", "--type", "all", "--op", "all", "--sizes", "8K", "--iters", "1"}},
 		{name: "connections at once", env: tcp, args: []string{"perf", "conns", "--local", "-n", "200", "--rounds", "1"}},
 		{name: "both ways at once", env: tcp, args: []string{"perf", "bibw", "--local", "--sizes", "8,1M", "--duration", "100ms", "--rounds", "1"}},
@@ -113,7 +113,7 @@ func (s *selftest) run(ctx context.Context, w io.Writer) (err error) {
 	defer cancel()
 	var all []passed
 	failed := 0
-	for _, step := range s.steps(dir) {
+	for _, step := range s.steps(me, dir) {
 		if takesPlugin := step.args[0] == "run" || step.args[0] == "perf"; takesPlugin {
 			step.args = append(step.args, "--plugin", s.plugin)
 		}
