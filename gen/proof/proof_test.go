@@ -222,7 +222,7 @@ func copyTree(t *testing.T, from string) string {
 			return err
 		}
 		switch {
-		case d.IsDir() && (rel == "dist" || rel != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (rel == "dist" || rel != "." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".github"):
 			return fs.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
