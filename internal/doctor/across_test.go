@@ -108,10 +108,10 @@ func TestReportOfHosts(t *testing.T) {
 		t.Errorf("%s, %s", r.Verdict, r.Sentence())
 	}
 	hosts[1].Devices[0].Gbps = 100
-	if r := NewReport(hosts...); r.Verdict != Slows || r.Sentence() != "SLOW: of 3 hosts 3 are well, 0 slow, 0 broken; 1 findings between them" {
+	if r := NewReport(hosts...); r.Verdict != Slows || r.Sentence() != "SLOW: of 3 hosts 3 are well, 0 slow, 0 broken; 1 finding between them" {
 		t.Errorf("%s, %s", r.Verdict, r.Sentence())
 	}
-	if r := NewReport().Missing("node9: no route to host"); r.Status() != 1 || r.Hosts == nil || !strings.Contains(r.Sentence(), "of 1 hosts") {
+	if r := NewReport().Missing("node9: no route to host"); r.Status() != 1 || r.Hosts == nil || !strings.Contains(r.Sentence(), "of 1 host ") {
 		t.Errorf("%+v", r)
 	}
 	r := NewReport(hosts...).Missing("node9: no route to host")

@@ -70,12 +70,12 @@ func (r Report) Sentence() string {
 		of[h.Verdict]++
 	}
 	name := map[Severity]string{OK: "OK", Advice: "OK", Slows: "SLOW", Breaks: "BROKEN"}[r.Verdict]
-	text := fmt.Sprintf("%s: of %d hosts %d are well, %d slow, %d broken", name, len(r.Hosts)+len(r.Unasked), of[OK]+of[Advice], of[Slows], of[Breaks])
+	text := fmt.Sprintf("%s: of %s %d are well, %d slow, %d broken", name, counted(len(r.Hosts)+len(r.Unasked), "host"), of[OK]+of[Advice], of[Slows], of[Breaks])
 	if len(r.Unasked) > 0 {
 		text += fmt.Sprintf(", %d not asked", len(r.Unasked))
 	}
 	if len(r.Across) > 0 {
-		text += fmt.Sprintf("; %d findings between them", len(r.Across))
+		text += "; " + counted(len(r.Across), "finding") + " between them"
 	}
 	return text
 }
@@ -121,4 +121,11 @@ func zero(n int64) string {
 		return "-"
 	}
 	return number(n)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

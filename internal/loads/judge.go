@@ -27,6 +27,9 @@ func (r *Report) judge(ours string) {
 	case r.Table != "":
 		r.OK = true
 		r.Verdict = fmt.Sprintf("NCCL %s loads weft and uses it through %s: %s", r.Release, r.Table, r.Weft)
+		if r.Failed != "" {
+			r.Verdict += fmt.Sprintf("; its communicator failed after that (%s)", r.Failed)
+		}
 	case r.Made:
 		r.Verdict = fmt.Sprintf("NCCL %s made a communicator without weft: it uses %s", r.Release, r.network())
 	case len(r.Looked) > 0:

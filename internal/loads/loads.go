@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,7 +83,7 @@ const mostLog = 4 << 20
 // Check has the library load its plugins. An error is of what cannot be checked: no such file, or no NCCL.
 func Check(o Options) (*Report, error) {
 	out := &output{}
-	h, err := host.Start(host.Options{Bin: o.Host, Name: "the process of this NCCL", Deadline: o.Wait, Stdout: out, Stderr: io.MultiWriter(out),
+	h, err := host.Start(host.Options{Bin: o.Host, Name: "the process of this NCCL", Deadline: o.Wait, Stdout: out, Stderr: out,
 		Env: []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,NET,ENV", "NCCL_DEBUG_FILE="}})
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ const (
 	idle side = iota // in no pair
 	sender
 	receiver
-	both // alone with itself
 )
 
 // link is a pair's connection through one library, from this rank's side: comms both ways where the test wants both.
@@ -114,7 +113,7 @@ func (s *site) oneWay(l *link, dev, at int, batch []Pair, back bool) error {
 	return nil
 }
 
-// window is what lies under way at once, beyond which buffers are used again.
+// mostMemory is the most that a side sends from, and the most that it receives into, in bytes: more messages go through it in turn.
 const mostMemory = 256 << 20
 
 // register makes one buffer for what is sent and one for what comes.

@@ -97,13 +97,13 @@ func (s *site) measureSize(links []*link, batch []Pair, size int64) ([]Row, erro
 // checkedBytes are looked at before the rounds.
 const checkedBytes = 8 << 20
 
-// checked moves messages whose bytes are looked at, and returns how many of each pair's came wrong.
+// checked moves messages whose bytes are looked at, every way that is measured, and returns how many of each pair's came wrong.
 func (s *site) checked(l *link, batch []Pair, size int64) ([]int64, error) {
 	wrong := make([]int64, len(batch))
-	if !s.o.Check || s.o.Test == Latency {
+	if !s.o.Check {
 		return wrong, nil
 	}
-	all, err := s.round(l, size, max(2, min(int64(2*s.o.Window), checkedBytes/max(size, 1))), true)
+	all, err := s.round(l, size, max(2, min(2*s.window(), checkedBytes/max(size, 1))), true)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *site) round(l *link, size, count int64, check bool) ([]sample, error) {
 	}
 	switch {
 	case l.side == idle:
-	case s.o.Test == Latency:
+	case s.o.Test == Latency && !check:
 		mine, err = s.pingPong(l, size, count)
 	default:
 		mine, err = s.move(l, size, count, check)
@@ -174,9 +174,12 @@ func (s *site) loop(l *link, thread, cmd string, a host.Args) *host.Pending {
 	return l.h.GoIn(limit+10*time.Second, thread, cmd, append(a, "limit", limit))
 }
 
+// window is how many messages are under way at once; a ping-pong has one.
+func (s *site) window() int64 { return max(1, int64(s.o.Window)) }
+
 // move sends, receives, or does both at once on a thread for each.
 func (s *site) move(l *link, size, count int64, check bool) (m sample, err error) {
-	a := host.Args{"size", size, "count", count, "window", s.o.Window, "span", l.room, "yield", 1}
+	a := host.Args{"size", size, "count", count, "window", s.window(), "span", l.room, "yield", 1}
 	if check {
 		a = append(a, "check", 1, "seed", 1)
 	}

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // A port is told of when the median of its pairs falls short of the median of all ports by this much, and a pair when it falls short
 // of what both its ports reach with others.

@@ -3,6 +3,7 @@ package perf
 import (
 	"cmp"
 	"slices"
+	"strconv"
 )
 
 // Schema names the form of the JSON document; a change that a reader must know of gets another number.
@@ -132,7 +133,7 @@ func (r *Report) placeName(rank int) string {
 	name := r.Places[rank].Host
 	for i, other := range r.Places {
 		if i != rank && other.Host == name {
-			return name + "#" + itoa(rank)
+			return name + "#" + strconv.Itoa(rank)
 		}
 	}
 	return name

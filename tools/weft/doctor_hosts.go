@@ -21,15 +21,9 @@ import (
 
 // askHosts has weft doctor run on each host by ssh. Who does not answer is told with the reason.
 func (o *doctorOptions) askHosts(c *cobra.Command) (hosts []doctor.Host, unasked []string, err error) {
-	start := strings.Fields(o.hosts.ssh)
-	if len(start) == 0 {
-		return nil, nil, errors.New("--ssh: want a command, such as ssh")
-	}
-	program := o.hosts.program
-	if program == "" {
-		if program, err = os.Executable(); err != nil {
-			return nil, nil, err
-		}
+	start, program, err := o.hosts.command()
+	if err != nil {
+		return nil, nil, err
 	}
 	line := fmt.Sprintf("exec %s doctor --leash --local --json --look=%v --timeout=%v", quoted(program), o.between, o.timeout)
 	found, why := make([]*doctor.Host, len(o.hosts.list)), make([]string, len(o.hosts.list))

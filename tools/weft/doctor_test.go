@@ -95,7 +95,7 @@ func TestDoctorOfHosts(t *testing.T) {
 		t.Errorf("status %d\n%s%s", status, out, errOut)
 	}
 	status, out, errOut = ask("--hosts", "gone")
-	if status != 1 || !strings.Contains(out, "of 1 hosts 0 are well") {
+	if status != 1 || !strings.Contains(out, "of 1 host 0 are well") {
 		t.Errorf("no host: status %d\n%s%s", status, out, errOut)
 	}
 	t.Setenv("NCCL_IB_TC", "106")

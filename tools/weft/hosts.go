@@ -38,7 +38,7 @@ var ofHosts = []string{"hosts", "ssh", "remote-weft", "rank", "nranks", "join", 
 
 func (h *sshHosts) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&h.list, "hosts", nil, "start a rank on each of these `hosts` by ssh, such as node1,node2; the first is rank 0. They get this process's NCCL_ and WEFT_ variables")
-	f.StringVar(&h.ssh, "ssh", "ssh -o BatchMode=yes", "the `command` of --hosts that takes a host and what to run there")
+	f.StringVar(&h.ssh, "ssh", "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10", "the `command` of --hosts that takes a host and what to run there")
 	f.StringVar(&h.program, "remote-weft", "", "`path` of weft on the hosts (default: this program's)")
 	f.BoolVar(&h.leash, "leash", false, "take the token and variables from stdin, and end when it ends")
 	f.Lookup("leash").Hidden = true
@@ -87,16 +87,9 @@ func (h *sshHosts) overSSH(c *cobra.Command, stdout io.Writer, mine []string, in
 			return fmt.Errorf("--%s %s: give its whole path, for it is looked for on the hosts", name, f.Value)
 		}
 	}
-	start := strings.Fields(h.ssh)
-	if len(start) == 0 {
-		return errors.New("--ssh: want a command, such as ssh")
-	}
-	program := h.program
-	if program == "" {
-		var err error
-		if program, err = os.Executable(); err != nil {
-			return err
-		}
+	start, program, err := h.command()
+	if err != nil {
+		return err
 	}
 	port, err := rand.Int(rand.Reader, big.NewInt(10_000))
 	if err != nil {
@@ -143,6 +136,17 @@ func (h *sshHosts) overSSH(c *cobra.Command, stdout io.Writer, mine []string, in
 		return status(2)
 	}
 	return ended(slices.Max(statuses))
+}
+
+// command is what starts a program on a host, and the path of weft there.
+func (h *sshHosts) command() (start []string, program string, err error) {
+	if start = strings.Fields(h.ssh); len(start) == 0 {
+		return nil, "", errors.New("--ssh: want a command, such as ssh")
+	}
+	if program = h.program; program == "" {
+		program, err = os.Executable()
+	}
+	return start, program, err
 }
 
 // ranOn starts one rank, sends what goes ahead, and waits for its end.

@@ -12,9 +12,9 @@ import (
 
 const perfWhere = `Both ends run here, in two processes; or on two machines as perftest has it: with
 --serve on the one, and with its name on the other, which sends; or as ranks of a
-job: --hosts by ssh, srun, mpirun, torchrun, or --rank, --nranks and --join. Of more than two
-ranks the second half sends to the first, all at once. Rank 0, or the process that
-waits, prints, and says what is measured.`
+job: --hosts by ssh, srun, mpirun, torchrun, or --rank, --nranks and --join. Of more
+than two ranks the second half sends to the first, all at once. Rank 0, or the process
+that waits, prints, and says what is measured.`
 
 func perfCommand() *cobra.Command {
 	return group(&cobra.Command{

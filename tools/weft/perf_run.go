@@ -97,7 +97,7 @@ func (o *perfFlags) measure(ctx context.Context, out *progress, tests []perf.Tes
 	if o.place == nil {
 		return o.measureHere(ctx, one)
 	}
-	limit := o.Limit
+	limit := o.Limit + o.Duration // ranks that are in no pair wait for a round
 	if o.serve {
 		limit = max(limit, 10*time.Minute) // somebody goes to the other machine
 	}
@@ -125,7 +125,7 @@ func (o *perfFlags) measure(ctx context.Context, out *progress, tests []perf.Tes
 
 // measureHere runs every rank in this process.
 func (o *perfFlags) measureHere(ctx context.Context, one func(g ranks.Group) ([]*perf.Report, error)) ([]*perf.Report, error) {
-	groups := ranks.Local(o.nranks, o.Limit+time.Duration(o.Rounds)*o.Duration)
+	groups := ranks.Local(o.nranks, o.Limit+o.Duration)
 	stop := context.AfterFunc(ctx, func() { groups[0].Abort(context.Cause(ctx)) })
 	defer stop()
 	errs, all := make([]error, o.nranks), make([][]*perf.Report, o.nranks)

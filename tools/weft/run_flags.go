@@ -33,9 +33,9 @@ with nccl-tests' columns. Results are compared with exact ones, and each rank's 
 with all others'. Weft offers a collNet with WEFT_COLLNET=1. The tables have no
 broadcast: --coll broadcast is an all-gather of the root's part alone (v8 and later).
 
-All ranks run here, or on --hosts, or one of them with --rank, --nranks and --join, or as srun,
-mpirun (Open MPI, MPICH) or torchrun has started it: what they set in the
-environment is taken, and exit status 2 if only half of it is there. MASTER_ADDR
+All ranks run here, or on --hosts, or one of them with --rank, --nranks and --join,
+or as srun, mpirun (Open MPI, MPICH) or torchrun has started it: what they set in
+the environment is taken, and exit status 2 if only half of it is there. MASTER_ADDR
 and MASTER_PORT name another meeting place than the launcher's. --local ignores
 it all.
 Exit status 0: all data was right; 1: it was not, or a rank failed; 2: usage.`,
