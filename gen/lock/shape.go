@@ -117,31 +117,13 @@ func (s *Shape) spell(t *model.Type) string {
 // the order of their first use.
 func versioned(t *model.Type) (list []*model.Type) {
 	seen := map[string]bool{}
-	records := map[*model.Record]bool{}
-	var walk func(*model.Type)
-	walk = func(x *model.Type) {
-		if x == nil {
-			return
-		}
+	t.Walk(func(x *model.Type) bool {
 		if Version(x.Name) > 0 && !seen[x.Name] {
 			seen[x.Name] = true
 			list = append(list, x)
 		}
-		walk(x.Elem)
-		if f := x.Func; f != nil {
-			walk(f.Result)
-			for _, p := range f.Params {
-				walk(p.Type)
-			}
-		}
-		if r := x.Record; r != nil && !records[r] {
-			records[r] = true
-			for _, f := range r.Fields {
-				walk(f.Type)
-			}
-		}
-	}
-	walk(t)
+		return true
+	})
 	return list
 }
 

@@ -69,6 +69,31 @@ func (t *Type) IsFuncPtr() bool { return t.Kind == Pointer && t.Elem.Kind == Fun
 // IsPtrTo reports whether t is a pointer to a type of kind k.
 func (t *Type) IsPtrTo(k Kind) bool { return t.Kind == Pointer && t.Elem.Kind == k }
 
+// Walk calls visit for t and, as long as visit says so, for the types that it is made of, in their order; a record's fields once.
+func (t *Type) Walk(visit func(*Type) (deeper bool)) {
+	records := map[*Record]bool{}
+	var walk func(*Type)
+	walk = func(x *Type) {
+		if x == nil || !visit(x) {
+			return
+		}
+		walk(x.Elem)
+		if f := x.Func; f != nil {
+			walk(f.Result)
+			for _, p := range f.Params {
+				walk(p.Type)
+			}
+		}
+		if r := x.Record; r != nil && !records[r] {
+			records[r] = true
+			for _, f := range r.Fields {
+				walk(f.Type)
+			}
+		}
+	}
+	walk(t)
+}
+
 // Record is a struct or a union.
 type Record struct {
 	Name       string // first typedef name, else "struct tag"; empty when declared in place

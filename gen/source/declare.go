@@ -123,34 +123,16 @@ func needs(u *model.Unit, t *model.Typedef) []string {
 func Refers(t *model.Typedef, counts func(name string) bool) []string {
 	var names []string
 	seen := map[string]bool{t.Name: true}
-	var walk func(*model.Type)
-	records := map[*model.Record]bool{}
-	walk = func(x *model.Type) {
-		if x == nil {
-			return
+	t.Type.Walk(func(x *model.Type) bool {
+		if x.Name == "" || x.Name == t.Name || !counts(x.Name) {
+			return true
 		}
-		if x.Name != "" && x.Name != t.Name && counts(x.Name) {
-			if !seen[x.Name] {
-				seen[x.Name] = true
-				names = append(names, x.Name)
-			}
-			return
+		if !seen[x.Name] {
+			seen[x.Name] = true
+			names = append(names, x.Name)
 		}
-		walk(x.Elem)
-		if f := x.Func; f != nil {
-			walk(f.Result)
-			for _, p := range f.Params {
-				walk(p.Type)
-			}
-		}
-		if r := x.Record; r != nil && !records[r] {
-			records[r] = true
-			for _, f := range r.Fields {
-				walk(f.Type)
-			}
-		}
-	}
-	walk(t.Type)
+		return false
+	})
 	return names
 }
 

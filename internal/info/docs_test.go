@@ -15,6 +15,7 @@ import (
 	"weft/internal/doctor"
 	"weft/internal/doctor/fixture"
 	"weft/internal/doctor/machine"
+	"weft/internal/golden"
 	"weft/internal/info/env"
 	"weft/internal/info/frames"
 	"weft/internal/info/knobs"
@@ -42,7 +43,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal("docs/info.md has no place for the fields")
 	}
 	want = before + "<!-- fields -->\n" + tables()
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
 		}

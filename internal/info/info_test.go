@@ -1,21 +1,16 @@
 package info
 
 import (
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weft/internal/doctor"
 	"weft/internal/doctor/fixture"
 	"weft/internal/doctor/machine"
+	"weft/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden texts and the examples of docs/info.md")
 
 const machines = "../doctor/testdata/machines"
 
@@ -44,28 +39,11 @@ func text(t *testing.T, r *Report, part Part) string {
 	return b.String()
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got), go test ./internal/info -update writes it:\n%s", file, d)
-	}
-}
-
 // Whole machines, as they are told.
 func TestMachines(t *testing.T) {
 	for _, name := range []string{"bare", "roce", "dgx-h100", "dgx-spark", "dgx-spark-broken", "cloud-vm", "container-broken", "node-broken"} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, name, text(t, look(t, name), All)+"\n"+text(t, look(t, name), GPUs))
+			golden.File(t, filepath.Join("testdata", name+".txt"), text(t, look(t, name), All)+"\n"+text(t, look(t, name), GPUs))
 		})
 	}
 }

@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"flag"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"weft/internal/golden"
+)
 
 // matrix is one of five machines, each with two ports, whose values f gives.
 func matrix(t *testing.T, test Test, f func(p Pair) float64) *Report {
@@ -136,19 +134,7 @@ func TestText(t *testing.T) {
 		if err := c.r.Text(&text, c.s); err != nil {
 			t.Fatal(err)
 		}
-		golden := filepath.Join("testdata", c.name+".txt")
-		if *update {
-			if err := os.WriteFile(golden, text.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), text.String()); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.name, diff)
-		}
+		golden.File(t, filepath.Join("testdata", c.name+".txt"), text.String())
 	}
 }
 

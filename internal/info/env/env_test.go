@@ -2,7 +2,6 @@ package env
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +13,8 @@ import (
 
 	"weft/internal/doctor/fixture"
 	"weft/internal/doctor/machine"
+	"weft/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden texts")
 
 const library = "/opt/weft/lib/libnccl-net-weft.so"
 
@@ -57,7 +55,7 @@ func TestMachines(t *testing.T) {
 			archive, env, _ := strings.Cut(name, " ")
 			all := files(t, archive, env+"\n")
 			r := needs(t, all)
-			golden(t, strings.TrimSuffix(filepath.Base(archive)+"_"+strings.NewReplacer("=", "_", "^", "").Replace(env), "_"), written(t, r, "sh"))
+			golden.File(t, filepath.Join("testdata", strings.TrimSuffix(filepath.Base(archive)+"_"+strings.NewReplacer("=", "_", "^", "").Replace(env), "_")+".txt"), written(t, r, "sh"))
 			if r.Missing != "" {
 				t.Errorf("weft is not found: %s", r.Missing)
 			}
@@ -76,23 +74,6 @@ func TestMachines(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got), go test ./internal/info/env -update writes it:\n%s", file, d)
 	}
 }
 

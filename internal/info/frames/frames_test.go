@@ -1,7 +1,6 @@
 package frames
 
 import (
-	"flag"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -10,12 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"weft/internal/golden"
 	"weft/transport/wire"
 )
-
-var update = flag.Bool("update", false, "write the golden texts")
 
 var (
 	head = wire.Header{Flags: wire.FlagVerbs | 1<<9, Session: 0x1122, Message: 7, Comm: 0xabcd}
@@ -80,19 +76,7 @@ func TestText(t *testing.T) {
 			if err := r.Text(&got); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(file, []byte(got.String()), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got.String()); d != "" {
-				t.Errorf("%s (-want +got), go test ./internal/info/frames -update writes it:\n%s", file, d)
-			}
+			golden.File(t, filepath.Join("testdata", name+".txt"), got.String())
 			if good := slices.Contains([]string{"handle", "connecting", "listening", "nothing"}, name); r.Wrong() == good {
 				t.Errorf("wrong %v, good %v", r.Wrong(), good)
 			}

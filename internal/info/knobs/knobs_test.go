@@ -2,21 +2,16 @@ package knobs
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"weft/internal/doctor"
 	"weft/internal/doctor/fixture"
 	"weft/internal/doctor/machine"
+	"weft/internal/golden"
 	"weft/internal/knob"
 )
-
-var update = flag.Bool("update", false, "write the golden text")
 
 func look(t *testing.T, env string, files map[string]string) *doctor.Exam {
 	t.Helper()
@@ -47,19 +42,7 @@ func TestText(t *testing.T) {
 	if err := New(x, false).Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	const file = "testdata/knobs.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("(-want +got), go test ./internal/info/knobs -update writes it:\n%s", d)
-	}
+	golden.File(t, "testdata/knobs.txt", b.String())
 	if strings.Contains(b.String(), "0123456789abcdef") {
 		t.Error("a secret is shown")
 	}

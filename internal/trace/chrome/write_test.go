@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/trace/chrome"
 	"weft/internal/trace/draw"
-	"weft/internal/trace/rectest"
 )
 
 func TestWrite(t *testing.T) {
@@ -33,7 +33,7 @@ func TestWrite(t *testing.T) {
 	if leaves, arrives := strings.Index(out.String(), `"ph":"s"`), strings.Index(out.String(), `"ph":"f"`); leaves < 0 || leaves > arrives {
 		t.Errorf("the arrow leaves at byte %d and arrives at %d, at one time: readers drop it", leaves, arrives)
 	}
-	rectest.Golden(t, "testdata/events.json", out.String())
+	golden.File(t, "testdata/events.json", out.String())
 }
 
 type full struct{}

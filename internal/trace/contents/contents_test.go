@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/trace"
 	"weft/internal/trace/contents"
 	"weft/internal/trace/rectest"
@@ -43,7 +44,7 @@ func TestText(t *testing.T) {
 	if err := contents.New(r).Text(&out); err != nil {
 		t.Fatal(err)
 	}
-	rectest.Golden(t, "testdata/text.txt", out.String())
+	golden.File(t, "testdata/text.txt", out.String())
 }
 
 // A file without records has lists, not nulls.

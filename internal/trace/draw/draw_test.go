@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/trace/draw"
 	"weft/internal/trace/model"
 	"weft/internal/trace/rectest"
@@ -59,11 +60,11 @@ func text(p *draw.Picture) string {
 
 func TestJob(t *testing.T) {
 	j := rectest.Job{Ranks: 2, PerMachine: 1, Iterations: 2, Version: 6, Skew: 90_000_000, Late: map[int]uint64{1: 40_000}}
-	rectest.Golden(t, "testdata/job.txt", text(build(t, j.Files()...)))
+	golden.File(t, "testdata/job.txt", text(build(t, j.Files()...)))
 }
 
 func TestRest(t *testing.T) {
-	rectest.Golden(t, "testdata/rest.txt", text(build(t, rectest.Rest())))
+	golden.File(t, "testdata/rest.txt", text(build(t, rectest.Rest())))
 }
 
 // Where only wall clocks align two machines, a message may seem to arrive before it leaves.

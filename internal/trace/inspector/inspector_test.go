@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/trace/inspector"
 	"weft/internal/trace/model"
 	"weft/internal/trace/rectest"
@@ -96,7 +97,7 @@ func TestFormat(t *testing.T) {
 				t.Errorf("%s: no JSON: %s", c.golden, l)
 			}
 		}
-		rectest.Golden(t, "testdata/"+c.golden+".jsonl", text)
+		golden.File(t, "testdata/"+c.golden+".jsonl", text)
 	}
 	var b bytes.Buffer
 	p := sample().dump(t, inspector.Options{})
@@ -106,7 +107,7 @@ func TestFormat(t *testing.T) {
 	if p.MetricsName() != "nccl_inspector_metrics_node7-pid77.prom" {
 		t.Errorf("the file of means is called %s", p.MetricsName())
 	}
-	rectest.Golden(t, "testdata/means.prom", b.String())
+	golden.File(t, "testdata/means.prom", b.String())
 }
 
 // What the inspector writes, and by which clock.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/trace/model"
 	"weft/internal/trace/rectest"
 	"weft/internal/trace/summary"
@@ -72,7 +73,7 @@ func TestStructure(t *testing.T) {
 	th.Stop(1, 91_000_000)
 	var b strings.Builder
 	outline(check(t, write(t, report(t, files...))), 0, &b)
-	rectest.Golden(t, "testdata/page.txt", b.String())
+	golden.File(t, "testdata/page.txt", b.String())
 }
 
 // Whatever a job has or lacks, the page says so.

@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"weft/internal/golden"
 	"weft/internal/trace/draw"
 	"weft/internal/trace/perfetto"
-	"weft/internal/trace/rectest"
 )
 
 // decode shows a message whose fields are not known. Those that hold messages are named.
@@ -78,7 +78,7 @@ func TestWrite(t *testing.T) {
 	}
 	var b strings.Builder
 	decode(t, &b, 0, out.Bytes(), messages, 0)
-	rectest.Golden(t, "testdata/packets.txt", b.String())
+	golden.File(t, "testdata/packets.txt", b.String())
 }
 
 type full struct{}

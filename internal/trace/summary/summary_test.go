@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/golden"
 	"weft/internal/trace/model"
 	"weft/internal/trace/rectest"
 	"weft/internal/trace/summary"
@@ -131,7 +132,7 @@ func TestText(t *testing.T) {
 	th := files[7].Thread(9, "torn")
 	th.Skip()
 	th.Stop(1, 91_000_000)
-	rectest.Golden(t, "testdata/summary.txt", text(t, build(t, files...)))
+	golden.File(t, "testdata/summary.txt", text(t, build(t, files...)))
 }
 
 // Hosts that give no identity: each rank stands alone, and no bandwidth is known.

@@ -1,4 +1,5 @@
-package rectest
+// Package golden compares what a test has made with what a file of the repository has.
+package golden
 
 import (
 	"flag"
@@ -8,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write what tests compare with")
+// Update is go test's flag -update: files are written instead.
+var Update = flag.Bool("update", false, "write what tests compare with")
 
-// Golden compares with what a file has.
-func Golden(t *testing.T, path, got string) {
+// File compares a text with that of a file, or writes it.
+func File(t testing.TB, path, got string) {
 	t.Helper()
-	if *update {
+	if *Update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
