@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/internal/build"
 	"weft/internal/doctor"
 )
 
@@ -67,10 +66,7 @@ func TestDoctor(t *testing.T) {
 
 // Hosts are asked by ssh; who does not answer is told, and makes the verdict.
 func TestDoctorOfHosts(t *testing.T) {
-	weft, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
+	weft, _ := programs(t)
 	shell := filepath.Join(t.TempDir(), "ssh")
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\ncase $1 in (gone) echo 'no route to gone' >&2; exit 255;; (odd) echo '{}'; exit 0;; esac\nexec sh -c \"$2\"\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"weft/internal/build"
 )
 
 // remoteShell is a stand-in for ssh: the host is this one.
@@ -26,14 +24,7 @@ func remoteShell(t *testing.T) string {
 // onHosts runs a command of weft on hosts that a program stands for or leads to.
 func onHosts(t *testing.T, ssh string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	weft, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := build.Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	weft, h := programs(t)
 	var out, errOut said
 	status = execute(t.Context(), append(args, "--hosts", "127.0.0.1,localhost", "--ssh", ssh, "--remote-weft", weft, "--host", h, "--plugin", ours(t)), &out, &errOut)
 	return status, out.text(), errOut.text()
@@ -88,14 +79,7 @@ func TestHosts(t *testing.T) {
 
 // Where the process that has started ranks on hosts is killed, they end.
 func TestHostsEndWithTheirStarter(t *testing.T) {
-	weft, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := build.Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	weft, h := programs(t)
 	mark := filepath.Join(t.TempDir(), "weft") // a name by which its processes are known
 	if err := os.Symlink(weft, mark); err != nil {
 		t.Fatal(err)

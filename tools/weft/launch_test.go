@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"weft/internal/build"
 )
 
 // LAUNCHERS_REQUIRED makes a launcher that is not installed a failure (mk/ci.mk installs them).
@@ -42,27 +40,41 @@ func lacks(t *testing.T, name, pkg string) {
 // launched runs "weft run" as a launcher starts it, and returns what all its ranks wrote.
 func launched(t *testing.T, env []string, start ...string) (status int, out string) {
 	t.Helper()
-	weft, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := build.Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, h := programs(t)
+	return launchedAs(t, env, []string{"run", "--host", h, "--plugin", ours(t), "--sizes", "8,64K", "--iters", "2"}, start...)
+}
+
+// launchedAs runs another command of weft.
+func launchedAs(t *testing.T, env, args []string, start ...string) (status int, out string) {
+	t.Helper()
+	weft, _ := programs(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, start[0], append(start[1:], weft, "run", "--host", h, "--plugin", ours(t), "--sizes", "8,64K", "--iters", "2")...)
+	cmd := exec.CommandContext(ctx, start[0], append(append(start[1:], weft), args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
-	err = cmd.Run()
+	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), text.String()
+}
+
+// alsoLaunched runs the other commands that take their place from a launcher: four ranks measure as two pairs, and look at their one host.
+func alsoLaunched(t *testing.T, env []string, start ...string) {
+	t.Helper()
+	_, h := programs(t)
+	status, out := launchedAs(t, env, []string{"perf", "bw", "--host", h, "--plugin", ours(t), "--size", "64K", "--duration", "5ms", "--rounds", "1"}, start...)
+	if status != 0 || strings.Count(out, "# all pairs, 64 KiB") != 1 || !strings.Contains(out, "2->0") || !strings.Contains(out, "3->1") {
+		t.Errorf("weft perf bw: status %d\n%s", status, out)
+	}
+	status, out = launchedAs(t, env, []string{"doctor", "--quiet", "--look", "0s"}, start...)
+	if status > 1 || strings.Count(out, " rules") != 1 {
+		t.Errorf("weft doctor: status %d; want one host's verdict, once\n%s", status, out)
+	}
 }
 
 // oneJob fails unless the ranks that were launched are one ring.
@@ -78,6 +90,7 @@ func TestOpenMPI(t *testing.T) {
 	env := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
 	status, out := launched(t, env, mpirun, "--oversubscribe", "-n", "4")
 	oneJob(t, 4, status, out)
+	alsoLaunched(t, env, mpirun, "--oversubscribe", "-n", "4")
 	if status, out = launched(t, env, mpirun, "--oversubscribe", "-n", "1"); status != 0 || !strings.Contains(out, "no other process: all 3 ranks run here") {
 		t.Errorf("one process: status %d\n%s", status, out)
 	}
@@ -94,6 +107,7 @@ func TestSlurm(t *testing.T) {
 	conf := slurm(t)
 	status, out := launched(t, conf, srun, "--overcommit", "-n", "4")
 	oneJob(t, 4, status, out)
+	alsoLaunched(t, conf, srun, "--overcommit", "-n", "4")
 	status, out = launched(t, conf, srun, "--overcommit", "--mpi=pmi2", "-n", "3")
 	oneJob(t, 3, status, out)
 	if status, out = launched(t, conf, salloc, "--overcommit", "-n", "3"); status != 2 || !strings.Contains(out, "say srun weft run") {

@@ -4,7 +4,22 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"weft/internal/build"
 )
+
+// programs are weft and weft-host, built.
+func programs(t *testing.T) (weft, host string) {
+	t.Helper()
+	weft, err := build.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host, err = build.Host(); err != nil {
+		t.Fatal(err)
+	}
+	return weft, host
+}
 
 func TestVersion(t *testing.T) {
 	for _, arg := range []string{"version", "--version", "-v"} {

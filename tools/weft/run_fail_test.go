@@ -138,14 +138,7 @@ func TestRunStoppedInLoad(t *testing.T) {
 
 // When rank 0 itself is lost, the other ranks of a launcher's job say so: nobody else will.
 func TestRunLostRankZero(t *testing.T) {
-	weft, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := build.Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	weft, h := programs(t)
 	port := freePort(t)
 	var cmds [3]*exec.Cmd
 	var out, errOut [3]said

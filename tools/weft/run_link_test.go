@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"weft/internal/build"
 	"weft/internal/host"
 	"weft/internal/simverbs"
 )
@@ -38,14 +37,7 @@ func world(t *testing.T, name string, gids ...string) func(node int) []string {
 // job runs a rank of two each with its node's environment, as torchrun starts them, and returns what rank 0 leaves with and writes.
 func job(t *testing.T, env func(node int) []string, args ...string) (status int, text string) {
 	t.Helper()
-	weft, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := build.Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	weft, h := programs(t)
 	port := freePort(t)
 	var cmds [2]*exec.Cmd
 	var out said

@@ -19,16 +19,9 @@ func installed(t *testing.T, library string) (program string) {
 	if library == build.Self {
 		t.Skip("there is no library to install: the host has it inside, under the race detector")
 	}
-	bin, err := build.Command()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := build.Host()
-	if err != nil {
-		t.Fatal(err)
-	}
+	weft, h := programs(t)
 	dir := t.TempDir()
-	for name, file := range map[string]string{"bin/weft": bin, "bin/weft-host": h, "lib/libnccl-net-weft.so": library} {
+	for name, file := range map[string]string{"bin/weft": weft, "bin/weft-host": h, "lib/libnccl-net-weft.so": library} {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
