@@ -129,7 +129,7 @@ func (x *Exam) Host() Host {
 		h.Interfaces = append(h.Interfaces, i)
 	}
 	h.Settings = map[string]string{}
-	for name, value := range x.Settings(x.newest().r.Code) {
+	for name, value := range x.Sets() {
 		if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "WEFT_") {
 			continue
 		}

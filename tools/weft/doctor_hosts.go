@@ -25,7 +25,7 @@ func (o *doctorOptions) askHosts(c *cobra.Command) (hosts []doctor.Host, unasked
 	if err != nil {
 		return nil, nil, err
 	}
-	line := fmt.Sprintf("exec %s doctor --leash --local --json --look=%v --timeout=%v", quoted(program), o.between, o.timeout)
+	line := fmt.Sprintf("exec %s doctor --leash --local --json --look=%v --timeout=%v", doctor.ShellQuote(program), o.between, o.timeout)
 	found, why := make([]*doctor.Host, len(o.hosts.list)), make([]string, len(o.hosts.list))
 	var wg sync.WaitGroup
 	for i, host := range o.hosts.list {

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"weft/internal/doctor"
 	"weft/internal/lab"
 )
 
@@ -194,13 +195,10 @@ func remote(c *cobra.Command, without []string, program string, rank, nranks int
 		}
 	})
 	for i := range args {
-		args[i] = quoted(args[i])
+		args[i] = doctor.ShellQuote(args[i])
 	}
 	return "exec " + strings.Join(args, " ")
 }
-
-// quoted is a word for a shell.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // variables are the lines that a rank reads first: what NCCL and weft are told here, and the secret of these ranks.
 func variables(environ []string, token string) []byte {
