@@ -32,27 +32,29 @@ func busy() time.Duration {
 	return time.Duration(user+nice+system+irq+softirq) * 10 * time.Millisecond
 }
 
-// Calmly runs a round until nobody disturbed it, within limits, and tells whether the last one was disturbed. Used is the
-// CPU time that the processes of the measurement have used so far.
+// Calmly runs a round until nobody disturbed it and the cores were as near one another as they have been, within limits, and tells
+// whether the last one was disturbed. Used is the CPU time that the processes of the measurement have used so far.
 func Calmly(used func() time.Duration, round func() error) (disturbed bool, err error) {
-	for i, first := 0, time.Now(); i < attempts && time.Since(first) < patience; i++ {
-		if i > 0 {
-			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-		}
+	spent := time.Duration(0)
+	for i := 0; i < attempts && spent < patience; i++ {
+		pause := time.Duration(i) * 100 * time.Millisecond
+		time.Sleep(pause)
+		gather()
 		begin, all, own := time.Now(), busy(), used()
 		if err := round(); err != nil {
 			return false, err
 		}
-		others := busy() - all - (used() - own)
-		allowed := time.Duration(float64(time.Since(begin))*tolerated*float64(runtime.NumCPU())) + 20*time.Millisecond // /proc counts in 10 ms
-		if others <= allowed {
+		others, took := busy()-all-(used()-own), time.Since(begin)
+		allowed := time.Duration(float64(took)*tolerated*float64(runtime.NumCPU())) + 20*time.Millisecond // /proc counts in 10 ms
+		spent += pause + took
+		if others <= allowed && !Apart() {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// Mark is what stands behind a figure that other processes disturbed.
+// Mark is what stands behind a figure that other processes, or cores far apart, disturbed.
 func Mark(disturbed int) string {
 	if disturbed > 0 {
 		return "~"

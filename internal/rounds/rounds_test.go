@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMedian(t *testing.T) {
@@ -29,6 +31,33 @@ func TestCalmly(t *testing.T) {
 	why := errors.New("why")
 	if _, err := Calmly(func() time.Duration { return 0 }, func() error { return why }); !errors.Is(err, why) {
 		t.Errorf("the round failed, Calmly says %v", err)
+	}
+}
+
+// Cores have a distance, wherever there are two and they can be had; who looks for it is not tied to one afterwards.
+func TestDistance(t *testing.T) {
+	before, after := unix.CPUSet{}, unix.CPUSet{}
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Skip(err)
+	}
+	two := before.Count() > 1
+	found := false
+	for range 20 {
+		d := distance()
+		found = found || d > 0
+		if d > 0 && !two || d > sampleMost {
+			t.Errorf("%v between the cores of %v", d, before)
+		}
+	}
+	if two && !found {
+		t.Skip("others keep the cores busy")
+	}
+	if err := unix.SchedGetaffinity(0, &after); err != nil || before != after {
+		t.Errorf("%v: %v before, %v after", err, before, after)
+	}
+	Apart()
+	if d := least.distance; found && d <= 0 {
+		t.Errorf("the least is %v", d)
 	}
 }
 
