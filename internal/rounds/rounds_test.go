@@ -38,10 +38,9 @@ func TestCalmly(t *testing.T) {
 func TestDistance(t *testing.T) {
 	before, after := unix.CPUSet{}, unix.CPUSet{}
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
-	two := before.Count() > 1
-	found := false
+	two, found := before.Count() > 1, false
 	for range 20 {
 		d := distance()
 		found = found || d > 0
@@ -50,7 +49,7 @@ func TestDistance(t *testing.T) {
 		}
 	}
 	if two && !found {
-		t.Skip("others keep the cores busy")
+		t.Log("others keep the cores busy")
 	}
 	if err := unix.SchedGetaffinity(0, &after); err != nil || before != after {
 		t.Errorf("%v: %v before, %v after", err, before, after)

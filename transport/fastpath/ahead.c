@@ -102,6 +102,17 @@ uint64_t wf_ahead_keep(struct wf_comm* c, const struct wf_ahead_message* m) {
 	return (uint64_t)(uintptr_t)c->stash + m->place;
 }
 
+/* The first have bytes of a message go to its receive, which is booked as if all had. */
+static void wf_ahead_book(struct wf_comm* c, struct wf_ahead_message* a, uint32_t have, uint32_t slot, uint32_t entry) {
+	struct wf_req* r = &c->req[slot];
+	uint32_t size = wf_get(a->size);
+	wf_copy_inorder((void*)(uintptr_t)wf_get(r->e[entry].data), (char*)c->stash + wf_get(a->place), have);
+	wf_put(r->e[entry].size, size);
+	wf_put(r->e[entry].got, size);
+	wf_put(r->left, wf_get(r->left) - 1);
+	wf_put(r->parts, wf_get(r->parts) + 1);
+}
+
 /* Gives a message to its receive, if that is posted. */
 static void wf_ahead_give(struct wf_comm* c, struct wf_ahead_message* a) {
 	uint32_t slot, entry, size = wf_get(a->size);
@@ -109,21 +120,34 @@ static void wf_ahead_give(struct wf_comm* c, struct wf_ahead_message* a) {
 	wf_put(a->state, (uint32_t)(found ? WF_AHEAD_OVER : WF_AHEAD_WAITS));
 	wf_put(a->seq, wf_get(c->next_seq)); /* none of those before is its receive */
 	if (found <= 0) return;
-	struct wf_req* r = &c->req[slot];
-	if (size > wf_get(r->e[entry].cap)) {
+	if (size > wf_get(c->req[slot].e[entry].cap)) {
 		wf_ahead_refuse(c, slot, entry, size);
 		return;
 	}
-	wf_copy_inorder((void*)(uintptr_t)wf_get(r->e[entry].data), (char*)c->stash + wf_get(a->place), size);
-	wf_put(r->e[entry].size, size);
-	wf_put(r->e[entry].got, size);
-	wf_put(r->left, wf_get(r->left) - 1);
-	wf_put(r->parts, wf_get(r->parts) + 1);
+	wf_ahead_book(c, a, size, slot, entry);
 	wf_arrived(c, slot);
 }
 
+static struct wf_ahead_message* wf_ahead_last(struct wf_comm* c) {
+	return &c->ahead[(wf_get(c->ahead_first) + wf_get(c->aheads) - 1) % WF_AHEADS];
+}
+
+/* A message is arriving, left bytes are still to come. If its receive is posted by now, it has that, and what is here
+ * moves there. 1: slot and entry say which; -1: nobody wants it; 0: the rest goes to the stash as well. */
+int wf_ahead_divert(struct wf_comm* c, uint32_t left, uint32_t* slot, uint32_t* entry) {
+	struct wf_ahead_message* a = wf_ahead_last(c);
+	int found = wf_ahead_find(c, wf_get(a->seq), wf_get(a->tag), slot, entry);
+	uint32_t size = wf_get(a->size);
+	if (!found) wf_put(a->seq, wf_get(c->next_seq));
+	if (!found || (found > 0 && size > wf_get(c->req[*slot].e[*entry].cap))) return 0; /* refused once it is here */
+	if (found > 0) wf_ahead_book(c, a, size - left, *slot, *entry);
+	wf_put(a->state, (uint32_t)WF_AHEAD_OVER);
+	wf_ahead_trim(c);
+	return found;
+}
+
 void wf_ahead_kept(struct wf_comm* c) {
-	wf_ahead_give(c, &c->ahead[(wf_get(c->ahead_first) + wf_get(c->aheads) - 1) % WF_AHEADS]);
+	wf_ahead_give(c, wf_ahead_last(c));
 	wf_ahead_trim(c);
 }
 

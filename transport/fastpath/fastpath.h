@@ -110,6 +110,8 @@ int wf_ahead_find(struct wf_comm* comm, uint64_t seq, int32_t tag, uint32_t* slo
 /* address for its bytes; 0: there are too many */
 uint64_t wf_ahead_keep(struct wf_comm* comm, const struct wf_ahead_message* message);
 void wf_ahead_kept(struct wf_comm* comm);             /* the last one's bytes are there */
+/* left bytes are still to come, and may go to the receive that it has by now; returns as wf_ahead_find */
+int wf_ahead_divert(struct wf_comm* comm, uint32_t left, uint32_t* slot, uint32_t* entry);
 /* larger than its receive: raises a fault */
 void wf_ahead_refuse(struct wf_comm* comm, uint32_t slot, uint32_t entry, uint32_t size);
 

@@ -8,7 +8,7 @@
 #include "../fastpath/gate.h"
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
-#define WF_AHEAD_MOST (64u << 10)    /* a payload up to here may go ahead, */
+#define WF_AHEAD_MOST (128u << 10)   /* a payload up to here may go ahead, */
 #define WF_AHEAD_STRIPED (16u << 10) /* and up to here where larger ones can use several streams */
 
 _Static_assert(sizeof(struct wf_frame) == 32, "frame header");
@@ -35,6 +35,7 @@ static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
 
 /* frames.c: what a header that has arrived says. 0, or -1 after a fault. */
 WF_HIDDEN int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s);
+WF_HIDDEN void wf_divert(struct wf_comm* c, struct wf_stream* s);
 WF_HIDDEN int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s);
 WF_HIDDEN uint32_t wf_cts_room(struct wf_comm* c);            /* bytes of CTS frames that there are lines for */
 WF_HIDDEN void wf_landed(struct wf_comm* c, uint32_t slot);   /* a frame's payload is complete */

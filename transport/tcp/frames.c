@@ -27,6 +27,17 @@ void wf_landed(struct wf_comm* c, uint32_t slot) {
 	else if (slot != WF_NOBODY) wf_arrived(c, slot);
 }
 
+/* A message is arriving in the stash: if its receive is posted by now, the rest goes there at once. */
+void wf_divert(struct wf_comm* c, struct wf_stream* s) {
+	uint32_t slot, entry, left = wf_get(s->rx_left);
+	int found = wf_ahead_divert(c, left, &slot, &entry);
+	if (found) wf_put(s->rx_slot, found > 0 ? slot : WF_NOBODY);
+	if (found <= 0) return;
+	struct wf_entry* e = &c->req[slot].e[entry];
+	wf_put(s->rx_data, wf_get(e->data) + wf_get(e->size) - left);
+	wf_put(s->rx_early, (uint32_t)wf_read_early(e));
+}
+
 /* An AHEAD header arrived. 1: it has become the DATA header of its receive; 0: the payload goes to the stash; -1:
  * fault. */
 static int wf_ahead_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_frame* f) {

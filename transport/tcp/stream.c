@@ -248,6 +248,7 @@ static int64_t wf_read(struct wf_comm* c, struct wf_lane* l, uint32_t i, int sen
 	struct wf_stream* s = wf_stream_at(l, i);
 	unsigned char staging[WF_STAGING];
 	for (int64_t moved = 0;;) {
+		if (!sender && wf_get(s->rx_left) && wf_get(s->rx_slot) == WF_NONE) wf_divert(c, s);
 		uint32_t left = wf_get(s->rx_early) ? 0 : wf_get(s->rx_left);
 		size_t want = left < WF_READ ? left : WF_READ, room = sizeof staging;
 		if (sender && room > wf_cts_room(c)) room = wf_cts_room(c);
