@@ -28,16 +28,16 @@ func (d *dial) lost(err error, rounds int) error {
 	e := report.Errorf(report.Network, "connect", "%w (%d rounds)", err, rounds).On(d.dev.Name).With(d.peer(nil))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return e.Try("the peer's process has ended, or a firewall rejects its ports: see WEFT_PORT_RANGE")
+		return e.Try("the peer's process has ended, or a firewall rejects its ports: see WEFT_PORT_RANGE").See("WEFT-101 WEFT-103 WEFT-115")
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", d.dev.Name)
+		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", d.dev.Name).See("WEFT-101 WEFT-102")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		e.Cause = report.Host
-		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", d.dev.Name)
+		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", d.dev.Name).See("WEFT-141")
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return e.Try("the peer closed this listen already, or something else has its port")
 	}
-	return e.Try("packets to the peer are lost: a firewall drops them, or the address belongs to another network; see NCCL_SOCKET_IFNAME and WEFT_PORT_RANGE")
+	return e.Try("packets to the peer are lost: a firewall drops them, or the address belongs to another network; see NCCL_SOCKET_IFNAME and WEFT_PORT_RANGE").See("WEFT-101 WEFT-111 WEFT-115 WEFT-116")
 }
 
 // peer names the other side as well as is known.

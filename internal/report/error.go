@@ -16,6 +16,7 @@ type Error struct {
 	Cause  Cause
 	Err    error  // what happened, with the values
 	Remedy string // what the reader can do; a full clause, no full stop
+	Rules  string // of weft doctor that look into it, "WEFT-070" or several: weft doctor --explain tells more
 
 	said atomic.Bool
 }
@@ -36,6 +37,9 @@ func (e *Error) Try(format string, a ...any) *Error {
 	e.Remedy = fmt.Sprintf(format, a...)
 	return e
 }
+
+// See names the doctor's rules that look into it.
+func (e *Error) See(rules string) *Error { e.Rules = rules; return e }
 
 // Told marks e as said already: Say is silent about it.
 func (e *Error) Told() *Error { e.said.Store(true); return e }
@@ -61,6 +65,9 @@ func (e *Error) Error() string {
 	}
 	if e.Remedy != "" {
 		b.WriteString("; " + e.Remedy)
+	}
+	if e.Rules != "" {
+		b.WriteString(" [" + e.Rules + "]")
 	}
 	return strings.NewReplacer("\n", " ", "\r", " ").Replace(b.String())
 }

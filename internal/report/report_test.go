@@ -16,6 +16,7 @@ func TestErrorIsOneLine(t *testing.T) {
 		{&Error{Op: "devices"}, "devices: internal error"},
 		{Errorf(Network, "connect", "tried %d addresses", 3).On("eth0").With("h2<10.0.0.2:4>").Try("open port %d", 4),
 			"connect on eth0 with h2<10.0.0.2:4>: tried 3 addresses; open port 4"},
+		{Errorf(Host, "listen", "no file").Try("raise it").See("WEFT-071 WEFT-150"), "listen: no file; raise it [WEFT-071 WEFT-150]"},
 		{Errorf(Peer, "accept", "a\nb\rc"), "accept: a b c"},
 	} {
 		if got := c.err.Error(); got != c.want {

@@ -87,6 +87,7 @@ func describe(f *fastpath.Fault, op, dev, peer string) *report.Error {
 		e = report.Errorf(report.Misuse, op, "%d bytes at %#x cannot be used: %s", f.Want, f.Got, f.Where)
 		if strings.Contains(f.Where, "CPU") {
 			e.Remedy = "set NCCL_NET_GDR_LEVEL=LOC and NCCL stages GPU memory through the host's; the line of the connection says why it is not over RDMA"
+			e.Rules = "WEFT-080"
 		}
 	case fastpath.FaultHeld:
 		e = report.Errorf(report.Host, f.Where, "another thread's call on this connection has not returned for %d s", f.Want).

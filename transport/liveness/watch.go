@@ -260,7 +260,7 @@ func (w *Watcher) silent(p *probe, u *qp.Unanswered) {
 	}
 	why := report.Errorf(report.Network, "liveness", "%d connection%s made no progress for %v or more, and %s: %w", len(lost), report.Plural(len(lost)), w.patience, what, u.Err.Err).
 		On(p.pair.Local.Name).With(p.key.session.Name)
-	why.Remedy = u.Err.Remedy
+	why.Remedy, why.Rules = u.Err.Remedy, u.Err.Rules
 	failAll(lost, why)
 }
 

@@ -65,5 +65,5 @@ func NoFiles(op string, err error) *report.Error {
 	var lim unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &lim)
 	return report.Errorf(report.Host, op, "no file descriptor left, the limit is %d: %w", lim.Cur, err).
-		Try("raise it: ulimit -n, LimitNOFILE= of systemd, nofile of /etc/security/limits.conf, --ulimit nofile of docker")
+		Try("raise it: ulimit -n, LimitNOFILE= of systemd, nofile of /etc/security/limits.conf, --ulimit nofile of docker").See("WEFT-071 WEFT-150")
 }

@@ -47,7 +47,7 @@ func discover(l *card.Library, rules *gid.Rules) ([]*port.Device, error) {
 	}
 	if len(devices) == 0 {
 		if filter.Names() && met.filtered {
-			l.Log.Warn("NCCL_IB_HCA=%s names no RDMA port that can be used here: %s", l.Knobs.Text(knob.IBHCA), few(met.passed, ", "))
+			l.Log.Warn("NCCL_IB_HCA=%s names no RDMA port that can be used here: %s [WEFT-023]", l.Knobs.Text(knob.IBHCA), few(met.passed, ", "))
 		}
 		return nil, nothing(l, met.passed)
 	}

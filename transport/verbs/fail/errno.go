@@ -28,7 +28,34 @@ func Call(call, dev string, errno syscall.Errno, what string, a ...any) *report.
 		detail += ": "
 	}
 	cause, remedy := advise(call, errno)
-	return &report.Error{Op: call, Dev: dev, Cause: cause, Err: fmt.Errorf("%s%w (%s)", detail, errno, name), Remedy: remedy}
+	return &report.Error{Op: call, Dev: dev, Cause: cause, Err: fmt.Errorf("%s%w (%s)", detail, errno, name), Remedy: remedy, Rules: rules(call, errno)}
+}
+
+// rules are those of weft doctor that look for what an errno of a call comes of, "" for none.
+func rules(call string, errno syscall.Errno) string {
+	switch errno {
+	case syscall.ENOMEM:
+		return "WEFT-070 WEFT-027"
+	case syscall.ENOSPC:
+		return "WEFT-027"
+	case syscall.ETIMEDOUT:
+		return "WEFT-041 WEFT-110"
+	case syscall.ENETUNREACH, syscall.EHOSTUNREACH:
+		return "WEFT-042"
+	case syscall.ENODATA:
+		return "WEFT-040 WEFT-045"
+	case syscall.EINVAL:
+		if call == "ibv_modify_qp" {
+			return "WEFT-040 WEFT-044"
+		}
+	case syscall.EPERM, syscall.EACCES:
+		return "WEFT-021"
+	case syscall.EMFILE, syscall.ENFILE:
+		return "WEFT-071 WEFT-150"
+	case syscall.EFAULT:
+		return "WEFT-080"
+	}
+	return ""
 }
 
 // advise says whose trouble an errno of a call is, and what helps.

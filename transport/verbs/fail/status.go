@@ -55,6 +55,23 @@ func Status(status uint32) (name string, cause report.Cause, causes []string) {
 	return fmt.Sprintf("status %d", status), report.Host, nil
 }
 
+// Rules are those of weft doctor that look for what a status comes of, "" for none.
+func Rules(status uint32) string {
+	switch status {
+	case 1:
+		return "WEFT-060"
+	case 4, 11:
+		return "WEFT-081 WEFT-082"
+	case RetryExceeded, responseTimeout:
+		return "WEFT-041 WEFT-060 WEFT-110 WEFT-130"
+	case 13:
+		return "WEFT-131"
+	case 19, 21:
+		return "WEFT-053"
+	}
+	return ""
+}
+
 // OfPath reports a status that requests end with on a port whose link is down.
 func OfPath(status uint32) bool {
 	switch status {

@@ -98,7 +98,7 @@ func (r Rules) Choose(dev string, port uint8, link uint8, gids []GID) ([]GID, st
 	}
 	if len(gids) == 0 {
 		return nil, "", none("the table has no usable entry").
-			Try("bring the network device behind it up and give it an address, in this network namespace")
+			Try("bring the network device behind it up and give it an address, in this network namespace").See("WEFT-042 WEFT-045")
 	}
 	if link == rdma.LinkInfiniBand {
 		return r.chooseIB(gids)
@@ -108,7 +108,7 @@ func (r Rules) Choose(dev string, port uint8, link uint8, gids []GID) ([]GID, st
 		if at < 0 {
 			err := none("NCCL_IB_GID_INDEX=%s: entry %d is empty, unreadable, or its network device is down; usable are %v", r.text, i, gids)
 			err.Cause = report.Usage
-			return nil, "", err.Try("unset NCCL_IB_GID_INDEX, or name one of these")
+			return nil, "", err.Try("unset NCCL_IB_GID_INDEX, or name one of these").See("WEFT-040 WEFT-044")
 		}
 		return gids[at : at+1], "NCCL_IB_GID_INDEX=" + r.text, nil
 	}

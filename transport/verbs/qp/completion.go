@@ -48,7 +48,7 @@ func (c Completion) Explain() *report.Error {
 			text += fmt.Sprintf(", port %d active", d.Number())
 		}
 	}
-	e := report.Errorf(cause, "completion", "%s", text).On(dev)
+	e := report.Errorf(cause, "completion", "%s", text).On(dev).See(fail.Rules(c.Status))
 	if len(causes) > 0 {
 		e.Try("likely, in this order: %s", strings.Join(causes, "; "))
 	}

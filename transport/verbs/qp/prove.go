@@ -132,7 +132,7 @@ func (p *proved) passes() int {
 func (p *proved) unanswered(limit time.Duration) error {
 	q := p.QP
 	e := report.Errorf(report.Network, "connect", "no acknowledgement of a write of %d bytes on QP %d within %v", p.size(p.done), q.Number, limit.Round(time.Millisecond)).On(q.dev.Name)
-	return p.explain(e.Try("packets do not reach the peer, or its do not come back: check switch, VLAN, routes and firewalls (UDP port 4791)"))
+	return p.explain(e.Try("packets do not reach the peer, or its do not come back: check switch, VLAN, routes and firewalls (UDP port 4791)").See("WEFT-110 WEFT-111 WEFT-115"))
 }
 
 // explain says what is lost on a path that carries small packets.
@@ -140,6 +140,7 @@ func (p *proved) explain(e *report.Error) *Unanswered {
 	if p.done > 0 {
 		e.Err = fmt.Errorf("packets of MTU %d are lost, those of %d pass: %w", p.QP.mtu(), p.passes(), e.Err)
 		e.Remedy = fmt.Sprintf("a switch port or tunnel on the way takes less than the ports' MTU of %d and its headers: raise it there, or lower the MTU of the interfaces on both hosts", p.QP.mtu())
+		e.Rules = "WEFT-060 WEFT-165"
 	}
 	return &Unanswered{Err: e, MTU: p.QP.mtu(), Passes: p.passes()}
 }
