@@ -24,9 +24,20 @@ import (
 // carryOut runs what check has found well.
 func (o *runOptions) carryOut(ctx context.Context, stdout, stderr io.Writer) error {
 	out := newReport(o, stdout, stderr)
+	if o.output != "" && o.rank <= 0 { // before anything takes time
+		var err error
+		if out.file, err = outputFile(o.output); err != nil {
+			out.end(err)
+			return fmt.Errorf("--output_file: %w", err)
+		}
+		out.Note("nccl-tests' JSON goes to %s", out.file.Name())
+	}
 	ctx, stop := stoppable(ctx, out.Note)
 	defer stop()
 	err := o.run(ctx, out)
+	if unwritten := out.writeOutput(err); err == nil {
+		err = unwritten
+	}
 	out.end(err)
 	var u usageError
 	var t toldError

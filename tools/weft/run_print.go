@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"weft/internal/host"
 	"weft/internal/ranks"
@@ -17,6 +19,8 @@ type report struct {
 	o       *runOptions
 	out     io.Writer
 	fileSum string
+	file    *os.File // of --output_file, or nil
+	begun   time.Time
 	tables  []*table // protected by progress.mu, as out's lines are
 }
 
@@ -33,7 +37,7 @@ type table struct {
 }
 
 func newReport(o *runOptions, stdout, stderr io.Writer) *report {
-	return &report{progress: newProgress(stderr), o: o, out: stdout}
+	return &report{progress: newProgress(stderr), o: o, out: stdout, begun: time.Now()}
 }
 
 func (r *report) print(format string, a ...any) {
