@@ -69,14 +69,16 @@ func TestFewMessages(t *testing.T) {
 	}
 }
 
-// Where a process at a link's ends waits for cores, messages take long for that reason too.
+// Where a process at a link's ends waits for cores, messages take long for that reason too, and more of them are needed to tell.
 func TestSlowLinkOnBusyCores(t *testing.T) {
-	for _, c := range []struct{ slow, delayed, want int }{{45_000, 0, 1}, {45_000, 90, 0}, {120_000, 90, 1}} {
+	for _, c := range []struct{ iterations, slow, delayed, want int }{
+		{10, 45_000, 0, 1}, {10, 45_000, 90, 0}, {10, 120_000, 90, 0}, {200, 45_000, 90, 0}, {200, 120_000, 90, 1}, {10, 2_000_000, 90, 1},
+	} {
 		j := job
-		j.Slow = map[int]uint64{2: uint64(c.slow)}
+		j.Iterations, j.Slow = c.iterations, map[int]uint64{2: uint64(c.slow)}
 		files := j.Files()
 		th := files[3].Thread(9, "looks at cores")
-		for at := uint64(0); at < 6_000_000; at += 1_000_000 {
+		for at := uint64(0); at < uint64(c.iterations*600_000+20*c.slow); at += 1_000_000 {
 			th.RunDelay(at+1_000_000, 1_000_000, uint64(c.delayed)*10_000)
 		}
 		if r := build(t, files...); len(r.Findings) != c.want {
