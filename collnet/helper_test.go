@@ -2,6 +2,7 @@ package collnet
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,8 +19,9 @@ const testLimit = 30 * time.Second
 type world struct {
 	mu      sync.Mutex
 	doors   map[string]*memDoor // by handle
-	links   int                 // that are open
-	regions int                 // that are registered
+	pipes   []*pipe
+	links   int // that are open
+	regions int // that are registered
 	last    int
 	fault   func(from, to int) error // asked for each message; nil: none fails
 }
@@ -89,6 +91,7 @@ func (n *node) Connect(_ int, handle []byte) (Link, error) {
 		return nil, report.Errorf(report.Network, "connect", "nobody listens there")
 	}
 	p := &pipe{from: n.rank, to: d.of.rank}
+	n.pipes = append(n.pipes, p)
 	d.waiting = append(d.waiting, &memLink{w: n.world, p: p, peer: n.rank})
 	n.links++
 	return &memLink{w: n.world, p: p, sends: true, peer: d.of.rank}, nil
@@ -183,10 +186,14 @@ func (l *memLink) RegMrDmaBuf(a uintptr, size, _ uint64, _ int, k rdma.MemKind) 
 	return l.RegMr(a, size, k)
 }
 
-func (l *memLink) DeregMr(uintptr) error {
+// DeregMr withdraws what is posted there: as with the library's links, nothing is written to memory that is not registered any more.
+func (l *memLink) DeregMr(handle uintptr) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.w.regions--
+	for _, p := range l.w.pipes {
+		p.posted = slices.DeleteFunc(p.posted, func(r *memRequest) bool { return r.b.Handle == handle })
+	}
 	return nil
 }
 
