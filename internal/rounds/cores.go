@@ -24,10 +24,12 @@ const (
 	sampleMost = 100 * time.Millisecond // for one pair, whose cores others may keep busy
 )
 
-// least is the shortest distance that this process has seen.
+// least is the shortest distance that this process has seen, and whether it has waited for it in vain: then it waits no more until
+// the cores are there by themselves.
 var least struct {
 	sync.Mutex
 	distance time.Duration
+	vain     bool
 }
 
 // Apart tells whether the cores are farther from one another now than they have been.
@@ -41,14 +43,22 @@ func Apart() bool {
 	return d > apartFrom*least.distance
 }
 
-// gather waits until the cores are near one another, within limits.
-func gather() {
-	for first := time.Now(); Apart() && time.Since(first) < together; {
-		time.Sleep(lookEvery)
+// gather waits until the cores are near one another, within limits, and tells whether they are.
+func gather() bool {
+	for first := time.Now(); ; time.Sleep(lookEvery) {
+		apart := Apart()
+		least.Lock()
+		least.vain = apart && (least.vain || time.Since(first) >= together)
+		vain := least.vain
+		least.Unlock()
+		if !apart || vain {
+			return !apart
+		}
 	}
 }
 
-// distance is how long a line takes between two cores and back, of the pair that is farthest apart; 0 with one core.
+// distance is how long a line takes between two cores and back, of the pair that is farthest apart; 0 with one core, or where a pair
+// could not be had.
 func distance() (most time.Duration) {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil {
@@ -62,7 +72,11 @@ func distance() (most time.Duration) {
 	}
 	for i, a := range cores {
 		for _, b := range cores[:i] {
-			most = max(most, between(a, b))
+			d := between(a, b)
+			if d == 0 {
+				return 0
+			}
+			most = max(most, d)
 		}
 	}
 	return most
@@ -89,13 +103,19 @@ func between(a, b int) time.Duration {
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		onCore(b)
+		if !onCore(b) {
+			stop.Store(true)
+			return
+		}
 		for i := int64(0); i < samples*crossings && await(2*i+1); i++ {
 			line.turn.Store(2*i + 2)
 		}
 	})
 	both.Go(func() {
-		onCore(a)
+		if !onCore(a) {
+			stop.Store(true)
+			return
+		}
 		for i := int64(0); i < samples*crossings; {
 			begin := time.Now()
 			for range crossings {
@@ -115,10 +135,10 @@ func between(a, b int) time.Duration {
 	return took[len(took)/2]
 }
 
-// onCore ties the goroutine to a core until it ends, and its thread with it.
-func onCore(c int) {
+// onCore ties the goroutine to a core until it ends, and its thread with it; false: it may not.
+func onCore(c int) bool {
 	runtime.LockOSThread()
 	var one unix.CPUSet
 	one.Set(c)
-	unix.SchedSetaffinity(0, &one)
+	return unix.SchedSetaffinity(0, &one) == nil
 }

@@ -39,7 +39,7 @@ func Calmly(used func() time.Duration, round func() error) (disturbed bool, err 
 	for i := 0; i < attempts && spent < patience; i++ {
 		pause := time.Duration(i) * 100 * time.Millisecond
 		time.Sleep(pause)
-		gather()
+		near := gather()
 		begin, all, own := time.Now(), busy(), used()
 		if err := round(); err != nil {
 			return false, err
@@ -47,8 +47,8 @@ func Calmly(used func() time.Duration, round func() error) (disturbed bool, err 
 		others, took := busy()-all-(used()-own), time.Since(begin)
 		allowed := time.Duration(float64(took)*tolerated*float64(runtime.NumCPU())) + 20*time.Millisecond // /proc counts in 10 ms
 		spent += pause + took
-		if others <= allowed && !Apart() {
-			return false, nil
+		if others <= allowed && !(near && Apart()) {
+			return !near, nil
 		}
 	}
 	return true, nil
