@@ -13,9 +13,9 @@ import (
 // A link is slow if its messages take so many times as long as those of others. Where a process at its ends waits for a core for a
 // part d of the time, what its threads do takes 1/(1-d) times as long, and chance decides of whose messages that is: slowTimes is
 // multiplied by a power of it, between what links without a fault and links with one took on cores of which threads had a tenth. And
-// where messages are fewer than enough, and 1/(1-d) times as many, one wait for a core may have been that of half of them: it is
-// multiplied by how many are lacking. (Of links without a fault, 10 messages took 6.0 times as long at d = 0.71; those with one had
-// hundreds.)
+// the more they wait, the more messages are needed for a median that is not one wait's doing: leastAccused on cores of their own,
+// 1/(1-d)^moreByCores times as many else; what is lacking multiplies slowTimes, too. (Of links without a fault, 10 messages took 6.0
+// times as long at d = 0.71; those with one had hundreds.)
 const (
 	byCores      = 0.6  // the power
 	mostDelayed  = 0.98 // d counts up to this
@@ -23,8 +23,8 @@ const (
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
 	lowest       = 0.1    // the part of a link's messages that are its fastest
-	enough       = 16     // messages of a size on a link whose median tells
-	leastAccused = 8      // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
+	moreByCores  = 1.25
+	leastAccused = 8 // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
 )
 
 // suspect is a link with what its messages take, beside those of all.
@@ -78,8 +78,8 @@ func compared(links []*Link) (all []suspect) {
 		}
 		if most > 0 {
 			of, had := l.sizes[size], 1-min(l.delayed(), mostDelayed)
-			slow := slowTimes * math.Pow(had, -byCores) * max(1, enough/had/float64(most))
-			flight := compare(of.flights, flights[size], slow)
+			slow, lacking := slowTimes*math.Pow(had, -byCores), leastAccused*math.Pow(had, -moreByCores)/float64(most)
+			flight := compare(of.flights, flights[size], slow*max(1, lacking))
 			flight.always = flight.lasts(of.came)
 			all = append(all, suspect{l, most, fmt.Sprintf("%d messages of up to %s", most, Size(1<<size)), flight, compare(of.sends, sends[size], slow)})
 		}
