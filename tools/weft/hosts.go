@@ -83,9 +83,9 @@ func (h *sshHosts) overSSH(c *cobra.Command, stdout io.Writer, mine []string, in
 			return fmt.Errorf("--%s and --hosts both say where ranks run: give one", name)
 		}
 	}
-	for _, name := range []string{"plugin", "vs", "host", "input"} {
+	for _, name := range []string{"plugin", "vs", "host", "input", "output_file"} {
 		if f := c.Flags().Lookup(name); f != nil && strings.Contains(f.Value.String(), "/") && !filepath.IsAbs(f.Value.String()) {
-			return fmt.Errorf("--%s %s: give its whole path, for it is looked for on the hosts", name, f.Value)
+			return fmt.Errorf("--%s %s: give its whole path, for it is one of the hosts'", name, f.Value)
 		}
 	}
 	start, program, err := h.command()
@@ -204,10 +204,10 @@ func remote(c *cobra.Command, without []string, program string, rank, nranks int
 func variables(environ []string, token string) []byte {
 	var b bytes.Buffer
 	for _, e := range environ {
-		if (strings.HasPrefix(e, "NCCL_") || strings.HasPrefix(e, "WEFT_")) && !strings.ContainsRune(e, '\n') && !strings.HasPrefix(e, "WEFT_RUN_TOKEN=") {
+		if (strings.HasPrefix(e, "NCCL_") || strings.HasPrefix(e, "WEFT_")) && !strings.ContainsRune(e, '\n') && !strings.HasPrefix(e, runToken+"=") {
 			fmt.Fprintf(&b, "%s\n", e)
 		}
 	}
-	fmt.Fprintf(&b, "WEFT_RUN_TOKEN=%s\n\n", token)
+	fmt.Fprintf(&b, runToken+"=%s\n\n", token)
 	return b.Bytes()
 }

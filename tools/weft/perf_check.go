@@ -146,7 +146,7 @@ func (o *perfFlags) findEnds(c *cobra.Command, args []string) error {
 		o.rank = 0
 	}
 	if o.token == "" {
-		o.token = os.Getenv("WEFT_RUN_TOKEN")
+		o.token = os.Getenv(runToken)
 	}
 	o.join = to
 	o.place = &launch.Place{Rank: o.rank, Size: 2, Addrs: []string{to}}

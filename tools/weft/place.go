@@ -14,6 +14,9 @@ import (
 	"weft/internal/ranks"
 )
 
+// runToken has the secret that ranks share, where it stands in no command line.
+const runToken = "WEFT_RUN_TOKEN"
+
 // placing says which ranks run in this process: all of them, or one of a job's.
 type placing struct {
 	rank, nranks int
@@ -28,7 +31,7 @@ func (o *placing) flags(f *pflag.FlagSet, nranks int) {
 	f.IntVar(&o.nranks, "nranks", nranks, "number of ranks")
 	f.IntVar(&o.rank, "rank", -1, "run only this rank (needs --join)")
 	f.StringVar(&o.join, "join", "", "`host:port` of rank 0, where the ranks of several machines meet")
-	f.StringVar(&o.token, "token", "", "secret that the ranks of a --join share (default: WEFT_RUN_TOKEN)")
+	f.StringVar(&o.token, "token", "", "secret that the ranks of a --join share (default: "+runToken+")")
 	f.BoolVar(&o.local, "local", false, "run all ranks here, whatever a launcher has set")
 	o.hosts.flags(f)
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,10 @@ func TestQuickStart(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)<!-- on: ([^>]*) -->\n```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		where, background := strings.CutSuffix(block[1], ", in the background")
 		for node := range strings.SplitSeq(where, ", ") {
-			enter := map[string]string{"node1": "", "node2": "ip netns exec node2 "}[node]
+			enter, known := map[string]string{"node1": "", "node2": "ip netns exec node2 "}[node]
+			if !known {
+				t.Fatalf("there is no host %q", node)
+			}
 			for command := range strings.Lines(block[2]) {
 				command = enter + strings.TrimSpace(command)
 				if background {
@@ -66,7 +70,8 @@ func TestQuickStart(t *testing.T) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "unshare", append(apart, "sh", "-c", script)...)
 	root := filepath.Dir(filepath.Dir(weft))
-	c.Env = append(os.Environ(), "PATH="+filepath.Dir(weft)+":"+os.Getenv("PATH"), "LD_LIBRARY_PATH="+filepath.Join(root, "lib"), "HOSTS="+hosts, "OUT="+dir, "WEFT_RUN_TOKEN=")
+	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NCCL_") || strings.HasPrefix(v, "WEFT_") })
+	c.Env = append(c.Env, "NCCL_IB_DISABLE=1", "PATH="+filepath.Dir(weft)+":"+os.Getenv("PATH"), "LD_LIBRARY_PATH="+filepath.Join(root, "lib"), "HOSTS="+hosts, "OUT="+dir)
 	out, err := c.CombinedOutput()
 	said := string(out)
 	for i := range begun {

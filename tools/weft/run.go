@@ -35,9 +35,7 @@ func (o *runOptions) carryOut(ctx context.Context, stdout, stderr io.Writer) err
 	ctx, stop := stoppable(ctx, out.Note)
 	defer stop()
 	err := o.run(ctx, out)
-	if unwritten := out.writeOutput(err); err == nil {
-		err = unwritten
-	}
+	err = errors.Join(err, out.writeOutput(err))
 	out.end(err)
 	var u usageError
 	var t toldError

@@ -122,7 +122,7 @@ func (o *runOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.flush, "flush", false, "first receive groups of many sizes, each flushed as NCCL flushes a GPU's memory (host memory: with WEFT_FLUSH=always)")
 	durationVar(f, &o.timeout, "timeout", 2*time.Minute, "limit of each step")
 	f.BoolVar(&o.json, "json", false, "write one JSON document instead of the table")
-	f.StringVarP(&o.output, "output_file", "J", "", "write what nccl-tests' -J writes to this `file` too, or to the file with a number behind its name where there is one")
+	f.StringVarP(&o.output, "output_file", "J", "", "write what nccl-tests' -J writes to this `file` of rank 0's host too, or to one with a number behind its name where there is one")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what the plugin logs, as NCCL_DEBUG=INFO does; without either its warnings")
 	oneOf(c, "coll", "allreduce", "allgather", "reducescatter", "broadcast")
 	oneOf(c, "require", ranks.RequireRDMA)

@@ -10,10 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"weft/internal/knob"
 )
 
 // The file of --output_file has the form that nccl-tests' -J writes, version 3 (nccl-tests 2.19, src/util.cu), so that what reads
-// those reads it: yes and no are words there, and a root is a column of its table. What belongs to GPUs is left out.
+// those reads it: yes and no are words there, and a root is a column of its table. There are no GPUs, and no NCCL whose version
+// could be told.
 type perfFile struct {
 	Version   int          `json:"version"`
 	Start     string       `json:"start_time"`
@@ -40,12 +43,16 @@ type perfConfig struct {
 	Validation int          `json:"validation"`
 	Graph      int          `json:"graph"`
 	Blocking   string       `json:"blocking_collectives"`
+	PerIter    string       `json:"per_iter_timing"`
+	Skip       int          `json:"per_iter_skip"`
+	Parallel   string       `json:"parallel_init"`
 	Devices    []perfDevice `json:"devices"`
 }
 
 type perfDevice struct {
-	Rank int    `json:"rank"`
-	Info string `json:"device_info"`
+	Rank  int    `json:"rank"`
+	Group int    `json:"group"`
+	Info  string `json:"device_info"`
 }
 
 type perfResult struct {
@@ -83,7 +90,7 @@ const perfTime = "2006-01-02 15:04:05"
 func outputFile(name string) (*os.File, error) {
 	path := name
 	for n := 0; ; n++ {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) || n == 1000 {
 			return f, err
 		}
@@ -109,7 +116,13 @@ func (r *report) perfFile(begin, end time.Time, failed error) *perfFile {
 	o := r.o
 	p := &perfFile{Version: 3, Start: begin.Format(perfTime), End: end.Format(perfTime), Args: withoutToken(os.Args), Env: []string{}, Results: []perfResult{}, Errors: []string{}}
 	for _, v := range os.Environ() {
-		if strings.HasPrefix(v, "NCCL_") || strings.HasPrefix(v, "RCCL_") || strings.HasPrefix(v, "WEFT_") && !strings.HasPrefix(v, "WEFT_RUN_TOKEN=") {
+		name, _, _ := strings.Cut(v, "=")
+		of := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		switch {
+		case !of("NCCL_") && !of("RCCL_") && !of("WEFT_"):
+		case knob.Secret(name) || name == runToken:
+			p.Env = append(p.Env, name+"=(secret)")
+		default:
 			p.Env = append(p.Env, v)
 		}
 	}
@@ -120,7 +133,7 @@ func (r *report) perfFile(begin, end time.Time, failed error) *perfFile {
 	if o.coll != nil {
 		checks = o.coll.Checks
 	}
-	p.Config = perfConfig{Threads: 1, Factor: o.factor, Warm: o.warm, Iterations: o.iters, Aggregated: 1, Validation: checks, Blocking: "false"}
+	p.Config = perfConfig{Threads: 1, Factor: o.factor, Warm: o.warm, Iterations: o.iters, Aggregated: 1, Validation: checks, Blocking: "false", PerIter: "false", Parallel: "false"}
 	for i, size := range o.sizes {
 		if i == 0 || size < p.Config.Min {
 			p.Config.Min = size
@@ -141,11 +154,14 @@ func (r *report) perfFile(begin, end time.Time, failed error) *perfFile {
 	for i, t := range r.tables {
 		if i == 0 {
 			for rank := range t.Ranks {
-				p.Config.Devices = append(p.Config.Devices, perfDevice{rank, t.Device})
+				p.Config.Devices = append(p.Config.Devices, perfDevice{rank, 0, t.Device})
 			}
 		}
 		for _, res := range t.Results { // a ring's sums lie beside its data
 			p.Results = append(p.Results, perfResult{res.Size, res.Count, "float", "sum", root(-1), placed(res.Time, res.AlgBW, res.BusBW, res.Wrong), nil, res.Iters, t.Table})
+		}
+		if t.Broadcast != nil && r.wrongSums(t.Broadcast) > 0 {
+			p.Errors = append(p.Errors, "the file arrived with other bytes: "+o.input)
 		}
 		for _, c := range t.Collectives {
 			out, in := c.Out, c.In
@@ -153,7 +169,7 @@ func (r *report) perfFile(begin, end time.Time, failed error) *perfFile {
 				placed(out.Time, out.AlgBW, out.BusBW, out.Wrong), placed(in.Time, in.AlgBW, in.BusBW, in.Wrong), c.Iters, t.Table})
 		}
 	}
-	p.Bounds.Okay = strconv.FormatBool(p.Bounds.Count == 0)
+	p.Bounds.Okay = strconv.FormatBool(failed == nil && r.ok())
 	p.Bandwidth = perfAverage{sum / float64(max(measured, 1)), "unchecked"}
 	return p
 }
