@@ -171,7 +171,7 @@ func (p *process) rdma(knobs *knob.Values, log report.Logger) (*verbs.Provider, 
 		report.Say(log, err)
 		log.Info(report.Init, "verbs is not used because of this error: %v; every device is served by TCP", err)
 	case expected != "":
-		log.Warn("verbs is not used, %s: %v; every device is served by TCP; NCCL_IB_DISABLE=1 says that this is meant [WEFT-015 WEFT-021 WEFT-022]", expected, err)
+		log.Warn("verbs is not used, %s: %v; every device is served by TCP; NCCL_IB_DISABLE=1 says that this is meant", expected, err)
 	default:
 		log.Info(report.Init, "verbs is not used: %v; every device is served by TCP", err)
 	}

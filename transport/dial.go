@@ -30,7 +30,7 @@ func (d *dial) lost(err error, rounds int) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return e.Try("the peer's process has ended, or a firewall rejects its ports: see WEFT_PORT_RANGE").See("WEFT-101 WEFT-103 WEFT-115")
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", d.dev.Name).See("WEFT-101 WEFT-102")
+		return e.Try("no route from %s to the peer: see NCCL_SOCKET_IFNAME on both hosts", d.dev.Name).See("WEFT-101 WEFT-102 WEFT-115")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		e.Cause = report.Host
 		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", d.dev.Name).See("WEFT-141")

@@ -123,7 +123,7 @@ func (r *Sockets) noSocket(l *Listen, failures []error) error {
 	}
 	e := report.Errorf(report.Host, "listen", "no address of this process can be listened on: %w", err).On(l.Device)
 	if low, high := r.net.knobs.Ports(knob.PortRange); low != 0 {
-		return e.Try("WEFT_PORT_RANGE=%d-%d may be taken: each process needs one port of it per address", low, high).See("WEFT-141")
+		return e.Try("WEFT_PORT_RANGE=%d-%d may be taken: each process needs one port of it per address", low, high)
 	}
 	return e.Try("check that the interface is up and still has its address")
 }

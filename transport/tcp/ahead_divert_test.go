@@ -11,7 +11,7 @@ import (
 )
 
 // The receive of a message that is ahead comes while the message does. What has arrived moves there, and the rest goes there at
-// once; but for a receive that is another's, too small, or of a group that was refused.
+// once; but for a receive that is another's or too small.
 func TestAheadMeetsItsReceiveHalfway(t *testing.T) {
 	const size, half = 5000, 1500
 	message := make([]byte, size)
@@ -79,5 +79,47 @@ func TestAheadMeetsItsReceiveHalfway(t *testing.T) {
 				t.Errorf("the next message: code %d, %q", rc, rx.mem[100:108])
 			}
 		})
+	}
+}
+
+// The group that has its receive is refused while the message arrives: the rest is nobody's, and the connection goes on.
+func TestAheadMeetsARefusedReceive(t *testing.T) {
+	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rx := connectedBy(t, [2][]int{{p[0]}, {p[1]}}, 124, tcp.Stash)
+	opener, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 8, 1))
+	for range 8 {
+		hostcalls.Test(opener) // its CTS is out
+	}
+	message := bytes.Repeat([]byte("message "), 500)
+	header := func(tag, seq uint64, n int) []byte { return frame(4, 255, 0, uint32(n), uint32(n), tag|64<<32, seq) }
+	write(t, p[0], append(append(header(1, 1, 8), "opening."...), append(header(7, 1, len(message)), message[:1000]...)...))
+	if _, rc := hostcalls.Finish(t, opener); rc != 0 {
+		t.Fatalf("code %d", rc)
+	}
+	r, _ := hostcalls.Irecv(rx.handle, rx.buf(9000, len(message), 7), rx.buf(64, 8, 2))
+	for range 40 { // so many that irecv itself sends their CTS, and nothing is read
+		if other, rc := hostcalls.Irecv(rx.handle, rx.buf(200, 8, 9)); other == 0 || rc != 0 {
+			t.Fatalf("irecv returned %#x, %d", other, rc)
+		}
+	}
+	if ok, err := rx.comm.RefuseGroup(2, 55, func() {}); err != nil || !ok { // the sender refused the other message
+		t.Fatalf("%v, %v", ok, err)
+	}
+	if _, rc := hostcalls.Finish(t, r); rc != 55 {
+		t.Fatalf("code %d", rc)
+	}
+	last, _ := hostcalls.Irecv(rx.handle, rx.buf(100, 8, 1))
+	for range 8 {
+		hostcalls.Test(last)
+	}
+	write(t, p[0], append(message[1000:len(message):len(message)], append(header(1, 2, 8), "the next"...)...))
+	if _, rc := hostcalls.Finish(t, last); rc != 0 || string(rx.mem[100:108]) != "the next" {
+		t.Errorf("the next message: code %d, %q", rc, rx.mem[100:108])
+	}
+	if !bytes.Equal(rx.mem[9000:9000+len(message)], make([]byte, len(message))) {
+		t.Error("bytes of a message whose group was refused were written")
 	}
 }

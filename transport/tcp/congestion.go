@@ -79,7 +79,7 @@ func refused(name string, failed error, procfs string) error {
 	case errors.Is(failed, syscall.ENOENT):
 		return e.Try("the kernel has %s: name one of these, or load the module of that one; the system's is used", have("available")).See("WEFT-145")
 	case errors.Is(failed, syscall.EPERM):
-		return e.Try("a process without CAP_NET_ADMIN may choose %s, and none where the route says congctl lock; the system's is used", have("allowed")).See("WEFT-145")
+		return e.Try("a process without CAP_NET_ADMIN may choose %s, and none where the route says congctl lock; the system's is used", have("allowed"))
 	}
 	return e.Try("a seccomp or container profile may forbid that option; the system's is used")
 }

@@ -48,19 +48,25 @@ func rules(call string, errno syscall.Errno) string {
 		if call == "ibv_modify_qp" {
 			return "WEFT-040 WEFT-044"
 		}
-	case syscall.EPERM, syscall.EACCES:
-		return "WEFT-021"
+	case syscall.EAGAIN:
+		return "WEFT-027"
 	case syscall.EMFILE, syscall.ENFILE:
 		return "WEFT-071 WEFT-150"
 	case syscall.EFAULT:
-		return "WEFT-080"
+		if registers(call) {
+			return "WEFT-080"
+		}
 	}
 	return ""
 }
 
+func registers(call string) bool {
+	return call == "ibv_reg_mr" || call == "ibv_reg_mr_iova2" || call == "ibv_reg_dmabuf_mr" || call == "mlx5dv_reg_dmabuf_mr"
+}
+
 // advise says whose trouble an errno of a call is, and what helps.
 func advise(call string, errno syscall.Errno) (report.Cause, string) {
-	modify, register := call == "ibv_modify_qp", call == "ibv_reg_mr" || call == "ibv_reg_mr_iova2" || call == "ibv_reg_dmabuf_mr" || call == "mlx5dv_reg_dmabuf_mr"
+	modify, register := call == "ibv_modify_qp", registers(call)
 	switch errno {
 	case syscall.ENOMEM:
 		return report.Host, memlockAdvice()

@@ -29,7 +29,7 @@ func (c Completion) Explain() *report.Error {
 		work = "a request"
 	}
 	text := fmt.Sprintf("%s ended %s (%d), vendor code %#x, QP %d", work, name, c.Status, c.Vendor, c.QPN)
-	dev := ""
+	dev, rules := "", fail.Rules(c.Status)
 	if c.QP != nil {
 		d := c.QP.dev
 		dev = d.Name
@@ -42,13 +42,14 @@ func (c Completion) Explain() *report.Error {
 		case attr.State != ibv.PortActive:
 			text += fmt.Sprintf(", port %d %s", d.Number(), portStateName(attr.State))
 			if fail.OfPath(c.Status) {
+				rules = "WEFT-030 WEFT-035"
 				cause, causes = report.Network, append([]string{"this port's link: cable, switch port, or the network device behind it"}, causes...)
 			}
 		default:
 			text += fmt.Sprintf(", port %d active", d.Number())
 		}
 	}
-	e := report.Errorf(cause, "completion", "%s", text).On(dev).See(fail.Rules(c.Status))
+	e := report.Errorf(cause, "completion", "%s", text).On(dev).See(rules)
 	if len(causes) > 0 {
 		e.Try("likely, in this order: %s", strings.Join(causes, "; "))
 	}
