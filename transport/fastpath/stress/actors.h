@@ -13,7 +13,7 @@
 #define CONNS 6
 #define WINDOW 6 /* groups in flight a connection */
 #define BIG (256u << 10)
-#define AHEAD_MOST (16u << 10) /* bytes of a message that may leave ahead of its CTS */
+#define AHEAD_MOST (128u << 10) /* bytes of a message that may leave ahead of its CTS */
 #define CODE_CLOSED 6
 #define CODE_USAGE 5
 
