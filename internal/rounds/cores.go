@@ -24,33 +24,37 @@ const (
 	sampleMost = 100 * time.Millisecond // for one pair, whose cores others may keep busy
 )
 
-// least is the shortest distance that this process has seen, and whether it has waited for it in vain: then it waits no more until
-// the cores are there by themselves.
-var least struct {
-	sync.Mutex
-	distance time.Duration
-	vain     bool
+// cores are those of the machine.
+type cores struct {
+	look func() time.Duration // how far they are apart; 0: not known
+	wait time.Duration        // for them to come together
+
+	mu    sync.Mutex
+	least time.Duration // that was seen
+	vain  bool          // it was waited for in vain: nobody waits again until they are there by themselves
 }
 
-// Apart tells whether the cores are farther from one another now than they have been.
-func Apart() bool {
-	d := distance()
-	least.Lock()
-	defer least.Unlock()
-	if d > 0 && (least.distance == 0 || d < least.distance) {
-		least.distance = d
+var machine = cores{look: distance, wait: together}
+
+// apart tells whether they are farther from one another now than they have been.
+func (c *cores) apart() bool {
+	d := c.look()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d > 0 && (c.least == 0 || d < c.least) {
+		c.least = d
 	}
-	return d > apartFrom*least.distance
+	return d > apartFrom*c.least
 }
 
-// gather waits until the cores are near one another, within limits, and tells whether they are.
-func gather() bool {
+// gather waits until they are near one another, within limits, and tells whether they are.
+func (c *cores) gather() bool {
 	for first := time.Now(); ; time.Sleep(lookEvery) {
-		apart := Apart()
-		least.Lock()
-		least.vain = apart && (least.vain || time.Since(first) >= together)
-		vain := least.vain
-		least.Unlock()
+		apart := c.apart()
+		c.mu.Lock()
+		c.vain = apart && (c.vain || time.Since(first) >= c.wait)
+		vain := c.vain
+		c.mu.Unlock()
 		if !apart || vain {
 			return !apart
 		}
@@ -64,14 +68,14 @@ func distance() (most time.Duration) {
 	if unix.SchedGetaffinity(0, &allowed) != nil {
 		return 0
 	}
-	var cores []int
-	for c := 0; c < len(allowed)*64 && len(cores) < coresMost; c++ {
+	var some []int
+	for c := 0; c < len(allowed)*64 && len(some) < coresMost; c++ {
 		if allowed.IsSet(c) {
-			cores = append(cores, c)
+			some = append(some, c)
 		}
 	}
-	for i, a := range cores {
-		for _, b := range cores[:i] {
+	for i, a := range some {
+		for _, b := range some[:i] {
 			d := between(a, b)
 			if d == 0 {
 				return 0

@@ -39,7 +39,7 @@ func Calmly(used func() time.Duration, round func() error) (disturbed bool, err 
 	for i := 0; i < attempts && spent < patience; i++ {
 		pause := time.Duration(i) * 100 * time.Millisecond
 		time.Sleep(pause)
-		near := gather()
+		near := machine.gather()
 		begin, all, own := time.Now(), busy(), used()
 		if err := round(); err != nil {
 			return false, err
@@ -47,7 +47,7 @@ func Calmly(used func() time.Duration, round func() error) (disturbed bool, err 
 		others, took := busy()-all-(used()-own), time.Since(begin)
 		allowed := time.Duration(float64(took)*tolerated*float64(runtime.NumCPU())) + 20*time.Millisecond // /proc counts in 10 ms
 		spent += pause + took
-		if others <= allowed && !(near && Apart()) {
+		if others <= allowed && !(near && machine.apart()) {
 			return !near, nil
 		}
 	}

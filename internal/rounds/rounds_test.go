@@ -54,9 +54,36 @@ func TestDistance(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &after); err != nil || before != after {
 		t.Errorf("%v: %v before, %v after", err, before, after)
 	}
-	Apart()
-	if d := least.distance; found && d <= 0 {
-		t.Errorf("the least is %v", d)
+}
+
+// Who measures waits for cores that were nearer once, but only once in vain: until they are near again.
+func TestGather(t *testing.T) {
+	const near, far = 60 * time.Nanosecond, 300 * time.Nanosecond
+	var c cores
+	for i, step := range []struct {
+		seen  []time.Duration // one after the other; the last one stays
+		wait  time.Duration
+		near  bool
+		looks int
+	}{
+		{[]time.Duration{far}, time.Hour, true, 1},            // nothing better is known
+		{[]time.Duration{near}, time.Hour, true, 1},           // now it is
+		{[]time.Duration{0}, time.Hour, true, 1},              // nothing is known of them
+		{[]time.Duration{far, far, near}, time.Hour, true, 3}, // they come back
+		{[]time.Duration{far}, 0, false, 1},                   // they do not
+		{[]time.Duration{far}, time.Hour, false, 1},           // nobody waits for that again
+		{[]time.Duration{2 * near}, time.Hour, true, 1},       // they are near
+		{[]time.Duration{far, near}, time.Hour, true, 2},      // and waited for as before
+	} {
+		looks := 0
+		c.wait = step.wait
+		c.look = func() time.Duration {
+			looks++
+			return step.seen[min(looks, len(step.seen))-1]
+		}
+		if got := c.gather(); got != step.near || looks != step.looks {
+			t.Errorf("step %d: near %v after %d looks", i, got, looks)
+		}
 	}
 }
 
