@@ -23,13 +23,13 @@ type Completion struct {
 // Explain turns a failed completion into an error of one line: status, vendor
 // code, queue pair, its state and its port's, and the likely causes in order.
 func (c Completion) Explain() *report.Error {
-	name, cause, causes := fail.Status(c.Status)
+	name, cause, causes, rules := fail.Status(c.Status)
 	work := c.Work
 	if work == "" {
 		work = "a request"
 	}
 	text := fmt.Sprintf("%s ended %s (%d), vendor code %#x, QP %d", work, name, c.Status, c.Vendor, c.QPN)
-	dev, rules := "", fail.Rules(c.Status)
+	dev := ""
 	if c.QP != nil {
 		d := c.QP.dev
 		dev = d.Name
