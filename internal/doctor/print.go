@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"weft/internal/report"
 )
 
 // Print writes a host for people: what there is, how each release looks for plugins, what is wrong, and the verdict.
@@ -70,12 +72,13 @@ func (r Report) Sentence() string {
 		of[h.Verdict]++
 	}
 	name := map[Severity]string{OK: "OK", Advice: "OK", Slows: "SLOW", Breaks: "BROKEN"}[r.Verdict]
-	text := fmt.Sprintf("%s: of %s %d are well, %d slow, %d broken", name, counted(len(r.Hosts)+len(r.Unasked), "host"), of[OK]+of[Advice], of[Slows], of[Breaks])
+	all := len(r.Hosts) + len(r.Unasked)
+	text := fmt.Sprintf("%s: of %d host%s %d are well, %d slow, %d broken", name, all, report.Plural(all), of[OK]+of[Advice], of[Slows], of[Breaks])
 	if len(r.Unasked) > 0 {
 		text += fmt.Sprintf(", %d not asked", len(r.Unasked))
 	}
 	if len(r.Across) > 0 {
-		text += "; " + counted(len(r.Across), "finding") + " between them"
+		text += fmt.Sprintf("; %d finding%s between them", len(r.Across), report.Plural(len(r.Across)))
 	}
 	return text
 }
@@ -121,11 +124,4 @@ func zero(n int64) string {
 		return "-"
 	}
 	return number(n)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
