@@ -34,8 +34,8 @@ not within 30 s (` + "`--timeout`" + `). So a node health check (NHC) runs it as
 **Severity.** *breaks*: a job fails, or does not use weft or RDMA. *slows*: a job runs, and not as fast as the machine could.
 *advice*: worth knowing; it changes no exit status.
 
-**From a line of the log.** A line of weft's that ends in codes, as in ` + "`... [WEFT-070 WEFT-027]`" + `, is what those rules look for the
-cause of: ` + "`weft doctor --explain WEFT-070`" + `.
+**From a line of the log.** Where a line of weft's log ends in codes, as in ` + "`... [WEFT-070 WEFT-027]`" + `, those rules look for its cause:
+` + "`weft doctor --explain WEFT-070`" + `.
 
 Counters are looked at twice, a second apart (` + "`--look`" + `), on the machine itself; of a copy there is one look. A counter is told if it is
 high, or grows.

@@ -14,17 +14,17 @@ import (
 // part d of the time, what its threads do takes 1/(1-d) times as long, and chance decides of whose messages that is: slowTimes is
 // multiplied by a power of it, between what links without a fault and links with one took on cores of which threads had a tenth. And
 // the more they wait, the more messages are needed for a median that is not one wait's doing: leastAccused on cores of their own,
-// 1/(1-d)^moreByCores times as many else; what is lacking multiplies slowTimes, too. (Of links without a fault, 10 messages took 6.0
+// 1/(1-d)^moreByCores times as many otherwise; what is lacking multiplies slowTimes, too. (Of links without a fault, 10 messages took 6.0
 // times as long at d = 0.71; those with one had hundreds.)
 const (
 	byCores      = 0.6  // the power
+	moreByCores  = 1.25 // that of the messages needed
 	mostDelayed  = 0.98 // d counts up to this
 	slowTimes    = 1.5
 	leastSlower  = 10_000 // ns: less is how a machine that is busy happens to run its threads
 	leastSamples = 3      // messages of a size on a link, and links with such
 	lowest       = 0.1    // the part of a link's messages that are its fastest
-	moreByCores  = 1.25
-	leastAccused = 8 // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
+	leastAccused = 8      // messages of a size on a link that is called slow: of a few, a core that was away for a moment makes the median
 )
 
 // suspect is a link with what its messages take, beside those of all.
