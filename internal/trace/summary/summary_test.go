@@ -72,7 +72,7 @@ func TestFewMessages(t *testing.T) {
 // Where a process at a link's ends waits for cores, messages take long for that reason too, and more of them are needed to tell.
 func TestSlowLinkOnBusyCores(t *testing.T) {
 	for _, c := range []struct{ iterations, slow, delayed, want int }{
-		{10, 45_000, 0, 1}, {10, 45_000, 90, 0}, {10, 120_000, 90, 0}, {200, 45_000, 90, 0}, {200, 120_000, 90, 1}, {10, 2_000_000, 90, 1},
+		{10, 45_000, 0, 1}, {10, 45_000, 90, 0}, {10, 2_000_000, 90, 0}, {200, 120_000, 90, 0}, {340, 45_000, 90, 0}, {340, 120_000, 90, 1},
 	} {
 		j := job
 		j.Iterations, j.Slow = c.iterations, map[int]uint64{2: uint64(c.slow)}
@@ -81,8 +81,12 @@ func TestSlowLinkOnBusyCores(t *testing.T) {
 		for at := uint64(0); at < uint64(c.iterations*600_000+20*c.slow); at += 1_000_000 {
 			th.RunDelay(at+1_000_000, 1_000_000, uint64(c.delayed)*10_000)
 		}
-		if r := build(t, files...); len(r.Findings) != c.want {
+		r := build(t, files...)
+		if len(r.Findings) != c.want {
 			t.Errorf("%+v: findings %+v", c, r.Findings)
+		}
+		if few := strings.Contains(strings.Join(r.Notes, "\n"), "but that needs 332 messages"); few != (c.delayed > 0 && c.iterations < 332 && c.slow > 45_000) {
+			t.Errorf("%+v: notes %q", c, r.Notes)
 		}
 	}
 }
