@@ -93,12 +93,14 @@ func TestSlowLinkOnBusyCores(t *testing.T) {
 
 // Where a rank's process waits for cores, it may be the last of many collectives by chance.
 func TestStragglerOnBusyCores(t *testing.T) {
-	for _, c := range []struct{ lateIn, delayed, want int }{{6, 0, 1}, {6, 60, 0}, {10, 60, 1}, {10, 95, 1}, {5, 0, 0}} {
+	for _, c := range []struct{ late, lateIn, delayed, want int }{
+		{60_000, 6, 0, 1}, {60_000, 5, 0, 0}, {10_000_000, 6, 60, 0}, {10_000_000, 10, 60, 1}, {2_500_000, 10, 60, 0}, {10_000_000, 10, 95, 1},
+	} {
 		j := job
-		j.Iterations, j.Late, j.LateIn = 20, map[int]uint64{2: 60_000}, uint64(c.lateIn)
+		j.Iterations, j.Late, j.LateIn = 20, map[int]uint64{2: uint64(c.late)}, uint64(c.lateIn)
 		files := j.Files()
 		th := files[2].Thread(9, "looks at cores")
-		for at := uint64(0); at < 12_000_000; at += 1_000_000 {
+		for at := uint64(0); at < uint64(20*(600_000+c.late)); at += 1_000_000 {
 			th.RunDelay(at+1_000_000, 1_000_000, uint64(c.delayed)*10_000)
 		}
 		r := build(t, files...)
