@@ -34,6 +34,9 @@ func (b *build) libraries(format string) string {
 	return map[string]string{"amd64": "/usr/lib/x86_64-linux-gnu", "arm64": "/usr/lib/aarch64-linux-gnu"}[b.arch]
 }
 
+// zshCompletions is where distributions of a format have zsh look for those of packages.
+var zshCompletions = map[string]string{"deb": "/usr/share/zsh/vendor-completions", "rpm": "/usr/share/zsh/site-functions"}
+
 // named are the links that a user asks for by name: NCCL_NET_PLUGIN=weft, NCCL_PROFILER_PLUGIN=weft, and RCCL's.
 var named = []string{"libnccl-profiler-weft.so", "librccl-net-weft.so", "librccl-profiler-weft.so"}
 
@@ -60,7 +63,7 @@ func (b *build) files(format, made, bill string) ([]entry, error) {
 		{path: "/usr/share/doc/weft/copyright", source: filepath.Join(b.root, "LICENSE"), mode: 0o644},
 		{path: "/usr/share/doc/weft/weft.cdx.json", source: bill, mode: 0o644},
 		{path: "/usr/share/bash-completion/completions/weft", source: filepath.Join(b.pages, "weft.bash"), mode: 0o644},
-		{path: "/usr/share/zsh/vendor-completions/_weft", source: filepath.Join(b.pages, "_weft"), mode: 0o644},
+		{path: zshCompletions[format] + "/_weft", source: filepath.Join(b.pages, "_weft"), mode: 0o644},
 		{path: "/usr/share/fish/vendor_completions.d/weft.fish", source: filepath.Join(b.pages, "weft.fish"), mode: 0o644},
 	}
 	all = append(all, links(dir, named)...)

@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb"
@@ -63,12 +66,17 @@ func (b *build) pack(format string, p pack) error {
 		}
 		info.Contents = append(info.Contents, c)
 	}
+	if format == "rpm" {
+		for _, dir := range folders(p.files) {
+			info.Contents = append(info.Contents, &files.Content{Destination: dir, Type: files.TypeDir, FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: b.time}})
+		}
+	}
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
 		return err
 	}
 	info = nfpm.WithDefaults(info)
-	path := filepath.Join(b.out, made.ConventionalFileName(info))
-	f, err := os.Create(path)
+	name := filepath.Join(b.out, made.ConventionalFileName(info))
+	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
@@ -76,6 +84,17 @@ func (b *build) pack(format string, p pack) error {
 		f.Close()
 		return err
 	}
-	fmt.Println(path)
+	fmt.Println(name)
 	return f.Close()
+}
+
+// folders are those that the package alone uses. rpm removes only what a package names; dpkg finds them itself.
+func folders(all []entry) (own []string) {
+	for _, e := range all {
+		for dir := path.Dir(e.path); strings.Contains(dir+"/", "/weft/"); dir = path.Dir(dir) {
+			own = append(own, dir)
+		}
+	}
+	slices.Sort(own)
+	return slices.Compact(own)
 }
