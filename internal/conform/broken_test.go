@@ -61,6 +61,12 @@ func condition() string {
 	return ""
 }
 
+// fewTables says whether v4 and the newest table of a family stand for all: the adapters between them are C, and of all conditions
+// only a sanitizer's build concerns these.
+func fewTables() bool {
+	return testing.Short() || (condition() != "" && os.Getenv(build.DistEnv) == "")
+}
+
 // judgeOnce skips tests of the judge where the suite runs again: the C plugins would do the same again.
 func judgeOnce(t *testing.T) {
 	t.Helper()

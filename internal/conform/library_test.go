@@ -52,8 +52,8 @@ func TestLibraryCollNet(t *testing.T) {
 	for v := first; v <= last; v++ {
 		t.Run(fmt.Sprintf("v%d", v), func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && v != first && v != last {
-				t.Skip("only the first and the last with -short")
+			if (testing.Short() || condition() != "") && v != first && v != last {
+				t.Skip("the first and the newest stand for all with -short and where the suite runs again")
 			}
 			keeps(t, o, host.FamilyColl, v)
 		})
@@ -75,8 +75,8 @@ func TestLibrary(t *testing.T) {
 		for v := first; v <= last; v++ {
 			t.Run(fmt.Sprintf("%s_v%d", f, v), func(t *testing.T) {
 				t.Parallel()
-				if testing.Short() && v != blocking && v != last {
-					t.Skip("only v4 and the newest with -short")
+				if fewTables() && v != blocking && v != last {
+					t.Skip("v4 and the newest stand for all with -short and where the suite runs again")
 				}
 				keeps(t, o, f, v)
 			})
