@@ -1,4 +1,4 @@
-# What a released version promised.
+# What a released version promised, and how one is made.
 
 # Since BASE, a tag, no symbol may be gone from the library and no fingerprint from the headers (but of versions that BASE did not have).
 released-check: ## fail where a symbol or a field of the release BASE (a tag; default: the newest) is gone or another
@@ -12,4 +12,8 @@ released-check: ## fail where a symbol or a field of the release BASE (a tag; de
 	if [ -s $(CACHE)/released.gone ]; then echo "released-check: since $$base these are gone, or another:" >&2; cat $(CACHE)/released.gone >&2; exit 1; fi; \
 	echo "released-check: all $$(wc -l <$(CACHE)/released.symbols) symbols and $$(wc -l <$(CACHE)/released.lock) fingerprints of $$base are as they were"
 
-.PHONY: released-check
+# The steps before and after it are in docs/release.md.
+release: ## the files of the release that this commit is tagged as, checked, into dist/release (KEY=a GnuPG key: signed)
+	@KEY='$(KEY)' tools/packages/release.sh $(DIST)/release
+
+.PHONY: released-check release
