@@ -13,7 +13,7 @@ CACHE := .cache
 
 all: dist ## build the library, its links, weft and weft-host into dist/lib and dist/bin
 
-include mk/build.mk mk/test.mk mk/sanitize.mk mk/delays.mk mk/lint.mk mk/bench.mk mk/packages.mk mk/release.mk mk/ci.mk
+include mk/build.mk mk/test.mk mk/sanitize.mk mk/delays.mk mk/lint.mk mk/bench.mk mk/packages.mk mk/release.mk mk/site.mk mk/ci.mk
 -include mk/fast.mk mk/simverbs.mk mk/lab.mk mk/arm64.mk mk/nccl.mk
 
 help: ## list the targets
