@@ -61,8 +61,8 @@ func condition() string {
 	return ""
 }
 
-// fewTables says whether v4 and the newest table of a family stand for all: the adapters between them are C, and of all conditions
-// only a sanitizer's build concerns these.
+// fewTables says whether two tables of a family stand for all: the adapters are C, and of all conditions only a sanitizer's build
+// concerns these.
 func fewTables() bool {
 	return testing.Short() || (condition() != "" && os.Getenv(build.DistEnv) == "")
 }
