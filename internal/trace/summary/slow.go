@@ -34,7 +34,7 @@ const (
 type suspect struct {
 	*Link
 	messages     int
-	needed       int    // that many must take long
+	needed       int    // with less it is not accused
 	what         string // messages, in words
 	flight, send comparison
 }
@@ -188,7 +188,7 @@ func (r *Report) judge(s *suspect, held bool) {
 	}
 	link := fmt.Sprintf("the link from %s to %s (%s, %s to %s)", l.From, l.To, l.Network, l.FromDevice, l.ToDevice)
 	if s.messages < s.needed {
-		r.Notes = append(r.Notes, fmt.Sprintf("perhaps %s is slow: %s %v; but that needs %d messages%s", link, what, flight, s.needed, shortOfCores(l.delayed())))
+		r.Notes = append(r.Notes, fmt.Sprintf("perhaps %s is slow: %s %v; but where a process at its ends had no core for %.0f%% of the time, %d messages are needed to tell", link, what, flight, 100*l.delayed(), s.needed))
 		return
 	}
 	if held || l.Network == "RDMA" && send.times < send.slow {

@@ -85,7 +85,7 @@ func TestSlowLinkOnBusyCores(t *testing.T) {
 		if len(r.Findings) != c.want {
 			t.Errorf("%+v: findings %+v", c, r.Findings)
 		}
-		if few := strings.Contains(strings.Join(r.Notes, "\n"), "but that needs 152 messages"); few != (c.delayed > 0 && c.iterations < 152) {
+		if few := strings.Contains(strings.Join(r.Notes, "\n"), "for 60% of the time, 152 messages are needed to tell"); few != (c.delayed > 0 && c.iterations < 152) {
 			t.Errorf("%+v: notes %q", c, r.Notes)
 		}
 	}
