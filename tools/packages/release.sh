@@ -18,7 +18,7 @@ make --no-print-directory released-check
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for clone in one another; do
-  git clone --quiet --branch "$tag" . "$work/$clone" 2>/dev/null
+  git -c advice.detachedHead=false clone --quiet --branch "$tag" . "$work/$clone"
   echo "release: the packages of $tag, in a clone named $clone"
   make --no-print-directory -C "$work/$clone" packages >"$work/log" 2>&1 || { cat "$work/log" >&2; die "make packages failed"; }
 done

@@ -1,4 +1,4 @@
-// What make site runs. A module of its own, so that the product needs nothing of it.
+// What make site runs. A module of its own, so that the product needs nothing of it. Later releases of Hugo want a later Go.
 module weft/tools/site
 
 go 1.26.0
