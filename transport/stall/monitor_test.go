@@ -2,7 +2,6 @@ package stall
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ type comm struct {
 	broken bool
 	sends  bool
 	down   string
+	cabled bool
 
 	packets, again uint64
 }
@@ -53,6 +53,8 @@ func (c *comm) Standing() *session.Session {
 }
 
 func (c *comm) Broken() bool { return c.broken }
+
+func (c *comm) Cabled() bool { return c.cabled }
 
 func (c *comm) OutOfUse() string { return c.down }
 
@@ -178,22 +180,29 @@ func TestManyWaits(t *testing.T) {
 	}
 }
 
-// A device without a link is named, and not who is at the other end of it.
-func TestOwnDeviceIsDown(t *testing.T) {
-	x := waiting(1)
+// A device without a link is named, and not who is at the other end of it. What the doctor looks into ends in its rules.
+func TestReasons(t *testing.T) {
+	const down = "eth0: the link is down"
+	dead := verdict{kind: silent, root: wire.RootDown, who: "node:1"}
+	path := verdict{kind: undelivered, root: wire.RootPath}
 	for _, c := range []struct {
-		down string
-		v    verdict
-		text string
+		down   string
+		cabled bool
+		v      verdict
+		text   string
 	}{
-		{"eth0: the link is down", verdict{kind: undelivered, root: wire.RootPath}, "nothing passes here: eth0: the link is down"},
-		{"eth0: the link is down", verdict{kind: silent, root: wire.RootDown, who: "node:1"}, "nothing passes here: eth0: the link is down"},
-		{"eth0: the link is down", verdict{kind: silent, root: wire.RootSilent, who: "node:1"}, "that process does not reply, though its machine does"},
-		{"", verdict{kind: silent, root: wire.RootDown, who: "node:1"}, "that process does not reply, and neither does its machine"},
+		{down, false, path, "nothing passes here: eth0: the link is down"},
+		{down, true, path, "nothing passes here: eth0: the link is down [WEFT-030 WEFT-035]"},
+		{down, false, dead, "nothing passes here: eth0: the link is down"},
+		{down, false, verdict{kind: silent, root: wire.RootSilent}, "that process does not reply, though its machine does: it is stopped or frozen, or gets no CPU"},
+		{"", true, dead, "that process does not reply, and neither does its machine: that is down or stands still, or the network to it is cut"},
+		{"", false, path, "its NCCL has sent it, and it has not come; check the path between the two devices [WEFT-115 WEFT-143 WEFT-165]"},
+		{"", true, path, "its NCCL has sent it, and it has not come; check the path between the two devices [WEFT-130 WEFT-135 WEFT-165]"},
 	} {
-		x.down = c.down
-		if got := (&wait{of: x, verdict: c.v, inquiry: inquiry{why: wire.WaitSend}}).reason(); !strings.HasPrefix(got, c.text) {
-			t.Errorf("%+v: %q, want %q", c, got, c.text)
+		x := waiting(1)
+		x.down, x.cabled = c.down, c.cabled
+		if got := (&wait{of: x, verdict: c.v, inquiry: inquiry{why: wire.WaitSend}}).reason(); got != c.text {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

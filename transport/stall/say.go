@@ -70,14 +70,28 @@ func (x *wait) text() string {
 	return fmt.Sprintf("stall: %s has waited %s%s: %s", x.title(), short(x.waited), many, x.reason())
 }
 
-// reason is the verdict, unless the fault is nearer: what a device without a link does not deliver is no fault of the peer's.
+// reason is the verdict, unless the fault is nearer: what a device without a link does not deliver is no fault of the peer's. It
+// ends in the rules of weft doctor that look into such a fault.
 func (x *wait) reason() string {
-	if v := &x.verdict; v.kind == undelivered || v.kind == silent && v.root == wire.RootDown {
+	v, by := &x.verdict, carriers[x.of.Cabled()]
+	if v.kind == undelivered || v.kind == silent && v.root == wire.RootDown {
 		if why := x.of.OutOfUse(); why != "" {
-			return "nothing passes here: " + why
+			return "nothing passes here: " + why + by.noLink
 		}
 	}
-	return x.verdict.text(x.sends, x.why)
+	if v.kind == undelivered {
+		return v.text(x.sends, x.why) + by.noDelivery
+	}
+	return v.text(x.sends, x.why)
+}
+
+// rules are those of weft doctor that look into what a line tells of what moves bytes.
+type rules struct{ noLink, noDelivery string }
+
+// carriers has them by whether cards move the bytes.
+var carriers = map[bool]rules{
+	false: {noDelivery: " [WEFT-115 WEFT-143 WEFT-165]"},
+	true:  {noLink: " [WEFT-030 WEFT-035]", noDelivery: " [WEFT-130 WEFT-135 WEFT-165]"},
 }
 
 // text says who is waited for, and why.
@@ -161,6 +175,6 @@ func short(d time.Duration) string {
 
 // text is the line about a path that loses packets, of a process, self, to another.
 func (l *loss) text(self, to string, in time.Duration) string {
-	return fmt.Sprintf("loss: %.1f%% of the packets to %s (%s -> %s) were retransmitted in the last %s: packet loss on %s",
+	return fmt.Sprintf("loss: %.1f%% of the packets to %s (%s -> %s) were retransmitted in the last %s: packet loss on %s [WEFT-137 WEFT-138 WEFT-143]",
 		100*l.part, to, l.path.own, l.path.peer, short(in), between(self, to))
 }

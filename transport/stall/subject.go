@@ -25,6 +25,8 @@ type Subject interface {
 	Standing() *session.Session
 	// Broken reports whether it has failed, and its host has not closed it yet.
 	Broken() bool
+	// Cabled reports whether cards move its bytes, and not the kernel.
+	Cabled() bool
 	// OutOfUse says why its own device cannot be used now; empty: it can.
 	OutOfUse() string
 	// Member is the comm to its session.
