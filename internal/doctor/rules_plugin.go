@@ -198,14 +198,21 @@ var links = []struct{ name, needs string }{
 	{"librccl-net.so", "librccl-net-weft.so"},
 }
 
+// archiveLinks is the folder beside the library in which the archive has the links that every NCCL opens (tools/packages).
+const archiveLinks = "default"
+
 func missingLinks(x *Exam) (all []Finding) {
 	for _, l := range links {
 		weft := x.Dlopen(l.needs)
 		if !weft.Weft() || x.Dlopen(l.name) != nil {
 			continue
 		}
-		all = append(all, seen(l.name, "%s is there; %s%s", weft.Path, l.name, x.notThere()).
-			mend("ln -s %s %s/%s", path.Base(weft.Path), path.Dir(weft.Path), l.name))
+		f := seen(l.name, "%s is there; %s%s", weft.Path, l.name, x.notThere())
+		if dir := path.Join(path.Dir(weft.Path), archiveLinks); x.Exists(dir, l.name) {
+			all = append(all, f.export("LD_LIBRARY_PATH", x.First(dir)))
+			continue
+		}
+		all = append(all, f.mend("ln -s %s %s/%s", path.Base(weft.Path), path.Dir(weft.Path), l.name))
 	}
 	return all
 }

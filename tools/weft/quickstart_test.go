@@ -62,6 +62,8 @@ func TestQuickStart(t *testing.T) {
 	if begun != 2 {
 		t.Fatalf("%d commands of the page wait for another", begun)
 	}
+	// What a job has then is a shell with what weft env printed, in which no rule about plugins finds something.
+	script += "eval \"$(weft env)\"\nweft doctor || :\n"
 	hosts := filepath.Join(dir, "hosts")
 	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n10.80.0.1 node1\n10.80.0.2 node2\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -88,6 +90,9 @@ func TestQuickStart(t *testing.T) {
 			t.Errorf("%q is not said", want)
 		}
 	}
+	if wrong := regexp.MustCompile(`WEFT-00\d breaks.*`).FindString(string(out)); wrong != "" {
+		t.Errorf("with what weft env says: %s", wrong)
+	}
 	if t.Failed() {
 		t.Log(said)
 	}
@@ -103,6 +108,14 @@ func archive(t *testing.T, dir string) {
 		return
 	}
 	root := filepath.Dir(filepath.Dir(installed(t, ours(t))))
+	if err := os.Mkdir(filepath.Join(root, "lib/default"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{"libnccl-net.so", "libnccl-profiler.so", "librccl-net.so"} {
+		if err := os.Symlink("../libnccl-net-weft.so", filepath.Join(root, "lib/default", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	const name = "weft-0-linux-amd64" // for the page's pattern
 	if out, err := exec.Command("tar", "czf", filepath.Join(dir, name+".tar.gz"), "--transform", "s,^[.],"+name+",", "-C", root, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)

@@ -77,6 +77,25 @@ func TestMachines(t *testing.T) {
 	}
 }
 
+// The archive has the links that every NCCL opens in a folder of their own, which is searched too.
+func TestLinksOfTheArchive(t *testing.T) {
+	all := files(t, "machines/bare", "")
+	for _, name := range []string{"libnccl-net.so", "librccl-net.so"} {
+		all["opt/weft/lib/default/"+name] = &fstest.MapFile{Data: fixture.Library(t, "weft")}
+	}
+	r := needs(t, all)
+	const want = "/opt/weft/lib/default:/opt/weft/lib"
+	for _, v := range r.Variables {
+		if v.Name == "LD_LIBRARY_PATH" && v.Value == want {
+			if len(r.Left) > 0 {
+				t.Errorf("left: %q", r.Left)
+			}
+			return
+		}
+	}
+	t.Errorf("%+v, want LD_LIBRARY_PATH=%s", r.Variables, want)
+}
+
 func written(t *testing.T, r *Report, format string) string {
 	t.Helper()
 	var b strings.Builder
