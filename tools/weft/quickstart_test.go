@@ -117,7 +117,7 @@ func archive(t *testing.T, dir string) {
 		}
 	}
 	const name = "weft-0-linux-amd64" // for the page's pattern
-	if out, err := exec.Command("tar", "czf", filepath.Join(dir, name+".tar.gz"), "--transform", "s,^[.],"+name+",", "-C", root, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", "czf", filepath.Join(dir, name+".tar.gz"), "--transform", "s,^[.],"+name+",S", "-C", root, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 }
