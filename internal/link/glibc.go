@@ -10,10 +10,13 @@ import (
 //go:embed glibc.txt
 var glibcText string
 
+//go:embed glibc-host.txt
+var hostText string
+
 // baseArm64 is the version that aarch64's first glibc gave to all its symbols.
 const baseArm64 = "GLIBC_2.17"
 
-// Symbol is one symbol of the C library that weft may use.
+// Symbol is one symbol of the C library that weft or its host may use.
 type Symbol struct {
 	Library string // DT_SONAME of the file that held it in glibc 2.28
 	Name    string
@@ -21,20 +24,32 @@ type Symbol struct {
 	Size    int // of a data object; 0 for a function
 }
 
-// Symbols returns the allow-list for an architecture as Go names it.
-func Symbols(arch string) ([]Symbol, error) {
+// Symbols returns the library's allow-list for an architecture as Go names it.
+func Symbols(arch string) ([]Symbol, error) { return symbols("glibc.txt", glibcText, arch) }
+
+// HostSymbols returns that of weft-host.
+func HostSymbols(arch string) ([]Symbol, error) {
+	list, err := Symbols(arch)
+	if err != nil {
+		return nil, err
+	}
+	more, err := symbols("glibc-host.txt", hostText, arch)
+	return append(list, more...), err
+}
+
+func symbols(file, text, arch string) ([]Symbol, error) {
 	var list []Symbol
-	for i, line := range strings.Split(glibcText, "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(line, "#") {
 			continue
 		}
 		if len(fields) < 3 {
-			return nil, fmt.Errorf("glibc.txt:%d: want a library, a version and symbols, have %q", i+1, line)
+			return nil, fmt.Errorf("%s:%d: want a library, a version and symbols, have %q", file, i+1, line)
 		}
 		version, err := versionFor(arch, fields[1])
 		if err != nil {
-			return nil, fmt.Errorf("glibc.txt:%d: %w", i+1, err)
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
 		}
 		for _, name := range fields[2:] {
 			s := Symbol{Library: fields[0], Name: name, Version: version}
@@ -42,7 +57,7 @@ func Symbols(arch string) ([]Symbol, error) {
 				var size string
 				s.Name, size, _ = strings.Cut(rest, ":")
 				if s.Size, err = strconv.Atoi(size); err != nil {
-					return nil, fmt.Errorf("glibc.txt:%d: %s: a data object is written object:NAME:SIZE: %w", i+1, name, err)
+					return nil, fmt.Errorf("%s:%d: %s: a data object is written object:NAME:SIZE: %w", file, i+1, name, err)
 				}
 			}
 			list = append(list, s)

@@ -53,6 +53,9 @@ func Inspect(path string) (*Facts, error) {
 // allowed are the libraries that every glibc system has.
 var allowed = []string{"libc.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 
+// hostAllowed are what the host may need besides.
+var hostAllowed = append([]string{"libm.so.6"}, allowed...)
+
 // Portable says in words what would keep the library from loading on a system with glibc 2.28.
 func (f *Facts) Portable() []string {
 	var faults []string

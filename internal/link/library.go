@@ -96,12 +96,28 @@ func (o Options) inputs() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %q", script, startScript, glibcText, arch(), compiler())
-	cache := filepath.Join(o.Root, ".cache")
-	dir := filepath.Join(cache, fmt.Sprintf("link-%x", h.Sum(nil)[:8]))
+	list, err := Symbols(arch())
+	if err != nil {
+		return "", err
+	}
+	return made(o.Root, "link", fmt.Sprintf("%q %q %q %q %q", script, startScript, glibcText, arch(), compiler()), func(dir string) error {
+		if err := os.WriteFile(filepath.Join(dir, "exports.map"), script, 0o644); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, startName), []byte(startScript), 0o644); err != nil {
+			return err
+		}
+		return writeStubs(dir, compiler(), list)
+	})
+}
+
+// made returns a folder of the linker's inputs in the cache, named by the hash of what they are made of, and makes it where it is not there.
+func made(root, name, of string, write func(dir string) error) (string, error) {
+	cache := filepath.Join(root, ".cache")
+	sum := sha256.Sum256([]byte(of))
+	dir := filepath.Join(cache, fmt.Sprintf("%s-%x", name, sum[:8]))
 	if strings.ContainsAny(dir, " \t'\"\\") {
-		return "", fmt.Errorf("the linker's flags cannot carry the path %q: move the checkout to one without blanks and quotes", o.Root)
+		return "", fmt.Errorf("the linker's flags cannot carry the path %q: move the checkout to one without blanks and quotes", root)
 	}
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
@@ -109,18 +125,12 @@ func (o Options) inputs() (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	fresh, err := os.MkdirTemp(cache, "link-new-")
+	fresh, err := os.MkdirTemp(cache, name+"-new-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(fresh)
-	if err := os.WriteFile(filepath.Join(fresh, "exports.map"), script, 0o644); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(fresh, startName), []byte(startScript), 0o644); err != nil {
-		return "", err
-	}
-	if err := writeStubs(fresh, arch(), compiler()); err != nil {
+	if err := write(fresh); err != nil {
 		return "", err
 	}
 	// Somebody else may have been faster with the same content.

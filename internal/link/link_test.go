@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,11 +13,11 @@ import (
 )
 
 func TestSymbolsOfBothArchitectures(t *testing.T) {
-	amd, err := Symbols("amd64")
+	amd, err := HostSymbols("amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
-	arm, err := Symbols("arm64")
+	arm, err := HostSymbols("arm64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +40,13 @@ func TestSymbolsOfBothArchitectures(t *testing.T) {
 
 // The C library of this machine is the witness that a listed version exists: glibc keeps old versions for ever.
 func TestSymbolsExistHere(t *testing.T) {
-	list, err := Symbols(runtime.GOARCH)
+	list, err := HostSymbols(runtime.GOARCH)
 	if err != nil {
 		t.Skipf("no list for this machine: %v", err)
 	}
 	have := map[string]bool{}
 	for _, pattern := range []string{"/lib/*-linux-gnu/", "/lib64/", "/usr/lib64/"} {
-		for _, name := range allowed {
+		for _, name := range hostAllowed {
 			files, _ := filepath.Glob(pattern + name)
 			for _, file := range files {
 				versions(t, file, have)
@@ -57,7 +58,7 @@ func TestSymbolsExistHere(t *testing.T) {
 	}
 	for _, s := range list {
 		if !have[s.Name+"@"+s.Version] {
-			t.Errorf("glibc.txt lists %s with %s, which this machine's C library does not know", s.Name, s.Version)
+			t.Errorf("glibc.txt or glibc-host.txt lists %s with %s, which this machine's C library does not know", s.Name, s.Version)
 		}
 	}
 }
@@ -103,7 +104,11 @@ func TestVersionOrder(t *testing.T) {
 // Two little libraries: one that glibc 2.28 can load, one that uses a younger function.
 func TestStubsRefuseWhatIsYounger(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeStubs(dir, runtime.GOARCH, compiler()); err != nil {
+	list, err := Symbols(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeStubs(dir, compiler(), list); err != nil {
 		t.Fatal(err)
 	}
 	source, out := filepath.Join(dir, "x.c"), filepath.Join(dir, "x.so")
@@ -127,6 +132,38 @@ func TestStubsRefuseWhatIsYounger(t *testing.T) {
 	err = build("#include <sys/stat.h>\nint f(struct stat *s) { return fstat(0, s); }")
 	if err == nil || !strings.Contains(err.Error(), "fstat") {
 		t.Errorf("a function of glibc 2.33 linked: %v", err)
+	}
+}
+
+// The host asks for nothing that glibc 2.28 has not.
+func TestHostIsPortable(t *testing.T) {
+	if _, err := Symbols(runtime.GOARCH); err != nil {
+		t.Skipf("no list for this machine: %v", err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "weft-host")
+	if err := Host(HostOptions{Root: root, Out: out}); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := Inspect(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lib := range facts.Needed {
+		if !slices.Contains(hostAllowed, lib) {
+			t.Errorf("needs %s", lib)
+		}
+	}
+	if len(facts.Versions) < 50 {
+		t.Errorf("%d symbols", len(facts.Versions))
+	}
+	for name, version := range facts.Versions {
+		if v, err := ParseVersion(version); err != nil || v.After(Newest) {
+			t.Errorf("%s asks for %s", name, version)
+		}
 	}
 }
 

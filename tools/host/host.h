@@ -53,6 +53,10 @@ struct command {
   const char* name;
   void (*run)(struct req*);
 };
+
+/* Notes the descriptors that are open; what is opened later is a plugin's. Once, whoever calls first. */
+void remember_fds(void);
+
 extern const struct command load_commands[], event_commands[], mem_commands[], proc_commands[],
     ring_commands[], bench_commands[], conn_commands[], log_commands[], exchange_commands[],
     value_commands[], coll_commands[], fuzz_commands[], nccl_commands[];

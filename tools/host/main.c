@@ -171,6 +171,7 @@ static void* reader(void* unused) {
 }
 
 int main(int argc, char** argv) {
+  remember_fds();
   int flight_fd = -1;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--fd") == 0) sock_fd = atoi(argv[i + 1]);

@@ -43,7 +43,14 @@ static void own(int fd, void* unused) {
   (void)unused;
   if (fd < 1024) own_fds[fd / 64] |= 1ULL << (fd % 64);
 }
-__attribute__((constructor)) static void remember_fds(void) { each_fd(own, NULL); }
+
+/* A constructor, since a library that is linked into the host opens its own before main; and called by main too, since glibc up to
+ * 2.33 calls no constructor of a program that was linked on a later one. */
+__attribute__((constructor)) void remember_fds(void) {
+  static bool remembered;
+  if (!remembered) each_fd(own, NULL);
+  remembered = true;
+}
 
 static void leaky(int fd, void* arg) {
   struct text* t = arg;
