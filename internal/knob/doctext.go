@@ -9,6 +9,7 @@ import (
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(intro)
+	first(&b)
 	glance(&b)
 	for _, part := range []struct {
 		title, theirs string
@@ -33,6 +34,32 @@ func Markdown() string {
 		}
 	}
 	return b.String()
+}
+
+// tasks are what people set a knob for, by how many have to.
+var tasks = []struct {
+	id  ID
+	what string
+}{
+	{SocketIfname, "TCP and NCCL's own bootstrap take a wrong interface: name the right ones"},
+	{IBHCA, "RDMA takes a wrong card or port: name the right ones, or with `^` the wrong ones"},
+	{IBDisable, "is it RDMA? `1` has everything go over TCP, to compare"},
+	{Require, "a job that must not fall back to TCP: `rdma` fails instead, and says why"},
+	{Profile, "what stands still, and why is it slow? `stall`, `trace`, `metrics`"},
+	{IBTC, "the fabric treats RoCE well in one class of traffic only: its DSCP x 4"},
+	{IBQPsPerConnection, "a bond or equal paths of a fabric carry half: several queue pairs spread over them"},
+	{PortRange, "a firewall between the hosts: the ports that it lets through"},
+	{Timeout, "a peer that is gone should be noticed sooner, or a slow host be left longer"},
+	{IBGIDIndex, "leave it unset: weft chooses for each pair of ports. A script that sets it is the usual cause of a wrong GID"},
+}
+
+// first lists those that matter most.
+func first(b *strings.Builder) {
+	b.WriteString("\n## The ten that matter first\n\nNone has to be set: `weft env` prints what a machine needs, `NCCL_NET_PLUGIN=weft` above all.\n\n| variable | what for |\n|---|---|\n")
+	for _, t := range tasks {
+		name := table[t.id].Name
+		fmt.Fprintf(b, "| [`%s`](#%s) | %s |\n", name, strings.ToLower(name), t.what)
+	}
 }
 
 // glance lists all knobs in a line each.
