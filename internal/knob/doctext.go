@@ -38,7 +38,7 @@ func Markdown() string {
 
 // tasks are what people set a knob for, by how many have to.
 var tasks = []struct {
-	id  ID
+	id   ID
 	what string
 }{
 	{SocketIfname, "TCP and NCCL's own bootstrap take a wrong interface: name the right ones"},
