@@ -44,8 +44,8 @@ static void own(int fd, void* unused) {
   if (fd < 1024) own_fds[fd / 64] |= 1ULL << (fd % 64);
 }
 
-/* A constructor, since a library that is linked into the host opens its own before main; and called by main too, since glibc up to
- * 2.33 calls no constructor of a program that was linked on a later one. */
+/* A constructor, since a library that is linked into the host opens its own before main; and called by main too, since
+ * glibc up to 2.33 calls no constructor of a program that was linked on a later one. */
 __attribute__((constructor)) void remember_fds(void) {
   static bool remembered;
   if (!remembered) each_fd(own, NULL);
