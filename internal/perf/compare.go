@@ -47,13 +47,13 @@ func (r *Report) Compare(old *Report, tolerance float64) error {
 	}
 	was := map[string]Row{}
 	for _, row := range old.Rows {
-		if row.Library == 0 {
+		if row.Library == 0 && !row.Others {
 			was[old.key(row)] = row
 		}
 	}
 	for _, row := range r.Rows {
 		o, ok := was[r.key(row)]
-		if row.Library != 0 || !ok || r.Test.counts(o) <= 0 || r.Test.counts(row) <= 0 {
+		if row.Library != 0 || row.Others || !ok || r.Test.counts(o) <= 0 || r.Test.counts(row) <= 0 {
 			continue
 		}
 		c := Compared{row.Pair, row.Bytes, r.Test.counts(o), r.Test.counts(row), 0}

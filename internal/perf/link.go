@@ -1,10 +1,13 @@
 package perf
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"weft/internal/host"
+	"weft/internal/ranks"
 )
 
 // side is which end of a pair a rank is.
@@ -24,6 +27,7 @@ type link struct {
 	smh, rmh   host.Ptr
 	buf        host.Ptr
 	room       int64
+	since      int // lines of the log before it
 }
 
 // of is this rank's side of the pairs measured at once, and the pair.
@@ -41,7 +45,7 @@ func (s *site) of(batch []Pair) (side, int) {
 
 // connect makes the links of a batch through one library. All ranks call it.
 func (s *site) connect(e *end, batch []Pair) (l *link, err error) {
-	l = &link{end: e}
+	l = &link{end: e, since: len(e.h.Logs())}
 	var at int
 	l.side, at = s.of(batch)
 	var dev int
@@ -111,6 +115,61 @@ func (s *site) oneWay(l *link, dev, at int, batch []Pair, back bool) error {
 		return l.n.CloseListen(listen)
 	}
 	return nil
+}
+
+// over is what a pair's data went over, as both sides' libraries say in their logs.
+type over struct {
+	Text   string `json:"text"`
+	Others bool   `json:"others"` // not by the two ports
+}
+
+// mostText bounds an over's text: those of all ranks are one frame.
+const mostText = 400
+
+// over tells all ranks what each pair of a batch went over through each library, by pair and link.
+func (s *site) over(links []*link, batch []Pair) ([][]over, error) {
+	var mine []over
+	for _, l := range links {
+		var o over
+		arrow := map[side]string{sender: ranks.Sends, receiver: ranks.Receives}[l.side]
+		if log := l.h.Logs(); arrow != "" {
+			of := ranks.LinkOf(slices.Concat(log[:l.opened], log[l.since:]), arrow)
+			o.Others = of.Others
+			if of.Kind != "" {
+				o.Text = of.Text[:min(len(of.Text), mostText)]
+			}
+		}
+		mine = append(mine, o)
+	}
+	part, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.g.Gather("links", part)
+	if err != nil {
+		return nil, err
+	}
+	told := make([][]over, len(all))
+	for i := range all {
+		err := json.Unmarshal(all[i], &told[i])
+		if err == nil && len(told[i]) != len(links) {
+			err = fmt.Errorf("%d of them, want %d", len(told[i]), len(links))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rank %d's links: %w (do all ranks run the same weft?)", i, err)
+		}
+	}
+	pairs := make([][]over, len(batch))
+	for k, p := range batch {
+		for i := range links {
+			from, to := told[p.From.Rank][i], told[p.To.Rank][i]
+			if to.Others && !from.Others {
+				from.Text += "; at the other end " + to.Text
+			}
+			pairs[k] = append(pairs[k], over{from.Text, from.Others || to.Others})
+		}
+	}
+	return pairs, nil
 }
 
 // mostMemory is the most that a side sends from, and the most that it receives into, in bytes: more messages go through it in turn.

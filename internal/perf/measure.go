@@ -3,6 +3,7 @@ package perf
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weft/internal/host"
@@ -39,6 +40,14 @@ func (s *site) measure(number, of int, batch []Pair) (rows []Row, err error) {
 			return nil, err
 		}
 		rows = append(rows, more...)
+	}
+	overs, err := s.over(links, batch)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		o := overs[slices.Index(batch, rows[i].Pair)][rows[i].Library]
+		rows[i].Link, rows[i].Others = o.Text, o.Others
 	}
 	for _, l := range links {
 		if err := l.close(); err != nil {

@@ -33,7 +33,7 @@ func (r *Report) outliersOf(size int64) (all []told) {
 	cells := map[Pair]float64{} // more is better
 	sends, receives := map[Port][]float64{}, map[Port][]float64{}
 	for _, row := range r.Rows {
-		if row.Library != 0 || row.Bytes != size {
+		if row.Library != 0 || row.Bytes != size || row.Others {
 			continue
 		}
 		v := row.Value

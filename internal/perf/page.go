@@ -51,10 +51,14 @@ const mostWritten = 24
 func (r *Report) maps() (all []heatMap) {
 	ports, name := r.ports()
 	for _, size := range r.sizes() {
-		values := map[Pair]float64{}
+		values, by := map[Pair]float64{}, map[Pair]string{} // by other ports
 		var each []float64
 		for _, row := range r.Rows {
-			if row.Library == 0 && row.Bytes == size {
+			switch {
+			case row.Library != 0 || row.Bytes != size:
+			case row.Others:
+				by[row.Pair] = row.Link
+			default:
 				values[row.Pair] = row.Value
 				each = append(each, row.Value)
 			}
@@ -72,6 +76,9 @@ func (r *Report) maps() (all []heatMap) {
 			m.Columns = append(m.Columns, label{name[from], left + i*m.Wide + m.Wide/2, top - 8})
 			for j, to := range ports {
 				c := cell{X: left + j*m.Wide, Y: top + i*m.High, Shade: "none", About: fmt.Sprintf("%s to %s: not measured", r.portName(from), r.portName(to))}
+				if link := by[Pair{from, to}]; link != "" {
+					c.About = fmt.Sprintf("%s to %s: no path; what was measured went by others: %s", r.portName(from), r.portName(to), link)
+				}
 				if v, ok := values[Pair{from, to}]; ok {
 					share := v / usual
 					if r.Test == Latency {

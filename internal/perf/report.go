@@ -56,6 +56,10 @@ type Row struct {
 	Times    *Times    `json:"times,omitempty"`
 	Wrong    int64     `json:"wrong"` // messages of those that were looked at
 
+	// What carried it, as the library's log has it: "RoCE mlx5_0 -> mlx5_0, 1 lane"; empty: it does not say.
+	Link   string `json:"link,omitempty"`
+	Others bool   `json:"others,omitempty"` // and that was not the pair's two ports, as between machines that are cabled directly
+
 	rate, sender, receiver []float64
 	times                  []Times
 }

@@ -28,6 +28,7 @@ type end struct {
 	h      *host.Host
 	n      *host.Net
 	device []Device
+	opened int // lines of its log until it told of its devices
 }
 
 // Place is where a rank runs, and what it can measure with.
@@ -134,6 +135,7 @@ func (e *end) load(plugin string, abi int) error {
 		}
 		e.device = append(e.device, Device{p.Name, p.Speed})
 	}
+	e.opened = len(e.h.Logs())
 	return nil
 }
 

@@ -130,7 +130,11 @@ func (r *Report) head(t *lines, s Style) {
 	for _, row := range r.Rows {
 		if !seen[row.Pair] {
 			seen[row.Pair] = true
-			t.printf("# %s -> %s\n", r.portName(row.From), r.portName(row.To))
+			over := ""
+			if row.Link != "" {
+				over = ": " + row.Link
+			}
+			t.printf("# %s -> %s%s\n", r.portName(row.From), r.portName(row.To), over)
 		}
 	}
 }
@@ -270,6 +274,8 @@ func (r *Report) grids(t *lines, s Style) {
 					switch {
 					case !ok:
 						line = append(line, "-")
+					case row.Others:
+						line = append(line, "*")
 					case r.Test == Latency:
 						line = append(line, figure(row.Value))
 					default:
@@ -282,6 +288,26 @@ func (r *Report) grids(t *lines, s Style) {
 		}
 	}
 	t.printf("\n")
+	r.others(t)
+}
+
+// others says which cells have no figure because other ports carried what was measured, and which did.
+func (r *Report) others(t *lines) {
+	_, name := r.ports()
+	said := map[Pair]bool{}
+	for _, row := range r.Rows {
+		if !row.Others || said[row.Pair] {
+			continue
+		}
+		if len(said) == 0 {
+			t.printf("# *: no path leads from port to port, and what was measured went by others:\n")
+		}
+		said[row.Pair] = true
+		t.printf("# %s -> %s: %s\n", name[row.From], name[row.To], row.Link)
+	}
+	if len(said) > 0 {
+		t.printf("\n")
+	}
 }
 
 // ports are those of the rows, by rank and device, with names for the heads of columns: 3.1 is the second port of rank 3.
@@ -307,7 +333,7 @@ func (r *Report) ports() (ports []Port, name map[Port]string) {
 func (r *Report) CSV(w io.Writer, head bool) error {
 	c := csv.NewWriter(w)
 	if head {
-		c.Write([]string{"test", "library", "from", "to", "bytes", "messages", "value", "unit", "best", "per_second", "cpu_send_us", "cpu_recv_us", "p99_us", "p999_us", "wrong"})
+		c.Write([]string{"test", "library", "from", "to", "bytes", "messages", "value", "unit", "best", "per_second", "cpu_send_us", "cpu_recv_us", "p99_us", "p999_us", "wrong", "link", "others"})
 	}
 	unit := map[Test]string{Bandwidth: "GB/s", BothWays: "GB/s", CPU: "GB/s", Latency: "us", Connects: "1/s"}[r.Test]
 	f := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
@@ -317,7 +343,7 @@ func (r *Report) CSV(w io.Writer, head bool) error {
 			times = *row.Times
 		}
 		c.Write([]string{string(r.Test), r.library(row.Library), r.portName(row.From), r.portName(row.To), strconv.FormatInt(row.Bytes, 10), strconv.FormatInt(row.Messages, 10),
-			f(row.Value), unit, f(row.Best), f(row.Rate), f(row.Sender), f(row.Receiver), f(times.P99), f(times.P999), strconv.FormatInt(row.Wrong, 10)})
+			f(row.Value), unit, f(row.Best), f(row.Rate), f(row.Sender), f(row.Receiver), f(times.P99), f(times.P999), strconv.FormatInt(row.Wrong, 10), row.Link, strconv.FormatBool(row.Others)})
 	}
 	c.Flush()
 	return c.Error() // of any write

@@ -17,6 +17,8 @@ type RingLink struct {
 	To   int    `json:"to"`
 	Kind string `json:"kind"` // RoCE, IB, TCP, or "" where the plugin does not say
 	Text string `json:"text"`
+	// Others: not the ports of the two devices that the host asked for.
+	Others bool `json:"others,omitempty"`
 }
 
 func (l RingLink) String() string { return fmt.Sprintf("rank %d -> %d: %s", l.From, l.To, l.Text) }
@@ -34,7 +36,7 @@ func (r *rank) env() []string {
 
 // links tells rank 0 what every rank's data went over. A plugin that does not know WEFT_REQUIRE is judged here.
 func (r *rank) links() error {
-	mine := linkOf(r.h.Logs())
+	mine := LinkOf(r.h.Logs(), Sends)
 	mine.From, mine.To = r.g.Rank(), (r.g.Rank()+1)%r.g.Size()
 	mine.Text = mine.Text[:min(len(mine.Text), frameLimit/4/r.g.Size())] // all of them are one frame
 	part, err := json.Marshal(mine)
@@ -65,18 +67,25 @@ var (
 	deviceLine = regexp.MustCompile(`^NET/weft : device \d+ is (?:\S+, )?(\S+) port \d+: (RoCE|IB),`)
 	noneLine   = regexp.MustCompile(`^NET/weft : verbs is not used(?:, .*?)?: (.*?); every device is served by TCP`)
 	tcpLine    = regexp.MustCompile(`^NET/weft : \S+ -> .* goes over TCP, not by RDMA: (.*?)(?:; INFO lines tell of further ones)?$`)
-	sendLine   = regexp.MustCompile(`^NET/weft : (\S+) -> (\S+) of \S+ pid \d+ \(\S+\) over (.+)$`)
+	commLine   = regexp.MustCompile(`^NET/weft : (\S+) (->|<-) (\S+) of \S+ pid \d+ \(\S+\) over (.+)$`)
 	growLine   = regexp.MustCompile(` has (\d+) lanes now`)
 	portPart   = regexp.MustCompile(`(\S+) \(GIDs `)
 	lanesPart  = regexp.MustCompile(`, (\d+) lanes?(?: and (\d+) later)? `)
 	streamPart = regexp.MustCompile(`, (\d+) streams? `)
 )
 
-// linkOf finds a host's one outgoing connection in its log.
-func linkOf(log []host.LogLine) RingLink {
+// The arrows by which a host's log tells connections apart.
+const (
+	Sends    = "->"
+	Receives = "<-"
+)
+
+// LinkOf finds the last connection of a host that sends, or receives, in its log, which begins with what it said of its devices.
+func LinkOf(log []host.LogLine, arrow string) RingLink {
 	kinds := map[string]string{} // of cards
-	var why, from, to, over string
+	var why, own, peer, over string
 	var now int
+	fell := false // from RDMA to TCP
 	for _, l := range log {
 		if m := deviceLine.FindStringSubmatch(l.Text); m != nil {
 			kinds[m[1]] = m[2]
@@ -85,20 +94,20 @@ func linkOf(log []host.LogLine) RingLink {
 		} else if strings.HasPrefix(l.Text, "NET/weft : verbs is not used because of this error: ") {
 			why = "libibverbs failed, as a warning says"
 		} else if m := tcpLine.FindStringSubmatch(l.Text); m != nil {
-			why = m[1]
-		} else if m := sendLine.FindStringSubmatch(l.Text); m != nil {
-			from, to, over = m[1], m[2], m[3]
+			why, fell = m[1], true
+		} else if m := commLine.FindStringSubmatch(l.Text); m != nil && m[2] == arrow {
+			own, peer, over = m[1], m[3], m[4]
 		} else if m := growLine.FindStringSubmatch(l.Text); m != nil {
 			now, _ = strconv.Atoi(m[1]) // digits
 		}
 	}
-	ways := from + " -> " + to
+	ways := own + " " + arrow + " " + peer
 	if m := streamPart.FindStringSubmatch(over); m != nil && strings.HasPrefix(over, "tcp") {
 		text := fmt.Sprintf("TCP %s, %s", ways, count(m[1], "stream"))
 		if why != "" {
 			text += ", because " + why
 		}
-		return RingLink{Kind: "TCP", Text: text}
+		return RingLink{Kind: "TCP", Text: text, Others: fell}
 	}
 	lanes, ports := lanesPart.FindStringSubmatch(over), portPart.FindAllStringSubmatch(over, -1)
 	kind := ""
@@ -113,7 +122,9 @@ func linkOf(log []host.LogLine) RingLink {
 	for _, p := range ports {
 		names = append(names, p[1])
 	}
-	if by := strings.Join(names, "+"); from != by && !strings.HasPrefix(from, by+"+") {
+	by := strings.Join(names, "+")
+	others := own != by && !strings.HasPrefix(own, by+"+")
+	if others {
 		ways += " by way of " + by
 	}
 	first, _ := strconv.Atoi(lanes[1]) // digits
@@ -122,7 +133,7 @@ func linkOf(log []host.LogLine) RingLink {
 	if now = max(now, first); now < first+later {
 		of = fmt.Sprintf(" of %d agreed", first+later)
 	}
-	return RingLink{Kind: kind, Text: fmt.Sprintf("%s %s, %s%s", kind, ways, count(strconv.Itoa(now), "lane"), of)}
+	return RingLink{Kind: kind, Text: fmt.Sprintf("%s %s, %s%s", kind, ways, count(strconv.Itoa(now), "lane"), of), Others: others}
 }
 
 func count(n, what string) string {

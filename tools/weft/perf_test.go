@@ -13,6 +13,7 @@ import (
 
 	"weft/internal/build"
 	"weft/internal/perf"
+	"weft/internal/simverbs"
 )
 
 // measured runs "weft perf" in this process, with a built host, quickly.
@@ -91,6 +92,29 @@ func TestPerfMatrix(t *testing.T) {
 		b, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(b, []byte("<svg")) {
 			t.Errorf("%s: %v, %.200s", file, err, b)
+		}
+	}
+}
+
+// Between machines that are cabled directly, not every two ports have a path: what others carried is no figure of theirs.
+func TestPerfMatrixOfCables(t *testing.T) {
+	env := worldOf(t, "cables",
+		simverbs.Device{Name: "sim0", Node: "node0", GIDs: []string{"10.1.1.1/24"}}, simverbs.Device{Name: "sim1", Node: "node0", GIDs: []string{"10.2.1.1/24"}},
+		simverbs.Device{Name: "sim2", Node: "node1", GIDs: []string{"10.2.1.2/24"}}, simverbs.Device{Name: "sim3", Node: "node1", GIDs: []string{"10.1.1.2/24"}})
+	status, out := two(t, env, "perf", "matrix", "--ports", "all", "--size", "64K", "--duration", "5ms", "--rounds", "1", "--json")
+	var d perf.Document
+	if i := strings.Index(out, "{\n"); i < 0 || json.Unmarshal([]byte(out[i:]), &d) != nil || status != 0 {
+		t.Fatalf("status %d\n%s", status, out)
+	}
+	for _, r := range d.Reports {
+		for _, row := range r.Rows {
+			cable := row.From.Device != row.To.Device // they are crossed
+			if row.Others == cable || !strings.HasPrefix(row.Link, "RoCE ") {
+				t.Errorf("%+v: by others: %v, over %q", row.Pair, row.Others, row.Link)
+			}
+		}
+		if len(r.Rows) != 8 {
+			t.Errorf("%d rows", len(r.Rows))
 		}
 	}
 }

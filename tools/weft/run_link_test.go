@@ -16,14 +16,21 @@ import (
 // world makes two simulated cards, one on each of two nodes; what a process of a node needs is returned.
 func world(t *testing.T, name string, gids ...string) func(node int) []string {
 	t.Helper()
+	var devices []simverbs.Device
+	for i, gid := range gids {
+		devices = append(devices, simverbs.Device{Name: fmt.Sprint("sim", i), Node: fmt.Sprint("node", i), GIDs: []string{gid}})
+	}
+	return worldOf(t, name, devices...)
+}
+
+// worldOf makes these simulated cards.
+func worldOf(t *testing.T, name string, devices ...simverbs.Device) func(node int) []string {
+	t.Helper()
 	dist, err := simverbs.Dist()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := simverbs.World{Name: fmt.Sprint(name, os.Getpid())}
-	for i, gid := range gids {
-		w.Devices = append(w.Devices, simverbs.Device{Name: fmt.Sprint("sim", i), Node: fmt.Sprint("node", i), GIDs: []string{gid}})
-	}
+	w := simverbs.World{Name: fmt.Sprint(name, os.Getpid()), Devices: devices}
 	t.Cleanup(func() { w.Remove() })
 	return func(node int) []string {
 		env, err := w.Env(dist, fmt.Sprint("node", node))
@@ -37,12 +44,18 @@ func world(t *testing.T, name string, gids ...string) func(node int) []string {
 // job runs a rank of two each with its node's environment, as torchrun starts them, and returns what rank 0 leaves with and writes.
 func job(t *testing.T, env func(node int) []string, args ...string) (status int, text string) {
 	t.Helper()
+	return two(t, env, append([]string{"run", "--sizes", "8", "--iters", "2"}, args...)...)
+}
+
+// two runs a command as two ranks, each with its node's environment.
+func two(t *testing.T, env func(node int) []string, args ...string) (status int, text string) {
+	t.Helper()
 	weft, h := programs(t)
 	port := freePort(t)
 	var cmds [2]*exec.Cmd
 	var out said
 	for rank := range cmds {
-		c := exec.Command(weft, append([]string{"run", "--host", h, "--plugin", ours(t), "--sizes", "8", "--iters", "2"}, args...)...)
+		c := exec.Command(weft, append(args, "--host", h, "--plugin", ours(t))...)
 		c.Env = append(os.Environ(), "RANK="+fmt.Sprint(rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", port))
 		c.Env = append(c.Env, env(rank)...)
 		if rank == 0 {
