@@ -68,6 +68,12 @@ var acrossRules = []Rule{
 		Consequence: "the port reaches none of these hosts unless a router joins the subnets",
 		Remedy:      "look where the cable of the port leads, and at the addresses of both its ends", across: lonelySubnets,
 	},
+	{
+		Code: "WEFT-169", Topic: "Across hosts", Severity: Breaks, Title: "cards of two hosts have one GUID",
+		Symptom:     "an InfiniBand port has no LID, or packets for it reach another host",
+		Consequence: "a subnet manager takes the cards for one; GIDs that are made of GUIDs are the same",
+		Remedy:      "give one another: mstflint -d PCI -guid GUID sg and a reset, or for virtual function N: echo GUID > /sys/class/infiniband/DEVICE/device/sriov/N/node", across: sameGUID,
+	},
 }
 
 // Across applies the rules that are about several hosts.
@@ -213,6 +219,25 @@ func sameGID(hosts []Host) (found []Finding) {
 	for _, gid := range slices.Sorted(maps.Keys(at)) {
 		if len(at[gid]) > 1 {
 			found = append(found, seen(gid, "%s", few(at[gid])))
+		}
+	}
+	return found
+}
+
+func sameGUID(hosts []Host) (found []Finding) {
+	at := map[string][]string{}
+	for _, h := range hosts {
+		known := map[string]bool{} // ports of one card have one
+		for _, d := range h.Devices {
+			if none := strings.Trim(d.GUID, "0:") == ""; !none && !known[d.GUID] {
+				known[d.GUID] = true
+				at[d.GUID] = append(at[d.GUID], h.Name+" "+d.Name)
+			}
+		}
+	}
+	for _, guid := range slices.Sorted(maps.Keys(at)) {
+		if len(at[guid]) > 1 {
+			found = append(found, seen(guid, "%s", few(at[guid])))
 		}
 	}
 	return found

@@ -15,7 +15,7 @@ func someHosts() (all []Host) {
 			name := fmt.Sprintf("eth%d", p)
 			address := fmt.Sprintf("10.0.%d.%d", p, n+1)
 			h.Interfaces = append(h.Interfaces, Interface{Name: name, Addresses: []string{address + "/24", "fe80::1/64"}, Up: true, MTU: 9000})
-			h.Devices = append(h.Devices, Device{Name: fmt.Sprintf("mlx5_%d:1", p), State: "ACTIVE", Gbps: 200, NetDev: name, MTU: 9000, Used: true, GID: address + " (index 3)"})
+			h.Devices = append(h.Devices, Device{Name: fmt.Sprintf("mlx5_%d:1", p), GUID: fmt.Sprintf("a088:c203:00f0:00%d%d", n, p), State: "ACTIVE", Gbps: 200, NetDev: name, MTU: 9000, Used: true, GID: address + " (index 3)"})
 		}
 		h.Interfaces = append(h.Interfaces, Interface{Name: "docker0", Addresses: []string{"172.17.0.1/16"}, Up: true, MTU: 1500, Kind: "bridge"}, Interface{Name: "lo", Addresses: []string{"127.0.0.1/8"}, Up: true, MTU: 65536})
 		all = append(all, h)
@@ -42,6 +42,7 @@ func TestAcross(t *testing.T) {
 		{"WEFT-166", "node1 mlx5_0:1", "100 Gb/s, where the median of 3 hosts is 200", func(h []Host) { h[1].Devices[0].Gbps = 100 }},
 		{"WEFT-167", "RDMA ports in use", "2: node0, node2; 1: node1", func(h []Host) { h[1].Devices[1].Used = false }},
 		{"WEFT-168", "node2 mlx5_1:1", "eth1 has 10.9.9.9/24, and none of the 2 other hosts has an address in it", func(h []Host) { h[2].Interfaces[1].Addresses[0] = "10.9.9.9/24" }},
+		{"WEFT-169", "a088:c203:00f0:0010", "node1 mlx5_0:1, node2 mlx5_0:1", func(h []Host) { h[2].Devices[0].GUID = h[1].Devices[0].GUID }},
 	} {
 		hosts := someHosts()
 		c.change(hosts)
@@ -64,6 +65,12 @@ func TestAcross(t *testing.T) {
 // What hosts may have in common, or for themselves, is no finding.
 func TestAcrossPeace(t *testing.T) {
 	for name, change := range map[string]func(h []Host){
+		"ports of one card": func(h []Host) { h[1].Devices[1].GUID = h[1].Devices[0].GUID },
+		"virtual functions without a GUID": func(h []Host) {
+			for i := range h {
+				h[i].Devices[0].GUID = "0000:0000:0000:0000"
+			}
+		},
 		"a host whose jobs bring their NCCL": func(h []Host) { h[1].NCCL = nil },
 		"RCCL besides": func(h []Host) {
 			h[1].NCCL = append([]NCCL{{"/opt/rocm/lib/librccl.so.1", "2.22.3", "the loader"}}, h[1].NCCL...)

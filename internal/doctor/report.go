@@ -52,6 +52,7 @@ type NCCL struct {
 type Device struct {
 	Name   string  `json:"name" doc:"device and port, mlx5_0:1"`
 	State  string  `json:"state" doc:"ACTIVE, INIT, DOWN ..."`
+	GUID   string  `json:"guid,omitempty" doc:"of the device"`
 	Link   string  `json:"link" doc:"InfiniBand or Ethernet"`
 	Gbps   float64 `json:"gbps" doc:"speed of the link in Gb/s; 0: not told"`
 	PCIe   float64 `json:"pcie_gbps" doc:"what its PCIe link carries, in Gb/s; 0: not told"`
@@ -146,7 +147,7 @@ func (x *Exam) devices() []Device {
 	all := []Device{}
 	wishes := x.gidWishes()
 	for _, p := range x.Ports() {
-		d := Device{Name: p.String(), State: p.State, Link: "Ethernet", Gbps: p.Gbps, NUMA: -1}
+		d := Device{Name: p.String(), GUID: x.Text(p.Card.Path, "node_guid"), State: p.State, Link: "Ethernet", Gbps: p.Gbps, NUMA: -1}
 		if p.IB {
 			d.Link = "InfiniBand"
 		} else if d.NetDev = p.NetDev(x.Machine); x.NIC(d.NetDev) != nil {
