@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"weft/internal/doctor/fixture"
 )
 
 const examples = "../../docs/examples/"
@@ -78,15 +76,9 @@ func TestExampleFiles(t *testing.T) {
 // A node on which jobs would break is drained with the verdict; one that is well, or cannot be read, is not.
 func TestExampleHealthCheck(t *testing.T) {
 	// A port without a link is a reason; that no job has asked for weft, or for another network, is none.
-	well, broken := t.TempDir(), t.TempDir()
-	for root, side := range map[string]string{well: "healthy", broken: "broken"} {
-		if err := os.CopyFS(root, fixture.Machine(t, "../../internal/doctor/testdata/rules/WEFT-030.txtar", side)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, "etc/nccl.conf"), []byte("NCCL_NET_PLUGIN=none\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := t.TempDir()
+	port(t, dir)
+	well, broken := filepath.Join(dir, "healthy"), filepath.Join(dir, "broken")
 	real := installed(t, ours(t))
 	for _, c := range []struct{ name, weft, want string }{
 		{"broken", "exec " + real + ` "$@" --root ` + broken, "update NodeName=node7 State=DRAIN Reason=BROKEN: "},

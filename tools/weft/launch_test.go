@@ -3,14 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"weft/internal/build"
+	"weft/internal/doctor/fixture"
 )
 
 // LAUNCHERS_REQUIRED makes a launcher that is not installed a failure (mk/ci.mk installs them).
@@ -101,10 +106,11 @@ func TestMPICH(t *testing.T) {
 	oneJob(t, 4, status, out)
 }
 
-// TestSlurm starts a cluster of one node: srun makes one job, a batch script and an allocation without srun are told.
+// TestSlurm starts a cluster of one node: srun makes one job, a batch script and an allocation without srun are told, tasks have what the
+// prolog prints, and the health check drains the node.
 func TestSlurm(t *testing.T) {
 	srun, salloc := launcher(t, "srun", "slurm-wlm"), launcher(t, "salloc", "slurm-wlm")
-	conf := slurm(t)
+	conf, unplug := slurm(t)
 	status, out := launched(t, conf, srun, "--overcommit", "-n", "4")
 	oneJob(t, 4, status, out)
 	alsoLaunched(t, conf, srun, "--overcommit", "-n", "4")
@@ -135,6 +141,27 @@ func TestSlurm(t *testing.T) {
 		status, out := launched(t, conf, srun, "--overcommit", "--mpi=pmix", "-n", "3")
 		oneJob(t, 3, status, out)
 	})
+	t.Run("task prolog", func(t *testing.T) {
+		want := "plugin weft\n"
+		if ours(t) == build.Self { // there is no library: the task goes on without
+			want = "plugin \n"
+		}
+		cmd := exec.CommandContext(t.Context(), srun, "--overcommit", "-n", "2", "sh", "-c", "echo plugin $NCCL_NET_PLUGIN")
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NCCL_") }), conf...)
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), want) != 2 {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	t.Run("health check", func(t *testing.T) { // the last: no job runs after it
+		unplug()
+		sinfo := launcher(t, "sinfo", "slurm-wlm")
+		await(t, "a node that is drained with the doctor's verdict", func() bool {
+			cmd := exec.Command(sinfo, "-h", "-o", "%t %E")
+			cmd.Env = append(os.Environ(), conf...)
+			text, _ := cmd.Output() // until slurmctld answers
+			return strings.HasPrefix(string(text), "drain BROKEN: ") && strings.Contains(string(text), "WEFT-030")
+		})
+	})
 }
 
 const slurmConf = `ClusterName=weft
@@ -157,10 +184,14 @@ SwitchType=switch/none
 MpiDefault=none
 NodeName=%[1]s NodeAddr=127.0.0.1 State=UNKNOWN
 PartitionName=p Nodes=%[1]s Default=YES State=UP OverSubscribe=FORCE:8
+TaskProlog=%[2]s/task-prolog.sh
+HealthCheckProgram=%[2]s/health-check.sh
+HealthCheckInterval=5
 `
 
-// slurm starts munged, slurmctld and slurmd, and returns the environment of their users.
-func slurm(t *testing.T) []string {
+// slurm starts munged, slurmctld and slurmd, and returns the environment of their users. The node runs the examples' task prolog, and
+// their health check as a machine whose port has a link until it is unplugged.
+func slurm(t *testing.T) (env []string, unplug func()) {
 	t.Helper()
 	munged, ctld, d := launcher(t, "munged", "munge"), launcher(t, "slurmctld", "slurm-wlm"), launcher(t, "slurmd", "slurm-wlm")
 	if os.Getuid() != 0 {
@@ -187,7 +218,8 @@ func slurm(t *testing.T) []string {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, slurmConf, name, dir, freePort(t), freePort(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"SLURM_CONF=" + conf}
+	env = []string{"SLURM_CONF=" + conf}
+	unplug = examined(t, dir, env[0])
 	daemon(t, env, munged, "--foreground", "--force", "--key-file="+key, "--socket="+dir+"/munge.sock", "--pid-file="+dir+"/munged.pid",
 		"--log-file="+dir+"/munged.log", "--seed-file="+dir+"/seed")
 	await(t, "munged's socket", func() bool { return exists(dir + "/munge.sock") })
@@ -200,7 +232,55 @@ func slurm(t *testing.T) []string {
 		text, _ := cmd.Output() // until slurmctld answers
 		return strings.TrimSpace(string(text)) == "idle"
 	})
-	return env
+	return env, unplug
+}
+
+// examined puts the examples' task prolog and health check into a folder, with weft on their path as an installation has it.
+func examined(t *testing.T, dir, conf string) (unplug func()) {
+	t.Helper()
+	port(t, dir)
+	weft, _ := programs(t)
+	own, err := filepath.Abs(examples + "slurm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Dir(launcher(t, "scontrol", "slurm-wlm")) + ":/usr/bin:/bin"
+	for name, text := range map[string]string{
+		"task/weft":       "exec " + weft + ` "$@" --library ` + ours(t),
+		"health/weft":     "exec " + weft + ` "$@" --root $(readlink -f ` + dir + `/machine)`,
+		"task-prolog.sh":  "PATH=" + dir + "/task:" + path + " exec " + own + "/task-prolog.sh",
+		"health-check.sh": conf + " PATH=" + dir + "/health:" + path + " exec " + own + "/health-check.sh",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(dir, "machine")
+	if err := os.Symlink("healthy", link); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(os.Remove(link), os.Symlink("broken", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// port makes a machine whose port has a link, and one whose port has none; no job has asked for weft on either.
+func port(t *testing.T, dir string) {
+	t.Helper()
+	for _, side := range []string{"healthy", "broken"} {
+		root := filepath.Join(dir, side)
+		if err := os.CopyFS(root, fixture.Machine(t, "../../internal/doctor/testdata/rules/WEFT-030.txtar", side)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "etc/nccl.conf"), []byte("NCCL_NET_PLUGIN=none\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func freePort(t *testing.T) int {
