@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -42,7 +43,7 @@ var acrossRules = []Rule{
 		Code: "WEFT-164", Topic: "Across hosts", Severity: Breaks, Title: "two hosts have one GID",
 		Symptom:     "RDMA connections between other hosts and these fail or reach the wrong one",
 		Consequence: "a GID names one port; cards that were cloned, or virtual functions without a GUID of their own, share one",
-		Remedy:      "give one of the cards another GUID, or its interface another address", across: sameGID,
+		Remedy:      "give one of the cards another GUID, or its interface another address", across: func(hosts []Host) []Finding { return twice(hosts, gidOf) },
 	},
 	{
 		Code: "WEFT-165", Topic: "Across hosts", Severity: Slows, Title: "the MTU differs within a subnet",
@@ -72,7 +73,7 @@ var acrossRules = []Rule{
 		Code: "WEFT-169", Topic: "Across hosts", Severity: Breaks, Title: "cards of two hosts have one GUID",
 		Symptom:     "an InfiniBand port has no LID, or packets for it reach another host",
 		Consequence: "a subnet manager takes the cards for one; GIDs that are made of GUIDs are the same",
-		Remedy:      "give one another: mstflint -d PCI -guid GUID sg and a reset, or for virtual function N: echo GUID > /sys/class/infiniband/DEVICE/device/sriov/N/node", across: sameGUID,
+		Remedy:      "give one another: mstflint -d PCI -guid GUID sg and a reset, or for virtual function N: echo GUID > /sys/class/infiniband/DEVICE/device/sriov/N/node", across: func(hosts []Host) []Finding { return twice(hosts, guidOf) },
 	},
 }
 
@@ -204,40 +205,38 @@ func sameAddress(hosts []Host) (found []Finding) {
 	return found
 }
 
-func sameGID(hosts []Host) (found []Finding) {
-	at := map[string][]string{}
-	for _, h := range hosts {
-		for _, d := range h.Devices {
-			if gid, _, ok := strings.Cut(d.GID, " "); ok {
-				if a, err := netip.ParseAddr(gid); err == nil && a.Is4() {
-					continue // an address: another rule's
-				}
-				at[gid] = append(at[gid], h.Name+" "+d.Name)
-			}
-		}
+// gidOf is a port's GID; of one that is made of an IPv4 address, another rule tells.
+func gidOf(d Device) string {
+	gid, _, _ := strings.Cut(d.GID, " ")
+	if a, err := netip.ParseAddr(gid); err == nil && a.Is4() {
+		return ""
 	}
-	for _, gid := range slices.Sorted(maps.Keys(at)) {
-		if len(at[gid]) > 1 {
-			found = append(found, seen(gid, "%s", few(at[gid])))
-		}
-	}
-	return found
+	return gid
 }
 
-func sameGUID(hosts []Host) (found []Finding) {
-	at := map[string][]string{}
+// guidOf is a card's GUID; "" where it has none, as some virtual functions.
+func guidOf(d Device) string {
+	if strings.Trim(d.GUID, "0:") == "" {
+		return ""
+	}
+	return d.GUID
+}
+
+// twice finds what ports of several machines have in common and must not. Ports of one card, and a card that containers share, may.
+func twice(hosts []Host, of func(Device) string) (found []Finding) {
+	at, known := map[string][]string{}, map[[2]string]bool{} // by machine
 	for _, h := range hosts {
-		known := map[string]bool{} // ports of one card have one
 		for _, d := range h.Devices {
-			if none := strings.Trim(d.GUID, "0:") == ""; !none && !known[d.GUID] {
-				known[d.GUID] = true
-				at[d.GUID] = append(at[d.GUID], h.Name+" "+d.Name)
+			name := of(d)
+			if key := [2]string{cmp.Or(h.Boot, h.Name), name}; name != "" && !known[key] {
+				known[key] = true
+				at[name] = append(at[name], h.Name+" "+d.Name)
 			}
 		}
 	}
-	for _, guid := range slices.Sorted(maps.Keys(at)) {
-		if len(at[guid]) > 1 {
-			found = append(found, seen(guid, "%s", few(at[guid])))
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		if len(at[name]) > 1 {
+			found = append(found, seen(name, "%s", few(at[name])))
 		}
 	}
 	return found

@@ -66,6 +66,11 @@ func TestAcross(t *testing.T) {
 func TestAcrossPeace(t *testing.T) {
 	for name, change := range map[string]func(h []Host){
 		"ports of one card": func(h []Host) { h[1].Devices[1].GUID = h[1].Devices[0].GUID },
+		"containers that share a card": func(h []Host) {
+			h[0].Boot, h[1].Boot = "b", "b"
+			h[1].Devices[0].GUID = h[0].Devices[0].GUID
+			h[0].Devices[0].GID, h[1].Devices[0].GID = "fe80::7 (index 0)", "fe80::7 (index 0)"
+		},
 		"virtual functions without a GUID": func(h []Host) {
 			for i := range h {
 				h[i].Devices[0].GUID = "0000:0000:0000:0000"

@@ -28,6 +28,7 @@ type Report struct {
 // Host is what is known of one.
 type Host struct {
 	Name       string            `json:"name" doc:"the machine's own name"`
+	Boot       string            `json:"boot,omitempty" doc:"the boot of the kernel: containers of one machine have one"`
 	Weft       string            `json:"weft" doc:"version of the weft that looked"`
 	Verdict    Severity          `json:"verdict" doc:"the worst severity of its findings, or ok"`
 	Rules      int               `json:"rules" doc:"how many rules were applied"`
@@ -111,7 +112,7 @@ func worse(a, b Severity) Severity {
 
 // Host is all that is known of the machine.
 func (x *Exam) Host() Host {
-	h := Host{Name: x.Sysctl("kernel/hostname"), Weft: version.String(), Verdict: OK, Rules: ofMachines(), Findings: x.Findings(), Releases: x.Rows()}
+	h := Host{Name: x.Sysctl("kernel/hostname"), Boot: x.Sysctl("kernel/random/boot_id"), Weft: version.String(), Verdict: OK, Rules: ofMachines(), Findings: x.Findings(), Releases: x.Rows()}
 	for _, f := range h.Findings {
 		h.Verdict = worse(h.Verdict, f.Severity)
 	}
