@@ -36,20 +36,20 @@ func Markdown() string {
 	return b.String()
 }
 
-// tasks are what people set a knob for, by how many have to.
+// tasks are what people set a knob for.
 var tasks = []struct {
 	id   ID
 	what string
 }{
 	{SocketIfname, "TCP and NCCL's own bootstrap take a wrong interface: name the right ones"},
 	{IBHCA, "RDMA takes a wrong card or port: name the right ones, or with `^` the wrong ones"},
-	{IBDisable, "is it RDMA? `1` has everything go over TCP, to compare"},
+	{IBDisable, "is RDMA at fault? `1` has everything go over TCP, to compare"},
 	{Require, "a job that must not fall back to TCP: `rdma` fails instead, and says why"},
-	{Profile, "what stands still, and why is it slow? `stall`, `trace`, `metrics`"},
+	{Profile, "a job hangs or is slow: `stall`, `metrics` and `trace` tell why"},
 	{IBTC, "the fabric treats RoCE well in one class of traffic only: its DSCP x 4"},
 	{IBQPsPerConnection, "a bond or equal paths of a fabric carry half: several queue pairs spread over them"},
 	{PortRange, "a firewall between the hosts: the ports that it lets through"},
-	{Timeout, "a peer that is gone should be noticed sooner, or a slow host be left longer"},
+	{Timeout, "a peer that is gone should be noticed sooner, or a slow host needs longer"},
 	{IBGIDIndex, "leave it unset: weft chooses for each pair of ports. A script that sets it is the usual cause of a wrong GID"},
 }
 
