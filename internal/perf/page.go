@@ -34,6 +34,13 @@ type cell struct {
 	TextX, TextY int
 }
 
+// write puts a text into the middle of a cell, where there is room for it.
+func (c *cell) write(room bool, text string, m heatMap) {
+	if room {
+		c.Value, c.TextX, c.TextY = text, c.X+m.Wide/2, c.Y+m.High/2+4
+	}
+}
+
 // shadeOf goes from s0, as good as the median, to s5, less than a quarter of it.
 func shadeOf(share float64) string {
 	for i, least := range []float64{0.9, 0.8, 0.65, 0.5, 0.25} {
@@ -78,6 +85,7 @@ func (r *Report) maps() (all []heatMap) {
 				c := cell{X: left + j*m.Wide, Y: top + i*m.High, Shade: "none", About: fmt.Sprintf("%s to %s: not measured", r.portName(from), r.portName(to))}
 				if link := by[Pair{from, to}]; link != "" {
 					c.About = fmt.Sprintf("%s to %s: no path; what was measured went by others: %s", r.portName(from), r.portName(to), link)
+					c.write(written, "*", m)
 				}
 				if v, ok := values[Pair{from, to}]; ok {
 					share := v / usual
@@ -85,9 +93,7 @@ func (r *Report) maps() (all []heatMap) {
 						share = usual / v
 					}
 					c.Shade, c.About = shadeOf(share), fmt.Sprintf("%s to %s: %s %s, %.0f %% of the median", r.portName(from), r.portName(to), figure(v), r.unit(), 100*v/usual)
-					if written {
-						c.Value, c.TextX, c.TextY = figure(v), c.X+m.Wide/2, c.Y+m.High/2+4
-					}
+					c.write(written, figure(v), m)
 				}
 				m.Cells = append(m.Cells, c)
 			}

@@ -17,7 +17,7 @@ type RingLink struct {
 	To   int    `json:"to"`
 	Kind string `json:"kind"` // RoCE, IB, TCP, or "" where the plugin does not say
 	Text string `json:"text"`
-	// Others: not the ports of the two devices that the host asked for.
+	// Others: ports of other devices carried it, or TCP instead of RDMA.
 	Others bool `json:"others,omitempty"`
 }
 
