@@ -3,24 +3,32 @@
 # tree GLIBC (a checkout of glibc-2.28, the oldest that packages run on), and use it as a stranger would. The build stays in FOLDER.
 # Needs root, bison and gawk.
 set -eu
-archive=$(realpath "$1") tree=$(realpath "$2") build=$3
 die() { echo "glibc: $*" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || die "this needs root, for a root of its own"
+[ -f "$1" ] || die "there is no archive for this machine: make packages first, or say PACK_OUT=FOLDER"
+archive=$(realpath "$1") tree=$(realpath "$2") build=$3
+case $(uname -m) in
+x86_64) loader=/lib64/ld-linux-x86-64.so.2 ;;
+aarch64) loader=/lib/ld-linux-aarch64.so.1 ;;
+*) die "weft is built for x86_64 and aarch64, and this is $(uname -m)" ;;
+esac
 for tool in bison gawk; do command -v $tool >/dev/null || die "$tool is missing: install it"; done
 version=$(sed -n 's/^#define VERSION "\(.*\)"/\1/p' "$tree/version.h")
 [ -n "$version" ] || die "$tree is no tree of glibc: it has no version.h"
 
 mkdir -p "$build" && cd "$build"
-if ! [ -e libc.so ]; then
+if ! [ -e built ]; then
   echo "glibc: building $version from $tree into $build"
   # A tree of 2018 knows neither -fno-common nor control-flow protection, which compilers of today take for granted.
   { "$tree/configure" --prefix=/usr --disable-werror --disable-profile --disable-nscd --without-selinux \
     CFLAGS="-O2 -U_FORTIFY_SOURCE -fcommon -fno-stack-protector -fcf-protection=none" && make -j"$(nproc)"; } >log 2>&1 || { tail -20 log >&2; die "the build failed: see $build/log"; }
+  touch built
 fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root/lib64" "$root/proc" "$root/dev" "$root/tmp" "$root/weft"
+mkdir -p "$root/lib" "$root/lib64" "$root/proc" "$root/dev" "$root/tmp" "$root/weft"
 # The loader and what Debian has in libc6 of the libraries; nothing else, no libgcc, no libstdc++.
-cp elf/ld.so "$root/lib64/$(basename "$(ls -d /lib64/ld-linux-*.so.? | head -1)")"
+cp elf/ld.so "$root$loader"
 for l in libc.so.6:libc.so libm.so.6:math/libm.so libdl.so.2:dlfcn/libdl.so libpthread.so.0:nptl/libpthread.so.0 librt.so.1:rt/librt.so libresolv.so.2:resolv/libresolv.so; do
   cp "${l#*:}" "$root/lib64/${l%:*}"
 done
