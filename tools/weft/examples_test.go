@@ -77,7 +77,7 @@ func TestExampleFiles(t *testing.T) {
 func TestExampleHealthCheck(t *testing.T) {
 	// A port without a link is a reason; that no job has asked for weft, or for another network, is none.
 	dir := t.TempDir()
-	port(t, dir)
+	plugged(t, dir)
 	well, broken := filepath.Join(dir, "healthy"), filepath.Join(dir, "broken")
 	real := installed(t, ours(t))
 	for _, c := range []struct{ name, weft, want string }{

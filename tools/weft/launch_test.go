@@ -219,7 +219,7 @@ func slurm(t *testing.T) (env []string, unplug func()) {
 		t.Fatal(err)
 	}
 	env = []string{"SLURM_CONF=" + conf}
-	unplug = examined(t, dir, env[0])
+	unplug = nodeScripts(t, dir, env[0])
 	daemon(t, env, munged, "--foreground", "--force", "--key-file="+key, "--socket="+dir+"/munge.sock", "--pid-file="+dir+"/munged.pid",
 		"--log-file="+dir+"/munged.log", "--seed-file="+dir+"/seed")
 	await(t, "munged's socket", func() bool { return exists(dir + "/munge.sock") })
@@ -235,10 +235,10 @@ func slurm(t *testing.T) (env []string, unplug func()) {
 	return env, unplug
 }
 
-// examined puts the examples' task prolog and health check into a folder, with weft on their path as an installation has it.
-func examined(t *testing.T, dir, conf string) (unplug func()) {
+// nodeScripts puts the examples' task prolog and health check into a folder, with weft on their path as an installation has it.
+func nodeScripts(t *testing.T, dir, conf string) (unplug func()) {
 	t.Helper()
-	port(t, dir)
+	plugged(t, dir)
 	weft, _ := programs(t)
 	own, err := filepath.Abs(examples + "slurm")
 	if err != nil {
@@ -269,8 +269,8 @@ func examined(t *testing.T, dir, conf string) (unplug func()) {
 	}
 }
 
-// port makes a machine whose port has a link, and one whose port has none; no job has asked for weft on either.
-func port(t *testing.T, dir string) {
+// plugged makes a machine, healthy, whose port has a link, and one, broken, whose port has none; no job has asked for weft on either.
+func plugged(t *testing.T, dir string) {
 	t.Helper()
 	for _, side := range []string{"healthy", "broken"} {
 		root := filepath.Join(dir, side)
