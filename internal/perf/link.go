@@ -117,20 +117,20 @@ func (s *site) oneWay(l *link, dev, at int, batch []Pair, back bool) error {
 	return nil
 }
 
-// over is what a pair's data went over, as both sides' libraries say in their logs.
-type over struct {
+// carried is what a pair's data went over, as both sides' libraries say in their logs.
+type carried struct {
 	Text   string `json:"text"`
 	Others bool   `json:"others"` // not by the two ports
 }
 
-// mostText bounds an over's text: those of all ranks are one frame.
+// mostText bounds its text: those of all ranks are one frame.
 const mostText = 400
 
-// over tells all ranks what each pair of a batch went over through each library, by pair and link.
-func (s *site) over(links []*link, batch []Pair) ([][]over, error) {
-	var mine []over
+// gatherCarried tells all ranks what each pair of a batch went over through each library, by pair and link.
+func (s *site) gatherCarried(links []*link, batch []Pair) ([][]carried, error) {
+	var mine []carried
 	for _, l := range links {
-		var o over
+		var o carried
 		arrow := map[side]string{sender: ranks.Sends, receiver: ranks.Receives}[l.side]
 		if log := l.h.Logs(); arrow != "" {
 			of := ranks.LinkOf(slices.Concat(log[:l.opened], log[l.since:]), arrow)
@@ -149,7 +149,7 @@ func (s *site) over(links []*link, batch []Pair) ([][]over, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := make([][]over, len(all))
+	told := make([][]carried, len(all))
 	for i := range all {
 		err := json.Unmarshal(all[i], &told[i])
 		if err == nil && len(told[i]) != len(links) {
@@ -159,14 +159,14 @@ func (s *site) over(links []*link, batch []Pair) ([][]over, error) {
 			return nil, fmt.Errorf("rank %d's links: %w (do all ranks run the same weft?)", i, err)
 		}
 	}
-	pairs := make([][]over, len(batch))
+	pairs := make([][]carried, len(batch))
 	for k, p := range batch {
 		for i := range links {
 			from, to := told[p.From.Rank][i], told[p.To.Rank][i]
 			if to.Others && !from.Others {
 				from.Text += "; at the other end " + to.Text
 			}
-			pairs[k] = append(pairs[k], over{from.Text, from.Others || to.Others})
+			pairs[k] = append(pairs[k], carried{from.Text, from.Others || to.Others})
 		}
 	}
 	return pairs, nil

@@ -41,12 +41,12 @@ func (s *site) measure(number, of int, batch []Pair) (rows []Row, err error) {
 		}
 		rows = append(rows, more...)
 	}
-	overs, err := s.over(links, batch)
+	by, err := s.gatherCarried(links, batch)
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
-		o := overs[slices.Index(batch, rows[i].Pair)][rows[i].Library]
+		o := by[slices.Index(batch, rows[i].Pair)][rows[i].Library]
 		rows[i].Link, rows[i].Others = o.Text, o.Others
 	}
 	for _, l := range links {
