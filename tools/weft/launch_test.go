@@ -144,7 +144,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("task prolog", func(t *testing.T) {
 		want := "plugin weft\n"
 		if ours(t) == build.Self { // there is no library: the task goes on without
-			want = "plugin \n"
+			want = "plugin\n"
 		}
 		cmd := exec.CommandContext(t.Context(), srun, "--overcommit", "-n", "2", "sh", "-c", "echo plugin $NCCL_NET_PLUGIN")
 		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NCCL_") }), conf...)
