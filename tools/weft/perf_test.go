@@ -188,8 +188,40 @@ func TestPerfRefusals(t *testing.T) {
 			t.Errorf("%s: status %d, want %d with %q\n%s%s", c.args, status, c.status, c.err, out, errOut)
 		}
 	}
-	status, out, errOut = measured(t, "bw", "--local", "--size", "8", "-n", "8", "--rounds", "1", "--plugin", ours(t), "--compare", report, "--tolerance", "0.99")
-	if status != 0 || !strings.Contains(out, "compared: ") {
-		t.Errorf("status %d\n%s%s", status, out, errOut)
+}
+
+// A report is compared with an older one, whose rates are so far from the new ones that no noise decides.
+func TestPerfCompares(t *testing.T) {
+	status, out, errOut := measured(t, "bw", "--local", "--size", "8", "-n", "8", "--rounds", "1", "--json", "--plugin", ours(t))
+	if status != 0 {
+		t.Fatalf("status %d\n%s", status, errOut)
+	}
+	for _, c := range []struct {
+		times  float64 // of the rates that were measured, in the old report
+		status int
+		worse  bool
+	}{
+		{1e-9, 0, false},
+		{1e9, 1, true},
+	} {
+		var d perf.Document
+		if err := json.Unmarshal([]byte(out), &d); err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Reports[0].Rows {
+			d.Reports[0].Rows[i].Value *= c.times
+		}
+		old, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := filepath.Join(t.TempDir(), "old.json")
+		if err := os.WriteFile(report, old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, out, errOut := measured(t, "bw", "--local", "--size", "8", "-n", "8", "--rounds", "1", "--plugin", ours(t), "--compare", report)
+		if status != c.status || !strings.Contains(out, "compared: ") || strings.Contains(out, "worse: ") != c.worse {
+			t.Errorf("rates times %g: status %d, want %d\n%s%s", c.times, status, c.status, out, errOut)
+		}
 	}
 }
