@@ -10,6 +10,9 @@ case $version in *-*) die "internal/version says $version: a release has no suff
 [ -z "$(git status --porcelain)" ] || die "the work tree has changes that no commit has: git status"
 [ "$(git describe --tags --exact-match --match "$tag" 2>/dev/null)" = "$tag" ] || die "this commit is not $tag: git tag -s $tag -m 'weft $version'"
 [ "$(git cat-file -t "$tag")" = tag ] || die "$tag says nothing of who made it: git tag -s -f $tag -m 'weft $version'"
+# Whether a signature is good only its maker's public key says, which must be here.
+said=$(git verify-tag "$tag" 2>&1) || die "git verify-tag $tag: $said
+release: if nobody has signed it: git tag -s -f $tag -m 'weft $version'; if its maker's key is missing: gpg --import it first"
 notes=$(awk -v head="## $version" 'index($0, "## ") == 1 { on = ($0 == head || index($0, head " ") == 1); next } on' CHANGELOG.md)
 [ -n "$notes" ] || die "CHANGELOG.md has no chapter \"## $version\", which is the notes of the release"
 [ -z "${KEY:-}" ] || gpg --list-secret-keys "$KEY" >/dev/null || die "there is no secret key $KEY"
