@@ -11,7 +11,7 @@ packages: ## .deb, .rpm, .tar.gz, SBOM and checksums of amd64 and arm64 (PACK_AR
 	@$(GO) build -o $(CACHE)/weftlink ./internal/link/weftlink && $(GO) build -o $(CACHE)/weft-pages ./tools/weft
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(CACHE)/weft-pages man $(PACK_TREE)/pages/man
 	@for s in bash:weft.bash zsh:_weft fish:weft.fish; do $(CACHE)/weft-pages completion $${s%:*} >$(PACK_TREE)/pages/$${s#*:} || exit 1; done
-	@$(call alive,building what makes packages,$(GO) -C tools/packages build -o $(abspath $(CACHE))/make-packages .)
+	@$(call alive,building what makes packages,$(GO) -C tools/packages test -count=1 . && $(GO) -C tools/packages build -o $(abspath $(CACHE))/make-packages .)
 	@$(foreach a,$(PACK_ARCHS),$(call pack,$a) &&) cd $(PACK_OUT) && sha256sum * >SHA256SUMS
 
 # pack(architecture)

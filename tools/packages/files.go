@@ -83,6 +83,9 @@ func (b *build) files(format, made, bill string) ([]entry, error) {
 			all = append(all, entry{path: path.Join("/usr/share/doc/weft", filepath.ToSlash(rel)), source: file, mode: 0o644})
 		}
 	}
+	if err := unlink(all, made); err != nil {
+		return nil, err
+	}
 	manuals, err := filepath.Glob(filepath.Join(b.pages, "man", "*.1"))
 	if err != nil {
 		return nil, err
