@@ -1,4 +1,4 @@
-# The documents as a site.
+# The documents as a site, and their manifests before the types of Kubernetes: what takes many modules, and no part of .ci/run.
 
 SITE ?= $(DIST)/site
 
@@ -6,4 +6,7 @@ site: ## docs/ as a site, into dist/site; a link that leads nowhere is an error 
 	@mkdir -p $(CACHE) && $(call alive,building the generator,$(GO) -C tools/site build -o $(abspath $(CACHE))/hugo github.com/gohugoio/hugo)
 	@$(CACHE)/hugo build --source tools/site --destination $(abspath $(SITE)) --cleanDestinationDir --noBuildLock --quiet && echo $(SITE)/index.html
 
-.PHONY: site
+test-manifests: $(STEP) ## the manifests of docs/examples, strictly decoded and judged as their controllers do (190 MiB of Go modules the first time)
+	@cd tools/manifests && $(abspath $(STEP)) -kind gotest "manifests" $(GO) test -count=1 .
+
+.PHONY: site test-manifests

@@ -41,6 +41,7 @@ var beside = map[string][]string{
 	"gen":                {"gen", "headers"},
 	"tools/weft":         {"tools/weft", "internal", "headers", "abi", "transport/rdma", "transport/record/format"},
 	"tools/packages":     {"tools/packages"}, // a module of its own
+	"tools/manifests":    {},                 // another
 	"internal/conns":     {"internal/knob", "internal/report", "transport/rdma", "transport/rendezvous", "transport/tcp", "transport/wire"},
 	"internal/hostcalls": {"transport/fastpath"},
 	"internal/fakeibv":   {"internal", "transport/verbs/card", "transport/verbs/ibv", "transport/verbs/machine"},

@@ -92,7 +92,8 @@ func TestExampleHealthCheck(t *testing.T) {
 	}
 }
 
-// In a manifest each mount has its volume, what is run of weft is where the init container puts it, and the commands are weft's.
+// In a manifest what is run of weft is where the init container puts it, and the commands are weft's. That it is a manifest of its
+// kind is for tools/manifests, which takes many modules.
 func TestExampleManifests(t *testing.T) {
 	for _, file := range []string{"kubernetes/mpijob.yaml", "kubernetes/jobset.yaml", "ray/runtime-env.yaml"} {
 		b, err := os.ReadFile(examples + file)
@@ -110,10 +111,7 @@ func TestExampleManifests(t *testing.T) {
 				return
 			}
 			pods++
-			var volumes, mounts []string
-			for _, v := range all(m["volumes"]) {
-				volumes = append(volumes, v["name"].(string))
-			}
+			var mounts []string
 			for _, c := range slices.Concat(all(m["initContainers"]), all(m["containers"])) {
 				for _, v := range all(c["volumeMounts"]) {
 					mounts = append(mounts, v["name"].(string))
@@ -122,11 +120,6 @@ func TestExampleManifests(t *testing.T) {
 					if err := ofWeft(words); err != nil {
 						t.Errorf("%s: %v: %v", file, words, err)
 					}
-				}
-			}
-			for _, name := range mounts {
-				if !slices.Contains(volumes, name) {
-					t.Errorf("%s: a mount of %s, and the pod's volumes are %v", file, name, volumes)
 				}
 			}
 			if !slices.Contains(mounts, "weft") {
