@@ -23,8 +23,11 @@ pack = command -v $(call PACK_CC,$1) >/dev/null || { echo "make packages: $(call
 test-packages: ## install, use and remove the packages in a clean Debian of each architecture (root, mmdebstrap, for arm64 qemu-user-static, arch-test)
 	@for a in $(PACK_ARCHS); do tools/packages/try.sh $(PACK_OUT) $$a || exit 1; done
 
+test-image: ## the image of docs/examples/kubernetes/Dockerfile from the archive of make packages: build it, run it as an init container, use what it copied (root, buildah, mmdebstrap)
+	@tools/packages/image.sh $(PACK_OUT) $$($(GO) env GOHOSTARCH)
+
 test-glibc: $(STEP) ## the archive of make packages on a glibc built from GLIBC_SRC=TREE, a checkout of glibc-2.28: the oldest it runs on (root, bison, gawk)
 	@test -n "$(GLIBC_SRC)" || { echo "make test-glibc: say GLIBC_SRC=TREE: git clone -b glibc-2.28 of glibc's repository" >&2; exit 1; }
 	@$(STEP) "the archive on an old glibc" tools/packages/oldest.sh "$$(ls $(PACK_OUT)/weft-*-linux-$$($(GO) env GOHOSTARCH).tar.gz 2>/dev/null)" "$(GLIBC_SRC)" $(abspath $(CACHE)/glibc)
 
-.PHONY: packages test-packages test-glibc
+.PHONY: packages test-packages test-image test-glibc
