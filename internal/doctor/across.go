@@ -75,6 +75,7 @@ var acrossRules = []Rule{
 		Consequence: "a subnet manager takes the cards for one; GIDs that are made of GUIDs are the same",
 		Remedy:      "give one another: mstflint -d PCI -guid GUID sg and a reset, or for virtual function N: echo GUID > /sys/class/infiniband/DEVICE/device/sriov/N/node", across: func(hosts []Host) []Finding { return twice(hosts, guidOf) },
 	},
+	pathRule,
 }
 
 // Across applies the rules that are about several hosts.
@@ -85,7 +86,8 @@ func Across(hosts []Host) []Finding {
 	}
 	for _, r := range acrossRules {
 		for _, f := range r.across(hosts) {
-			f.Code, f.Severity, f.Title, f.Consequence = r.Code, r.Severity, r.Title, r.Consequence
+			f.Code, f.Title = r.Code, r.Title
+			f.Severity, f.Consequence = cmp.Or(f.Severity, r.Severity), cmp.Or(f.Consequence, r.Consequence)
 			if f.Remedy == "" {
 				f.Remedy = r.Remedy
 			}

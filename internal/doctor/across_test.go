@@ -42,6 +42,14 @@ func TestAcross(t *testing.T) {
 		{"WEFT-166", "node1 mlx5_0:1", "100 Gb/s, where the median of 3 hosts is 200", func(h []Host) { h[1].Devices[0].Gbps = 100 }},
 		{"WEFT-167", "RDMA ports in use", "2: node0, node2; 1: node1", func(h []Host) { h[1].Devices[1].Used = false }},
 		{"WEFT-168", "node2 mlx5_1:1", "eth1 has 10.9.9.9/24, and none of the 2 other hosts has an address in it", func(h []Host) { h[2].Interfaces[1].Addresses[0] = "10.9.9.9/24" }},
+		{"WEFT-170", "MTU 1500 of 9000", "packets of 9000 bytes are lost, and at most pass: 1500 from node0 eth1 (MTU 9000) to node1 eth1 (MTU 9000), 1504 from node1 eth1 (MTU 9000) to node2 eth1 (MTU 9000); nothing on the way says so; every probed path of node1 eth1 is so", func(h []Host) {
+			h[0].Paths = []Path{
+				{From: "eth1", MTU: 9000, Host: "node1", To: "eth1", PeerMTU: 9000, Passes: 1500},
+				{From: "eth1", MTU: 9000, Host: "node2", To: "eth1", PeerMTU: 9000, Passes: 9000},
+				{From: "eth0", MTU: 9000, Host: "node2", To: "eth0", PeerMTU: 9000, Unprobed: "no answer"},
+			}
+			h[1].Paths = []Path{{From: "eth1", MTU: 9000, Host: "node2", To: "eth1", PeerMTU: 9000, Passes: 1504}, {From: "eth1", MTU: 9000, Host: "node2", To: "eth1", PeerMTU: 9000, Passes: 1504}}
+		}},
 		{"WEFT-169", "a088:c203:00f0:0010", "node1 mlx5_0:1, node2 mlx5_0:1", func(h []Host) { h[2].Devices[0].GUID = h[1].Devices[0].GUID }},
 	} {
 		hosts := someHosts()
@@ -93,6 +101,22 @@ func TestAcrossPeace(t *testing.T) {
 		if found := Across(hosts); len(found) > 0 {
 			t.Errorf("%s: %+v", name, found)
 		}
+	}
+}
+
+// A router that says what it takes slows what waits for its word, and no finding tells of a path on which nothing came back.
+func TestPathsThatAreTold(t *testing.T) {
+	hosts := someHosts()
+	hosts[0].Paths = []Path{{From: "eth0", MTU: 9000, Host: "node1", To: "eth0", PeerMTU: 4200, Passes: 1500, Told: true}}
+	if found := Across(hosts); len(found) != 1 || found[0].Severity != Slows || !strings.Contains(found[0].Evidence, "a router on the way says so") || !strings.Contains(found[0].Remedy, "ip link set eth0 mtu 1500") {
+		t.Errorf("%+v", found)
+	}
+	hosts[0].Paths[0] = Path{From: "eth0", MTU: 9000, Host: "node1", To: "eth0", PeerMTU: 9000, Unprobed: "no answer to packets of 576 bytes"}
+	r := NewReport(hosts...)
+	var text strings.Builder
+	r.PrintAcross(&text)
+	if len(r.Across) > 0 || !strings.Contains(text.String(), "not probed: 1 path; a firewall may drop UDP, and what passes is not known:\n  node0 eth0 -> node1 eth0: no answer") {
+		t.Errorf("%+v\n%s", r.Across, &text)
 	}
 }
 

@@ -23,7 +23,7 @@ a code, its evidence, what follows and the command that mends it.
 | ` + "`weft doctor --bundle FILE`" + ` | the evidence as a tar.gz for a ticket: names of hosts and users, addresses, hardware addresses and secrets are replaced, the same by the same, and subnets stay subnets. ` + "`weft doctor --root DIR/machine`" + ` says the same of what it unpacks to |
 | ` + "`weft doctor --explain WEFT-070`" + ` | what a code means |
 | ` + "`weft doctor --rules`" + ` | all rules |
-| ` + "`weft doctor --hosts node1,node2`" + `, ` + "`srun weft doctor`" + ` | all hosts of a job, asked by ssh or by the launcher, and what is wrong between them |
+| ` + "`weft doctor --hosts node1,node2`" + `, ` + "`srun weft doctor`" + ` | all hosts of a job, asked by ssh or by the launcher, and what is wrong between them. Each port probes for up to 2 s what passes to the next, the one before and one half around in its subnet, and between subnets, with UDP packets that may not be cut |
 | ` + "`weft doctor --root DIR`" + ` | another machine, or a copy of its files: its environment is ` + "`proc/self/environ`" + ` there |
 
 ` + "[`weft env`](info.md#env)" + ` prints those remedies that are variables.
@@ -63,7 +63,7 @@ func Markdown() string {
 		of   any
 	}{
 		{"The report", Report{}}, {"A host, in `hosts`", Host{}}, {"A finding, in `findings`", Finding{}}, {"A library, in `nccl`", NCCL{}},
-		{"Releases, in `releases`", Row{}}, {"A port, in `devices`", Device{}}, {"A network device, in `interfaces`", Interface{}},
+		{"Releases, in `releases`", Row{}}, {"A port, in `devices`", Device{}}, {"A network device, in `interfaces`", Interface{}}, {"A path, in `paths`", Path{}},
 	} {
 		fmt.Fprintf(&b, "\n### %s\n\n| field | type | meaning |\n|---|---|---|\n", part.name)
 		for field := range reflect.TypeOf(part.of).Fields() {

@@ -59,6 +59,7 @@ func (r Report) PrintAcross(w io.Writer) {
 	for _, u := range r.Unasked {
 		fmt.Fprintf(w, "not asked: %s\n", u)
 	}
+	r.printPaths(w)
 	for _, f := range r.Across {
 		f.print(w)
 	}

@@ -39,6 +39,8 @@ type Host struct {
 	Interfaces []Interface       `json:"interfaces" doc:"network devices"`
 	TCP        string            `json:"tcp" doc:"why TCP uses the interfaces that it uses"`
 	Settings   map[string]string `json:"settings,omitempty" doc:"variables of NCCL and weft that are set, in the environment or nccl.conf; secrets are not shown"`
+	Answers    []string          `json:"answers,omitempty" doc:"addresses and ports where it answers probes, while it is asked together with others"`
+	Paths      []Path            `json:"paths,omitempty" doc:"what passes from it to other hosts that are asked"`
 	Unseen     []string          `json:"unseen,omitempty" doc:"what this process may not read: rules that need it say nothing"`
 }
 

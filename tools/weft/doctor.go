@@ -35,7 +35,7 @@ machine cannot be read. So a node health check can run it as it is.`,
   weft doctor --bundle ticket.tar.gz    (evidence for a ticket: names, addresses and
                              secrets are replaced; --root reads what it unpacks to)
   weft doctor --explain WEFT-070
-  weft doctor --hosts node1,node2,node3
+  weft doctor --hosts node1,node2,node3    (the MTU of the way between them, too)
   srun -N 8 weft doctor                 (each node is asked; rank 0 tells)
   weft doctor --root /srv/images/node7  (a machine's file system, or a copy of what is
                              looked at: its environment is proc/self/environ there)
@@ -51,8 +51,10 @@ machine cannot be read. So a node health check can run it as it is.`,
 	f := c.Flags()
 	o.lookFlags = lookOf(f)
 	o.hosts.flags(f)
-	f.Lookup("hosts").Usage = "ask weft doctor on each of these `hosts` by ssh, such as node1,node2, with this process's NCCL_ and WEFT_ variables, and say what is wrong between them"
+	f.Lookup("hosts").Usage = "ask weft doctor on each of these `hosts` by ssh, such as node1,node2, with this process's NCCL_ and WEFT_ variables, probe what passes between them, and say what is wrong"
 	f.BoolVar(&o.local, "local", false, "look at this machine alone, whatever a launcher has set")
+	f.BoolVar(&o.asked, "asked", false, "a process with --hosts asks, and stdin says what")
+	f.Lookup("asked").Hidden = true
 	f.BoolVar(&o.json, "json", false, "print the report as JSON, in the form of docs/doctor.md")
 	f.BoolVar(&o.quiet, "quiet", false, "print the verdict alone, one line")
 	f.StringVar(&o.bundle, "bundle", "", "write the evidence into this `file`, a tar.gz, without what is private")
@@ -73,6 +75,7 @@ type doctorOptions struct {
 	placing
 	bundle, explain    string
 	json, quiet, rules bool
+	asked              bool          // by a process with --hosts
 	between            time.Duration // two looks at counters
 }
 
@@ -123,6 +126,7 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 		if err != nil {
 			mine.Host, mine.Err = nil, err.Error()
 		}
+		defer e.host.Answer().Close()
 		hosts, unasked, err := o.askJob(c, mine)
 		if err != nil {
 			return failure{fmt.Errorf("%s has started this process as one of %d: %w (--local looks at this machine alone)", o.place.Launcher, o.place.Size, err)}
@@ -134,6 +138,9 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 	}
 	if err != nil {
 		return err
+	}
+	if o.asked {
+		return o.answer(c, e.host)
 	}
 	report := doctor.NewReport(e.host)
 	if o.bundle != "" {
@@ -153,7 +160,12 @@ func (o *doctorOptions) again(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	args := slices.DeleteFunc(slices.Clone(os.Args), func(a string) bool { return a == "--leash" })
+	args := slices.Clone(os.Args)
+	for i, a := range args {
+		if a == "--leash" {
+			args[i] = "--asked"
+		}
+	}
 	return syscall.Exec(me, args, os.Environ())
 }
 
