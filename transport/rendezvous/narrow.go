@@ -112,7 +112,7 @@ func (n *NarrowPaths) Passed(p Path, c *Conn, dev string, peer func() string, lo
 	}
 	n.mu.Unlock()
 	if say {
-		log.Warn("%s -> %s: packets of MTU %d are lost between %s and %s, those of %d pass and are used: transfers are slower than they could be; a port or tunnel between has a smaller MTU than the hosts: give it %d, or these hosts' interfaces %d [WEFT-060 WEFT-165]",
+		log.Warn("%s -> %s: packets of MTU %d are lost between %s and %s, those of %d pass and are used: transfers are slower than they could be; a port or tunnel between has a smaller MTU than the hosts: give it %d, or these hosts' interfaces %d [WEFT-060 WEFT-165 WEFT-170]",
 			dev, peer(), x.wide, c.Local().Addr(), c.Remote().Addr(), x.MTU, x.wide, x.MTU)
 	}
 }

@@ -108,7 +108,7 @@ func (k *Known) SayNarrow(pairs []Pair, dev, peer string, log report.Logger) {
 		}
 		k.mu.Unlock()
 		if say {
-			log.Warn("%s -> %s: RDMA packets of MTU %d are lost between %s (%v) and %v, those of %d pass and are used: transfers are slower than they could be; a switch port or tunnel between takes less than the ports' MTU and its headers: raise it there, or lower the MTU of the interfaces on both hosts [WEFT-060 WEFT-165]",
+			log.Warn("%s -> %s: RDMA packets of MTU %d are lost between %s (%v) and %v, those of %d pass and are used: transfers are slower than they could be; a switch port or tunnel between takes less than the ports' MTU and its headers: raise it there, or lower the MTU of the interfaces on both hosts [WEFT-060 WEFT-165 WEFT-170]",
 				dev, peer, n.wide, p.Local.Name, p.GID.Addr.Unmap(), p.PeerGID.Addr.Unmap(), p.MTU)
 		}
 	}

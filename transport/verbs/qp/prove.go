@@ -140,7 +140,7 @@ func (p *proved) explain(e *report.Error) *Unanswered {
 	if p.done > 0 {
 		e.Err = fmt.Errorf("packets of MTU %d are lost, those of %d pass: %w", p.QP.mtu(), p.passes(), e.Err)
 		e.Remedy = fmt.Sprintf("a switch port or tunnel on the way takes less than the ports' MTU of %d and its headers: raise it there, or lower the MTU of the interfaces on both hosts", p.QP.mtu())
-		e.Rules = "WEFT-060 WEFT-165"
+		e.Rules = "WEFT-060 WEFT-165 WEFT-170"
 	}
 	return &Unanswered{Err: e, MTU: p.QP.mtu(), Passes: p.passes()}
 }
