@@ -20,6 +20,7 @@ type heatMap struct {
 	Columns, Lines []label
 	Upright        bool // names of columns stand
 	Cells          []cell
+	OfLines        string // what its pairs reach of their lines' rates
 }
 
 type label struct {
@@ -58,7 +59,7 @@ const mostWritten = 24
 func (r *Report) maps() (all []heatMap) {
 	ports, name := r.ports()
 	for _, size := range r.sizes() {
-		values, by := map[Pair]float64{}, map[Pair]string{} // by other ports
+		values, ofLine, by := map[Pair]float64{}, map[Pair]float64{}, map[Pair]string{} // by other ports
 		var each []float64
 		for _, row := range r.Rows {
 			switch {
@@ -66,12 +67,12 @@ func (r *Report) maps() (all []heatMap) {
 			case row.Others:
 				by[row.Pair] = row.Link
 			default:
-				values[row.Pair] = row.Value
+				values[row.Pair], ofLine[row.Pair] = row.Value, row.OfLine
 				each = append(each, row.Value)
 			}
 		}
 		const left, top = 90, 60
-		m := heatMap{Title: fmt.Sprintf("%s of %s: %s", titles[r.Test], sizeName(size), r.unit()), Wide: 58, High: 26}
+		m := heatMap{Title: fmt.Sprintf("%s of %s: %s", titles[r.Test], sizeName(size), r.unit()), Wide: 58, High: 26, OfLines: r.ofLines(size, 0)}
 		written := len(ports) <= mostWritten
 		if !written {
 			m.Wide, m.High, m.Upright = 16, 16, true
@@ -93,6 +94,9 @@ func (r *Report) maps() (all []heatMap) {
 						share = usual / v
 					}
 					c.Shade, c.About = shadeOf(share), fmt.Sprintf("%s to %s: %s %s, %.0f %% of the median", r.portName(from), r.portName(to), figure(v), r.unit(), 100*v/usual)
+					if of := ofLine[Pair{from, to}]; of > 0 {
+						c.About += fmt.Sprintf(", %.0f %% of the line", of)
+					}
 					c.write(written, figure(v), m)
 				}
 				m.Cells = append(m.Cells, c)

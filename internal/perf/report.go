@@ -49,8 +49,9 @@ type Row struct {
 	Messages int64     `json:"messages"` // of a round, or connections
 	Value    float64   `json:"value"`    // of bw and bibw the bandwidth, of lat the time (p50), of conns connections a second
 	Best     float64   `json:"best"`
-	Rounds   []float64 `json:"rounds"` // each one's value
-	Rate     float64   `json:"rate"`   // messages, or connections, a second
+	OfLine   float64   `json:"of_line_percent,omitempty"` // of the rate of the slower port, of bw and bibw; absent: it is not known
+	Rounds   []float64 `json:"rounds"`                    // each one's value
+	Rate     float64   `json:"rate"`                      // messages, or connections, a second
 	Sender   float64   `json:"cpu_sender"`
 	Receiver float64   `json:"cpu_receiver"` // CPU of the process, per message or connection, in us
 	Times    *Times    `json:"times,omitempty"`
@@ -115,6 +116,11 @@ func (r *Report) end() {
 		return cmp.Or(cmp.Compare(a.From.Rank, b.From.Rank), cmp.Compare(a.From.Device, b.From.Device), cmp.Compare(a.To.Rank, b.To.Rank), cmp.Compare(a.To.Device, b.To.Device),
 			cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Library, b.Library))
 	})
+	for i := range r.Rows {
+		if row := &r.Rows[i]; !row.Others {
+			row.OfLine = r.ofLine(*row)
+		}
+	}
 	if r.Matrix {
 		r.Findings = append(r.Findings, r.outliers()...)
 	}
@@ -141,6 +147,18 @@ func (r *Report) placeName(rank int) string {
 		}
 	}
 	return name
+}
+
+// ofLine is the percentage of the line's rate that a bandwidth is; both ways at once there are two lines. 0: it is none, or the rate is not known.
+func (r *Report) ofLine(row Row) float64 {
+	line := r.line(row.Pair)
+	switch {
+	case line == 0 || r.Test != Bandwidth && r.Test != BothWays:
+		return 0
+	case r.Test == BothWays:
+		line *= 2
+	}
+	return 100 * row.Value / line
 }
 
 // line is the rate of the slower port, in GB/s; 0 where it is not known: between two processes of one machine, data takes no line.

@@ -121,7 +121,7 @@ func TestText(t *testing.T) {
 	cables := matrix(t, Bandwidth, halfPort)
 	for i := range cables.Rows { // port 1 of nodes 0 and 1 have no path to each other
 		if row := &cables.Rows[i]; row.From.Device == 1 && row.From.Rank+row.To.Rank == 1 {
-			row.Others, row.Link, row.Value = true, "RoCE mlx5_1 -> mlx5_1 by way of mlx5_0, 1 lane", 1e-3
+			row.Others, row.Link, row.Value, row.OfLine = true, "RoCE mlx5_1 -> mlx5_1 by way of mlx5_0, 1 lane", 1e-3, 0
 		}
 	}
 	cables.Findings = cables.outliers()
@@ -133,6 +133,7 @@ func TestText(t *testing.T) {
 		{"cables", cables, Style{}},
 		{"bw", pairs(Bandwidth, "/a/libnccl-net-weft.so"), Style{Gbits: true}},
 		{"vs", pairs(Bandwidth, "/a/libnccl-net-weft.so", "/b/libnccl-net-other.so"), Style{}},
+		{"bibw", pairs(BothWays, "/a/libnccl-net-weft.so"), Style{}},
 		{"cpu", pairs(CPU, "/a/libnccl-net-weft.so"), Style{}},
 		{"lat", pairs(Latency, "/a/libnccl-net-weft.so"), Style{}},
 		{"compared", compared, Style{}},
@@ -181,6 +182,25 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// Each row says how much of the line it is, where that is known: of a machine of its own none, and both ways there are two lines.
+func TestOfLine(t *testing.T) {
+	at := places(2, 1)
+	speed := float64(at[0].Devices[0].Speed) / 8e3
+	for test, want := range map[Test]float64{Bandwidth: 50, BothWays: 25, Latency: 0, CPU: 0, Connects: 0} {
+		r := newReport(Options{Test: test, Plugins: []string{"x"}}, at)
+		r.Rows = []Row{{Pair: Pair{Port{1, 0}, Port{0, 0}}, Value: speed / 2, Times: &Times{}}, {Pair: Pair{Port{1, 0}, Port{1, 0}}, Value: speed / 2, Times: &Times{}}}
+		r.end()
+		var csv bytes.Buffer
+		if err := r.CSV(&csv, true); err != nil {
+			t.Fatal(err)
+		}
+		text := map[float64]string{50: ",false,50\n", 25: ",false,25\n", 0: ",false,\n"}[want]
+		if r.Rows[0].OfLine != want || r.Rows[1].OfLine != 0 || !strings.Contains(csv.String(), "others,of_line_percent\n") || !strings.Contains(csv.String(), text) {
+			t.Errorf("%s: %g and %g, want %g\n%s", test, r.Rows[0].OfLine, r.Rows[1].OfLine, want, &csv)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"schema":"weft.perf/1","reports":[{"test":"bw","libraries":["x"],"places":[{"host":"a","devices":[{"name":"d"}]}],"rows":[{"bytes":8,"value":1}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -222,6 +242,9 @@ func TestPage(t *testing.T) {
 		}
 		if name == "page" && !strings.Contains(text, "node3 mlx5_1 carries 50 %") {
 			t.Errorf("the page does not say what is behind")
+		}
+		if !strings.Contains(text, "46 % of the line") || name == "page" && !strings.Contains(text, "of the line: 92 % in the median, least 46 %, ") {
+			t.Errorf("%s does not say how much of the line pairs carry", name)
 		}
 	}
 }

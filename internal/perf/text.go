@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -155,7 +156,7 @@ func (r *Report) columns(t *lines, s Style) {
 	if r.Test == CPU {
 		head = append(head, "send[s/GB]", "recv[s/GB]")
 	}
-	lined := r.Test == Bandwidth && len(r.Rows) > 0 && r.line(r.Rows[0].Pair) > 0
+	lined := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.OfLine > 0 })
 	if lined {
 		head = append(head, "of line")
 	}
@@ -179,8 +180,8 @@ func (r *Report) columns(t *lines, s Style) {
 		}
 		if lined {
 			share := "" // two ranks of one machine, among others
-			if line := r.line(row.Pair); line > 0 {
-				share = fmt.Sprintf("%.0f %%", 100*row.Value/line)
+			if row.OfLine > 0 {
+				share = fmt.Sprintf("%.0f %%", row.OfLine)
 			}
 			c = append(c, share)
 		}
@@ -285,10 +286,31 @@ func (r *Report) grids(t *lines, s Style) {
 				rows = append(rows, line)
 			}
 			t.table(rows)
+			if text := r.ofLines(size, lib); text != "" {
+				t.printf("# %s\n", text)
+			}
 		}
 	}
 	t.printf("\n")
 	r.others(t)
+}
+
+// ofLines says how much of their lines' rates the pairs of a table reach; "": no rate is known.
+func (r *Report) ofLines(size int64, lib int) string {
+	var each []float64
+	var least Row
+	for _, row := range r.Rows {
+		if row.Bytes == size && row.Library == lib && row.OfLine > 0 {
+			if len(each) == 0 || row.OfLine < least.OfLine {
+				least = row
+			}
+			each = append(each, row.OfLine)
+		}
+	}
+	if each == nil {
+		return ""
+	}
+	return fmt.Sprintf("of the line: %.0f %% in the median, least %.0f %%, %s to %s", median(each), least.OfLine, r.portName(least.From), r.portName(least.To))
 }
 
 // others says which cells have no figure because other ports carried what was measured, and which did.
@@ -333,7 +355,7 @@ func (r *Report) ports() (ports []Port, name map[Port]string) {
 func (r *Report) CSV(w io.Writer, head bool) error {
 	c := csv.NewWriter(w)
 	if head {
-		c.Write([]string{"test", "library", "from", "to", "bytes", "messages", "value", "unit", "best", "per_second", "cpu_send_us", "cpu_recv_us", "p99_us", "p999_us", "wrong", "link", "others"})
+		c.Write([]string{"test", "library", "from", "to", "bytes", "messages", "value", "unit", "best", "per_second", "cpu_send_us", "cpu_recv_us", "p99_us", "p999_us", "wrong", "link", "others", "of_line_percent"})
 	}
 	unit := map[Test]string{Bandwidth: "GB/s", BothWays: "GB/s", CPU: "GB/s", Latency: "us", Connects: "1/s"}[r.Test]
 	f := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
@@ -342,8 +364,12 @@ func (r *Report) CSV(w io.Writer, head bool) error {
 		if row.Times != nil {
 			times = *row.Times
 		}
+		ofLine := "" // not known
+		if row.OfLine > 0 {
+			ofLine = f(row.OfLine)
+		}
 		c.Write([]string{string(r.Test), r.library(row.Library), r.portName(row.From), r.portName(row.To), strconv.FormatInt(row.Bytes, 10), strconv.FormatInt(row.Messages, 10),
-			f(row.Value), unit, f(row.Best), f(row.Rate), f(row.Sender), f(row.Receiver), f(times.P99), f(times.P999), strconv.FormatInt(row.Wrong, 10), row.Link, strconv.FormatBool(row.Others)})
+			f(row.Value), unit, f(row.Best), f(row.Rate), f(row.Sender), f(row.Receiver), f(times.P99), f(times.P999), strconv.FormatInt(row.Wrong, 10), row.Link, strconv.FormatBool(row.Others), ofLine})
 	}
 	c.Flush()
 	return c.Error() // of any write
