@@ -8,7 +8,10 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // listen takes the other ranks in.
@@ -208,7 +211,7 @@ func (g *joined) dial(ctx context.Context) error {
 }
 
 func (g *joined) greetAt(ctx context.Context, addr string) error {
-	d := net.Dialer{Timeout: 3 * time.Second}
+	d := net.Dialer{Timeout: 3 * time.Second, Control: smallSegments}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
@@ -221,6 +224,13 @@ func (g *joined) greetAt(ctx context.Context, addr string) error {
 	g.peers[0] = w
 	go g.pump(0, w)
 	return nil
+}
+
+// smallSegments keeps what ranks say, both ways, in packets that IPv6 lets pass anywhere: a path that drops large ones is what the ranks
+// are to tell of. A kernel that does not take it leaves them as large as they are.
+func smallSegments(_, _ string, c syscall.RawConn) error {
+	const segment = 1280 - 40 - 20 // without the headers of IPv6 and TCP
+	return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment) })
 }
 
 // hint says what an address looks like from here when nobody answers at it.

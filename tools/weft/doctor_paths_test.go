@@ -42,6 +42,13 @@ ask() { "$WEFT" doctor --json --look 0s --ssh "$DIR/ssh" --remote-weft "$WEFT" -
 ask well node1,node2,node3,node4
 ip link set port-node2 mtu 1500
 ask switch node1,node2,node3
+for rank in 2 1 0; do # as torchrun starts them
+	ip netns exec "node$((rank + 1))" unshare -u sh -c "hostname node$((rank + 1))
+		RANK=$rank LOCAL_RANK=0 WORLD_SIZE=3 MASTER_ADDR=10.81.0.1 MASTER_PORT=29700 exec '$WEFT' doctor --json --look 0s" >"$DIR/job$rank" &
+	last=$!
+done
+wait $last || [ $? = 1 ]
+cp "$DIR/job0" "$DIR/job"
 ip link set port-node2 mtu 9000
 ip link set port-node4 mtu 1500
 ask router node1,node4
@@ -84,6 +91,7 @@ func TestDoctorOfPaths(t *testing.T) {
 	}{
 		{"well", 4, "", false, "", nil},
 		{"switch", 3, "node2", false, "", []string{"breaks: packets of 9000 bytes are lost", "from node1 eth0 (MTU 9000) to node2 eth0 (MTU 9000)", "nothing on the way says so; every probed path of node2 eth0 is so", "ip link set eth0 mtu 1500"}},
+		{"job", 3, "node2", false, "", []string{"breaks: packets of 9000 bytes are lost", "from node1 eth0 (MTU 9000) to node2 eth0 (MTU 9000)", "nothing on the way says so; every probed path of node2 eth0 is so", "ip link set eth0 mtu 1500"}},
 		{"router", 2, "node4", true, "", []string{"slows: packets of 9000 bytes are lost", "a router on the way says so"}},
 		{"filter", 3, "", false, "node3", nil},
 	} {
