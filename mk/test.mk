@@ -4,7 +4,7 @@ STEP    = $(CACHE)/check
 # A package ends itself before its step is ended, which shows where it stood. Both are for what hangs on a machine however slow.
 GOTEST  = $(GO) test -timeout 24m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself.
-SUITE   = -count=1 -skip '^(TestBroken|TestGood)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/... ./tools/weft/...
+SUITE   = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/... ./tools/weft/...
 RESULTS = $(abspath $(CACHE)/results)
 STEPS   = test-regen test-vet test-exports test-unit test-c test-preempt test-beside
 

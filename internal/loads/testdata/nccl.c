@@ -8,6 +8,8 @@ typedef struct {
   char internal[128];
 } id_t_;
 
+typedef void (*logger_t)(int, unsigned long, const char*, int, const char*, ...);
+
 static void log_it(int level, unsigned long flags, const char* file, int line, const char* fmt, ...) {
   va_list a;
   (void)flags, (void)file, (void)line;
@@ -31,13 +33,30 @@ int ncclCommInitRank(void** comm, int n, id_t_ id, int rank) {
 #ifdef DIES
   abort();
 #endif
-  const char* lib = getenv("LIB");
+  const char *lib = getenv("LIB"), *plugin = getenv("NCCL_NET_PLUGIN");
+  char named[256];
+  if (!lib && plugin && plugin[0]) {
+    snprintf(named, sizeof named, "libnccl-net-%s.so", plugin);
+    lib = named;
+    printf("vm:1:1 [0] NCCL INFO NCCL_NET_PLUGIN set by environment to %s\n", plugin);
+  }
   void* h = lib ? dlopen(lib, RTLD_NOW | RTLD_LOCAL) : NULL;
+#if VERSION >= 23004
+  void* context = NULL;
+  int config[16] = {0};
   struct {
     const char* name;
-    int (*init)(void (*)(int, unsigned long, const char*, int, const char*, ...));
+    int (*init)(void** context, unsigned long long comm, void* config, logger_t, void* profiler);
+  }* net = h ? dlsym(h, "ncclNetPlugin_v12") : NULL;
+  if (net) net->init(&context, 1, config, log_it, NULL);
+  if (net && plugin) printf("vm:1:1 [0] NCCL INFO NET/Plugin: Loaded net plugin %s (v12)\n", plugin);
+#else
+  struct {
+    const char* name;
+    int (*init)(logger_t);
   }* net = h ? dlsym(h, "ncclNetPlugin_v8") : NULL;
   if (net) net->init(log_it);
+#endif
   printf("vm:1:1 [0] NCCL INFO Using network %s\n", net ? net->name : "Socket");
   *comm = (void*)1;
   return 0;
