@@ -18,6 +18,7 @@ var namesNewest = map[string]string{
 	"internal/conform/report_test.go": "a report's text, whatever the table",
 	"internal/doctor/fixture":         "libraries with some symbols",
 	"internal/link/link_test.go":      "a version script's text",
+	"internal/loads/testdata/nccl.c":  "plays two releases, with a table by hand for each",
 	"internal/nccl/log_test.go":       "a log's text",
 	"internal/nccl/testdata":          "plugins between NCCL and weft, by hand for each table",
 	"lib/testdata":                    "hosts that call two tables by hand, one without contexts and one with",

@@ -66,6 +66,28 @@ func shownIn(t *testing.T, page string) (all []shown) {
 	return all
 }
 
+// outputsIn are the lines that a page shows of what programs say: of the blocks that name no language.
+func outputsIn(t *testing.T, page string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if block[1] == "" {
+			lines = append(lines, strings.Split(strings.TrimSuffix(block[2], "\n"), "\n")...)
+		}
+	}
+	return lines
+}
+
+var figures = regexp.MustCompile(`[0-9]+`)
+
+// sameButFigures finds a line, whatever its figures are.
+func sameButFigures(line string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^` + figures.ReplaceAllString(regexp.QuoteMeta(line), "[0-9]+") + `$`)
+}
+
 // pages are the files whose commands are run.
 func pages(t *testing.T) []string {
 	t.Helper()

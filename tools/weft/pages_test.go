@@ -30,6 +30,7 @@ type scene struct {
 	until, then map[string]string
 	last        string   // what is looked at in the shell where all has been run
 	want        []string // what is said in the end
+	outputs     bool     // what the page shows of the programs' output is said, too, figures aside
 }
 
 // apart is what ends all of a scene with its shell.
@@ -186,6 +187,17 @@ func (s scene) play(t *testing.T, dir string) string {
 			t.Errorf("%q is not said", want)
 		}
 	}
+	if s.outputs {
+		rest := string(out)
+		for _, line := range outputsIn(t, s.page) {
+			at := sameButFigures(line).FindStringIndex(rest)
+			if at == nil {
+				t.Errorf("the page shows %q, which is not said, or not in this order", line)
+				break
+			}
+			rest = rest[at[1]:]
+		}
+	}
 	if t.Failed() {
 		t.Logf("%s", out)
 	}
@@ -231,7 +243,7 @@ const oneJobOf = "#!/bin/sh\nexec weft run --sizes 8,64K --iters 5\n"
 
 var scenes = []scene{
 	{page: "README.md", hosts: "host", last: "NCCL_SOCKET_IFNAME=eth0 dist/bin/weft info knobs", want: []string{"over sim0", "all data right", "NCCL_NET=weft"}},
-	{page: "docs/check.md", hosts: "host", env: []string{"NCCL_NET_PLUGIN=weft"}, want: []string{"NCCL 2.30.7 loads weft and uses it through ncclNetPlugin_v12"}},
+	{page: "docs/check.md", hosts: "host", env: []string{"NCCL_NET_PLUGIN=weft"}, outputs: true},
 	{page: "docs/collnet.md", hosts: "host", want: []string{"between 4 ranks", "# all data right: 2 tables, "}},
 	{page: "docs/install.md", hosts: "host", want: []string{"all is well", "NCCL 2.30.7 loads weft"}},
 	{page: "docs/metrics.md", hosts: "node1 node2 collector",
