@@ -3,8 +3,10 @@
 STEP    = $(CACHE)/check
 # A package ends itself before its step is ended, which shows where it stood. Both are for what hangs on a machine however slow.
 GOTEST  = $(GO) test -timeout 24m
-# What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself.
-SUITE   = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/... ./tools/weft/...
+# What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself, nor the
+# pages. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers (SUITE) for weft's commands too.
+TABLES  = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/...
+SUITE   = $(TABLES) ./tools/weft/...
 RESULTS = $(abspath $(CACHE)/results)
 STEPS   = test-regen test-vet test-exports test-unit test-c test-preempt test-beside
 
@@ -40,12 +42,12 @@ test-c: $(STEP)
 	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory stress
 
 test-preempt: $(STEP)
-	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) $(SUITE)
+	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) $(TABLES)
 
 test-beside: $(STEP)
 	@mkdir -p $(CACHE)/second
 	@$(STEP) "build a second Go library" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
-	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(SUITE)
+	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(TABLES)
 
 # TIME is the whole of it; what is run is copied first, so that the tree may change meanwhile.
 fuzz: ## fuzz table calls and every decoder for TIME (1m) in all; ONLY=tables or decoders; SEED=N plays a failed round again
