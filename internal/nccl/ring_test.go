@@ -5,9 +5,12 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"weft/internal/build"
+	"weft/internal/metrics"
 	"weft/internal/simverbs"
 )
 
@@ -44,46 +47,88 @@ func ringOf(t *testing.T, hosts int) Network {
 var goesOver = regexp.MustCompile(`^NET/weft : \S+ -> \S+ of \S+ pid (\d+) .*\) over ([a-zA-Z]+)`)
 
 // Four hosts in a ring of cables, ranks in the order of the cables: neighbours have RDMA, the others TCP, which NCCL connects
-// whatever NCCL_ALGO says. NCCL finds no way from its GPU to ports that it has made one of here, hence the merge level.
+// whatever NCCL_ALGO says. By rings nothing goes there; trees do. NCCL finds no way from its GPU to ports that it has made one of
+// here, hence the merge level.
 func TestFourInARing(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
 		if !r.Since(2, 30) {
 			t.Skipf("%s: the ring was tried with 2.30", r)
 		}
-		run := start(t, Job{Release: r, Network: ringOf(t, 4), Ranks: 4, Wrap: spark, Env: []string{"NCCL_ALGO=Ring", "NCCL_NET_MERGE_LEVEL=LOC", "NCCL_DEBUG_SUBSYS=INIT,ENV,NET"}},
-			"sizes", "ops=allreduce", "max=1M", "step=16", "rounds=2")
-		if err := run.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		rankOf := map[string]int{}
-		for _, k := range run.Ranks {
-			rankOf[fmt.Sprint(k.Cmd.Process.Pid)] = k.Number
-		}
-		for _, k := range run.Ranks {
-			log, err := run.Log(k.Number)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var neighbours, others []string
-			for _, l := range log {
-				m := goesOver.FindStringSubmatch(l.Text)
-				if m == nil {
-					continue
-				}
-				peer, known := rankOf[m[1]]
-				if !known {
-					t.Fatalf("rank %d: %s", k.Number, l.Text)
-				}
-				if (peer-k.Number+4)%2 == 1 {
-					neighbours = append(neighbours, m[2])
-				} else {
-					others = append(others, m[2])
-				}
-			}
-			rdma := func(by string) bool { return strings.HasPrefix(by, "roce") }
-			if len(neighbours) == 0 || !slices.ContainsFunc(neighbours, rdma) || slices.Contains(neighbours, "tcp") || slices.ContainsFunc(others, rdma) {
-				t.Errorf("rank %d: neighbours over %v, others over %v", k.Number, neighbours, others)
+		for algo, leaves := range map[string]bool{"Ring": false, "Tree": true} {
+			neighbours, others := carried(t, Job{Release: r, Network: ringOf(t, 4), Ranks: 4, Wrap: spark, Env: []string{
+				"NCCL_ALGO=" + algo, "NCCL_NET_MERGE_LEVEL=LOC", "NCCL_DEBUG_SUBSYS=INIT,ENV,NET"}})
+			if neighbours == 0 || (others > 0) != leaves {
+				t.Errorf("%s: %d bytes to neighbours, %d to others", algo, neighbours, others)
 			}
 		}
 	})
+}
+
+// carried runs all-reduces of four ranks in a ring, holds what each connection goes over against the cables, and returns the bytes
+// that were sent to neighbours and to others.
+func carried(t *testing.T, j Job) (neighbours, others uint64) {
+	t.Helper()
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	j.Env = append(j.Env, "WEFT_PROFILE=metrics", "WEFT_PROFILE_DIR="+dir, "NCCL_PROFILER_PLUGIN="+lib)
+	run := start(t, j, "sizes", "ops=allreduce", "max=1M", "step=16", "rounds=2")
+	if err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	rankOf := map[int]int{}
+	for _, k := range run.Ranks {
+		rankOf[k.Cmd.Process.Pid] = k.Number
+	}
+	next := func(rank, pid int) bool {
+		peer, known := rankOf[pid]
+		if !known {
+			t.Fatalf("rank %d names process %d", rank, pid)
+		}
+		return (peer-rank+4)%2 == 1
+	}
+	for _, k := range run.Ranks {
+		log, err := run.Log(k.Number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cables, rest []string
+		for _, l := range log {
+			m := goesOver.FindStringSubmatch(l.Text)
+			if m == nil {
+				continue
+			}
+			pid, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next(k.Number, pid) {
+				cables = append(cables, m[2])
+			} else {
+				rest = append(rest, m[2])
+			}
+		}
+		rdma := func(by string) bool { return strings.HasPrefix(by, "roce") }
+		if !slices.ContainsFunc(cables, rdma) || slices.Contains(cables, "tcp") || slices.ContainsFunc(rest, rdma) {
+			t.Errorf("rank %d: neighbours over %v, others over %v", k.Number, cables, rest)
+		}
+	}
+	files, bad, err := metrics.Load([]string{dir})
+	if err != nil || len(bad) != 0 || len(files) != len(run.Ranks) {
+		t.Fatalf("%d files, %v %v", len(files), err, bad)
+	}
+	for _, f := range files {
+		for _, s := range f.Sums() {
+			switch {
+			case !s.Sends:
+			case next(rankOf[int(f.PID)], int(s.PeerPID)):
+				neighbours += s.Counts.Bytes
+			default:
+				others += s.Counts.Bytes
+			}
+		}
+	}
+	return neighbours, others
 }
