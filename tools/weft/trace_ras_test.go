@@ -48,8 +48,12 @@ func TestTraceRAS(t *testing.T) {
 	j.Late = map[int]uint64{5: 60_000}
 	late, address := traced(t, j), rasService(t)
 	t.Setenv("NCCL_RAS_ADDR", address)
+	agrees := "NCCL's RAS (" + address + ", NCCL 2.30.7) agrees: it names rank 5 (node1:105) too\n  no answer in 0xc0ffee: rank 5, process 105 on 10.0.0.2\n"
+	if shown := strings.Join(outputsIn(t, "docs/trace.md"), "\n"); !strings.Contains(shown, strings.TrimSpace(strings.Replace(agrees, address, "localhost:28028", 1))) {
+		t.Errorf("docs/trace.md does not show %q", agrees)
+	}
 	for _, c := range []struct{ args, want string }{
-		{"report --ras=" + address + " " + late, "NCCL's RAS (" + address + ", NCCL 2.30.7) agrees: it names rank 5 (node1:105) too\n  no answer in 0xc0ffee: rank 5, process 105 on 10.0.0.2\n"},
+		{"report --ras=" + address + " " + late, agrees},
 		{"report --ras " + dir, "knows more: it names rank 5 (node1:105), of whom the files say nothing\n"},
 		{"stall --ras " + dir, "nobody has waited for 2s or longer\nNCCL's RAS (" + address + ", NCCL 2.30.7) knows more: it names rank 5"},
 		{"stall --ras " + waiting(t), "\n\nNCCL's RAS (" + address + ", NCCL 2.30.7) knows more: it names"},

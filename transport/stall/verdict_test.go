@@ -1,6 +1,7 @@
 package stall
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -53,5 +54,18 @@ func TestReplied(t *testing.T) {
 		if known := c.m.Root != wire.RootUnknown && c.m.RootAge < 5000 && c.kind == chained; known && now.Sub(v.known) != time.Duration(c.m.RootAge)*time.Millisecond {
 			t.Errorf("%s: known for %v", c.name, now.Sub(v.known))
 		}
+	}
+}
+
+// docs/trace.md shows what is said of a process that waits for one that is stopped.
+func TestPageOfLines(t *testing.T) {
+	page, err := os.ReadFile("../../docs/trace.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := wire.WaitReply{Monitors: true, Why: wire.WaitSend, Millis: 4700, For: "node7:17315", Root: wire.RootSilent, RootWho: "node7:17314"}
+	v := replied(false, wire.WaitSend, &fastpath.Look{Group: 1}, &m, time.Now())
+	if text := v.text(false, wire.WaitSend); !strings.Contains(string(page), "has waited 5.2s, with 1 more connection of these devices: "+text+"\n") {
+		t.Errorf("the page does not say %q", text)
 	}
 }
