@@ -17,7 +17,7 @@ import (
 	"weft/internal/skips"
 )
 
-const usage = `usage: check [-kind cmd|gotest|tap] [-limit 25m] NAME COMMAND [ARG ...]
+const usage = `usage: check [-kind cmd|gotest|tap] [-limit 40m] NAME COMMAND [ARG ...]
        check -summary [-status N]
 Results are appended to the file that WEFT_RESULTS names; -summary adds them up and fails unless all passed. -status is the
 exit status of the make that ran the steps: when it is not 0 and no step failed, a step could not even be run, which counts.
@@ -25,7 +25,7 @@ exit status of the make that ran the steps: when it is not 0 and no step failed,
 
 func main() {
 	kind := flag.String("kind", "cmd", "how to count: cmd (the exit status), gotest (tests of go test), tap (lines of TAP)")
-	limit := flag.Duration("limit", 25*time.Minute, "the command is ended after this time")
+	limit := flag.Duration("limit", 40*time.Minute, "the command is ended after this time")
 	summary := flag.Bool("summary", false, "add up the results")
 	status := flag.Int("status", 0, "exit status of what ran the steps")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
