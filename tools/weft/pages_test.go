@@ -255,7 +255,7 @@ var scenes = []scene{
 			"weft metrics --otlp":     "grep -q '/v1/metrics true' /run/said/collector",
 		}},
 	{page: "docs/migrate.md", hosts: "host", last: "NCCL_SOCKET_IFNAME=eth0 weft doctor || [ $? = 1 ]", want: []string{"NCCL_NET_PLUGIN=weft", "NCCL 2.30.7 loads weft", "# ratio: "}},
-	{page: "docs/perf.md", hosts: "node1 node2 node3 node4",
+	{page: "docs/perf.md", hosts: "node1 node2 node3",
 		last: "test -s monday.json && grep -q '<svg' matrix.html", want: []string{"BW average", "t_typical", "# ratio: ", "libnccl-net-ofi.so", "# rows send"}},
 	{page: "docs/spark.md", hosts: "a b c", want: []string{"RoCE roce", "# all data right", "torchrun --nnodes 3"}},
 	{page: "docs/trace.md", hosts: "node1 node2", then: map[string]string{"srun": "cp -r /tmp/traces traces"},
