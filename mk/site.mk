@@ -1,4 +1,4 @@
-# The documents as a site, and their manifests before the types of Kubernetes: what takes many modules, and no part of .ci/run.
+# The documents as a site, and their manifests against the types of Kubernetes: both take many modules and are no part of .ci/run.
 
 SITE ?= $(DIST)/site
 

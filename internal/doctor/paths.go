@@ -15,7 +15,7 @@ import (
 	"weft/internal/report"
 )
 
-// Path is a way from an address of one host to one of another, and what a probe of it has found.
+// Path leads from an address of one host to one of another; a probe has found what passes.
 type Path struct {
 	From     string `json:"from" doc:"the network device that it leaves by"`
 	Address  string `json:"address" doc:"of that"`

@@ -8,7 +8,7 @@ import (
 
 // pathRule is about what is between two hosts, as their probes have found it.
 var pathRule = Rule{
-	Code: "WEFT-170", Topic: "Across hosts", Severity: Breaks, Title: "the way between two hosts takes smaller packets than both do",
+	Code: "WEFT-170", Topic: "Across hosts", Severity: Breaks, Title: "the path between two hosts takes smaller packets than both do",
 	Symptom:     "ranks connect, and hang once they send more than a few KB: NCCL's bootstrap, TCP; RDMA ends with status 12",
 	Consequence: "full segments of TCP and RDMA packets of path MTU 4096 vanish on the way: NCCL's own sockets hang, and weft goes on with smaller packets, slower",
 	Remedy:      "raise the MTU of switches and tunnels on the way, or lower that of both ends: ip link set DEVICE mtu N", across: narrowPaths,

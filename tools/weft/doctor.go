@@ -35,7 +35,7 @@ machine cannot be read. So a node health check can run it as it is.`,
   weft doctor --bundle ticket.tar.gz    (evidence for a ticket: names, addresses and
                              secrets are replaced; --root reads what it unpacks to)
   weft doctor --explain WEFT-070
-  weft doctor --hosts node1,node2,node3    (the MTU of the way between them, too)
+  weft doctor --hosts node1,node2,node3    (the MTU of the paths between them, too)
   srun -N 8 weft doctor                 (each node is asked; rank 0 tells)
   weft doctor --root /srv/images/node7  (a machine's file system, or a copy of what is
                              looked at: its environment is proc/self/environ there)

@@ -64,10 +64,7 @@ ask filter node1,node2,node3
 // TestDoctorOfPaths has hosts probe what passes between them: all, less by a switch's port that says nothing or by a router that does,
 // and where packets of UDP are dropped nothing is known.
 func TestDoctorOfPaths(t *testing.T) {
-	apart := []string{"-mnpf", "--mount-proc", "--kill-child"}
-	if out, err := exec.Command("unshare", append(apart, "ip", "netns", "list")...).CombinedOutput(); err != nil {
-		t.Skipf("no networks of one's own here: %v %s", err, out)
-	}
+	needsHosts(t)
 	weft, _ := programs(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nexec ip netns exec \"$1\" unshare -u sh -c \"hostname $1; $2\"\n"), 0o755); err != nil {
