@@ -44,6 +44,7 @@ for d in $OVER; do
 	mkdir -p /run/over$d/up /run/over$d/work
 	mount -t overlay none -o lowerdir=$d,upperdir=/run/over$d/up,workdir=/run/over$d/work $d
 done
+cd "$PWD" # the folder may be below one of them, and is still the one beneath until then
 mount -t tmpfs none /dev/shm
 ip netns add switch
 ip -n switch link add switch type bridge forward_delay 0
