@@ -1,7 +1,9 @@
 package conform
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +11,15 @@ import (
 	"weft/internal/build"
 	"weft/internal/host"
 )
+
+// TestMain lets two tests run on each of two CPUs: a third of the time rules wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		f.Value.Set("4")
+	}
+	os.Exit(m.Run())
+}
 
 // TestLargest moves 1 GiB in one message, once.
 func TestLargest(t *testing.T) {
