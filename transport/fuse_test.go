@@ -183,10 +183,12 @@ func TestSimFusedWithoutABrokenMember(t *testing.T) {
 	}
 }
 
-// loopbacks are interfaces with 127.0.0.first and on.
+// loopbacks are interfaces with 127.0.0.first and on, as of cards.
 func loopbacks(first, n int) (all []*tcp.Device) {
 	for i := range n {
-		all = append(all, netDevice(i, "lo", 1, fmt.Sprintf("127.0.0.%d/8", first+i)))
+		d := netDevice(i, "lo", 1, fmt.Sprintf("127.0.0.%d/8", first+i))
+		d.PCIPath = fmt.Sprintf("/sys/devices/pci0000:00/0000:00:0%d.0", i)
+		all = append(all, d)
 	}
 	return all
 }

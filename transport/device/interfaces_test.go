@@ -17,7 +17,7 @@ import (
 // netDevice is an interface of the test's own invention.
 func netDevice(index int, name string, streams int, addrs ...string) *tcp.Device {
 	d := &tcp.Device{Streams: streams}
-	d.Device = rdma.Device{Index: index, Name: name, IfIndex: 1, Pointers: rdma.MemHost}
+	d.Device = rdma.Device{Index: index, Name: name, IfIndex: 1, Pointers: rdma.MemHost, PCIPath: "/sys/devices/pci0000:00/0000:00:03.0"}
 	for _, a := range addrs {
 		d.Addrs = append(d.Addrs, netip.MustParsePrefix(a))
 	}
@@ -52,5 +52,20 @@ func TestStreamsTakeInterfacesInTurn(t *testing.T) {
 		if s := strings.Join(got, "; "); s != c.want {
 			t.Errorf("%s: %s", d.Name, s)
 		}
+	}
+}
+
+// NCCL loses what it makes of interfaces that are no cards, and init ends there: they stay apart.
+func TestVirtualInterfacesStayApart(t *testing.T) {
+	card, bond := netDevice(0, "eth0", 1, "10.1.0.1/24"), netDevice(1, "bond0", 1, "10.2.0.1/24")
+	bond.PCIPath = ""
+	all := device.NewList(device.Found([]*tcp.Device{card, bond}, nil), knob.Defaults(), report.Discard{})
+	for _, parts := range [][]int{{0, 1}, {1, 0}} {
+		if _, err := all.Fuse(parts); report.CauseOf(err) != report.Usage || !strings.Contains(err.Error(), "bond0 has no PCI address") {
+			t.Errorf("%v: %v", parts, err)
+		}
+	}
+	if d, err := all.Fuse([]int{1}); err != nil || d.Name != "bond0" {
+		t.Errorf("%v, %v", d, err)
 	}
 }

@@ -66,9 +66,7 @@ func (l *List) Fuse(members []int) (*Device, error) {
 		return nil, refuse("%d devices in one, legal are 1 to %d", len(members), wire.MaxSlots)
 	}
 	if len(members) > 1 && l.knobs.Int(knob.IBMergeNICs) == 0 {
-		err := report.Errorf(report.Usage, "makeVDevice", "NCCL_IB_MERGE_NICS=0").Try("NCCL uses the devices one by one then")
-		l.log.Info(report.Net, "%v", err) // what the user asked for is no warning, and NCCL asks for each pair of ports
-		return nil, err.Told()
+		return nil, l.apart("NCCL_IB_MERGE_NICS=0")
 	}
 	var parts []*Device
 	for i, n := range members {
@@ -91,6 +89,13 @@ func (l *List) Fuse(members []int) (*Device, error) {
 			return nil, refuse("%s is %s, %s is %s: only devices of one kind can be one", parts[0].Name, a, d.Name, b)
 		}
 	}
+	for _, d := range parts {
+		// NCCL 2.30 puts what it makes of such where it never looks, "Could not find any local path from gpu 0 to net", and ends.
+		// A topology file may name RDMA devices.
+		if len(parts) > 1 && d.Verbs == nil && d.PCIPath == "" {
+			return nil, l.apart("%s has no PCI address, and NCCL finds no path from a GPU to a device made of such", d.Name)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fused) == maxFused {
@@ -106,6 +111,13 @@ func (l *List) Fuse(members []int) (*Device, error) {
 		l.log.Info(report.Net, "device %d is %s: %d devices in one, %d Mb/s", d.Index, d.Name, len(parts), d.SpeedMbps)
 	}
 	return d, nil
+}
+
+// apart says why devices stay what they are, which is no warning; NCCL may ask for each pair of them.
+func (l *List) apart(format string, a ...any) error {
+	err := report.Errorf(report.Usage, "makeVDevice", format, a...).Try("NCCL uses the devices one by one then")
+	l.log.Info(report.Net, "%v", err)
+	return err.Told()
 }
 
 // Unfuse forgets the fused devices, for a host that starts anew and counts
