@@ -45,6 +45,7 @@ var effects = []struct {
 	{"NCCL_IB_WARN_RAIL_LOCAL", "1", seeRails, "", "simA (rail -1) here and simB (rail -1) there"},
 	{"NCCL_GDR_FLUSH_DISABLE", "1", seeFlush(rdma.MemCUDA), "reads back", "does nothing"},
 	{"WEFT_CONGESTION", "system", seeCongestion, "same host", "the system's"},
+	{"WEFT_ZEROCOPY", "1", seeZeroCopy, "false", "true"},
 	{"WEFT_FLUSH", "always", seeFlush(rdma.MemHost), "does nothing", "reads back"},
 	{"WEFT_STRIPE_MIN", "200000", beside("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1 WEFT_LAZY=off", seeSplit), "4 of 4 lanes", "1 of 4 lanes"},
 	{"WEFT_STRIPING", "even", beside("WEFT_TIMEOUT=4", seeStriping), "the faster", "neither"},

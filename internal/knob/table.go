@@ -78,6 +78,7 @@ const (
 	IBRecoveryAttempts
 
 	Congestion
+	ZeroCopy
 	Flush
 	StripeMin
 	Striping

@@ -140,6 +140,9 @@ type Stats struct {
 	Incomplete  uint32 // posted groups of receives that are not complete
 	Announced   uint64 // groups of receives whose CTS is wholly handed over
 	Code        int32  // what the comm failed with, or 0
+
+	Uncopied uint64 // bytes that the kernel has sent over TCP from where they lie
+	Copies   bool   // it has copied such bytes all the same
 }
 
 // Snapshot reads the comm's counters; between two of them a call may have come.
@@ -152,5 +155,7 @@ func (c *Comm) Snapshot() Stats {
 		Incomplete:  atomic.LoadUint32(&c.view.incomplete),
 		Announced:   atomic.LoadUint64(&c.view.ctsOut) - 1,
 		Code:        int32(uint32(atomic.LoadUint64(&c.view.error))),
+		Uncopied:    atomic.LoadUint64(&c.view.uncopied),
+		Copies:      atomic.LoadUint32(&c.view.zeroCopied) != 0,
 	}
 }

@@ -31,7 +31,7 @@
 #define WF_ORDER 128       /* places in the order in which lanes take messages */
 #define WF_DEVICES 8       /* devices of a comm */
 #define WF_STREAMS 64      /* streams of a comm, over all its lanes */
-#define WF_STREAM_BYTES 192 /* provider memory of one stream */
+#define WF_STREAM_BYTES 384 /* provider memory of one stream */
 #define WF_CTS_BATCH 4     /* queued CTS groups at which irecv sends them itself */
 #define WF_PUSH 2          /* tests of sends for which small messages are held back, to leave together */
 #define WF_CTS_LAZY 32     /* the same while messages come ahead of their CTS */
@@ -315,12 +315,15 @@ struct wf_comm {
 	uint64_t messages;    /* messages whose last byte was handed over or arrived */
 	uint64_t bytes;
 	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free */
-	uint64_t pad5[5];
+	uint64_t uncopied;    /* tcp sender: bytes that the kernel has sent from where they lie */
+	uint32_t zero_open;   /* tcp sender: writes of such bytes that the kernel may still read */
+	uint32_t zero_copied; /* tcp sender: 1: the kernel has copied such bytes all the same */
+	uint64_t pad5[3];
 
 	struct wf_lane lanes[WF_LANES];
 	struct wf_gauge gauge[WF_LANES];
 	uint32_t places;      /* of the order, in use. written by: core, at any time */
-	uint32_t pad6[111];
+	uint32_t pad6[63];
 	/* provider memory of the lanes. From the second page on Free gives all back to the system; the first stream's is
 	 * before it, so that an idle comm has one page */
 	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8];
@@ -344,7 +347,7 @@ struct wf_comm {
 	struct wf_ahead_message ahead[WF_AHEADS];
 	struct wf_refusal refusals[WF_LINES]; /* tcp receive side: the last refused groups, at seq mod 256 */
 	struct wf_req_events req_events[WF_SLOTS]; /* by request slot; written only where wf_comm.events is set */
-	uint64_t pad8[152]; /* whole pages */
+	uint64_t pad8[176]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
 };
 

@@ -20,7 +20,7 @@ const (
 	wfOrder       = 128        // places in the order in which lanes take messages
 	wfDevices     = 8          // devices of a comm
 	wfStreams     = 64         // streams of a comm, over all its lanes
-	wfStreamBytes = 192        // provider memory of one stream
+	wfStreamBytes = 384        // provider memory of one stream
 	wfCtsBatch    = 4          // queued CTS groups at which irecv sends them itself
 	wfPush        = 2          // tests of sends for which small messages are held back, to leave together
 	wfCtsLazy     = 32         // the same while messages come ahead of their CTS
@@ -316,14 +316,17 @@ type wfComm struct {
 	messages   uint64 // line 5, counters for logs. written by: owner
 	bytes      uint64
 	vain       uint64 // isends that returned no request: no receive was posted, or no slot free
-	pad5       [5]uint64
+	uncopied   uint64 // tcp sender: bytes that the kernel has sent from where they lie
+	zeroOpen   uint32 // tcp sender: writes of such bytes that the kernel may still read
+	zeroCopied uint32 // tcp sender: 1: the kernel has copied such bytes all the same
+	pad5       [3]uint64
 	lanes      [32]wfLane
 	gauge      [32]wfGauge
 	places     uint32 // of the order, in use. written by: core, at any time
-	pad6       [111]uint32
+	pad6       [63]uint32
 	// provider memory of the lanes. From the second page on Free gives all back to the system; the first
 	// stream's is before it, so that an idle comm has one page
-	area  [1536]uint64
+	area  [3072]uint64
 	order [128]wfTurn // the lanes in turn, for messages that one lane carries: each as often as its weight says
 	// slots of posted requests that lanes take in order: sends, or flushes on the receive side, which has
 	// no sends
@@ -344,7 +347,7 @@ type wfComm struct {
 	ahead     [256]wfAheadMessage
 	refusals  [256]wfRefusal   // tcp receive side: the last refused groups, at seq mod 256
 	reqEvents [512]wfReqEvents // by request slot; written only where wf_comm.events is set
-	pad8      [152]uint64      // whole pages
+	pad8      [176]uint64      // whole pages
 	stash     [65536]uint64    // messages that came ahead; where in it, their sender says
 }
 
@@ -477,7 +480,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.busy)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.weight)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfGauge{}.pad)-20]
-	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-962560]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfComm{})-974848]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
@@ -538,27 +541,30 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-320]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.vain)-336]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-344]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.uncopied)-344]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroOpen)-352]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroCopied)-356]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-360]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3456]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3460]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-3904]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-16192]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queue)-17216]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-18240]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-19264]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-19296]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-19328]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-36160]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-52992]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-53056]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-58176]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-320320]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-326464]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqEvents)-338752]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-437056]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-438272]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-3712]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-28288]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queue)-29312]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-30336]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-31360]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-31392]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-31424]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-48256]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-65088]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.late)-65152]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.req)-70272]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-332416]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-338560]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqEvents)-350848]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-449152]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-450560]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.used)-8]

@@ -28,6 +28,7 @@ type Shared struct {
 
 	egress       tcp.Egress
 	noCongestion sync.Once // a congestion control that cannot be had is said once
+	noZeroCopy   sync.Once // and so is zero-copy
 }
 
 // options are what is known of a comm that streams are to carry.
@@ -48,6 +49,7 @@ type Carrier struct {
 	why    string   // the first stream has its congestion control
 	paths  []string // interfaces and addresses that the streams run between, each once
 	pathOf []int    // by stream
+	zero   bool     // large payloads are to be sent from where they lie
 
 	mu  sync.Mutex
 	fds []int // of the streams, until close; protected by mu
@@ -94,7 +96,11 @@ func (t *Carrier) attach() error {
 			at, t.paths = len(t.paths), append(t.paths, path)
 		}
 		t.pathOf = append(t.pathOf, at)
-		t.congestion(k, path)
+		own := t.shared.Net.Local.Own(k.Local().Addr(), k.Remote().Addr())
+		t.congestion(k, path, own)
+		if t.opts.Kind == fastpath.Send && !own {
+			t.zeroCopy(k, path)
+		}
 		fd, err := t.handover(k)
 		if err != nil {
 			return fmt.Errorf("taking over a socket: %w", err)
@@ -114,16 +120,29 @@ func (t *Carrier) attach() error {
 	return nil
 }
 
-// congestion gives a stream its congestion control.
-func (t *Carrier) congestion(k *rendezvous.Conn, path string) {
+// congestion gives a stream its congestion control; own: to an address of this machine.
+func (t *Carrier) congestion(k *rendezvous.Conn, path string, own bool) {
 	s := t.shared
-	why, err := tcp.CongestionFor(s.Knobs, s.Net.Local.Own(k.Local().Addr(), k.Remote().Addr())).Apply(k.FD)
+	why, err := tcp.CongestionFor(s.Knobs, own).Apply(k.FD)
 	if t.why == "" {
 		t.why = why
 	}
 	if err != nil {
 		s.noCongestion.Do(func() { s.Log.Warn("%s: %v", path, err) })
 	}
+}
+
+// zeroCopy lets the kernel send a stream's large payloads from where they lie, if it is asked for.
+func (t *Carrier) zeroCopy(k *rendezvous.Conn, path string) {
+	s := t.shared
+	if s.Knobs.Int(knob.ZeroCopy) == 0 {
+		return
+	}
+	if err := tcp.AllowZeroCopy(k.FD); err != nil {
+		s.noZeroCopy.Do(func() { s.Log.Warn("%s: %v", path, err) })
+		return
+	}
+	t.zero = true
 }
 
 // handover moves a connection out of Go's poller, making room for its second
@@ -139,8 +158,12 @@ func (t *Carrier) handover(k *rendezvous.Conn) (int, error) {
 
 // Describe ends the log's line about a new comm.
 func (t *Carrier) Describe(via string) string {
-	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s (%s)", via,
-		len(t.fds), report.Plural(len(t.fds)), report.Few(t.paths, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why)
+	zero := ""
+	if t.zero {
+		zero = ", zero-copy"
+	}
+	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s (%s)%s", via,
+		len(t.fds), report.Plural(len(t.fds)), report.Few(t.paths, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why, zero)
 }
 
 // pathOf tells by which interface and between which addresses a connection runs.
@@ -190,5 +213,18 @@ func (t *Carrier) Forget() {
 // Shut lets the streams drain, so that bytes with the kernel still arrive.
 func (t *Carrier) Shut(m *session.Member, _ bool) {
 	m.Part()
+	if t.zero {
+		t.comm.Log().Info(report.Net, "close on %s with %s: %s", t.opts.Device.Name, t.opts.Peer, t.uncopied())
+	}
 	t.shared.Reaper.Add(tcp.DetachStreams(t.fp), t.fp)
+}
+
+// uncopied tells how much of what was sent the kernel did not copy.
+func (t *Carrier) uncopied() string {
+	is := t.fp.Snapshot()
+	text := fmt.Sprintf("zero-copy: of %d bytes sent, %d were not copied", is.Bytes, is.Uncopied)
+	if is.Copies {
+		text += "; then the kernel copied, as it does on a path inside the machine, and for a card without scatter-gather (ethtool -k)"
+	}
+	return text
 }

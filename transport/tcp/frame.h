@@ -1,11 +1,14 @@
-/* frame.h: a frame's header as a slab keeps it, who reads it, and whether the frames of a message are the whole of
- * it. */
+/* frame.h: a frame's header as a slab keeps it, who reads and who writes it, and whether the frames of a message are
+ * the whole of it. */
 #ifndef WEFT_FRAME_H
 #define WEFT_FRAME_H
 
 #include "stream.h"
 
+#include "../fastpath/event.h"
 #include "../fastpath/gate.h"
+
+#include <sys/types.h>
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
 #define WF_AHEAD_MOST (128u << 10)   /* a payload up to here may go ahead, */
@@ -19,6 +22,14 @@ union wf_words {
 	struct wf_frame frame;
 	uint64_t word[4];
 	unsigned char byte[32];
+};
+
+/* A frame being written: a header and a payload that lies in the send's buffer. */
+struct wf_piece {
+	union wf_words head;
+	uint64_t data; /* its payload */
+	uint32_t slot;
+	uint32_t done; /* bytes already written */
 };
 
 static inline void wf_frame_put(uint64_t* words, const union wf_words* f) {
@@ -39,6 +50,22 @@ WF_HIDDEN void wf_divert(struct wf_comm* c, struct wf_stream* s);
 WF_HIDDEN int wf_cts_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s);
 WF_HIDDEN uint32_t wf_cts_room(struct wf_comm* c);            /* bytes of CTS frames that there are lines for */
 WF_HIDDEN void wf_landed(struct wf_comm* c, uint32_t slot);   /* a frame's payload is complete */
+
+/* zerocopy.c: payloads that the kernel sends from where they lie. */
+WF_HIDDEN void wf_zero_attach(struct wf_comm* c, struct wf_stream* s);
+WF_HIDDEN int wf_zero_may(struct wf_stream* s, uint32_t bytes);
+WF_HIDDEN ssize_t wf_zero_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t most,
+	size_t* want);
+WF_HIDDEN void wf_zero_reap(struct wf_comm* c, struct wf_stream* s);
+
+/* A part of a send is over: a frame that is written, or a write that the kernel no longer reads. */
+static inline void wf_part_over(struct wf_comm* c, uint32_t slot) {
+	struct wf_req* r = &c->req[slot];
+	wf_put(r->parts, wf_get(r->parts) - 1);
+	if (wf_get(r->parts) || wf_get(r->cursor) != wf_get(r->e[0].size)) return;
+	if (wf_unlikely(wf_get(c->events))) wf_events_stop(c, slot);
+	wf_sent(c, slot);
+}
 
 /* Frames of a message come in any order and any cut, so what has come is no range, and to count bytes is not enough:
  * where two overlap another place stays empty. Frames that are the whole, once, form a chain from 0 to its end:

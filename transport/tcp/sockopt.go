@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/knob"
+	"weft/internal/report"
 )
 
 // Options are the socket options of one kind of socket. The zero value sets
@@ -142,6 +143,15 @@ func setInt(fd, level, opt, value int, name string) error {
 func LimitUnsent(fd int) error {
 	const bytes = 128 << 10 // a frame
 	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes, "TCP_NOTSENT_LOWAT")
+}
+
+// AllowZeroCopy lets the streams' pump send large payloads from where they lie.
+func AllowZeroCopy(fd int) error {
+	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_ZEROCOPY, 1, "SO_ZEROCOPY"); err != nil {
+		return report.Errorf(report.Host, knob.Lookup(knob.ZeroCopy).Name, "%w", err).
+			Try("this kernel does not allow it on a connection; what is sent is copied, as without %s", knob.Lookup(knob.ZeroCopy).Name)
+	}
+	return nil
 }
 
 // DeferAccept makes the kernel keep a connection from accept until its first

@@ -37,14 +37,6 @@ _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its are
 
 uint64_t wf_cover_key;
 
-/* A frame being written: a header and a payload that lies in the send's buffer. */
-struct wf_piece {
-	union wf_words head;
-	uint64_t data; /* its payload */
-	uint32_t slot;
-	uint32_t done; /* bytes already written */
-};
-
 static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssize_t rc, int err) {
 	int closed = rc == 0 || err == EPIPE || err == ECONNRESET;
 	wf_raise(closed ? WF_FAULT_PEER_CLOSED : WF_FAULT_SOCKET, where, rc == 0 ? 0 : err, 0, 0, stream);
@@ -148,10 +140,7 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 		}
 		k -= left;
 		if (p[i].done) wf_put(s->tx_slot, WF_NONE);
-		wf_put(r->parts, wf_get(r->parts) - 1);
-		if (wf_get(r->parts) || wf_get(r->cursor) != p[i].head.frame.size) continue;
-		if (wf_unlikely(wf_get(c->events))) wf_events_stop(c, p[i].slot);
-		wf_sent(c, p[i].slot);
+		wf_part_over(c, p[i].slot);
 	}
 }
 
@@ -189,11 +178,14 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor), share = wf_share(c), moved = 0;
 	int begun = wf_get(wf_stream_at(l, rotor)->tx_slot) != WF_NONE;
 	struct wf_piece p[WF_GATHER];
+	for (uint32_t i = 0; wf_unlikely(wf_get(c->zero_open)) && i < streams; i++) wf_zero_reap(c, wf_stream_at(l, i));
 	for (uint32_t full = 0; full < streams && moved < share;) {
 		struct wf_stream* s = wf_stream_at(l, rotor);
 		uint32_t n = wf_gather(c, l, s, p);
 		size_t want = 0;
-		ssize_t k = n ? wf_write(s, p, n, share, &want) : 0;
+		int zero = n && wf_zero_may(s, p[n - 1].head.frame.len - p[n - 1].done), small = zero && n > 1;
+		n -= (uint32_t)small; /* those before it by themselves */
+		ssize_t k = !n ? 0 : zero && !small ? wf_zero_write(c, s, p, share, &want) : wf_write(s, p, n, share, &want);
 		if (k < 0 && !wf_not_now(errno)) return wf_broken(l, rotor, "send", k, errno);
 		if (k > 0) wf_written(c, s, p, n, (size_t)k);
 		moved += k > 0 ? (uint32_t)k : 0;
@@ -375,6 +367,7 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 		wf_put(s->tx_slot, WF_NONE);
 		wf_put(s->rx_have, 0u);
 		wf_put(s->rx_left, 0u);
+		wf_zero_attach(c, s);
 	}
 	wf_put(c->nlanes, lane + 1);
 	if (!lane) wf_put(c->ahead_room, stash < WF_STASH ? stash : WF_STASH);

@@ -32,6 +32,7 @@
 #define WF_FRAME_CTS 2
 #define WF_FRAME_DATA 3
 #define WF_FRAME_AHEAD 4
+#define WF_ZEROS 32
 
 struct wf_frame {
 	uint8_t kind, entry, lane, hop;
@@ -53,6 +54,12 @@ struct wf_stream {
 	uint64_t tx_frame[4];
 	uint64_t rx_frame[4];
 	uint32_t rx_early; /* 1: the host reads the payload while it is written: the kernel must not write it */
+	uint32_t zero;     /* 1: the kernel may send large payloads from where they lie */
+	uint32_t zero_next; /* number of the next such write, which the kernel counts as well */
+	uint32_t zero_open; /* of these, not reported yet: they are among the last WF_ZEROS */
+	struct wf_zero {
+		uint32_t slot, bytes; /* of a send */
+	} zeros[WF_ZEROS];
 };
 
 extern uint64_t wf_cover_key; /* random, below 2^61-1, and no peer's to know. written by: core, before the first comm */
