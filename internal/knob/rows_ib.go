@@ -113,7 +113,7 @@ var ibRows = map[ID]Spec{
 		Doc:    "Whether the virtual functions of one card are reported with one PCI path, so that NCCL knows they share it.",
 		Theirs: "1; the same."},
 	IBMergeNICs: {Name: "NCCL_IB_MERGE_NICS", Type: Switch, Default: 1,
-		Doc:    "Whether makeVDevice makes one device of several: over RDMA, or of interfaces over TCP. 0: it returns an error, and NCCL uses them one by one; 2.24 and 2.25, which end in init at that error, get a device of each.",
+		Doc:    "Whether makeVDevice makes one device of several: over RDMA, or over TCP of interfaces that have a PCI address: NCCL finds no path to what is made of others. 0: it returns an error, and NCCL uses them one by one; 2.24 and 2.25, which end in init at that error, get a device of each.",
 		Theirs: "1; the same."},
 	IBPCIOrder: {Name: "NCCL_IB_DEVICE_PCI_ORDER", Type: Switch, Default: 1,
 		Doc:    "Whether devices are listed in the order of their PCI addresses, those without one last; else in the library's order.",

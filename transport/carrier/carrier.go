@@ -47,6 +47,8 @@ type Streaming interface {
 	Streams() StreamState
 	// Forget drops what a closed comm must not look at any more.
 	Forget()
+	// Cut ends what the kernel still reads in the host's memory for a failed comm.
+	Cut()
 }
 
 // StreamState is what the kernel says of a comm's streams together.

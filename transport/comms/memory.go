@@ -120,6 +120,9 @@ func (c *Comm) deregister(m *memory.Registration) error {
 		if u, ok := comms.Get(fp.Cookie()); ok {
 			u.gaveUp(cut)
 			u.fenced.later()
+			if s, is := u.carrier.(carrier.Streaming); is {
+				s.Cut()
+			}
 		}
 	}
 	fences.Unlock()

@@ -136,13 +136,13 @@ type Stats struct {
 	Messages    uint64 // handed to the kernel, or arrived in full
 	Bytes       uint64
 	Outstanding uint32 // requests whose end the host has not seen
-	Unsent      uint32 // posted sends that are not wholly handed over
+	Unsent      uint32 // posted sends that are not wholly handed over, or which the kernel reads where they lie
 	Incomplete  uint32 // posted groups of receives that are not complete
 	Announced   uint64 // groups of receives whose CTS is wholly handed over
 	Code        int32  // what the comm failed with, or 0
 
 	Uncopied uint64 // bytes that the kernel has sent over TCP from where they lie
-	Copies   bool   // it has copied such bytes all the same
+	Copies   uint32 // why it has copied such bytes all the same, bits: 1 it always does there, 2 it cannot pin them
 }
 
 // Snapshot reads the comm's counters; between two of them a call may have come.
@@ -156,6 +156,6 @@ func (c *Comm) Snapshot() Stats {
 		Announced:   atomic.LoadUint64(&c.view.ctsOut) - 1,
 		Code:        int32(uint32(atomic.LoadUint64(&c.view.error))),
 		Uncopied:    atomic.LoadUint64(&c.view.uncopied),
-		Copies:      atomic.LoadUint32(&c.view.zeroCopied) != 0,
+		Copies:      atomic.LoadUint32(&c.view.zeroCopied),
 	}
 }

@@ -159,7 +159,8 @@ struct wf_req {
 	 * CTS: a flag of its own would be one more store for every message */
 	uint32_t entry;
 	uint32_t cursor;    /* tcp sends: bytes handed to streams */
-	/* begun and not complete: frames over tcp, shares of a message or reads of a flush over verbs */
+	/* begun and not complete: frames over tcp, and writes that the kernel still reads where they lie; shares of a
+	 * message or reads of a flush over verbs */
 	uint32_t parts;
 	uint32_t round;     /* the comm's round in which it was last tested */
 	uint32_t next;      /* of the list that it is on: free slots, or the sends of a group */
@@ -270,7 +271,8 @@ struct wf_comm {
 	uint32_t slots;       /* slots ever used; those above were never touched */
 	uint32_t outstanding; /* requests that the host has not seen end */
 	uint32_t round;       /* grows when a request is tested again: lanes are polled once per round */
-	uint32_t unsent;      /* posted sends, or flushes, that are not wholly handed over */
+	/* posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they lie */
+	uint32_t unsent;
 	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
 	uint32_t push;
 	/* of ahead[], in use: a comm has one direction, so either side's messages have the same place. sender: those that
@@ -317,7 +319,8 @@ struct wf_comm {
 	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free */
 	uint64_t uncopied;    /* tcp sender: bytes that the kernel has sent from where they lie */
 	uint32_t zero_open;   /* tcp sender: writes of such bytes that the kernel may still read */
-	uint32_t zero_copied; /* tcp sender: 1: the kernel has copied such bytes all the same */
+	/* tcp sender: why the kernel has copied such bytes all the same: 1: it always does there, 2: it cannot pin them */
+	uint32_t zero_copied;
 	uint64_t pad5[3];
 
 	struct wf_lane lanes[WF_LANES];

@@ -159,7 +159,8 @@ type wfReq struct {
 	// before its CTS: a flag of its own would be one more store for every message
 	entry  uint32
 	cursor uint32 // tcp sends: bytes handed to streams
-	// begun and not complete: frames over tcp, shares of a message or reads of a flush over verbs
+	// begun and not complete: frames over tcp, and writes that the kernel still reads where they lie;
+	// shares of a message or reads of a flush over verbs
 	parts   uint32
 	round   uint32 // the comm's round in which it was last tested
 	next    uint32 // of the list that it is on: free slots, or the sends of a group
@@ -276,7 +277,9 @@ type wfComm struct {
 	slots       uint32 // slots ever used; those above were never touched
 	outstanding uint32 // requests that the host has not seen end
 	round       uint32 // grows when a request is tested again: lanes are polled once per round
-	unsent      uint32 // posted sends, or flushes, that are not wholly handed over
+	// posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they
+	// lie
+	unsent uint32
 	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
 	push uint32
 	// of ahead[], in use: a comm has one direction, so either side's messages have the same place. sender:
@@ -318,7 +321,9 @@ type wfComm struct {
 	vain       uint64 // isends that returned no request: no receive was posted, or no slot free
 	uncopied   uint64 // tcp sender: bytes that the kernel has sent from where they lie
 	zeroOpen   uint32 // tcp sender: writes of such bytes that the kernel may still read
-	zeroCopied uint32 // tcp sender: 1: the kernel has copied such bytes all the same
+	// tcp sender: why the kernel has copied such bytes all the same: 1: it always does there, 2: it cannot
+	// pin them
+	zeroCopied uint32
 	pad5       [3]uint64
 	lanes      [32]wfLane
 	gauge      [32]wfGauge

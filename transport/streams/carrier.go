@@ -210,9 +210,16 @@ func (t *Carrier) Forget() {
 	t.mu.Unlock()
 }
 
-// Shut lets the streams drain, so that bytes with the kernel still arrive.
-func (t *Carrier) Shut(m *session.Member, _ bool) {
+// Cut resets the streams if the kernel still reads the host's memory, which is not to be read any more.
+func (t *Carrier) Cut() { tcp.Cut(t.fp) }
+
+// Shut lets the streams drain, so that bytes with the kernel still arrive; busy: of requests that the host has given up, with
+// their memory, no more than it has copied.
+func (t *Carrier) Shut(m *session.Member, busy bool) {
 	m.Part()
+	if busy {
+		t.Cut()
+	}
 	if t.zero {
 		t.comm.Log().Info(report.Net, "close on %s with %s: %s", t.opts.Device.Name, t.opts.Peer, t.uncopied())
 	}
@@ -223,8 +230,11 @@ func (t *Carrier) Shut(m *session.Member, _ bool) {
 func (t *Carrier) uncopied() string {
 	is := t.fp.Snapshot()
 	text := fmt.Sprintf("zero-copy: of %d bytes sent, %d were not copied", is.Bytes, is.Uncopied)
-	if is.Copies {
+	if is.Copies&1 != 0 {
 		text += "; then the kernel copied, as it does on a path inside the machine, and for a card without scatter-gather (ethtool -k)"
+	}
+	if is.Copies&2 != 0 {
+		text += "; some could not be pinned: see ulimit -l and net.core.optmem_max"
 	}
 	return text
 }

@@ -32,6 +32,11 @@ struct wf_piece {
 	uint32_t done; /* bytes already written */
 };
 
+/* Bytes of its payload that are still to be written. */
+static inline uint32_t wf_piece_left(const struct wf_piece* p) {
+	return p->head.frame.len - (p->done > WF_FRAME ? p->done - WF_FRAME : 0);
+}
+
 static inline void wf_frame_put(uint64_t* words, const union wf_words* f) {
 	for (int i = 0; i < 4; i++) wf_put(words[i], f->word[i]);
 }
@@ -53,7 +58,7 @@ WF_HIDDEN void wf_landed(struct wf_comm* c, uint32_t slot);   /* a frame's paylo
 
 /* zerocopy.c: payloads that the kernel sends from where they lie. */
 WF_HIDDEN void wf_zero_attach(struct wf_comm* c, struct wf_stream* s);
-WF_HIDDEN int wf_zero_may(struct wf_stream* s, uint32_t bytes);
+WF_HIDDEN int wf_zero_may(struct wf_stream* s, struct wf_piece* p);
 WF_HIDDEN ssize_t wf_zero_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t most,
 	size_t* want);
 WF_HIDDEN void wf_zero_reap(struct wf_comm* c, struct wf_stream* s);

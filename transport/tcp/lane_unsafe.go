@@ -52,6 +52,9 @@ func AttachStreams(c *fastpath.Comm, lane int, fds []int, stash uint32) error {
 	return nil
 }
 
+// Cut resets the streams of a comm that is closed or has failed, of which the kernel still reads the host's memory (AllowZeroCopy).
+func Cut(c *fastpath.Comm) { C.wf_stream_cut((*C.struct_wf_comm)(c.Slab())) }
+
 // DetachStreams takes the streams of a closed comm back, in the order in which they were attached.
 func DetachStreams(c *fastpath.Comm) []int {
 	var raw [C.WF_STREAMS]C.int

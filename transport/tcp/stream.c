@@ -105,7 +105,7 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uin
 	*want = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t head = p[i].done < WF_FRAME ? WF_FRAME - p[i].done : 0, skip = p[i].done + head - WF_FRAME;
-		uint32_t left = p[i].head.frame.len - skip < most ? p[i].head.frame.len - skip : most;
+		uint32_t left = wf_piece_left(&p[i]) < most ? wf_piece_left(&p[i]) : most;
 		if (head) iov[vecs++] = (struct iovec){p[i].head.byte + p[i].done, head};
 		if (left) iov[vecs++] = (struct iovec){(unsigned char*)(uintptr_t)p[i].data + skip, left};
 		*want += head + left;
@@ -183,7 +183,7 @@ static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
 		struct wf_stream* s = wf_stream_at(l, rotor);
 		uint32_t n = wf_gather(c, l, s, p);
 		size_t want = 0;
-		int zero = n && wf_zero_may(s, p[n - 1].head.frame.len - p[n - 1].done), small = zero && n > 1;
+		int zero = n && wf_zero_may(s, &p[n - 1]), small = zero && n > 1;
 		n -= (uint32_t)small; /* those before it by themselves */
 		ssize_t k = !n ? 0 : zero && !small ? wf_zero_write(c, s, p, share, &want) : wf_write(s, p, n, share, &want);
 		if (k < 0 && !wf_not_now(errno)) return wf_broken(l, rotor, "send", k, errno);

@@ -56,16 +56,17 @@ struct wf_stream {
 	uint32_t rx_early; /* 1: the host reads the payload while it is written: the kernel must not write it */
 	uint32_t zero;     /* 1: the kernel may send large payloads from where they lie */
 	uint32_t zero_next; /* number of the next such write, which the kernel counts as well */
-	uint32_t zero_open; /* of these, not reported yet: they are among the last WF_ZEROS */
+	uint32_t zero_open; /* of these, not reported yet */
 	struct wf_zero {
-		uint32_t slot, bytes; /* of a send */
-	} zeros[WF_ZEROS];
+		uint32_t slot, bytes; /* of its send; slot WF_NONE: it is reported, or none */
+	} zeros[WF_ZEROS];        /* by number mod WF_ZEROS */
 };
 
 extern uint64_t wf_cover_key; /* random, below 2^61-1, and no peer's to know. written by: core, before the first comm */
 
 /* before the comm is opened; stash: the peer's, of a sender */
 void wf_stream_attach(struct wf_comm* comm, uint32_t lane, const int* fds, uint32_t n, uint32_t stash);
+void wf_stream_cut(struct wf_comm* comm); /* zerocopy.c; after it has failed or is closed, before wf_stream_detach */
 uint32_t wf_stream_detach(struct wf_comm* comm, int* fds, uint32_t room); /* after it is closed; number of streams */
 
 #endif
