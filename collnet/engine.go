@@ -15,15 +15,21 @@ const rest = 20
 func (c *Comm) work() {
 	quiet := time.Now() // since when there was nothing to do
 	ticks := rest
+	next := tick // look at a host that works: each takes a core from somebody
 	for {
-		switch t := c.once(); {
+		t := c.once()
+		if !t.helped {
+			next = tick
+		}
+		switch {
 		case t.closed:
 			return
 		case t.moved:
 			quiet = time.Now()
 		case t.helped:
 			ticks = 0
-			c.sleep(tick)
+			c.sleep(next)
+			next = min(2*next, longest)
 		case time.Since(quiet) < spin:
 		case t.busy:
 			doze()
