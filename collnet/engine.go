@@ -15,11 +15,11 @@ const rest = 20
 func (c *Comm) work() {
 	quiet := time.Now() // since when there was nothing to do
 	ticks := rest
-	next := tick // look at a host that works: each takes a core from somebody
+	pause := tick // before the next look at a host that works; each look takes a core from somebody
 	for {
 		t := c.once()
 		if !t.helped {
-			next = tick
+			pause = tick
 		}
 		switch {
 		case t.closed:
@@ -28,8 +28,8 @@ func (c *Comm) work() {
 			quiet = time.Now()
 		case t.helped:
 			ticks = 0
-			c.sleep(next)
-			next = min(2*next, longest)
+			c.sleep(pause)
+			pause = min(2*pause, longest)
 		case time.Since(quiet) < spin:
 		case t.busy:
 			doze()

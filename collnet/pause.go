@@ -11,8 +11,8 @@ const (
 	spin    = 20 * time.Microsecond // without anything to do, before a nap
 	nap     = 20 * time.Microsecond // between two looks at what is in flight
 	glance  = 5 * time.Microsecond  // between two yields while a path is measured
-	tick    = time.Millisecond      // between two looks at whether the host's thread works,
-	longest = 8 * tick              // or, while it has at each look, up to this
+	tick    = time.Millisecond      // between two looks at whether the host's thread works
+	longest = 8 * tick              // the same, where each look has found that it does
 )
 
 // naps are those that may be under way in the kernel: each takes one of the few threads that there are.

@@ -11,7 +11,6 @@ import (
 
 	"weft/internal/hostcalls"
 	"weft/internal/report"
-	"weft/transport/fastpath"
 )
 
 // hop is two hosts with two switches between, which drop what is larger than the
@@ -192,7 +191,7 @@ func childMoves(c *Comm, next func(b hostcalls.Buf) (x *transfer, last bool)) er
 		}
 		switch {
 		case x.code != 0 || last || x.got[0] == 1:
-			fmt.Println("copies", c.Carrier().(interface{ Moved() fastpath.Stats }).Moved().Copies != 0)
+			fmt.Println("copies", c.Carrier().(moves).Moved().Copies)
 			fmt.Println("code", x.code)
 			time.Sleep(testLimit) // the peer may not have everything yet, and the test ends this process
 			return nil

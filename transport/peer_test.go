@@ -34,7 +34,7 @@ const (
 func TestMain(m *testing.M) {
 	roles := map[string]func(*Context, *bufio.Reader) error{"listen": childListens, "send": childSends(exitMessage, 0), "send small": childSends(exitSmall, time.Second),
 		"wait to receive": childWaitsToReceive, "wait to send": childWaitsToSend,
-		"starve": childStarves, "sends on": childSendsOn, "receives on": childReceivesOn}
+		"starve": childStarves, "sends on": childSendsOn, "receives on": childReceivesOn, "gives up": childGivesUp, "receives late": childReceivesLate}
 	run := roles[os.Getenv(childRole)]
 	if run == nil {
 		os.Exit(m.Run())
@@ -170,7 +170,7 @@ func spawn(t *testing.T, role string, env []string, prefix ...string) *peerProce
 	}
 	t.Cleanup(func() { p.Process.Kill(); p.Wait() })
 	p.out = bufio.NewReader(out)
-	if role == "listen" || role == "wait to receive" || role == "receives on" {
+	if role == "listen" || role == "wait to receive" || role == "receives on" || role == "receives late" {
 		if p.handle, err = hex.DecodeString(p.line(t)); err != nil {
 			t.Fatal(err)
 		}

@@ -141,8 +141,9 @@ type Stats struct {
 	Announced   uint64 // groups of receives whose CTS is wholly handed over
 	Code        int32  // what the comm failed with, or 0
 
-	Uncopied uint64 // bytes that the kernel has sent over TCP from where they lie
-	Copies   uint32 // why it has copied such bytes all the same, bits: 1 it always does there, 2 it cannot pin them
+	Uncopied  uint64 // bytes that the kernel has sent over TCP from where they lie
+	Copies    bool   // it says that it has copied such bytes all the same
+	NotPinned bool   // it could not pin the pages of some
 }
 
 // Snapshot reads the comm's counters; between two of them a call may have come.
@@ -156,6 +157,7 @@ func (c *Comm) Snapshot() Stats {
 		Announced:   atomic.LoadUint64(&c.view.ctsOut) - 1,
 		Code:        int32(uint32(atomic.LoadUint64(&c.view.error))),
 		Uncopied:    atomic.LoadUint64(&c.view.uncopied),
-		Copies:      atomic.LoadUint32(&c.view.zeroCopied),
+		Copies:      atomic.LoadUint32(&c.view.zeroCopied)&wfZeroCopied != 0,
+		NotPinned:   atomic.LoadUint32(&c.view.zeroCopied)&wfZeroNotPinned != 0,
 	}
 }

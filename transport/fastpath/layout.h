@@ -83,6 +83,12 @@ enum wf_ahead_state {
 	WF_AHEAD_WAITS = 2,   /* it waits for a receive of its tag */
 };
 
+/* Bits: why the kernel copies what it was to send from where it lies. */
+enum wf_zero_copied {
+	WF_ZERO_COPIED = 1,     /* it says that it did, as it always does on that path */
+	WF_ZERO_NOT_PINNED = 2, /* it could not pin the pages */
+};
+
 enum wf_fault_kind {
 	WF_FAULT_PEER_CLOSED = 1, /* the peer closed a stream; got = stream */
 	WF_FAULT_SOCKET = 2,      /* a socket call failed: err = errno, got = stream */
@@ -319,8 +325,7 @@ struct wf_comm {
 	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free */
 	uint64_t uncopied;    /* tcp sender: bytes that the kernel has sent from where they lie */
 	uint32_t zero_open;   /* tcp sender: writes of such bytes that the kernel may still read */
-	/* tcp sender: why the kernel has copied such bytes all the same: 1: it always does there, 2: it cannot pin them */
-	uint32_t zero_copied;
+	uint32_t zero_copied; /* tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied */
 	uint64_t pad5[3];
 
 	struct wf_lane lanes[WF_LANES];

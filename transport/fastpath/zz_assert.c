@@ -465,6 +465,8 @@ _Static_assert(WF_REQ_TOLD == 5, "value of WF_REQ_TOLD");
 _Static_assert(WF_AHEAD_OVER == 0, "value of WF_AHEAD_OVER");
 _Static_assert(WF_AHEAD_FILLING == 1, "value of WF_AHEAD_FILLING");
 _Static_assert(WF_AHEAD_WAITS == 2, "value of WF_AHEAD_WAITS");
+_Static_assert(WF_ZERO_COPIED == 1, "value of WF_ZERO_COPIED");
+_Static_assert(WF_ZERO_NOT_PINNED == 2, "value of WF_ZERO_NOT_PINNED");
 _Static_assert(WF_FAULT_PEER_CLOSED == 1, "value of WF_FAULT_PEER_CLOSED");
 _Static_assert(WF_FAULT_SOCKET == 2, "value of WF_FAULT_SOCKET");
 _Static_assert(WF_FAULT_PROTOCOL == 3, "value of WF_FAULT_PROTOCOL");

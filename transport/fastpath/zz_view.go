@@ -76,6 +76,12 @@ const (
 	wfAheadWaits   = 2 // it waits for a receive of its tag
 )
 
+// enum wf_zero_copied: Bits: why the kernel copies what it was to send from where it lies.
+const (
+	wfZeroCopied    = 1 // it says that it did, as it always does on that path
+	wfZeroNotPinned = 2 // it could not pin the pages
+)
+
 // enum wf_fault_kind
 const (
 	wfFaultPeerClosed = 1  // the peer closed a stream; got = stream
@@ -321,9 +327,7 @@ type wfComm struct {
 	vain       uint64 // isends that returned no request: no receive was posted, or no slot free
 	uncopied   uint64 // tcp sender: bytes that the kernel has sent from where they lie
 	zeroOpen   uint32 // tcp sender: writes of such bytes that the kernel may still read
-	// tcp sender: why the kernel has copied such bytes all the same: 1: it always does there, 2: it cannot
-	// pin them
-	zeroCopied uint32
+	zeroCopied uint32 // tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied
 	pad5       [3]uint64
 	lanes      [32]wfLane
 	gauge      [32]wfGauge

@@ -230,10 +230,10 @@ func (t *Carrier) Shut(m *session.Member, busy bool) {
 func (t *Carrier) uncopied() string {
 	is := t.fp.Snapshot()
 	text := fmt.Sprintf("zero-copy: of %d bytes sent, %d were not copied", is.Bytes, is.Uncopied)
-	if is.Copies&1 != 0 {
+	if is.Copies {
 		text += "; then the kernel copied, as it does on a path inside the machine, and for a card without scatter-gather (ethtool -k)"
 	}
-	if is.Copies&2 != 0 {
+	if is.NotPinned {
 		text += "; some could not be pinned: see ulimit -l and net.core.optmem_max"
 	}
 	return text

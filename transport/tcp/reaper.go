@@ -158,9 +158,6 @@ func (r *Reaper) reap(events []unix.EpollEvent) {
 			unix.Read(r.wake, b[:])
 			continue
 		}
-		if e.Events&unix.EPOLLERR != 0 {
-			discardReports(int(e.Fd))
-		}
 		if d := r.streams[int(e.Fd)]; d != nil && r.drain(d.fd) {
 			r.finish(d)
 		}
@@ -224,14 +221,4 @@ func (r *Reaper) drain(fd int) bool {
 		}
 	}
 	return false
-}
-
-// discardReports empties the error queue, where the kernel says which pages it no longer reads: epoll would tell of it for ever.
-func discardReports(fd int) {
-	var control [128]byte
-	for {
-		if _, _, _, _, err := unix.Recvmsg(fd, nil, control[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err != nil {
-			return
-		}
-	}
 }

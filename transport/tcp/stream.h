@@ -32,7 +32,7 @@
 #define WF_FRAME_CTS 2
 #define WF_FRAME_DATA 3
 #define WF_FRAME_AHEAD 4
-#define WF_ZEROS 32
+#define WF_ZEROS 32 /* writes of a stream that the kernel may still read */
 
 struct wf_frame {
 	uint8_t kind, entry, lane, hop;

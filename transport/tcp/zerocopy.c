@@ -20,8 +20,6 @@
 #define WF_ZERO_LEAST (32u << 10) /* bytes that are worth it */
 #define WF_ZERO_MOST (512u << 10) /* in one write: RLIMIT_MEMLOCK is charged with what is asked for */
 
-enum { WF_ZERO_COPIED = 1, WF_ZERO_NOT_PINNED = 2 }; /* of wf_comm.zero_copied */
-
 /* Whether the core asked for it, the socket knows. */
 void wf_zero_attach(struct wf_comm* c, struct wf_stream* s) {
 	int on = 0;
@@ -59,9 +57,8 @@ static ssize_t wf_zero_payload(struct wf_comm* c, struct wf_stream* s, uint32_t 
 	return k;
 }
 
-/* Writes the frame's header as ever, and its payload; both at most as *want says. Bytes written; -1: errno. */
-ssize_t wf_zero_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t most,
-	size_t* want) {
+/* Writes the frame's header as ever, then its payload. *want: bytes that it tries; returns those written; -1: errno. */
+ssize_t wf_zero_write(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t most, size_t* want) {
 	uint32_t head = p->done < WF_FRAME ? WF_FRAME - p->done : 0, skip = p->done + head - WF_FRAME;
 	uint32_t left = wf_piece_left(p) < most ? wf_piece_left(p) : most;
 	ssize_t k = 0;

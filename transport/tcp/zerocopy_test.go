@@ -36,6 +36,7 @@ func loopbacks(t *testing.T, n int) (fds [2][]int) {
 		check(err)
 		fds[0] = append(fds[0], tx)
 		if err := unix.SetsockoptInt(tx, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 4<<20); err != nil {
+			unix.Close(tx)
 			t.Skipf("needs CAP_NET_ADMIN for a socket that takes 8 MiB: %v", err)
 		}
 		check(unix.Connect(tx, at))
@@ -103,15 +104,17 @@ func TestZeroCopy(t *testing.T) {
 								t.Fatalf("round %d: never done: %+v, %+v", round, tx.comm.Snapshot(), rx.comm.Snapshot())
 							}
 						}
-						for s != 0 {
-							test(&s)
+						for until := time.Now().Add(20 * time.Second); s != 0; {
+							if test(&s); time.Now().After(until) {
+								t.Fatalf("round %d: the send is never done: %+v", round, tx.comm.Snapshot())
+							}
 						}
 						if !bytes.Equal(rx.mem[:size], want) {
 							t.Fatalf("round %d: bytes differ", round)
 						}
 					}
 					ahead := streams == 1 && size <= 128<<10 // which is copied
-					if is := tx.comm.Snapshot(); (is.Copies == 1) != (zero && !ahead) || is.Uncopied != 0 {
+					if is := tx.comm.Snapshot(); is.Copies != (zero && !ahead) || is.Uncopied != 0 {
 						t.Errorf("over loopback the kernel copies: %+v", is)
 					}
 				})
@@ -150,7 +153,7 @@ func TestZeroCopyGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		tcp.Cut(tx.comm)
-		fill(2)
+		fill(0xee)
 		got, b := 0, make([]byte, 1<<20)
 		var err error
 		for until := time.Now().Add(20 * time.Second); got < size+32; {
@@ -164,7 +167,7 @@ func TestZeroCopyGivenUp(t *testing.T) {
 			if err != nil || n == 0 {
 				break
 			}
-			if bytes.IndexByte(b[:n], 2) >= 0 && got > 0 {
+			if bytes.IndexByte(b[:n], 0xee) >= 0 {
 				t.Fatalf("zero-copy %t: the peer reads what was not sent, after %d bytes", zero, got)
 			}
 			got += n
