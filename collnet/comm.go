@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"weft/collnet/choose"
+	"weft/collnet/schedule"
 	"weft/internal/report"
 	"weft/transport/task"
 )
@@ -34,9 +35,12 @@ type Comm struct {
 	}
 
 	pending  []*op // oldest first; protected by pass, as all below
-	chunks   int   // begun so far
-	computed int   // bytes that were reduced or copied since Help began
-	helped   bool  // the host's thread has worked since the goroutine looked last
+	ways     map[schedule.Op]*way
+	chunks   int       // begun so far
+	computed int       // bytes that were reduced or copied since Help began
+	helped   bool      // the host's thread has worked since the goroutine looked last
+	awaited  []uintptr // requests of the net that test looks at
+	others   []uintptr // those that nothing waits for
 }
 
 // comms are those of the process, whatever number of contexts.

@@ -79,7 +79,8 @@ func (c *Comm) once() (t turn) {
 		return turn{closed: true}
 	}
 	c.take()
-	if c.helped {
+	looked := c.ctx.Requests.Looked(c.block)
+	if c.helped || looked {
 		c.helped = false
 		return turn{helped: true}
 	}
@@ -87,6 +88,7 @@ func (c *Comm) once() (t turn) {
 	if err != nil {
 		c.fail(err, report.Say)
 	}
+	c.await(moved)
 	return turn{busy: len(c.pending) > 0, moved: moved}
 }
 
@@ -128,36 +130,29 @@ func (c *Comm) begin(failed *error) bool {
 		return false
 	}
 	for _, o := range c.pending {
-		if !o.begun {
+		if o.way == nil {
 			if *failed = c.cut(o); *failed != nil {
 				return false
 			}
 		}
-		if len(o.chunks) == 0 {
+		if o.begun() {
 			continue
 		}
-		if *failed = t.begin(o, o.chunks[0], int32(c.chunks&0x7fffffff)); *failed != nil {
+		if *failed = t.begin(o, int32(c.chunks&0x7fffffff)); *failed != nil {
 			return false
 		}
-		o.chunks = o.chunks[1:]
 		c.chunks++
 		return true
 	}
 	return false
 }
 
-// cut chooses an algorithm and cuts the operation for it. A large buffer of several parts is staged in one: other ranks'
-// plans do not know of them.
+// cut finds the operation's way. A large buffer of several parts is staged in one: other ranks' plans do not know of them.
 func (c *Comm) cut(o *op) error {
-	o.algorithm, o.order = c.choices.Pick(o.what)
-	o.begun = true
-	if o.what.Kind != schedule.AllReduce && o.what.Window.Len == 0 {
-		return nil
-	}
-	o.chunks = schedule.Chunks(o.what, o.algorithm, int64(c.ctx.Chunk))
-	o.left = len(o.chunks)
+	o.way = c.way(o.what)
+	o.left = len(o.way.chunks)
 	large := o.parts()
-	if len(large) == 1 {
+	if o.left == 0 || len(large) == 1 {
 		return nil
 	}
 	if err := o.stage.grow(c.link(), o.what.Elem*int(o.what.Window.Len)); err != nil {

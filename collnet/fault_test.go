@@ -211,7 +211,7 @@ func TestConnectRefuses(t *testing.T) {
 			handles := make([][]byte, 3)
 			var doors []*Listener
 			for r := range handles {
-				x := NewContext(Options{Net: &node{w, r}, Requests: &words{}, Log: &report.Recorder{}, Code: testCode, Timeout: max(c.timeout, 100*time.Millisecond), Chunk: 64 << 10,
+				x := NewContext(Options{Net: &node{w, r}, Requests: newWords(), Log: &report.Recorder{}, Code: testCode, Timeout: max(c.timeout, 100*time.Millisecond), Chunk: 64 << 10,
 					Name: func(int) string { return "mem0" }})
 				handles[r] = make([]byte, 128)
 				l, err := x.Listen(0, handles[r])

@@ -28,13 +28,28 @@ func (c *Comm) help() {
 	}
 	c.take()
 	c.helped, c.computed = true, 0
-	for range mostSteps {
-		moved, err := c.step()
-		if err != nil {
+	moved := true
+	for i := 0; i < mostSteps && moved && c.computed < sliceOf; i++ {
+		var err error
+		if moved, err = c.step(); err != nil {
 			c.fail(err, report.Say)
 		}
-		if !moved || c.computed >= sliceOf {
-			return
-		}
 	}
+	c.await(moved)
+}
+
+// await has the host's test look by itself at the messages without which nothing can move. Where something else could
+// (moved, or an operation that was posted meanwhile), it calls Help. pass is held.
+func (c *Comm) await(moved bool) {
+	c.awaited, c.others = c.awaited[:0], c.others[:0]
+	for _, t := range c.tracks {
+		c.awaited, c.others = t.awaits(c.awaited, c.others)
+	}
+	c.awaited = append(c.awaited, c.others...)
+	c.queue.Lock()
+	defer c.queue.Unlock()
+	if moved || len(c.queue.posted) > 0 || len(c.awaited) > MaxAwaited {
+		c.awaited = c.awaited[:0]
+	}
+	c.ctx.Requests.Await(c.block, c.awaited)
 }

@@ -58,6 +58,7 @@ type memLink struct {
 }
 
 type memRequest struct {
+	of   *memLink
 	b    Buffer
 	tag  int32
 	done bool
@@ -71,6 +72,24 @@ func keep(r *memRequest) uintptr {
 	n := lastRequest.Add(1)
 	memRequests.Store(n, r)
 	return n
+}
+
+// waits is what the executor's look at a request says: it is not done, it is, or only Test can tell.
+func waits(request uintptr) int {
+	v, ok := memRequests.Load(request)
+	if !ok {
+		return -1
+	}
+	r := v.(*memRequest)
+	r.of.w.mu.Lock()
+	defer r.of.w.mu.Unlock()
+	switch {
+	case r.done:
+		return 0
+	case r.of.usable() != nil:
+		return -1
+	}
+	return 1
 }
 
 func (n *node) Listen(_ int, handle []byte) (Door, error) {
@@ -145,7 +164,7 @@ func (l *memLink) Send(b Buffer, tag int32) (uintptr, error) {
 	l.p.posted = l.p.posted[1:]
 	move(r.b.Address, b.Address, b.Size)
 	r.done, r.size = true, b.Size
-	return keep(&memRequest{done: true, size: b.Size}), nil
+	return keep(&memRequest{of: l, done: true, size: b.Size}), nil
 }
 
 func (l *memLink) Receive(b Buffer, tag int32) (uintptr, error) {
@@ -154,7 +173,7 @@ func (l *memLink) Receive(b Buffer, tag int32) (uintptr, error) {
 	if err := l.usable(); err != nil {
 		return 0, err
 	}
-	r := &memRequest{b: b, tag: tag}
+	r := &memRequest{of: l, b: b, tag: tag}
 	l.p.posted = append(l.p.posted, r)
 	return keep(r), nil
 }
@@ -220,91 +239,6 @@ func (l *memLink) Close() error {
 	return nil
 }
 
-// words are the requests of one process.
-type words struct {
-	mu     sync.Mutex
-	last   uintptr
-	blocks int
-	open   map[uintptr]*word
-}
-
-type word struct {
-	block int
-	done  bool
-	size  int
-	code  int32
-}
-
-func (w *words) Open(uintptr) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.blocks++
-	return w.blocks, nil
-}
-
-func (w *words) Take(block int) uintptr {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for _, o := range w.open {
-		if o.block == block {
-			n++
-		}
-	}
-	if n == MaxRequests {
-		return 0
-	}
-	if w.open == nil {
-		w.open = map[uintptr]*word{}
-	}
-	w.last++
-	w.open[w.last] = &word{block: block}
-	return w.last
-}
-
-func (w *words) Done(request uintptr, size int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.open[request].done, w.open[request].size = true, size
-}
-
-func (w *words) Fail(request uintptr, code int32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.open[request].code = code
-}
-
-func (w *words) Close(block int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for r, o := range w.open {
-		if o.block == block {
-			delete(w.open, r)
-		}
-	}
-}
-
-// test is what the host's test says.
-func (w *words) test(request uintptr) (done bool, size int, code int32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.open[request]
-	if o == nil {
-		return false, 0, -1
-	}
-	if o.done {
-		delete(w.open, request)
-	}
-	return o.done, o.size, o.code
-}
-
-func (w *words) pending(request uintptr) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.open[request]
-	return o != nil && !o.done && o.code == 0
-}
-
 // testCode is distinct per cause.
 func testCode(err error, _ int) int32 { return 100 + int32(report.CauseOf(err)) }
 
@@ -325,7 +259,7 @@ func party(t testing.TB, nets []Net, chunk int) []*member {
 	handles := make([][]byte, n)
 	doors := make([]*Listener, n)
 	for r := range all {
-		m := &member{t: t, log: &report.Recorder{}, words: &words{}}
+		m := &member{t: t, log: &report.Recorder{}, words: newWords()}
 		m.ctx = NewContext(Options{Net: nets[r], Requests: m.words, Table: 12, Log: m.log, Code: testCode, Timeout: testLimit, Chunk: chunk,
 			Name: func(int) string { return "mem0" }})
 		handles[r] = make([]byte, 128)
@@ -382,11 +316,11 @@ func (w *world) end(t testing.TB, all []*member) {
 	}
 }
 
-// wait tests a request until it is done, or fails with a code. The hosts of even ranks help, as C does in test; those of odd
+// wait tests a request until it is done, or fails with a code. The hosts of even ranks do as C does in test; those of odd
 // ones leave all to the goroutine.
 func (m *member) wait(request uintptr) (size int, code int32) {
 	for end := time.Now().Add(testLimit); time.Now().Before(end); time.Sleep(20 * time.Microsecond) {
-		if m.rank%2 == 0 && m.words.pending(request) {
+		if m.rank%2 == 0 && m.words.asksHelp(request) {
 			m.Help()
 		}
 		done, size, code := m.words.test(request)

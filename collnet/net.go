@@ -38,14 +38,20 @@ type Buffer struct {
 	Handle  uintptr // of its registration
 }
 
-// Requests are the words that the host's test looks at, in blocks of MaxRequests. Of one that is pending it calls Help first.
+// Requests are the words that the host's test looks at, in blocks of MaxRequests. Of one that is pending it calls Help first,
+// unless the block awaits requests of the net.
 type Requests interface {
 	Open(comm uintptr) (block int, err error) // of the comm with that handle
 	Take(block int) (request uintptr)         // 0: all are in use
 	Done(request uintptr, size int)
 	Fail(request uintptr, code int32)
-	Close(block int) // test knows none of the block any more
+	Await(block int, groups []uintptr) // 0 behind each, then what is only looked at; test calls Help once all of a group are done, or one has failed; nothing: always
+	Looked(block int) bool             // test has looked at those since the last call
+	Close(block int)                   // test knows none of the block any more
 }
 
 // MaxRequests is how many requests of a comm there may be at a time.
 const MaxRequests = 32
+
+// MaxAwaited is how many requests of the net, and ends of groups, test looks at by itself.
+const MaxAwaited = 64

@@ -16,15 +16,16 @@ type op struct {
 	send, recv memory
 	at, mine   int // of the large buffer, what is this rank's
 
-	stage     scratch // in the place of a large buffer of several parts
-	algorithm schedule.Algorithm
-	order     []int
-	chunks    []schedule.Chunk // to be begun
-	begun     bool             // it has been cut
-	left      int              // chunks that are not done
+	stage scratch // in the place of a large buffer of several parts
+	way   *way    // nil: not begun
+	next  int     // chunk to be begun
+	left  int     // chunks that are not done
 }
 
-func (o *op) done() bool { return o.begun && o.left == 0 }
+func (o *op) done() bool { return o.way != nil && o.left == 0 }
+
+// begun reports whether all chunks are.
+func (o *op) begun() bool { return o.way != nil && o.next == len(o.way.chunks) }
 
 // Buf is memory of the host and its registration.
 type Buf struct {

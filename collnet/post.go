@@ -87,7 +87,11 @@ func (c *Comm) post(o *op, send, recv []Part) (uintptr, error) {
 	if request == 0 || err != nil {
 		return 0, err
 	}
-	if !c.Help() || c.idle.Load() {
+	helped := c.Help()
+	if !helped {
+		c.ctx.Requests.Await(c.block, nil) // who is at work may not have seen it
+	}
+	if !helped || c.idle.Load() {
 		c.rouse()
 	}
 	return request, nil

@@ -1,6 +1,8 @@
 package collnet
 
 import (
+	"slices"
+
 	"weft/collnet/schedule"
 	"weft/internal/report"
 )
@@ -15,7 +17,7 @@ type track struct {
 
 	op     *op // nil: it is free
 	tag    int32
-	plan   schedule.Plan
+	plan   *schedule.Plan
 	round  int
 	ready  int // rounds whose receives have been posted
 	sent   int // sends of the round that have been posted
@@ -28,6 +30,7 @@ type track struct {
 
 	sending   []message
 	receiving []message
+	sources   []uintptr // of the last slice that was reduced
 }
 
 // message is a request of the net.
@@ -54,9 +57,9 @@ func (t *track) link() Link {
 	return nil
 }
 
-// begin takes a chunk.
-func (t *track) begin(o *op, chunk schedule.Chunk, tag int32) error {
-	plan, err := schedule.Make(o.what, o.algorithm, o.order, chunk)
+// begin takes the operation's next chunk.
+func (t *track) begin(o *op, tag int32) error {
+	plan, err := o.way.plan(o.what, o.next)
 	if err != nil {
 		return t.errorf(report.Internal, o.name, "%w", err)
 	}
@@ -65,25 +68,35 @@ func (t *track) begin(o *op, chunk schedule.Chunk, tag int32) error {
 	}
 	t.stop()
 	t.op, t.plan, t.tag = o, plan, tag
+	o.next++
 	return nil
 }
 
 // stop makes the track free.
 func (t *track) stop() {
-	*t = track{self: t.self, sends: t.sends, receives: t.receives, scratch: t.scratch, sending: t.sending[:0], receiving: t.receiving[:0]}
+	*t = track{self: t.self, sends: t.sends, receives: t.receives, scratch: t.scratch, computed: t.computed,
+		sending: t.sending[:0], receiving: t.receiving[:0], sources: t.sources}
 }
 
-// step does what can be done now, but for a slice of work only. It reports whether there was anything.
-func (t *track) step() (moved bool, err error) {
+// step does what can be done now, but for a slice of work only: it looks at what is under way, computes, and posts what
+// follows from that. What it posts it does not look at, for that takes a system call, and an answer takes longer. It reports
+// whether there was anything.
+func (t *track) step() (bool, error) {
 	t.computed = 0
-	for _, do := range []func() (bool, error){t.postReceives, t.postSends, t.test, t.compute} {
-		did, err := do()
-		if err != nil {
-			return false, err
-		}
-		moved = moved || did
+	tested, err := t.test()
+	if err != nil {
+		return false, err
 	}
-	return moved, nil
+	computed, err := t.compute()
+	if err != nil || t.op == nil {
+		return true, err
+	}
+	readied, err := t.postReceives()
+	if err != nil {
+		return false, err
+	}
+	sent, err := t.postSends()
+	return tested || computed || readied || sent, err
 }
 
 // postReceives posts those of the round, and of later ones what may be written early.
@@ -162,43 +175,70 @@ func (t *track) finished(all *[]message) (moved bool, err error) {
 	return moved, nil
 }
 
-// compute reduces and copies once the round's messages are there, a slice at a time, and ends the round.
+// compute reduces and copies while the round's messages are there, a slice in all, and ends rounds and the chunk.
 func (t *track) compute() (moved bool, err error) {
+	for ; t.computed < sliceOf && t.came(); moved = true {
+		if t.round == len(t.plan.Rounds) {
+			t.op.left--
+			t.stop()
+			return true, nil
+		}
+		r := &t.plan.Rounds[t.round]
+		switch {
+		case t.reduce < len(r.Reduces):
+			if err := t.reduceSlice(&r.Reduces[t.reduce]); err != nil {
+				return false, err
+			}
+		case t.copied < len(r.Copies):
+			m := &r.Copies[t.copied]
+			move(t.at(m.Dst).Address, t.at(m.Src).Address, int(m.Dst.Len))
+			t.computed += int(m.Dst.Len)
+			t.copied++
+		default:
+			t.round++
+			t.sent, t.reduce, t.copied = 0, 0, 0
+		}
+	}
+	return moved, nil
+}
+
+// came reports whether the messages of the round are where they belong; behind the last round, those that the rank sent.
+func (t *track) came() bool {
 	if t.round == len(t.plan.Rounds) {
-		return t.finish(), nil
+		return len(t.sending) == 0
 	}
 	r := &t.plan.Rounds[t.round]
-	if t.sent < len(r.Sends) || t.ready <= t.round || r.Drain && len(t.sending) > 0 {
-		return false, nil
+	return t.sent == len(r.Sends) && t.ready > t.round && (!r.Drain || len(t.sending) == 0) &&
+		!slices.ContainsFunc(t.receiving, func(m message) bool { return m.round == t.round })
+}
+
+// awaits adds to the groups what must be done before the track can move, and 0, and to the others what else is under way.
+func (t *track) awaits(groups, others []uintptr) ([]uintptr, []uintptr) {
+	if t.op == nil {
+		return groups, others
+	}
+	drains := t.round == len(t.plan.Rounds)
+	if !drains {
+		r := &t.plan.Rounds[t.round]
+		if drains = r.Drain; t.ready <= t.round || t.sent < len(r.Sends) { // the net has no room yet
+			return append(groups, 0), others
+		}
+	}
+	for _, m := range t.sending {
+		if drains {
+			groups = append(groups, m.request)
+		} else {
+			others = append(others, m.request)
+		}
 	}
 	for _, m := range t.receiving {
 		if m.round == t.round {
-			return false, nil
+			groups = append(groups, m.request)
+		} else {
+			others = append(others, m.request)
 		}
 	}
-	switch {
-	case t.reduce < len(r.Reduces):
-		return true, t.reduceSlice(&r.Reduces[t.reduce])
-	case t.copied < len(r.Copies):
-		m := &r.Copies[t.copied]
-		move(t.at(m.Dst).Address, t.at(m.Src).Address, int(m.Dst.Len))
-		t.computed += int(m.Dst.Len)
-		t.copied++
-	default:
-		t.round++
-		t.sent, t.reduce, t.copied = 0, 0, 0
-	}
-	return true, nil
-}
-
-// finish ends the chunk once all it sends has left.
-func (t *track) finish() bool {
-	if len(t.sending) > 0 {
-		return false
-	}
-	t.op.left--
-	t.stop()
-	return true
+	return append(groups, 0), others
 }
 
 // reduceSlice does one slice of a reduction.
@@ -211,10 +251,11 @@ func (t *track) reduceSlice(r *schedule.Reduce) error {
 		return elem
 	}
 	n := min(r.Count-t.slice, sliceOf/acc)
-	src := make([]uintptr, len(r.Src))
-	for i, s := range r.Src {
-		src[i] = t.at(s).Address + uintptr(t.slice*size(r.SrcAcc))
+	src := t.sources[:0]
+	for _, s := range r.Src {
+		src = append(src, t.at(s).Address+uintptr(t.slice*size(r.SrcAcc)))
 	}
+	t.sources = src
 	dst := t.at(r.Dst).Address + uintptr(t.slice*size(r.DstAcc))
 	if err := reduce(dst, r.DstAcc, src, r.SrcAcc, n, t.op.elem, t.op.red); err != nil {
 		return t.errorf(report.Internal, t.op.name, "%w", err)

@@ -140,6 +140,7 @@ type cRequests struct{}
 
 var (
 	_ = [1]struct{}{}[C.WEFT_BLOCK-collnet.MaxRequests]
+	_ = [1]struct{}{}[C.WEFT_AWAITED-collnet.MaxAwaited]
 	_ = [1]struct{}{}[C.WEFT_REQUEST_KIND-collnet.RequestKind]
 )
 
@@ -162,5 +163,11 @@ func (cRequests) Done(request uintptr, size int) {
 func (cRequests) Fail(request uintptr, code int32) {
 	C.weft_request_fail(C.uintptr_t(request), C.int(code))
 }
+
+func (cRequests) Await(block int, groups []uintptr) {
+	C.weft_block_await(C.uint32_t(block), (*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(groups))), C.uint32_t(len(groups)))
+}
+
+func (cRequests) Looked(block int) bool { return C.weft_block_looked(C.uint32_t(block)) != 0 }
 
 func (cRequests) Close(block int) { C.weft_block_close(C.uint32_t(block)) }

@@ -19,6 +19,9 @@ struct block {
 	uint64_t word[WEFT_BLOCK];
 	uintptr_t comm;
 	uint32_t used;
+	uint32_t looked;
+	uint32_t awaited;
+	uintptr_t await[WEFT_AWAITED];
 };
 
 static struct block* blocks[BLOCKS]; /* never given back: a stale request finds its generation gone */
@@ -71,7 +74,33 @@ void weft_block_close(uint32_t block) {
 		uint64_t word = __atomic_load_n(&b->word[i], __ATOMIC_RELAXED);
 		__atomic_store_n(&b->word[i], word_of(gen_of(word), 0, FREE), __ATOMIC_RELEASE);
 	}
+	__atomic_store_n(&b->awaited, 0u, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->used, 0u, __ATOMIC_RELEASE);
+}
+
+/* A look meanwhile sees some of these and some of those before. It comes back, or asks for help in vain. */
+void weft_block_await(uint32_t block, const uintptr_t* requests, uint32_t n) {
+	struct block* b = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++) __atomic_store_n(&b->await[i], requests[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&b->awaited, n, __ATOMIC_RELEASE);
+}
+
+uint32_t weft_block_looked(uint32_t block) {
+	struct block* b = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE);
+	return __atomic_exchange_n(&b->looked, 0u, __ATOMIC_RELAXED);
+}
+
+/* Whether a comm waits for messages: of no group have all come. */
+static int waits(struct block* b) {
+	uint32_t n = __atomic_load_n(&b->awaited, __ATOMIC_ACQUIRE), open = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uintptr_t request = __atomic_load_n(&b->await[i], __ATOMIC_RELAXED);
+		int state = request ? weft_test_waits((void*)request) : !!open - 1;
+		if (state < 0) return 0;
+		open = request ? open + (uint32_t)state : 0;
+	}
+	if (n) __atomic_store_n(&b->looked, 1u, __ATOMIC_RELAXED);
+	return n > 0;
 }
 
 uintptr_t weft_request_take(uint32_t block) {
@@ -101,7 +130,9 @@ int weft_coll_test(uintptr_t request, int* done, int* size) {
 	uint64_t* w = find(request, &word);
 	*done = 0;
 	if (w && state_of(word) == PENDING) {
-		weft_coll_help(__atomic_load_n(&block_of(request)->comm, __ATOMIC_ACQUIRE));
+		struct block* b = block_of(request);
+		if (!b || waits(b)) return 0;
+		weft_coll_help(__atomic_load_n(&b->comm, __ATOMIC_ACQUIRE));
 		w = find(request, &word);
 	}
 	if (!w) return weft_misuse("collNet.test", "request is none that is under way", request);

@@ -13,7 +13,7 @@ var budgets = []struct {
 	statements int
 	match      func(file string) bool
 }{
-	{"the executor, transport/fastpath/*.c and *.h", 1070, func(f string) bool {
+	{"the executor, transport/fastpath/*.c and *.h", 1085, func(f string) bool {
 		return path.Dir(f) == "transport/fastpath" && !ofQueuePairs(f) && !ofCounts(f)
 	}},
 	{"what the executor counts, transport/fastpath/count.c and .h", 35, ofCounts},
@@ -29,7 +29,7 @@ var budgets = []struct {
 	{"what the plugin has of C, plugin/*.c and *.h", 90, func(f string) bool {
 		return path.Dir(f) == "plugin" && !ofProfiler(f) && !ofRequests(f) && !ofTuner(f)
 	}},
-	{"the requests of collectives, plugin/requests.c and .h", 70, ofRequests},
+	{"the requests of collectives, plugin/requests.c and .h", 90, ofRequests},
 	{"what the tuner forbids, plugin/tune.c and .h", 30, ofTuner},
 	{"the profiler's events, plugin/profile.c and .h, and chain*.c", 440, ofProfiler},
 	{"the host, tools/host/*, but for fuzz* and what is of collectives", 1700, func(f string) bool {

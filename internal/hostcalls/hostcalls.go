@@ -19,6 +19,7 @@ static int call_irecv(uintptr_t comm, int n, uintptr_t* data, size_t* sizes, int
 	return weft_irecv((void*)comm, n, d, sizes, tags, m, NULL, (void**)req);
 }
 
+static int call_waits(uintptr_t req) { return weft_test_waits((void*)req); }
 static int call_test(uintptr_t req, int* done, int* sizes) { return weft_test((void*)req, done, sizes); }
 
 static int call_iflush(uintptr_t comm, int n, uintptr_t* data, int* sizes, uintptr_t* mh, uintptr_t* req) {
@@ -84,6 +85,9 @@ func Test(request uintptr) (done bool, sizes [8]int32, code int32) {
 	}
 	return d != 0, sizes, int32(rc)
 }
+
+// Waits makes progress for a request: 1, it is not done; 0, it is; -1, only Test can tell.
+func Waits(request uintptr) int { return int(C.call_waits(C.uintptr_t(request))) }
 
 // Iflush asks for the data of up to eight receives to be visible; a request of 0
 // means that it is.

@@ -36,14 +36,67 @@ void weft_coll_help(uintptr_t comm) {
 	if (closed_by_help != UINT32_MAX) weft_block_close(closed_by_help);
 }
 
+static int states[8]; /* of the net's requests 1 to 8 */
+static uint32_t looks; /* bit for each that was looked at */
+
+int weft_test_waits(void* request) {
+	uintptr_t r = (uintptr_t)request;
+	CHECK(r >= 1 && r <= 8);
+	__atomic_or_fetch(&looks, 1u << r, __ATOMIC_RELAXED);
+	return __atomic_load_n(&states[r - 1], __ATOMIC_RELAXED);
+}
+
+static void awaits(uint32_t block) {
+	static const struct {
+		uintptr_t await[6];
+		uint32_t n;
+		int state[3]; /* of 1, 2 and 3 */
+		int help;
+		uint32_t looks;
+	} cases[] = {
+		{{0}, 0, {1, 1, 1}, 1, 0},
+		{{1, 0}, 2, {1}, 0, 1 << 1},
+		{{1, 0}, 2, {0}, 1, 1 << 1},
+		{{1, 0}, 2, {-1}, 1, 1 << 1},
+		{{1, 2, 0}, 3, {0, 1}, 0, 1 << 1 | 1 << 2},
+		{{1, 2, 0}, 3, {1, 0}, 0, 1 << 1 | 1 << 2},
+		{{1, 2, 0}, 3, {1, -1}, 1, 1 << 1 | 1 << 2},
+		{{1, 2, 0}, 3, {0, 0}, 1, 1 << 1 | 1 << 2},
+		{{1, 2, 0, 3, 0}, 5, {0, 1, 0}, 1, 1 << 1 | 1 << 2 | 1 << 3},
+		{{1, 0, 2, 0, 3}, 5, {1, 1, 0}, 0, 1 << 1 | 1 << 2 | 1 << 3}, /* 3 is only looked at */
+		{{1, 0, 2, 0, 3}, 5, {1, 1, -1}, 1, 1 << 1 | 1 << 2 | 1 << 3},
+		{{1, 0, 0}, 3, {1}, 1, 1 << 1}, /* a group that waits for nothing */
+	};
+	uintptr_t r = weft_request_take(block);
+	weft_block_looked(block);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int done;
+		memcpy(states, cases[i].state, sizeof cases[i].state);
+		weft_block_await(block, cases[i].await, cases[i].n);
+		helped = looks = 0;
+		CHECK(weft_coll_test(r, &done, NULL) == 0 && !done);
+		if ((int)helped != cases[i].help || looks != cases[i].looks || weft_block_looked(block) == helped) {
+			printf("case %zu: %d helped, %#x looked at\n", i, (int)helped, looks);
+			failures++;
+		}
+		CHECK(!weft_block_looked(block));
+	}
+	weft_request_done(r, 0);
+	int done;
+	CHECK(weft_coll_test(r, &done, NULL) == 0 && done);
+	weft_block_await(block, (uintptr_t[]){1, 0}, 2); /* which the block's end forgets */
+}
+
 static uint64_t asked[WEFT_BLOCK]; /* what one thread hands to the other */
 
 static void* ends(void* unused) {
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t request;
 		while (!(request = __atomic_exchange_n(&asked[i % WEFT_BLOCK], (uint64_t)0, __ATOMIC_ACQ_REL))) {}
+		weft_block_await(0, (uintptr_t[]){1, 2, 0, 3}, (uint32_t)i % 2 * 4);
 		weft_request_done(request, i);
 	}
+	weft_block_await(0, NULL, 0);
 	return unused;
 }
 
@@ -85,6 +138,9 @@ int main(void) {
 	weft_request_done(r, 0x7fffffff);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && done && size == 0x7fffffff);
 	CHECK(weft_coll_test(r, &done, &size) == 3 && !done);
+	awaits(block);
+	weft_block_close(block);
+	CHECK(weft_block_open(COMM, &block) == 0);
 	helped = 0;
 	r = weft_request_take(block);
 	CHECK(weft_coll_test(r, &done, &size) == 0 && !done && helped == 1);

@@ -234,6 +234,23 @@ int weft_test(void* request, int* done, int* sizes) {
 	return code;
 }
 
+int weft_test_waits(void* request) {
+	struct wf_thread* t = wf_self;
+	uint64_t h = (uint64_t)(uintptr_t)request;
+	uint32_t slot = wf_handle_slot(h);
+	struct wf_comm* c = t && slot < WF_SLOTS ? wf_comm_at(wf_handle_slab(h)) : NULL;
+	if (!c || wf_load(c->state) != WF_COMM_OPEN || !wf_enter_own(t, c)) return -1;
+	struct wf_req* r = &c->req[slot];
+	int rc = wf_load(c->state) != WF_COMM_OPEN || wf_id(WF_KIND_REQUEST, wf_get(r->gen)) != wf_handle_id(h) ||
+		(uint32_t)wf_load(c->error) ? -1 : 0;
+	if (!rc && !wf_over(r)) rc = wf_progress(c, r);
+	int waits = rc < 0 ? -1 : !wf_over(r);
+	if (wf_unlikely(t->fault.kind)) wf_leave_fault(t, c, "test"); /* test has the code from the comm */
+	else wf_leave(t);
+	if (waits > 0 && wf_load(t->list_head)) wf_flush_list(t, "test");
+	return waits;
+}
+
 /* Every slot is in use or told: those that are told become free, and one of them is returned. */
 uint32_t wf_reclaim(struct wf_comm* c) {
 	uint32_t told = WF_NONE;

@@ -56,6 +56,8 @@ int weft_misuse(const char* function, const char* what, uint64_t got); /* the sa
  * be asked */
 int weft_connect_waits(const void* handle, void** comm);
 int weft_accept_waits(uintptr_t listen, void** comm);
+/* Makes progress for a request, as test does. 1: it is not done; 0: it is; -1: it has failed, or only test can tell. */
+int weft_test_waits(void* request);
 /* 0: the key that tells of a thread's end is there; else errno: without it no comm may be opened */
 int wf_thread_key_make(void);
 void weft_starts(int32_t more); /* a start of Go begins, or failed: a child forked from then on cannot use weft */

@@ -120,6 +120,11 @@ static void verify(unsigned char* p, uint32_t n, uint64_t s, unsigned char guard
 }
 static uint64_t content(struct conn* k, uint64_t seq, uint32_t entry) { return mix(k->seed + seq * 31 + entry * 7); }
 
+/* Every other connection is tested only after a look has said that a request is done, or that only test can tell. */
+static int test(struct conn* k, void* r, int* done, int* sizes) {
+	return k->seed % 2 && weft_test_waits(r) > 0 ? 0 : weft_test(r, done, sizes);
+}
+
 /* One call of the sending host. */
 static void step_tx(struct actor* a) {
 	struct conn* k = a->conn;
@@ -151,7 +156,7 @@ static void step_tx(struct actor* a) {
 		void** r = &a->req[a->ended % WINDOW][i];
 		int done = 0, size = -1;
 		if (!*r) continue;
-		int rc = weft_test(*r, &done, &size);
+		int rc = test(k, *r, &done, &size);
 		/* or it left ahead */
 		uint32_t ahead = wf_get(k->tx.c->lanes[0].streams) > 1 ? AHEAD_STRIPED : AHEAD_MOST;
 		if (a->ended == k->refuse_at && done)
@@ -201,7 +206,7 @@ static void step_rx(struct actor* a) {
 	if (a->dead || a->ended == a->issued) return;
 	int done = 0, got[WF_GROUP] = {0};
 	void** r = a->flush ? &a->flush : &a->req[a->ended % WINDOW][0];
-	int rc = weft_test(*r, &done, got);
+	int rc = test(k, *r, &done, got);
 	plan(k, a->ended, &g);
 	if (r == &a->flush) {
 		if (rc) {
