@@ -47,6 +47,7 @@ var chapters = []chapter{
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
 	{"striping", "simulated verbs: a device made of two, of which one is slower, beside each of them alone", striping},
 	{"tcpstriping", "the same on TCP, over shaped cables between network namespaces", tcpStriping},
+	{"coll", "all-reduces of collNet beside a ring over the net table, over TCP and simulated verbs", collectives},
 	{"lazy", "simulated verbs: connects with 16 QPs each, made at once or later", lazyLanes},
 	{"reuse", "simulated verbs: connections with 16 QPs each, closed and connected again", reuse},
 }

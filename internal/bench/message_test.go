@@ -31,7 +31,7 @@ func TestInstructionsPerMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, remove, err := world(dist)
+	env, remove, err := world(dist, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

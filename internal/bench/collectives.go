@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/internal/link"
+	"weft/internal/rounds"
+)
+
+// collectiveSizes are measured in one process each, with so many iterations.
+var collectiveSizes = []struct {
+	sizes string
+	iters int
+}{
+	{"8,1K,16K,64K", 300},
+	{"256K,1M,4M", 30},
+	{"16M,64M", 4},
+	{"256M", 2},
+}
+
+// collectivePaths are what all-reduces go over.
+var collectivePaths = []struct {
+	name  string
+	delay float64 // us one way, of simulated verbs; negative: TCP
+}{
+	{"TCP", -1},
+	{"simulated verbs", 0},
+	{"simulated verbs, 20 us one way", 20},
+}
+
+// collectives compares all-reduces of the library's collNet with those of a ring over the library's net table, whose ranks
+// reduce in plain C, in the same round, between processes that share this machine's cores.
+func collectives(c *config) error {
+	for _, path := range collectivePaths {
+		env, remove, err := c.pathOf(path.delay)
+		if err != nil {
+			return err
+		}
+		err = c.collectivesOver(path.name, env)
+		remove()
+		if err != nil {
+			return fmt.Errorf("%s: %w", path.name, err)
+		}
+	}
+	return nil
+}
+
+// pathOf returns what processes need to have all of their connections over it.
+func (c *config) pathOf(delay float64) (env []string, remove func(), err error) {
+	if delay < 0 {
+		return []string{"NCCL_IB_DISABLE=1", "NCCL_SOCKET_IFNAME=" + c.iface}, func() {}, nil
+	}
+	return c.simulatedAt(delay)
+}
+
+func (c *config) collectivesOver(name string, env []string) error {
+	libraries := []string{c.library()}
+	if c.vs != "" {
+		libraries = append(libraries, c.vs)
+	}
+	fmt.Printf("%s\n%5s %10s %12s", name, "ranks", "bytes", "ring")
+	for _, l := range libraries {
+		fmt.Printf("  %32s", filepath.Base(l))
+	}
+	fmt.Println("   (us, medians; in brackets: of the time of the ring in the same round; ~: disturbed)")
+	for _, ranks := range []int{2, 3, 4, 8} {
+		for _, part := range collectiveSizes {
+			if err := c.allReduces(ranks, part.sizes, part.iters, libraries, env); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// allReduces measures some sizes between so many ranks.
+func (c *config) allReduces(ranks int, sizes string, iters int, libraries, env []string) error {
+	common := []string{"--nranks", strconv.Itoa(ranks), "--sizes", sizes, "--iters", strconv.Itoa(iters), "--check", "0", "--json", "--local"}
+	var trials []func() ([]timed, error)
+	trials = append(trials, func() ([]timed, error) {
+		return c.times(env, slices.Concat(common, []string{"--plugin", c.library()})...)
+	})
+	for _, l := range libraries {
+		trials = append(trials, func() ([]timed, error) {
+			return c.times(slices.Concat(env, []string{"WEFT_COLLNET=1"}), slices.Concat(common, []string{"--plugin", l, "--coll", "allreduce"})...)
+		})
+	}
+	var bytes []int64
+	took := make([][][]float64, len(trials)) // of a trial, of a size, in each round
+	disturbed := make([]int, len(trials))
+	for range c.rounds {
+		for i, trial := range trials {
+			var all []timed
+			noisy, err := rounds.Calmly(used, func() (err error) {
+				all, err = trial()
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if noisy {
+				disturbed[i]++
+			}
+			if took[i] == nil {
+				took[i] = make([][]float64, len(all))
+			}
+			bytes = bytes[:0]
+			for s, t := range all {
+				took[i][s] = append(took[i][s], t.us)
+				bytes = append(bytes, t.size)
+			}
+		}
+	}
+	for s, size := range bytes {
+		fmt.Printf("%5d %10d %12.1f", ranks, size, rounds.Median(took[0][s]))
+		for i := 1; i < len(trials); i++ {
+			var parts []float64
+			for r, us := range took[i][s] {
+				parts = append(parts, us/took[0][s][r])
+			}
+			fmt.Printf("  %24.1f (%.2f)%s", rounds.Median(took[i][s]), rounds.Median(parts), strings.Repeat("~", min(disturbed[i], 1)))
+		}
+		fmt.Println()
+	}
+	return nil
+}
+
+// timed is what one size took.
+type timed struct {
+	size int64
+	us   float64
+}
+
+// times are those that weft run says, out of place.
+func (c *config) times(env []string, args ...string) ([]timed, error) {
+	cmd := exec.Command(link.Dist(c.dist).Program("weft"), append([]string{"run"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("weft run %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+	}
+	var said struct {
+		Tables []struct {
+			Results []struct {
+				Size int64   `json:"size"`
+				Us   float64 `json:"time_us"`
+			} `json:"results"`
+			Collectives []struct {
+				Size       int64 `json:"size"`
+				OutOfPlace struct {
+					Us float64 `json:"time_us"`
+				} `json:"out_of_place"`
+			} `json:"collectives"`
+		} `json:"tables"`
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return nil, fmt.Errorf("weft run %s: %w", strings.Join(args, " "), err)
+	}
+	var all []timed
+	for _, t := range said.Tables {
+		for _, r := range t.Results {
+			all = append(all, timed{r.Size, r.Us})
+		}
+		for _, r := range t.Collectives {
+			all = append(all, timed{r.Size, r.OutOfPlace.Us})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("weft run %s says nothing of any size", strings.Join(args, " "))
+	}
+	return all, nil
+}
