@@ -16,8 +16,8 @@ uintptr_t weft_request_take(uint32_t block); /* 0: all are in use. One thread at
 void weft_request_done(uintptr_t request, int size);
 void weft_request_fail(uintptr_t request, int code);
 /* Groups of requests of the net, 0 behind each, and others. Until all of a group are done, or any has failed, test
- * looks at them, which makes them move, and asks no help: entering Go takes five system calls. None: it always asks.
- * One thread at a time, for each block. */
+ * looks at them, which makes them move, and asks no help: entering Go takes five system calls. One thread at a time,
+ * for each block. None, which any thread may say: it always asks. */
 void weft_block_await(uint32_t block, const uintptr_t* requests, uint32_t n);
 uint32_t weft_block_looked(uint32_t block); /* 1: test has looked at them since the last call */
 
