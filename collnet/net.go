@@ -39,14 +39,15 @@ type Buffer struct {
 }
 
 // Requests are the words that the host's test looks at, in blocks of MaxRequests. Of one that is pending it calls Help first,
-// unless the block awaits requests of the net.
+// unless the block awaits requests of the net: groups of them, 0 behind each, and others behind the last. Then it looks at
+// them all, and calls Help once a group is done, or any of them has failed.
 type Requests interface {
 	Open(comm uintptr) (block int, err error) // of the comm with that handle
 	Take(block int) (request uintptr)         // 0: all are in use
 	Done(request uintptr, size int)
 	Fail(request uintptr, code int32)
-	Await(block int, groups []uintptr) // 0 behind each, then what is only looked at; test calls Help once all of a group are done, or one has failed; nothing: always
-	Looked(block int) bool             // test has looked at those since the last call
+	Await(block int, groups []uintptr) // none: test always calls Help
+	Looked(block int) bool             // test has found since the last call that all groups wait
 	Close(block int)                   // test knows none of the block any more
 }
 

@@ -19,8 +19,8 @@ struct block {
 	uint64_t word[WEFT_BLOCK];
 	uintptr_t comm;
 	uint32_t used;
-	uint32_t looked;
-	uint32_t awaited;
+	uint32_t looked;  /* test has looked at what the block awaits */
+	uint32_t awaited; /* how much of await counts */
 	uintptr_t await[WEFT_AWAITED];
 };
 
@@ -78,7 +78,8 @@ void weft_block_close(uint32_t block) {
 	__atomic_store_n(&b->used, 0u, __ATOMIC_RELEASE);
 }
 
-/* A look meanwhile sees some of these and some of those before. It comes back, or asks for help in vain. */
+/* A look at the same time may see a mix of these groups and those before. At worst it asks for help in vain, or leaves
+ * to the next look what this one should have found. */
 void weft_block_await(uint32_t block, const uintptr_t* requests, uint32_t n) {
 	struct block* b = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < n; i++) __atomic_store_n(&b->await[i], requests[i], __ATOMIC_RELAXED);
@@ -95,9 +96,10 @@ static int waits(struct block* b) {
 	uint32_t n = __atomic_load_n(&b->awaited, __ATOMIC_ACQUIRE), open = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uintptr_t request = __atomic_load_n(&b->await[i], __ATOMIC_RELAXED);
-		int state = request ? weft_test_waits((void*)request) : !!open - 1;
+		if (!request && !open) return 0;
+		int state = request ? weft_test_waits((void*)request) : 0;
 		if (state < 0) return 0;
-		open = request ? open + (uint32_t)state : 0;
+		open = request ? open + (uint32_t)state : 0; /* of a group, what has not come */
 	}
 	if (n) __atomic_store_n(&b->looked, 1u, __ATOMIC_RELAXED);
 	return n > 0;
@@ -129,9 +131,9 @@ int weft_coll_test(uintptr_t request, int* done, int* size) {
 	uint64_t word;
 	uint64_t* w = find(request, &word);
 	*done = 0;
-	if (w && state_of(word) == PENDING) {
-		struct block* b = block_of(request);
-		if (!b || waits(b)) return 0;
+	struct block* b = block_of(request);
+	if (w && b && state_of(word) == PENDING) {
+		if (waits(b)) return 0;
 		weft_coll_help(__atomic_load_n(&b->comm, __ATOMIC_ACQUIRE));
 		w = find(request, &word);
 	}
