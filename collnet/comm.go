@@ -36,11 +36,12 @@ type Comm struct {
 
 	pending  []*op // oldest first; protected by pass, as all below
 	ways     map[schedule.Op]*way
+	parts    *int      // of the plans that ways keep
 	chunks   int       // begun so far
 	computed int       // bytes that were reduced or copied since Help began
 	helped   bool      // the host's thread has worked since the goroutine looked last
 	awaited  []uintptr // requests of the net that test looks at
-	others   []uintptr // those that nothing waits for
+	others   []uintptr // those of them that nothing waits for, while the list is made
 }
 
 // comms are those of the process, whatever number of contexts.

@@ -23,8 +23,8 @@ func TestWays(t *testing.T) {
 	} else if b, _ := small.plan(op(1000), 0); a != b {
 		t.Error("a plan was forgotten")
 	}
-	if large.plans != nil || len(large.chunks) <= mostPlans {
-		t.Errorf("%d plans are kept of %d chunks", len(large.plans), len(large.chunks))
+	if large.plans != nil || len(large.chunks) <= mostPlans || c.ways[op(100_000)] != nil {
+		t.Errorf("an operation of %d chunks is remembered, with %d plans", len(large.chunks), len(large.plans))
 	}
 	if _, err := large.plan(op(100_000), len(large.chunks)-1); err != nil {
 		t.Error(err)
@@ -34,6 +34,16 @@ func TestWays(t *testing.T) {
 		if len(c.ways) > mostWays {
 			t.Fatalf("%d ways are remembered", len(c.ways))
 		}
+	}
+	*c.parts = mostParts // as if plans of a thousand ranks were kept
+	full := c.ways[op(3*mostWays)]
+	if a, _ := full.plan(op(3*mostWays), 0); full.plans[0] != nil || a == nil {
+		t.Error("a plan is kept for which there is no room")
+	}
+	if again := c.way(op(1)); len(c.ways) != 1 || *c.parts != 0 {
+		t.Errorf("%d ways with plans of %d parts are left", len(c.ways), *c.parts)
+	} else if p, _ := again.plan(op(1), 0); *c.parts != p.Parts() || p.Parts() < 2 {
+		t.Errorf("plans of %d parts are kept, not of %d", *c.parts, p.Parts())
 	}
 	if again := c.way(op(1000)); again.algorithm != small.algorithm || len(again.chunks) != len(small.chunks) {
 		t.Errorf("%v, was %v", again, small)

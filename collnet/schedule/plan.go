@@ -65,3 +65,12 @@ type Plan struct {
 	Scratch int64 // bytes
 	Rounds  []Round
 }
+
+// Parts is how many rounds, messages, reductions and copies the plan has, to which its size in memory is proportional.
+func (p Plan) Parts() int {
+	n := len(p.Rounds)
+	for _, r := range p.Rounds {
+		n += len(r.Sends) + len(r.Recvs) + len(r.Reduces) + len(r.Copies)
+	}
+	return n
+}
