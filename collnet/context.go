@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/collnet/choose"
 	"weft/internal/report"
 )
 
@@ -28,7 +29,23 @@ type Context struct {
 		sync.Mutex
 		listeners map[io.Closer]struct{} // protected, as all below
 		comms     map[io.Closer]struct{}
+		fabric    *choose.Fabric // of the first comm that was connected
 		closed    bool
+	}
+}
+
+// Fabric is what the ranks of the context's first comm have measured, on all of them the same; nil: there was none.
+func (x *Context) Fabric() *choose.Fabric {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	return x.owned.fabric
+}
+
+func (x *Context) learn(f choose.Fabric) {
+	x.owned.Lock()
+	defer x.owned.Unlock()
+	if x.owned.fabric == nil {
+		x.owned.fabric = &f
 	}
 }
 

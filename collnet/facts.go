@@ -55,6 +55,7 @@ func fabricOf(all []facts, mesh bool) choose.Fabric {
 		latencies = append(latencies, a.path.Latency)
 		gaps = append(gaps, a.path.Gap)
 		bandwidths = append(bandwidths, a.path.Bandwidth)
+		f.Copied = f.Copied || !a.cabled[(r+1)%n]
 		row := make([]bool, n)
 		for o, b := range all {
 			row[o] = a.cabled[o] && b.cabled[r]

@@ -19,6 +19,7 @@ func TestFabricOfFacts(t *testing.T) {
 		apart  bool     // not all ranks are known to each other
 		want   choose.Path
 		fabric [][]bool
+		card   bool // RDMA joins the whole ring, so that no bytes are copied
 	}{
 		{name: "the median counts, of each on its own",
 			paths:  []choose.Path{path(9, 1, 7), path(3, 2, 90), path(5, 8, 8)},
@@ -31,7 +32,7 @@ func TestFabricOfFacts(t *testing.T) {
 		{name: "all alike are a network",
 			paths:  []choose.Path{path(1, 1, 1), path(2, 1, 1)},
 			cabled: [][]bool{{false, true}, {true, false}},
-			want:   path(2, 1, 1)},
+			want:   path(2, 1, 1), card: true},
 		{name: "ranks that do not know all others",
 			paths:  []choose.Path{path(1, 1, 1), path(1, 1, 1), path(1, 1, 1)},
 			cabled: [][]bool{{false, true, false}, {true, false, false}, {false, false, false}},
@@ -50,8 +51,8 @@ func TestFabricOfFacts(t *testing.T) {
 				all[r] = readFacts(b, n)
 			}
 			f := fabricOf(all, !c.apart)
-			if f.N != n || f.Path != c.want || !reflect.DeepEqual(f.Cabled, c.fabric) {
-				t.Errorf("%d ranks, %+v, cabled %v; want %+v, %v", f.N, f.Path, f.Cabled, c.want, c.fabric)
+			if f.N != n || f.Path != c.want || f.Copied == c.card || !reflect.DeepEqual(f.Cabled, c.fabric) {
+				t.Errorf("%d ranks, %+v, cabled %v, copied: %t; want %+v, %v, copied: %t", f.N, f.Path, f.Cabled, f.Copied, c.want, c.fabric, !c.card)
 			}
 		})
 	}

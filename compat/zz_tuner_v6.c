@@ -71,11 +71,19 @@ static ncclResult_t tuner_v6_finalize(void* context) {
   return (ncclResult_t)weft_tune_finalize((uintptr_t)context);
 }
 
+static ncclResult_t tuner_v6_getChunkSize(void* context, ncclFunc_t collType, size_t nBytes, int algo, int proto, int nChannels, size_t* chunkSize) {
+  int rc = weft_enter(0);
+  if (rc) return ncclSuccess;
+  if (!chunkSize) return (ncclResult_t)weft_null("tuner.getChunkSize", "chunkSize");
+  (void)proto;
+  return (ncclResult_t)weft_tune_getChunkSize((uintptr_t)context, collType, nBytes, algo, nChannels, chunkSize);
+}
+
 extern const ncclTuner_v6_t ncclTunerPlugin_v6;
 const ncclTuner_v6_t ncclTunerPlugin_v6 = {
   .name = "weft",
   .init = tuner_v6_init,
   .getCollInfo = tuner_v6_getCollInfo,
   .finalize = tuner_v6_finalize,
-  .getChunkSize = NULL, /* NCCL's own sizes stand */
+  .getChunkSize = tuner_v6_getChunkSize,
 };

@@ -26,7 +26,7 @@ func (p collective) Init(a *abi.CollNetInitArgs) error {
 	}
 	p.list.begins(ofCollNet)
 	table := int(a.Table)
-	c := &netCtx{table: table, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
+	c := &netCtx{table: table, commID: a.CommId, trafficClass: abi.NCCL_NET_TRAFFIC_CLASS_UNDEF}
 	if table >= tableContext {
 		*a.Ctx = 0
 	} else if p.hasOld(table, a.LogFunction) {

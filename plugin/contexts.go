@@ -11,6 +11,7 @@ import (
 // netCtx is what a host's ctx stands for: its table, its log, its traffic.
 type netCtx struct {
 	table        int
+	commID       uint64  // of the host's communicator; 0: it tells none
 	value        uintptr // what the host holds, from v11 on
 	trafficClass int32
 	voice        *voice
@@ -72,6 +73,18 @@ func (t *contexts) addOld(c *netCtx) bool {
 	}
 	t.old[c.table] = c
 	return true
+}
+
+// ofComm is the context of a host's communicator, nil where there is none.
+func (t *contexts) ofComm(id uint64) *netCtx {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.slots {
+		if id != 0 && s.ctx != nil && s.ctx.commID == id {
+			return s.ctx
+		}
+	}
+	return nil
 }
 
 // ofTable is the context of an old table, nil before its init.

@@ -75,7 +75,7 @@ func newProcess(h host) *process {
 		signals: signals{host: h},
 	}
 	p.profiler.Wanted, p.profiler.Begin = p.profile.wanted, p.profile.chain.begin
-	p.tuner = newTuner(h, v, p.collectives)
+	p.tuner = newTuner(h, v, p.collectives, &p.collContexts)
 	return p
 }
 

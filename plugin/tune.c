@@ -1,6 +1,6 @@
-/* tune.c: getCollInfo of the tuner. A context is the number of a set of vetoes that nothing changes any more: one that
- * is stale does no harm, and 0 forbids nothing. Nothing fails here, since a failure would fail the collective. The
- * choice must be the same on every rank: it depends on nothing but the arguments and the set.
+/* tune.c: getCollInfo and getChunkSize of the tuner. A context is the number of a set of vetoes that nothing changes
+ * any more: one that is stale does no harm, and 0 forbids nothing. Nothing fails here, since a failure would fail the
+ * collective. The choice must be the same on every rank: it depends on nothing but the arguments and the set.
  *
  * weft_tune_init and weft_tune_finalize are Go. */
 #include "tune.h"
@@ -9,7 +9,7 @@
 
 #include "zz_slow.h"
 
-#define SETS 256 /* communicators of the same shape share one */
+#define SETS 4096 /* communicators with equal sets share one */
 
 static struct weft_vetoes kept[SETS];
 static uintptr_t sets;
@@ -22,24 +22,52 @@ uintptr_t weft_tune_keep(const struct weft_vetoes* vetoes) {
 	return ++sets;
 }
 
-/* Whether what is left when the vetoed algorithms go can do the collective: the user may have named one that goes. */
-static bool leaves_any(const uint64_t* sizes, int bit, const float* cost, int algos, int protos) {
-	for (int a = 0; a < algos; a++) {
-		if (a <= NCCL_ALGO_PAT && sizes[a] >> bit & 1) continue;
-		for (int p = 0; p < protos; p++)
-			if (cost[a * protos + p] >= 0) return true;
-	}
-	return false;
+/* What goes through collNet between nodes: on several, NVLS does; its tree does not. */
+static bool offloaded(int algo) {
+	return algo == NCCL_ALGO_COLLNET_DIRECT || algo == NCCL_ALGO_COLLNET_CHAIN || algo == NCCL_ALGO_NVLS;
+}
+
+/* Where the cheapest cost of what does not go through collNet is: algorithm times protos plus protocol. -1: there is
+ * none, since the user has left NCCL nothing else. */
+static int otherwise(const float* cost, int algos, int protos) {
+	int best = -1;
+	for (int i = 0; i < algos * protos; i++)
+		if (!offloaded(i / protos) && cost[i] >= 0 && (best < 0 || cost[i] < cost[best])) best = i;
+	return best;
+}
+
+/* The sizes that are forbidden beside it; beside one that the model does not know, those that are beside any. */
+static uint64_t forbidden(const struct weft_vetoes* v, ncclFunc_t collType, int algo, int proto) {
+	if (algo <= NCCL_ALGO_RING && proto <= NCCL_PROTO_SIMPLE) return v->sizes[collType][algo][proto];
+	uint64_t all = 0;
+	for (int a = 0; a <= NCCL_ALGO_RING; a++)
+		for (int p = 0; p <= NCCL_PROTO_SIMPLE; p++) all |= v->sizes[collType][a][p];
+	return all;
 }
 
 int weft_tune_getCollInfo(uintptr_t context, ncclFunc_t collType, size_t nBytes, float** collCostTable, int numAlgo,
 		int numProto) {
 	float* cost = (float*)(void*)collCostTable; /* an array, whatever its type says */
 	if (!context || context > SETS || !cost || (unsigned)collType > ncclFuncAllReduce) return ncclSuccess;
-	const uint64_t* sizes = kept[context - 1].sizes[collType];
+	int best = otherwise(cost, numAlgo, numProto);
 	int bit = nBytes ? 63 - __builtin_clzll(nBytes) : 0;
-	if (!leaves_any(sizes, bit, cost, numAlgo, numProto)) return ncclSuccess;
-	for (int a = 0; a < numAlgo && a <= NCCL_ALGO_PAT; a++)
-		for (int p = 0; sizes[a] >> bit & 1 && p < numProto; p++) cost[a * numProto + p] = NCCL_ALGO_PROTO_IGNORE;
+	if (best < 0) return ncclSuccess;
+	uint64_t sizes = forbidden(&kept[context - 1], collType, best / numProto, best % numProto);
+	if (!(sizes >> bit & 1)) return ncclSuccess;
+	for (int i = 0; i < numAlgo * numProto; i++)
+		if (offloaded(i / numProto)) cost[i] = NCCL_ALGO_PROTO_IGNORE;
+	return ncclSuccess;
+}
+
+/* NCCL has collNet reduce whole chunks, whatever of one is data, and makes none smaller than 32 KiB (2.30.7,
+ * calcCollChunking in src/enqueue.cc). So it is told what a small all-reduce needs, in grains, to which it cuts. */
+#define GRAIN 512 /* 2.30.7, ncclProtoGrainSize of Simple */
+
+int weft_tune_getChunkSize(uintptr_t context, ncclFunc_t collType, size_t nBytes, int algo, int nChannels,
+		size_t* chunkSize) {
+	if (!context || collType != ncclFuncAllReduce || algo != NCCL_ALGO_COLLNET_CHAIN) return ncclSuccess;
+	if (!nBytes || nChannels < 1) return ncclSuccess;
+	size_t needed = ((nBytes - 1) / (size_t)nChannels / GRAIN + 1) * GRAIN;
+	if (needed < *chunkSize) *chunkSize = needed;
 	return ncclSuccess;
 }

@@ -9,9 +9,10 @@
 #include "nccl/common.h"
 #include "nccl/tuner_algo.h"
 
-/* For each collective and algorithm the sizes that it is forbidden for: bit k is 2^k bytes up to twice that. */
+/* For each collective, and for what NCCL would take otherwise, the sizes for which what goes through collNet is
+ * forbidden: bit k is 2^k bytes up to twice that. */
 struct weft_vetoes {
-	uint64_t sizes[ncclFuncAllReduce + 1][NCCL_ALGO_PAT + 1];
+	uint64_t sizes[ncclFuncAllReduce + 1][NCCL_ALGO_RING + 1][NCCL_PROTO_SIMPLE + 1];
 };
 
 /* Keeps a set for ever and returns its number, 1 and up; equal ones have the same. 0: there is no room. From one thread

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"strings"
 	"testing"
 
 	"weft/abi"
@@ -37,6 +38,38 @@ func TestTuner(t *testing.T) {
 			}
 			if err := b.tuner.Finalize(&abi.TunerFinalizeArgs{Context: ctx}); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTunerKnowsWhatRanksMeasured: all ranks of a communicator whose hosts have one GPU each expect the same, of their own paths.
+func TestTunerKnowsWhatRanksMeasured(t *testing.T) {
+	const ranks = 3
+	all, _ := overLoopback(t, ranks, abi.NetNewest)
+	for _, c := range []struct {
+		name       string
+		comm, gpus uint64
+		how        string
+	}{
+		{"its own communicator", commOfBench, ranks, "measured"},
+		{"several GPUs a host", commOfBench, 2 * ranks, "assumed"},
+		{"another communicator", commOfBench + 1, ranks, "assumed"},
+		{"a host that tells none", 0, ranks, "assumed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for r, b := range all {
+				var ctx uintptr
+				if err := b.tuner.Init(&abi.TunerInitArgs{Table: abi.TunerNewest, Ctx: &ctx, CommId: c.comm, NRanks: c.gpus, NNodes: ranks, LogFunction: nccl}); err != nil {
+					t.Fatal(err)
+				}
+				said := b.host.lines(levelInfo, "CollNet on 3 nodes: ")
+				if last := said[len(said)-1].text; !strings.Contains(last, c.how+")") {
+					t.Errorf("rank %d: %q, want what is %s", r, last, c.how)
+				}
+				if mine, first := b.host.vetoes[len(b.host.vetoes)-1], all[0].host.vetoes[len(all[0].host.vetoes)-1]; r > 0 && mine != first {
+					t.Errorf("rank %d forbids %v, rank 0 %v", r, mine, first)
+				}
 			}
 		})
 	}

@@ -67,6 +67,7 @@ int weft_prof_finalize(uintptr_t context);
 int weft_tune_init(int table, uintptr_t* ctx, uint64_t commId, size_t nRanks, size_t nNodes, uintptr_t logFunction, ncclNvlDomainInfo_cur_t* nvlDomainInfo, ncclTunerConstants_cur_t* constants);
 int weft_tune_getCollInfo(uintptr_t context, ncclFunc_t collType, size_t nBytes, float** collCostTable, int numAlgo, int numProto);
 int weft_tune_finalize(uintptr_t context);
+int weft_tune_getChunkSize(uintptr_t context, ncclFunc_t collType, size_t nBytes, int algo, int nChannels, size_t* chunkSize);
 
 /* Offered by the plugin to hand-written adapters. */
 int64_t weft_blocking_deadline_ms(int kind);

@@ -17,24 +17,26 @@ var kinds = map[abi.Func]schedule.Kind{
 	abi.FuncAllReduce: schedule.AllReduce, abi.FuncAllGather: schedule.AllGather, abi.FuncReduceScatter: schedule.ReduceScatter,
 }
 
-// widths are the bytes of an element and of its sums, of which the worse counts: a
-// tuner is not told the type.
+// widths are the bytes of an element and of its sums: a tuner is not told the type.
 var widths = [...]struct{ elem, acc int }{{4, 4}, {2, 4}}
 
 // Model expects what collNet's own model does of a communicator on a fabric.
 func Model(c Comm, f choose.Fabric) Expect {
-	return func(fn abi.Func, bytes int64) (collNet, ring time.Duration) {
+	choices := choose.Of(f)
+	return func(fn abi.Func, bytes int64) (all []Times) {
 		for _, w := range widths {
 			op := schedule.Op{Kind: kinds[fn], N: c.Nodes, Count: max(bytes/int64(w.elem), 1), Elem: w.elem, Acc: w.acc}
 			if op.Kind != schedule.AllReduce {
 				op.Count = max(op.Count/int64(c.Nodes), 1)
 			}
-			ours, theirs := choose.OffloadTime(op, c.Ranks, c.Nodes, f), choose.RingTime(op, c.Ranks, c.Nodes, f)
-			if collNet == 0 || float64(ours)*float64(ring) > float64(collNet)*float64(theirs) {
-				collNet, ring = ours, theirs
+			t := Times{CollNet: choices.OffloadTime(op, c.Ranks, c.Nodes, c.Table >= tableChunks)}
+			for p := range choose.Protocols {
+				t.Otherwise[abi.NCCL_ALGO_RING][p] = choose.RingTime(op, c.Ranks, c.Nodes, f, p)
+				t.Otherwise[abi.NCCL_ALGO_TREE][p] = choose.TreeTime(op, c.Ranks, c.Nodes, f, p)
 			}
+			all = append(all, t)
 		}
-		return collNet, ring
+		return all
 	}
 }
 

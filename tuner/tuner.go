@@ -4,18 +4,30 @@ import (
 	"time"
 
 	"weft/abi"
+	"weft/collnet/choose"
 	"weft/internal/report"
 )
 
-// tableCosts is the oldest table in which costs can be changed, of NCCL 2.22; before, only a choice could be made.
-const tableCosts = 3
+const (
+	tableCosts  = 3 // the oldest table in which costs can be changed, of NCCL 2.22; before, only a choice could be made
+	tableChunks = 6 // the oldest in which NCCL asks for the size of its chunks, of NCCL 2.30
+)
 
 // Comm is a communicator as the host describes it.
-type Comm struct{ Ranks, Nodes int }
+type Comm struct {
+	ID           uint64 // the host's; 0: it tells none
+	Ranks, Nodes int
+	Table        int
+}
 
-// Expect says how long a collective of so many bytes takes: through our collNet,
-// and by NCCL's ring.
-type Expect func(f abi.Func, bytes int64) (collNet, ring time.Duration)
+// Times are how long a collective takes through our collNet, and by NCCL's own algorithms and protocols.
+type Times struct {
+	CollNet   time.Duration
+	Otherwise [Alternatives][choose.Protocols]time.Duration
+}
+
+// Expect says what to expect of a collective of so many bytes, for each width that its elements may have.
+type Expect func(f abi.Func, bytes int64) []Times
 
 // Tuner vetoes CollNet where that is expected to gain too little.
 //
@@ -55,7 +67,7 @@ func (t *Tuner) Init(a *abi.TunerInitArgs) error {
 	}
 	log, drop := t.Log(a.LogFunction)
 	defer drop()
-	comm := Comm{Ranks: int(a.NRanks), Nodes: int(a.NNodes)}
+	comm := Comm{ID: a.CommId, Ranks: int(a.NRanks), Nodes: int(a.NNodes), Table: int(a.Table)}
 	if a.Table < tableCosts {
 		log.Info(report.Init, "CollNet on %d nodes: nothing is vetoed, since tuners of NCCL 2.21 are not told what it costs", comm.Nodes)
 		return nil
@@ -66,7 +78,7 @@ func (t *Tuner) Init(a *abi.TunerInitArgs) error {
 		log.Warn("CollNet on %d nodes: nothing is vetoed, since there are communicators of too many shapes", comm.Nodes)
 		return nil
 	}
-	log.Info(report.Init, "CollNet on %d nodes: %s; elsewhere it would be less than %.2f times as fast as a ring (%s)", comm.Nodes, ranges, gain, known)
+	log.Info(report.Init, "CollNet on %d nodes: %s, and wherever it is %.2f times as fast as what NCCL would take instead (%s)", comm.Nodes, ranges, gain, known)
 	return nil
 }
 

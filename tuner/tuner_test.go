@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"weft/abi"
+	"weft/collnet/choose"
 	"weft/internal/report"
 )
 
@@ -23,13 +23,21 @@ func (l *log) Info(_ report.Subsys, format string, a ...any) {
 
 func (l *log) Trace(report.Subsys, string, ...any) {}
 
-// between gains in all-reduces of a range of sizes, and in nothing else.
+// between gains in all-reduces of a range of sizes, beside rings of LL in all of them, and in nothing else.
 func between(from, to int64) Expect {
-	return func(f abi.Func, bytes int64) (collNet, ring time.Duration) {
-		if f == abi.FuncAllReduce && bytes >= from && bytes < to {
-			return 100, 105
+	return func(f abi.Func, bytes int64) []Times {
+		t := Times{CollNet: 100}
+		for a := range t.Otherwise {
+			for p := range t.Otherwise[a] {
+				if t.Otherwise[a][p] = 104; f == abi.FuncAllReduce && bytes >= from && bytes < to {
+					t.Otherwise[a][p] = 105
+				}
+			}
 		}
-		return 100, 104
+		if f == abi.FuncAllReduce {
+			t.Otherwise[abi.NCCL_ALGO_RING][choose.LL] = 106
+		}
+		return []Times{t, {CollNet: 90, Otherwise: t.Otherwise}}
 	}
 }
 
@@ -48,12 +56,12 @@ func TestInit(t *testing.T) {
 		{name: "collNet is not wanted", off: true, nodes: 4, expect: between(0, mib)},
 		{name: "one node", nodes: 1, expect: between(0, mib)},
 		{name: "no costs", table: 2, nodes: 4, expect: between(0, mib), say: "nothing is vetoed, since tuners of NCCL 2.21"},
-		{name: "an old one", table: 4, nodes: 4, expect: between(0, mib), kept: 1, say: "all-reduce below 1 MiB, all-gather never, reduce-scatter never; elsewhere it would be less than 1.05 times as fast as a ring (by rule of thumb)"},
+		{name: "an old one", table: 4, nodes: 4, expect: between(0, mib), kept: 1, say: "all-reduce below 1 MiB, all-gather never, reduce-scatter never, and wherever it is 1.05 times as fast as what NCCL would take instead (by rule of thumb)"},
 		{name: "small ones", nodes: 4, expect: between(0, mib), kept: 1, say: "CollNet on 4 nodes: all-reduce below 1 MiB,"},
 		{name: "within a range", nodes: 2, expect: between(1000, mib), kept: 1, say: "all-reduce from 1 KiB to 1 MiB,"},
 		{name: "large ones", nodes: 2, expect: between(mib, 1<<62), kept: 1, say: "all-reduce from 1 MiB,"},
 		{name: "all", nodes: 2, expect: between(0, 1<<62), kept: 1, say: "all-reduce of any size,"},
-		{name: "none", nodes: 2, expect: between(0, 0), kept: 1, say: "all-reduce never, all-gather never, reduce-scatter never;"},
+		{name: "none", nodes: 2, expect: between(0, 0), kept: 1, say: "all-reduce never, all-gather never, reduce-scatter never,"},
 		{name: "no room", nodes: 2, expect: between(0, 0), full: true, kept: 1, say: "WARN CollNet on 2 nodes: nothing is vetoed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +95,7 @@ func TestInit(t *testing.T) {
 			if *a.Ctx != want || len(kept) != c.kept {
 				t.Errorf("context %d, %d sets kept; want %d, %d", *a.Ctx, len(kept), want, c.kept)
 			}
-			if c.kept > 0 && asked != (Comm{8, int(c.nodes)}) {
+			if c.kept > 0 && asked != (Comm{ID: 7, Ranks: 8, Nodes: int(c.nodes), Table: int(a.Table)}) {
 				t.Errorf("asked for %+v", asked)
 			}
 			if (len(said.lines) > 0) != (c.say != "") || len(said.lines) > 1 || !strings.Contains(strings.Join(said.lines, ""), c.say) {
@@ -100,22 +108,25 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// What goes through collNet is vetoed together, and nothing else is; a range of
-// sizes is allowed as a whole.
+// A range of sizes is allowed as a whole, and only beside what is slower, with elements of every width.
 func TestVetoes(t *testing.T) {
 	v, _ := judge(between(1000, 1<<20))
 	for f := range v {
 		for a := range v[f] {
-			want := uint64(0)
-			switch {
-			case a != abi.NCCL_ALGO_COLLNET_DIRECT && a != abi.NCCL_ALGO_COLLNET_CHAIN && a != abi.NCCL_ALGO_NVLS:
-			case f == int(abi.FuncAllReduce):
-				want = ^uint64(0) &^ (1<<20 - 1<<10)
-			case f == int(abi.FuncAllGather), f == int(abi.FuncReduceScatter):
-				want = ^uint64(0)
-			}
-			if v[f][a] != want {
-				t.Errorf("function %d, algorithm %d: %#x, want %#x", f, a, v[f][a], want)
+			for p := range v[f][a] {
+				want := ^uint64(0)
+				switch f {
+				case int(abi.FuncAllReduce):
+					if want &^= 1<<20 - 1<<10; a == abi.NCCL_ALGO_RING && p == int(choose.LL) {
+						want = 0
+					}
+				case int(abi.FuncAllGather), int(abi.FuncReduceScatter):
+				default:
+					want = 0 // nobody has collNet do it
+				}
+				if v[f][a][p] != want {
+					t.Errorf("function %d beside algorithm %d, protocol %d: %#x, want %#x", f, a, p, v[f][a][p], want)
+				}
 			}
 		}
 	}

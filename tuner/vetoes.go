@@ -3,23 +3,24 @@ package tuner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"weft/abi"
+	"weft/collnet/choose"
 )
 
-// gain is how much faster than NCCL's ring collNet must be: the model is not exact,
-// and a ring costs the host's processors less.
+// gain is how much faster collNet must be than what NCCL would take otherwise: the model is not exact, and NCCL's own
+// algorithms cost the host's processors less.
 const gain = 1.05
 
-// Vetoes says, for each collective and algorithm, which sizes it is forbidden for:
-// bit k is 2^k bytes up to twice that. It is struct weft_vetoes of plugin/tune.h.
-// What the cabling cannot carry will be vetoed through it, too.
-type Vetoes [abi.FuncAllReduce + 1][abi.NCCL_ALGO_PAT + 1]uint64
+// Alternatives are NCCL's algorithms that the model knows, the tree and the ring, each with its protocols.
+const Alternatives = abi.NCCL_ALGO_RING + 1
 
-// offloaded are the algorithms that go through collNet between nodes. On several
-// nodes NVLS does; its tree does not.
-var offloaded = [...]int{abi.NCCL_ALGO_COLLNET_DIRECT, abi.NCCL_ALGO_COLLNET_CHAIN, abi.NCCL_ALGO_NVLS}
+// Vetoes says, for each collective and for each algorithm and protocol that NCCL
+// would take otherwise, for which sizes what goes through collNet is forbidden: bit
+// k is 2^k bytes up to twice that. It is struct weft_vetoes of plugin/tune.h.
+type Vetoes [abi.FuncAllReduce + 1][Alternatives][choose.Protocols]uint64
 
 // collectives are those that NCCL gives to collNet.
 var collectives = [...]struct {
@@ -31,31 +32,54 @@ var collectives = [...]struct {
 const sizes = 40
 
 // judge vetoes CollNet for every range of sizes at whose ends it gains too little,
-// and says what is allowed.
+// and says what is allowed beside every alternative.
 func judge(expect Expect) (*Vetoes, string) {
 	v := new(Vetoes)
 	var said []string
 	for _, c := range collectives {
-		allowed := uint64(0)
-		for k := range sizes {
-			if worth(expect, c.f, 1<<k) && worth(expect, c.f, 2<<k-1) {
-				allowed |= 1 << k
+		sure := ^uint64(0)
+		for a := range Alternatives {
+			for p := range choose.Protocols {
+				v[c.f][a][p] = ^uint64(0)
 			}
 		}
-		if allowed>>(sizes-1) != 0 {
-			allowed |= math.MaxUint64 &^ (1<<sizes - 1)
+		for k := range sizes {
+			least, most := worthOf(expect(c.f, 1<<k)), worthOf(expect(c.f, 2<<k-1))
+			bits := uint64(1) << k
+			if k == sizes-1 {
+				bits = math.MaxUint64 << k
+			}
+			for a := range Alternatives {
+				for p := range choose.Protocols {
+					if least[a][p] && most[a][p] {
+						v[c.f][a][p] &^= bits
+					}
+				}
+			}
 		}
-		for _, a := range offloaded {
-			v[c.f][a] = ^allowed
+		for a := range Alternatives {
+			for p := range choose.Protocols {
+				sure &^= v[c.f][a][p]
+			}
 		}
-		said = append(said, c.name+" "+ranges(allowed))
+		said = append(said, c.name+" "+ranges(sure))
 	}
 	return v, strings.Join(said, ", ")
 }
 
-func worth(expect Expect, f abi.Func, bytes int64) bool {
-	ours, ring := expect(f, bytes)
-	return float64(ring) >= gain*float64(ours)
+// allowed are the alternatives beside which collNet gains enough.
+type allowed [Alternatives][choose.Protocols]bool
+
+// worthOf judges a size; every one of the times must do.
+func worthOf(all []Times) (w allowed) {
+	for a := range w {
+		for p := range w[a] {
+			w[a][p] = !slices.ContainsFunc(all, func(t Times) bool {
+				return float64(t.Otherwise[a][p]) < gain*float64(t.CollNet)
+			})
+		}
+	}
+	return w
 }
 
 // ranges says which sizes a set has: "from 4 KiB up to 1 MiB".

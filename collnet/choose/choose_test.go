@@ -192,30 +192,87 @@ func TestLargerTakesLonger(t *testing.T) {
 	}
 }
 
-// Within one node of many GPUs and over many nodes, the ring's steps are those of NCCL.
-func TestRingTime(t *testing.T) {
-	op := allReduce(4, 8)
-	f := fabric(4, nil, Path{10 * time.Microsecond, time.Microsecond, 1e9})
+// Within one node of many GPUs and over many nodes, the steps are those of NCCL.
+func TestNCCLTimes(t *testing.T) {
+	f := fabric(4, nil, Path{11 * time.Microsecond, time.Microsecond, 1e9})
+	const us = time.Microsecond
 	for _, c := range []struct {
+		what  string
+		of    func(schedule.Op, int, int, Fabric, Protocol) time.Duration
 		ranks int
+		p     Protocol
+		bytes int64
 		want  time.Duration
-	}{{4, 6 * 12700 * time.Nanosecond}, {32, 6*12700*time.Nanosecond + 56*600*time.Nanosecond}} {
-		if got := RingTime(op, c.ranks, 4, f); got < c.want || got > c.want+time.Microsecond {
-			t.Errorf("%d ranks: %v, want %v", c.ranks, got, c.want)
+	}{
+		{"six steps", RingTime, 4, LL, 8, 6 * (2700*time.Nanosecond + 6*us)},
+		{"and 56 over NVLink", RingTime, 32, LL, 8, 6*8700*time.Nanosecond + 56*600*time.Nanosecond},
+		{"bytes of LL128 are data but for 8 of 128", RingTime, 4, LL128, 1 << 20, 60*us + seconds(1.5*(1<<20)*128/120/1e9)},
+		{"LL's lines are looked at", RingTime, 4, LL, 1 << 20, 6*8700*time.Nanosecond + seconds(3*(1<<20)*(1e-9+0.5e-9))},
+		{"large", RingTime, 4, Simple, 1 << 30, 120*us + seconds(1.5*(1<<30)/1e9)},
+		{"up and down two levels", TreeTime, 4, LL, 8, 4 * 11 * us},
+		{"and 14 over NVLink", TreeTime, 32, LL, 8, 44*us + 14*600*time.Nanosecond},
+		{"a small one is passed on whole, four times", TreeTime, 4, Simple, 64 << 10, 80*us + seconds(4*(64<<10)/1e9)},
+		{"parts of a large one follow each other, up and down", TreeTime, 4, Simple, 1 << 30, 80*us + seconds((4*(512<<10)+2*(1<<30-512<<10))/1e9)},
+	} {
+		if got := c.of(allReduce(4, c.bytes), c.ranks, 4, f, c.p); got < c.want-us || got > c.want+us {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
-	}
-	large := RingTime(allReduce(4, 1<<30), 4, 4, f)
-	if want := 1.5 * float64(1<<30) / 1e9; large.Seconds() < want || large.Seconds() > 1.01*want {
-		t.Errorf("%v for 1 GiB, want %.3f s", large, want)
 	}
 }
 
 func TestOffloadTime(t *testing.T) {
 	f := fabric(4, nil, tcp)
-	op := allReduce(4, 8)
+	for _, c := range []struct {
+		bytes  int64
+		fitted bool
+		each   int64 // operation
+		n      int64
+	}{
+		{8, false, 32 << 10, 1}, {8, true, 512, 1}, {1 << 20, true, 128 << 10, 8}, {64 << 20, false, 512 << 10, 128},
+	} {
+		one, all := allReduce(4, c.each), allReduce(4, c.each*c.n)
+		a, _ := Of(f).Pick(one)
+		cut := f
+		if c.n > 1 {
+			cut.Chunk = c.each
+		}
+		if got, want := Of(f).OffloadTime(allReduce(4, c.bytes), 4, 4, c.fitted), handover+Time(all, a, cut); got != want {
+			t.Errorf("%d bytes, chunks fitted: %t: %v, want %v", c.bytes, c.fitted, got, want)
+		}
+	}
+	if one, many := Of(f).OffloadTime(allReduce(4, 8), 4, 4, true), Of(f).OffloadTime(allReduce(4, 8), 32, 4, true); many-one != 14*chained {
+		t.Errorf("%v with one GPU a node, %v with eight", one, many)
+	}
+}
+
+// CollNetChain's pieces: those that NCCL 2.28.9 and 2.30.7 handed over, with one GPU a node and two channels.
+func TestPieces(t *testing.T) {
+	for _, c := range []struct {
+		bytes   float64
+		depth   int
+		fitted  bool
+		size, n float64
+	}{
+		{8, 1, false, 32 << 10, 1}, {4096, 1, false, 32 << 10, 1}, {64 << 10, 1, false, 64 << 10, 1}, {256 << 10, 1, false, 64 << 10, 4},
+		{1 << 20, 1, false, 128 << 10, 8}, {4 << 20, 1, false, 256 << 10, 16}, {64 << 20, 1, false, 512 << 10, 128},
+		{8, 1, true, 512, 1}, {4096, 1, true, 4096, 1}, {40000, 1, true, 32 << 10, 2}, {1 << 20, 1, true, 128 << 10, 8},
+		{64 << 10, 8, false, 32 << 10, 2},
+	} {
+		if size, n := piecesOf(c.bytes, c.depth, c.fitted); size != c.size || n != c.n {
+			t.Errorf("%.0f bytes, %d GPUs a node: %.0f of %.0f, want %.0f of %.0f", c.bytes, c.depth, n, size, c.n, c.size)
+		}
+	}
+}
+
+// What copies the bytes computes nothing meanwhile.
+func TestCopied(t *testing.T) {
+	f := fabric(4, nil, slow)
+	op := allReduce(4, 64<<20)
 	a, _ := Of(f).Pick(op)
-	if got, want := OffloadTime(op, 32, 4, f), handover+14*chained+Time(op, a, f); got != want {
-		t.Errorf("%v, want %v", got, want)
+	apart := Time(op, a, f)
+	f.Copied = true
+	if together := Time(op, a, f); together <= apart {
+		t.Errorf("%v where the CPU copies, %v where the card does", together, apart)
 	}
 }
 

@@ -23,6 +23,7 @@ type Fabric struct {
 	N      int
 	Cabled [][]bool // which ranks a fast path joins, each by a cable of its own; none at all: a network in which all are alike
 	Path   Path
+	Copied bool  // some path has its bytes copied by the CPU, as TCP has
 	Chunk  int64 // bytes of a chunk; zero: 512 KiB
 }
 

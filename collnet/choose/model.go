@@ -15,7 +15,8 @@ const (
 
 // Time is how long an algorithm is expected to take for an operation: the latency
 // of its rounds, and what it moves and computes, of which chunks do one while
-// others do the other. A track has a chunk at a time, from its first round to its last.
+// others do the other, unless the thread that computes is what moves the bytes. A
+// track has a chunk at a time, from its first round to its last.
 func Time(op schedule.Op, a schedule.Algorithm, f Fabric) time.Duration {
 	c := costOf(op, a)
 	links := 1.0
@@ -30,6 +31,9 @@ func Time(op schedule.Op, a schedule.Algorithm, f Fabric) time.Duration {
 		work += f.Path.Gap.Seconds() * c.messages * (chunks - 1)
 	}
 	moved := max(wire, work) + min(wire, work)/chunks
+	if f.Copied {
+		moved = wire + work
+	}
 	return seconds(max(latency+moved, math.Ceil(chunks/float64(TracksOf(op.N)))*(latency+(wire+work)/chunks)))
 }
 

@@ -1,30 +1,47 @@
 package choose
 
 import (
+	"math/bits"
 	"time"
 
 	"weft/collnet/schedule"
 )
 
-// protocol is one of NCCL's: what a step of its ring costs within a node (NVLink)
-// and over the network, beyond the path's latency, and what of the bytes is data.
-// The steps are those of NCCL 2.30.7, ncclTunerConstantsDefaults in
-// src/graph/tuning.cc; the shares of data follow from the protocols' lines.
-type protocol struct {
-	inside, network time.Duration
-	data            float64
+// Protocol is one of NCCL's, by its number.
+type Protocol int
+
+const (
+	LL Protocol = iota
+	LL128
+	Simple
+	Protocols // how many there are
+)
+
+// protocols: what a step costs within a node (NVLink), and over the network in a ring and in a tree, beyond the path's
+// latency; what of the bytes is data; how many bytes a rank of a tree has before it passes them on; and the seconds that the
+// proxy takes for a byte, since it looks at the flags of each line of LL before it sends. The steps are those of NCCL
+// 2.30.7, ncclTunerConstantsDefaults in src/graph/tuning.cc; the shares of data follow from the protocols' lines, the parts
+// from buffers and chunks (calcCollChunking in src/enqueue.cc); LL's seconds were measured, 0.5e-9 to 0.7e-9 (tuner,
+// TestMeasured).
+var protocols = [Protocols]struct {
+	inside, ring, tree time.Duration
+	data, part, look   float64
+}{
+	{600 * time.Nanosecond, 2700 * time.Nanosecond, 5000 * time.Nanosecond, 0.5, 64 << 10, 0.5e-9}, // data: 4 of 8 bytes
+	{1900 * time.Nanosecond, 4000 * time.Nanosecond, 8500 * time.Nanosecond, 120. / 128., 32 << 10, 0},
+	{3400 * time.Nanosecond, 14 * time.Microsecond, 14 * time.Microsecond, 1, 512 << 10, 0},
 }
 
-var protocols = []protocol{
-	{600 * time.Nanosecond, 2700 * time.Nanosecond, 0.5},          // LL: 4 of 8 bytes
-	{1900 * time.Nanosecond, 4000 * time.Nanosecond, 120. / 128.}, // LL128
-	{3400 * time.Nanosecond, 14 * time.Microsecond, 1},            // Simple
-}
+// ahead is how much longer a round of ours takes than a step of NCCL, which has posted its receives long before and does
+// not enter Go. Measured over TCP under NCCL 2.28.9, 2 to 8 ranks with an H100: 2 to 6 us.
+const ahead = 5 * time.Microsecond
 
-// RingTime is how long NCCL's ring over all ranks is expected to take for what op
-// is between the nodes, with the protocol that suits it best. What every
+// step is the latency of a step of NCCL.
+func (f Fabric) step() time.Duration { return max(f.Path.Latency-ahead, f.Path.Latency/2) }
+
+// RingTime is how long NCCL's ring over all ranks is expected to take for what op is between the nodes. What every
 // algorithm of NCCL costs alike, as the launch of a kernel, is left out.
-func RingTime(op schedule.Op, ranks, nodes int, f Fabric) time.Duration {
+func RingTime(op schedule.Op, ranks, nodes int, f Fabric, p Protocol) time.Duration {
 	passes := 1
 	if op.Kind == schedule.AllReduce {
 		passes = 2
@@ -35,26 +52,21 @@ func RingTime(op schedule.Op, ranks, nodes int, f Fabric) time.Duration {
 	if f.cabled() {
 		bandwidth *= float64(max(min(f.links(), 2), 1)) // its rings may go both ways
 	}
-	var best time.Duration = -1
-	for _, p := range protocols {
-		t := time.Duration(network)*(p.network+f.Path.Latency) + time.Duration(inside)*p.inside + seconds(sent/bandwidth/p.data)
-		if best < 0 || t < best {
-			best = t
-		}
-	}
-	return best
+	c := protocols[p]
+	return time.Duration(network)*(c.ring+f.step()) + time.Duration(inside)*c.inside + seconds(sent/c.data*(1/bandwidth+c.look))
 }
 
-// What NCCL does around an operation of ours.
-const (
-	handover = 14 * time.Microsecond  // assumed: from the GPU to the proxy and back, as a network step of Simple
-	chained  = 2800 * time.Nanosecond // NCCL 2.30.7: a step of CollNetChain over NVLink
-)
-
-// OffloadTime is how long NCCL's collNet over ours is expected to take, to be held against RingTime.
-func OffloadTime(op schedule.Op, ranks, nodes int, f Fabric) time.Duration {
-	c := Of(f)
-	a, _ := c.Pick(op)
-	local := ranks/max(nodes, 1) - 1
-	return handover + time.Duration(2*local)*chained + Time(op, a, c.fabric)
+// TreeTime is RingTime of NCCL's tree, up and down for an all-reduce, else as PAT goes, one way. A rank passes a part on when
+// it has it; further parts follow, up and down at the same time.
+func TreeTime(op schedule.Op, ranks, nodes int, f Fabric, p Protocol) time.Duration {
+	c := protocols[p]
+	passes := 1
+	if op.Kind == schedule.AllReduce {
+		passes = 2
+	}
+	hops := passes * (bits.Len(uint(nodes)) - 1)
+	bytes := total(op) / c.data
+	part := min(bytes, c.part)
+	wire := (float64(hops)*part + float64(passes)*(bytes-part)) * (1/f.bandwidth() + c.look)
+	return time.Duration(hops)*(c.tree+f.step()) + time.Duration(passes*(ranks/max(nodes, 1)-1))*c.inside + seconds(wire)
 }

@@ -93,5 +93,5 @@ var served = []service{
 	{"tuner", "getCollInfo", 4, 6, "shim: numPipeOps dropped; regBuff dropped; nChannels dropped"},
 	{"tuner", "destroy", 2, 4, "shim: destroy is finalize"},
 	{"tuner", "finalize", 5, 6, "direct"},
-	{"tuner", "getChunkSize", 6, 6, "NULL: NCCL's own sizes stand"},
+	{"tuner", "getChunkSize", 6, 6, "shim: proto dropped"},
 }

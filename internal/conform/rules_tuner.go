@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/abi"
 	"weft/internal/host"
 )
 
@@ -15,6 +16,7 @@ const (
 	tunerChunks = 6 // the first with getChunkSize
 	tunerIgnore = -1
 	tunerProtos = 3
+	tunerGrain  = 512 // NCCL 2.30.7, ncclProtoGrainSize of Simple
 )
 
 var tunerSlots = []struct {
@@ -38,9 +40,15 @@ func tunerQuestions() (all []question) {
 			costs[i] = tunerIgnore
 		}
 	}
+	large := slices.Clone(costs)
+	large[abi.NCCL_ALGO_RING*tunerProtos+abi.NCCL_PROTO_SIMPLE] = 50 // the cheapest
 	for function := range 5 {
 		for shift := 0; shift <= 40; shift += 4 {
-			all = append(all, question{function, 1<<shift + 3, costs})
+			q := question{function, 1<<shift + 3, costs}
+			if shift > 20 {
+				q.costs = large
+			}
+			all = append(all, q)
 		}
 	}
 	return all
@@ -151,7 +159,7 @@ var tuneRules = []*Rule{
 				}
 			}
 		}},
-	{ID: "tuner.chunk", From: tunerChunks, Says: "getChunkSize, if there is one, succeeds and leaves a size",
+	{ID: "tuner.chunk", From: tunerChunks, Says: "getChunkSize, if there is one, succeeds and leaves at least a grain of Simple, of 512 bytes: NCCL cuts to grains, and divides by what is left",
 		Basis: basisLoader, Check: func(e *Env) {
 			_, t := e.table(host.FamilyTune)
 			if !t.Slots["getChunkSize"] {
@@ -162,7 +170,7 @@ var tuneRules = []*Rule{
 			for _, q := range tunerQuestions() {
 				r, err := t.Call("main", "getChunkSize", host.Args{"ctx", ctx, "func", q.function, "bytes", q.bytes, "chunk", 1 << 17})
 				e.must(err, "getChunkSize")
-				if n := r.Int("chunk"); n <= 0 {
+				if n := r.Int("chunk"); n < tunerGrain {
 					e.failf("function %d with %d bytes: chunks of %d bytes", q.function, q.bytes, n)
 				}
 			}

@@ -76,3 +76,46 @@ func TestTunerIsQuiet(t *testing.T) {
 		}
 	}
 }
+
+// TestTunerChunks: where collNet is wanted, CollNetChain has no larger chunks than an all-reduce needs; all other chunks stay
+// as NCCL made them.
+func TestTunerChunks(t *testing.T) {
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chain, ring, large = abi.NCCL_ALGO_COLLNET_CHAIN, abi.NCCL_ALGO_RING, 64 << 10
+	for _, wanted := range []string{"0", "1"} {
+		check := func(e *Env) {
+			_, table := e.table(host.FamilyTune)
+			r, err := table.Call("main", "init", host.Args{"nranks", 4, "nnodes", 4})
+			e.must(err, "init")
+			for _, c := range []struct{ function, algo, bytes, channels, want int }{
+				{int(abi.FuncAllReduce), chain, 0, 1, large},
+				{int(abi.FuncAllReduce), chain, 1, 1, 512},
+				{int(abi.FuncAllReduce), chain, 512, 1, 512},
+				{int(abi.FuncAllReduce), chain, 513, 1, 1024},
+				{int(abi.FuncAllReduce), chain, 10000, 2, 5120},
+				{int(abi.FuncAllReduce), chain, 10000, 0, large},
+				{int(abi.FuncAllReduce), chain, 65500, 1, large},
+				{int(abi.FuncAllReduce), chain, 1 << 40, 2, large},
+				{int(abi.FuncAllReduce), ring, 8, 1, large},
+				{int(abi.FuncAllGather), chain, 8, 1, large},
+			} {
+				if wanted == "0" {
+					c.want = large
+				}
+				r, err := table.Call("main", "getChunkSize", host.Args{"ctx", r.Ptr("ctx"), "func", c.function, "bytes", c.bytes, "algo", c.algo, "channels", c.channels, "chunk", large})
+				e.must(err, "getChunkSize")
+				if got := r.Int("chunk"); got != int64(c.want) {
+					e.failf("WEFT_COLLNET=%s, %+v: %d", wanted, c, got)
+				}
+			}
+		}
+		o := Outcome{Family: host.FamilyTune, Version: tunerChunks, Rule: &Rule{ID: t.Name(), Check: check}}
+		(&runner{o: &Options{Lib: lib, Host: hostProgram(t), Env: []string{"WEFT_COLLNET=" + wanted}, Patience: 10 * time.Second}}).judge(&o)
+		if !o.OK() {
+			t.Error(o.Fail)
+		}
+	}
+}

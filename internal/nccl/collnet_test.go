@@ -35,6 +35,9 @@ func TestCollectivesOfWeft(t *testing.T) {
 					if n := ours(t, run, k.Number, fmt.Sprintf("rank %d of %d", k.Number, ranks)); n["INFO"] == 0 {
 						t.Errorf("rank %d has no collective comm", k.Number)
 					}
+					if n := ours(t, run, k.Number, "between nodes, measured)"); (n["INFO"] == 1) != j.Release.Since(2, 28) {
+						t.Errorf("rank %d: the tuner knows what was measured: %v", k.Number, n)
+					}
 				}
 			})
 		}

@@ -1,10 +1,7 @@
 package nccl
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -84,18 +81,6 @@ func TestTuner(t *testing.T) {
 	})
 }
 
-var allowed = regexp.MustCompile(`CollNet on 3 nodes: all-reduce (never|below (\d+) ([KM]i)?B)[,;]`)
-
-// below finds the size below which CollNet may do all-reduces.
-func below(tuners []string) (bytes int64, said bool) {
-	m := allowed.FindStringSubmatch(strings.Join(tuners, "\n"))
-	if m == nil {
-		return 0, false
-	}
-	n, _ := strconv.ParseInt(m[2], 10, 64)
-	return n << map[string]int{"": 0, "Ki": 10, "Mi": 20}[m[3]], true
-}
-
 // TestTunerVetoes has a collNet that NCCL's model thinks to be a switch's: it is chosen, until the tuner forbids it.
 func TestTunerVetoes(t *testing.T) {
 	each(t, func(t *testing.T, r Release) {
@@ -118,18 +103,21 @@ func TestTunerVetoes(t *testing.T) {
 				"NCCL_NET_PLUGIN=" + plugin, "COLLNET_NET=" + lib, "COLLNET_LOG=/dev/null", "NCCL_TUNER_PLUGIN=" + lib, "WEFT_COLLNET=" + c.wanted,
 				"NCCL_COLLNET_ENABLE=1", "NCCL_ALGO=" + c.algo, "NCCL_PROTO=Simple",
 			}}, "sizes", "ops=allreduce", "max=1M", "step=4", "rounds=1")
-			limit, said := below(tuners)
-			if said != (c.wanted == "1") {
+			if among(tuners, "CollNet on 3 nodes: all-reduce ") != (c.wanted == "1") {
 				t.Errorf("WEFT_COLLNET=%s, of %s: %q", c.wanted, c.algo, tuners)
 			}
+			chains, last := 0, true
 			for _, l := range choices {
-				var bytes int64
-				if _, err := fmt.Sscanf(l, "AllReduce: %d Bytes", &bytes); err != nil {
-					t.Fatalf("%q: %v", l, err)
+				chain := strings.Contains(l, "Algo COLLNET_CHAIN")
+				if chain && !last {
+					t.Errorf("WEFT_COLLNET=%s, of %s: CollNet again for a larger size:\n%s", c.wanted, c.algo, strings.Join(choices, "\n"))
 				}
-				if chain := strings.Contains(l, "Algo COLLNET_CHAIN"); chain != (!c.vetoes || bytes < limit) {
-					t.Errorf("WEFT_COLLNET=%s, of %s, below %d bytes: %s", c.wanted, c.algo, limit, l)
+				if last = chain; chain {
+					chains++
 				}
+			}
+			if some, all := chains > 0, chains == len(choices); !some || all == c.vetoes {
+				t.Errorf("WEFT_COLLNET=%s, of %s: CollNet for %d of\n%s", c.wanted, c.algo, chains, strings.Join(choices, "\n"))
 			}
 		}
 	})
