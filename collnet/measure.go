@@ -21,15 +21,15 @@ const (
 func (j *joining) measure() error {
 	j.measures = true
 	small := j.mem.at(0, smallProbe)
-	latency, err := usually(probes, func() error { return j.rotate(small, j.mem.at(probeBytes, smallProbe)) })
+	latency, err := fastQuarter(probes, func() error { return j.rotate(small, j.mem.at(probeBytes, smallProbe)) })
 	if err != nil {
 		return err
 	}
-	burst, err := usually(bursts, func() error { return j.rotate(j.mem.at(0, probeBytes), j.mem.at(probeBytes, probeBytes)) })
+	burst, err := fastQuarter(bursts, func() error { return j.rotate(j.mem.at(0, probeBytes), j.mem.at(probeBytes, probeBytes)) })
 	if err != nil {
 		return err
 	}
-	all, err := usually(probes, func() error {
+	all, err := fastQuarter(probes, func() error {
 		return j.exchange(small, j.peers, j.peers, func(i int) Buffer { return j.mem.at(probeBytes+i*smallProbe, smallProbe) })
 	})
 	if err != nil {
@@ -42,9 +42,9 @@ func (j *joining) measure() error {
 	return j.tell(choose.Path{Latency: latency, Gap: gap, Bandwidth: probeBytes / max(burst, time.Microsecond).Seconds()})
 }
 
-// usually is how long something takes, as the fastest quarter has it: while a host begins its communicators, others have its
-// cores at times.
-func usually(times int, do func() error) (time.Duration, error) {
+// fastQuarter is how long something takes in the slowest of the fastest quarter of its runs: while communicators begin, other
+// threads of the host have its cores at times.
+func fastQuarter(times int, do func() error) (time.Duration, error) {
 	took := make([]time.Duration, times)
 	for i := range took {
 		begin := time.Now()

@@ -43,7 +43,8 @@ type fakeHost struct {
 
 	requests fakeRequests
 	vetoes   []tuner.Vetoes // that were kept
-	full     bool           // no more are
+	dropped  []uintptr
+	full     bool // no more are
 }
 
 type said struct {
@@ -125,6 +126,8 @@ func (h *fakeHost) KeepVetoes(v *tuner.Vetoes) uintptr {
 	h.vetoes = append(h.vetoes, *v)
 	return uintptr(len(h.vetoes))
 }
+
+func (h *fakeHost) DropVetoes(set uintptr) { h.dropped = append(h.dropped, set) }
 
 func (h *fakeHost) Files() (soft, hard uint64) { return 0, 0 }
 

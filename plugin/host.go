@@ -26,6 +26,7 @@ type host interface {
 	BeginChained(comm uint16, mask int32, a *abi.ProfilerInitArgs) error
 	ChainForgotten() uint64
 	KeepVetoes(v *tuner.Vetoes) uintptr // 0: there is no room
+	DropVetoes(set uintptr)
 }
 
 // module is a loaded object: where it lies and which file it is.

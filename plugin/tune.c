@@ -1,6 +1,6 @@
-/* tune.c: getCollInfo and getChunkSize of the tuner. A context is the number of a set of vetoes that nothing changes
- * any more: one that is stale does no harm, and 0 forbids nothing. Nothing fails here, since a failure would fail the
- * collective. The choice must be the same on every rank: it depends on nothing but the arguments and the set.
+/* tune.c: getCollInfo and getChunkSize of the tuner. A context is the number of a set of vetoes that does not change
+ * while it is kept; 0 forbids nothing. Nothing fails here, since a failure would fail the collective. The choice must
+ * be the same on every rank: it depends on nothing but the arguments and the set.
  *
  * weft_tune_init and weft_tune_finalize are Go. */
 #include "tune.h"
@@ -12,14 +12,24 @@
 #define SETS 4096 /* communicators with equal sets share one */
 
 static struct weft_vetoes kept[SETS];
-static uintptr_t sets;
+static uint32_t holders[SETS]; /* communicators that have it; 0: the place is free */
 
 uintptr_t weft_tune_keep(const struct weft_vetoes* vetoes) {
-	for (uintptr_t i = 0; i < sets; i++)
-		if (memcmp(&kept[i], vetoes, sizeof *vetoes) == 0) return i + 1;
-	if (sets == SETS) return 0;
-	kept[sets] = *vetoes;
-	return ++sets;
+	uintptr_t at = SETS;
+	for (uintptr_t i = 0; i < SETS; i++) {
+		if (!holders[i] && at == SETS) at = i;
+		if (holders[i] && memcmp(&kept[i], vetoes, sizeof *vetoes) == 0) {
+			at = i;
+			break;
+		}
+	}
+	if (at == SETS) return 0;
+	if (!holders[at]++) kept[at] = *vetoes;
+	return at + 1;
+}
+
+void weft_tune_drop(uintptr_t set) {
+	if (set && set <= SETS && holders[set - 1]) holders[set - 1]--;
 }
 
 /* What goes through collNet between nodes: on several, NVLS does; its tree does not. */

@@ -13,6 +13,7 @@ func newTuner(h host, v *voices, wanted func() bool, joined *contexts) tuner.Tun
 		Wanted: wanted,
 		Expect: func(c tuner.Comm) (tuner.Expect, string) { return expect(c, joined.ofComm(c.ID)) },
 		Keep:   h.KeepVetoes,
+		Drop:   h.DropVetoes,
 		Log:    func(function uintptr) (report.Logger, func()) { return v.hostLog(function) },
 	}
 }

@@ -15,8 +15,9 @@ struct weft_vetoes {
 	uint64_t sizes[ncclFuncAllReduce + 1][NCCL_ALGO_RING + 1][NCCL_PROTO_SIMPLE + 1];
 };
 
-/* Keeps a set for ever and returns its number, 1 and up; equal ones have the same. 0: there is no room. From one thread
- * at a time. */
+/* Keeps a set until it was dropped as often and returns its number, 1 and up; equal ones have the same. 0: there is no
+ * room. Both from one thread at a time; what is dropped no thread may ask about any more. */
 uintptr_t weft_tune_keep(const struct weft_vetoes* vetoes);
+void weft_tune_drop(uintptr_t set);
 
 #endif

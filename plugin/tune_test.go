@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +37,8 @@ func TestTuner(t *testing.T) {
 			if info, warn := b.host.lines(levelInfo, "CollNet on 4 nodes: "), b.host.lines(levelWarn); len(info) != c.info || len(warn) != c.warn {
 				t.Errorf("says %q, warns %q", info, warn)
 			}
-			if err := b.tuner.Finalize(&abi.TunerFinalizeArgs{Context: ctx}); err != nil {
-				t.Error(err)
+			if err := b.tuner.Finalize(&abi.TunerFinalizeArgs{Context: ctx}); err != nil || !slices.Equal(b.host.dropped, []uintptr{ctx}) {
+				t.Errorf("%v; %v dropped, want %d", err, b.host.dropped, ctx)
 			}
 		})
 	}

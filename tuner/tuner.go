@@ -52,8 +52,9 @@ type Tuner struct {
 	// that is known.
 	Expect func(Comm) (expect Expect, known string)
 
-	// Keep stores vetoes for getCollInfo and returns their number. 0: no room.
+	// Keep stores vetoes for getCollInfo and returns their number, until Drop. 0: no room.
 	Keep func(*Vetoes) uintptr
+	Drop func(uintptr)
 
 	// Log is the log of a host's function, until the second result is called.
 	Log func(function uintptr) (log report.Logger, drop func())
@@ -75,13 +76,15 @@ func (t *Tuner) Init(a *abi.TunerInitArgs) error {
 	expect, known := t.Expect(comm)
 	vetoes, ranges := judge(expect)
 	if *a.Ctx = t.Keep(vetoes); *a.Ctx == 0 {
-		log.Warn("CollNet on %d nodes: nothing is vetoed, since there are communicators of too many shapes", comm.Nodes)
+		log.Warn("CollNet on %d nodes: nothing is vetoed, since too many communicators have vetoes of their own", comm.Nodes)
 		return nil
 	}
-	log.Info(report.Init, "CollNet on %d nodes: %s, and wherever it is %.2f times as fast as what NCCL would take instead (%s)", comm.Nodes, ranges, gain, known)
+	log.Info(report.Init, "CollNet on %d nodes: %s, whatever NCCL would take instead; other sizes where it is %.2f times as fast (%s)", comm.Nodes, ranges, gain, known)
 	return nil
 }
 
-// Finalize has nothing to release: vetoes are kept, and shared by communicators of
-// one shape.
-func (*Tuner) Finalize(*abi.TunerFinalizeArgs) error { return nil }
+// Finalize gives up the communicator's vetoes, which others may have too.
+func (t *Tuner) Finalize(a *abi.TunerFinalizeArgs) error {
+	t.Drop(a.Context)
+	return nil
+}

@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestInit(t *testing.T) {
 		{name: "collNet is not wanted", off: true, nodes: 4, expect: between(0, mib)},
 		{name: "one node", nodes: 1, expect: between(0, mib)},
 		{name: "no costs", table: 2, nodes: 4, expect: between(0, mib), say: "nothing is vetoed, since tuners of NCCL 2.21"},
-		{name: "an old one", table: 4, nodes: 4, expect: between(0, mib), kept: 1, say: "all-reduce below 1 MiB, all-gather never, reduce-scatter never, and wherever it is 1.05 times as fast as what NCCL would take instead (by rule of thumb)"},
+		{name: "an old one", table: 4, nodes: 4, expect: between(0, mib), kept: 1, say: "all-reduce below 1 MiB, all-gather never, reduce-scatter never, whatever NCCL would take instead; other sizes where it is 1.05 times as fast (by rule of thumb)"},
 		{name: "small ones", nodes: 4, expect: between(0, mib), kept: 1, say: "CollNet on 4 nodes: all-reduce below 1 MiB,"},
 		{name: "within a range", nodes: 2, expect: between(1000, mib), kept: 1, say: "all-reduce from 1 KiB to 1 MiB,"},
 		{name: "large ones", nodes: 2, expect: between(mib, 1<<62), kept: 1, say: "all-reduce from 1 MiB,"},
@@ -68,6 +69,7 @@ func TestInit(t *testing.T) {
 			var said log
 			var kept []Vetoes
 			var asked Comm
+			var dropped []uintptr
 			u := Tuner{
 				Wanted: func() bool { return !c.off },
 				Expect: func(comm Comm) (Expect, string) { asked = comm; return c.expect, "by rule of thumb" },
@@ -78,7 +80,8 @@ func TestInit(t *testing.T) {
 					}
 					return 5
 				},
-				Log: func(uintptr) (report.Logger, func()) { return &said, func() {} },
+				Drop: func(set uintptr) { dropped = append(dropped, set) },
+				Log:  func(uintptr) (report.Logger, func()) { return &said, func() {} },
 			}
 			a := abi.TunerInitArgs{Table: c.table, Ctx: new(uintptr), CommId: 7, NRanks: 8, NNodes: c.nodes}
 			if a.Table == 0 {
@@ -101,8 +104,8 @@ func TestInit(t *testing.T) {
 			if (len(said.lines) > 0) != (c.say != "") || len(said.lines) > 1 || !strings.Contains(strings.Join(said.lines, ""), c.say) {
 				t.Errorf("says %q, want %q", said.lines, c.say)
 			}
-			if err := u.Finalize(&abi.TunerFinalizeArgs{Context: *a.Ctx}); err != nil {
-				t.Error(err)
+			if err := u.Finalize(&abi.TunerFinalizeArgs{Context: *a.Ctx}); err != nil || !slices.Equal(dropped, []uintptr{want}) {
+				t.Errorf("%v; %v dropped, want %d", err, dropped, want)
 			}
 		})
 	}

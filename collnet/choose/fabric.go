@@ -1,5 +1,5 @@
 // Package choose says which algorithm a collective takes, and how long that and
-// NCCL's ring are expected to take. Its functions are pure: ranks that know the
+// NCCL's rings and trees are expected to take. Its functions are pure: ranks that know the
 // same fabric choose the same.
 package choose
 
@@ -23,7 +23,7 @@ type Fabric struct {
 	N      int
 	Cabled [][]bool // which ranks a fast path joins, each by a cable of its own; none at all: a network in which all are alike
 	Path   Path
-	Copied bool  // some path has its bytes copied by the CPU, as TCP has
+	Copied bool  // the CPU copies the bytes, as for TCP, on the way of some rank to the next
 	Chunk  int64 // bytes of a chunk; zero: 512 KiB
 }
 

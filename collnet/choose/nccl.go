@@ -17,19 +17,20 @@ const (
 	Protocols // how many there are
 )
 
-// protocols: what a step costs within a node (NVLink), and over the network in a ring and in a tree, beyond the path's
-// latency; what of the bytes is data; how many bytes a rank of a tree has before it passes them on; and the seconds that the
+// protocols: what a step costs within a node (NVLink) in a ring and in a tree, and over the network in the two, beyond the
+// path's latency (a ring of one GPU a node takes the tree's); what of the bytes is data; how many bytes a rank of a tree has before it passes them on; and the seconds that the
 // proxy takes for a byte, since it looks at the flags of each line of LL before it sends. The steps are those of NCCL
 // 2.30.7, ncclTunerConstantsDefaults in src/graph/tuning.cc; the shares of data follow from the protocols' lines, the parts
 // from buffers and chunks (calcCollChunking in src/enqueue.cc); LL's seconds were measured, 0.5e-9 to 0.7e-9 (tuner,
 // TestMeasured).
 var protocols = [Protocols]struct {
-	inside, ring, tree time.Duration
-	data, part, look   float64
+	inRing, inTree   time.Duration
+	ring, tree       time.Duration
+	data, part, look float64
 }{
-	{600 * time.Nanosecond, 2700 * time.Nanosecond, 5000 * time.Nanosecond, 0.5, 64 << 10, 0.5e-9}, // data: 4 of 8 bytes
-	{1900 * time.Nanosecond, 4000 * time.Nanosecond, 8500 * time.Nanosecond, 120. / 128., 32 << 10, 0},
-	{3400 * time.Nanosecond, 14 * time.Microsecond, 14 * time.Microsecond, 1, 512 << 10, 0},
+	{600 * time.Nanosecond, 600 * time.Nanosecond, 2700 * time.Nanosecond, 5000 * time.Nanosecond, 0.5, 64 << 10, 0.5e-9}, // data: 4 of 8 bytes
+	{1900 * time.Nanosecond, 1250 * time.Nanosecond, 4000 * time.Nanosecond, 8500 * time.Nanosecond, 120. / 128., 32 << 10, 0},
+	{3400 * time.Nanosecond, 4 * time.Microsecond, 14 * time.Microsecond, 14 * time.Microsecond, 1, 512 << 10, 0},
 }
 
 // ahead is how much longer a round of ours takes than a step of NCCL, which has posted its receives long before and does
@@ -53,7 +54,11 @@ func RingTime(op schedule.Op, ranks, nodes int, f Fabric, p Protocol) time.Durat
 		bandwidth *= float64(max(min(f.links(), 2), 1)) // its rings may go both ways
 	}
 	c := protocols[p]
-	return time.Duration(network)*(c.ring+f.step()) + time.Duration(inside)*c.inside + seconds(sent/c.data*(1/bandwidth+c.look))
+	hop := c.ring
+	if ranks == nodes {
+		hop = c.tree
+	}
+	return time.Duration(network)*(hop+f.step()) + time.Duration(inside)*c.inRing + seconds(sent/c.data*(1/bandwidth+c.look))
 }
 
 // TreeTime is RingTime of NCCL's tree, up and down for an all-reduce, else as PAT goes, one way. A rank passes a part on when
@@ -68,5 +73,5 @@ func TreeTime(op schedule.Op, ranks, nodes int, f Fabric, p Protocol) time.Durat
 	bytes := total(op) / c.data
 	part := min(bytes, c.part)
 	wire := (float64(hops)*part + float64(passes)*(bytes-part)) * (1/f.bandwidth() + c.look)
-	return time.Duration(hops)*(c.tree+f.step()) + time.Duration(passes*(ranks/max(nodes, 1)-1))*c.inside + seconds(wire)
+	return time.Duration(hops)*(c.tree+f.step()) + time.Duration(passes*(ranks/max(nodes, 1)-1))*c.inTree + seconds(wire)
 }

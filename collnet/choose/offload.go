@@ -9,14 +9,14 @@ import (
 
 // What NCCL does around an operation of ours.
 const (
-	// From the GPU to the proxy and back, beyond the launch that a ring has too. Measured under NCCL 2.28.9 with an H100,
-	// 2, 4 and 8 ranks over TCP: 20 to 32 us.
+	// From the GPU to the proxy and back, beyond the 7 us of a launch that a ring has too. Measured under NCCL 2.28.9 with
+	// an H100, 2, 4 and 8 ranks over TCP: 20 to 32 us.
 	handover = 24 * time.Microsecond
 	chained  = 2800 * time.Nanosecond // NCCL 2.30.7: a step of CollNetChain over NVLink
 )
 
 // OffloadTime is how long NCCL's collNet over ours is expected to take, to be held against RingTime and TreeTime. fitted
-// says that NCCL asks us for the size of its chunks.
+// says that NCCL asks us for the size of its chunks. All-gathers and reduce-scatters count as one operation.
 func (c Choices) OffloadTime(op schedule.Op, ranks, nodes int, fitted bool) time.Duration {
 	local := ranks / max(nodes, 1)
 	one, pieces := op, 1.0
@@ -34,11 +34,11 @@ func (c Choices) OffloadTime(op schedule.Op, ranks, nodes int, fitted bool) time
 
 // piecesOf is how CollNetChain cuts an all-reduce, for each piece of which NCCL calls collNet: a chunk of each channel,
 // all of it, whatever is data (NCCL 2.30.7, topoGetAlgoInfo and calcCollChunking in src/enqueue.cc, and coll_net.cc). The
-// channels are those of a network of one device. depth is how many ranks of a node are chained.
+// channels are those of one device and one GPU a node; others have more. depth is how many ranks of a node are chained.
 func piecesOf(bytes float64, depth int, fitted bool) (size, n float64) {
 	const (
 		channels = 2
-		threads  = 512 << 9 // bytes for which a channel is worth it
+		threads  = 640 << 9 // bytes for which a channel is worth it
 		most     = 256 << 10
 		grain    = 512
 	)

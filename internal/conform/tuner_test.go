@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"weft/abi"
+	"weft/collnet/choose"
 	"weft/internal/build"
 	"weft/internal/host"
+	"weft/tuner"
 )
 
 // tuned asks the library's tuner, under some environment, for a communicator of
@@ -74,6 +76,69 @@ func TestTunerIsQuiet(t *testing.T) {
 				t.Errorf("v%d, %v, %d nodes: vetoes: %t", v, c.env, c.nodes, some)
 			}
 		}
+	}
+}
+
+// TestTunerWeighs has each of NCCL's algorithms and protocols be the cheapest in turn: CollNet and NVLS are vetoed by what the
+// model expects of that one, and beside those that it does not know, wherever they are beside any.
+func TestTunerWeighs(t *testing.T) {
+	lib, err := build.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nodes, algos = 8, abi.NCCL_ALGO_PAT + 1
+	expect := tuner.Model(tuner.Comm{Ranks: nodes, Nodes: nodes, Table: abi.TunerNewest}, choose.Fabric{N: nodes, Path: tuner.Assumed, Copied: true})
+	gains := func(bytes, algo, proto int) bool {
+		return !slices.ContainsFunc(expect(abi.FuncAllReduce, int64(bytes)), func(t tuner.Times) bool {
+			return float64(t.Otherwise[algo][proto]) < 1.05*float64(t.CollNet)
+		})
+	}
+	some := map[bool]int{}
+	check := func(e *Env) {
+		_, table := e.table(host.FamilyTune)
+		r, err := table.Call("main", "init", host.Args{"nranks", nodes, "nnodes", nodes})
+		e.must(err, "init")
+		for shift := 3; shift <= 30; shift++ {
+			for algo := range algos {
+				if algo != abi.NCCL_ALGO_TREE && algo != abi.NCCL_ALGO_RING && algo != abi.NCCL_ALGO_NVLS_TREE && algo != abi.NCCL_ALGO_PAT {
+					continue
+				}
+				for proto := range tunerProtos {
+					q := question{int(abi.FuncAllReduce), 1<<shift + 1, make([]int, algos*tunerProtos)}
+					for i := range q.costs {
+						q.costs[i] = 100
+					}
+					q.costs[algo*tunerProtos+proto] = 50
+					allowed := true
+					for a := range tuner.Alternatives {
+						for p := range tunerProtos {
+							if (algo >= tuner.Alternatives || a == algo && p == proto) && !(gains(1<<shift, a, p) && gains(2<<shift-1, a, p)) {
+								allowed = false
+							}
+						}
+					}
+					some[allowed]++
+					a := e.ask(table, r.Ptr("ctx"), q)
+					for i, cost := range a.costs {
+						want := float64(q.costs[i])
+						if of := i / tunerProtos; !allowed && (of == abi.NCCL_ALGO_COLLNET_DIRECT || of == abi.NCCL_ALGO_COLLNET_CHAIN || of == abi.NCCL_ALGO_NVLS) {
+							want = tunerIgnore
+						}
+						if cost != want {
+							e.failf("%d bytes, algorithm %d with protocol %d is cheapest: cost %d becomes %g, want %g", q.bytes, algo, proto, i, cost, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	o := Outcome{Family: host.FamilyTune, Version: abi.TunerNewest, Rule: &Rule{ID: t.Name(), Check: check}}
+	(&runner{o: &Options{Lib: lib, Host: hostProgram(t), Env: []string{"WEFT_COLLNET=1"}, Patience: 20 * time.Second}}).judge(&o)
+	if !o.OK() {
+		t.Error(o.Fail)
+	}
+	if some[true] == 0 || some[false] == 0 {
+		t.Errorf("CollNet is allowed and vetoed so often: %v", some)
 	}
 }
 

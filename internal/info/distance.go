@@ -61,16 +61,16 @@ func between(a, b place) (d Distance, via []string, why string) {
 	}
 	via = append(append(via, a.switches...), b.switches...)
 	if a.numa == b.numa {
-		return PHB, via, fmt.Sprintf("both hang from the processor of %s", node(a.numa))
+		return PHB, via, "both are at " + node(a.numa)
 	}
 	return SYS, via, fmt.Sprintf("the GPU is at %s, the device at %s", node(a.numa), node(b.numa))
 }
 
 func node(n int64) string {
 	if n < 0 {
-		return "an untold node"
+		return "a NUMA node that the machine does not tell"
 	}
-	return fmt.Sprintf("node %d", n)
+	return fmt.Sprintf("NUMA node %d", n)
 }
 
 // The least and the most, in GB/s, that NCCL counts for the link between two processors; which it is depends on their kind.
