@@ -19,7 +19,7 @@ func newTuner(h host, v *voices, wanted func() bool, joined *contexts) tuner.Tun
 }
 
 // expect is what a communicator may expect of CollNet. What its ranks have measured counts where every one of them takes
-// part in collNet: of several on a host one alone does, and all must expect the same.
+// part in collNet: of several on a host not all do, and all must expect the same.
 func expect(c tuner.Comm, joined *netCtx) (tuner.Expect, string) {
 	f, how := choose.Fabric{N: c.Nodes, Path: tuner.Assumed, Copied: true}, "assumed"
 	if joined != nil && c.Ranks == c.Nodes {

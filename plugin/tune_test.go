@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/abi"
+	"weft/tuner"
 )
 
 // TestTuner begins communicators with and without the wish for collNet: what is vetoed is kept for C, and said in the
@@ -73,5 +74,39 @@ func TestTunerKnowsWhatRanksMeasured(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestVetoesAreGivenBack: equal sets are one, which stays until the last communicator that has it ends; then its place is free.
+func TestVetoesAreGivenBack(t *testing.T) {
+	set := func(n int) *tuner.Vetoes { return &tuner.Vetoes{{{uint64(n)}}} }
+	var c cHost
+	first, same, other := c.KeepVetoes(set(1)), c.KeepVetoes(set(1)), c.KeepVetoes(set(2))
+	if first == 0 || same != first || other == 0 || other == first {
+		t.Fatalf("equal sets are %d and %d, another is %d", first, same, other)
+	}
+	c.DropVetoes(first)
+	if got := c.KeepVetoes(set(3)); got == first {
+		t.Error("a set that one communicator still has was given away")
+	}
+	c.DropVetoes(first)
+	c.DropVetoes(0) // of a communicator without vetoes
+	var all []uintptr
+	for n := 4; ; n++ {
+		s := c.KeepVetoes(set(n))
+		if s == 0 {
+			break
+		}
+		all = append(all, s)
+	}
+	if !slices.Contains(all, first) {
+		t.Error("the place of a set that nobody has is not used again")
+	}
+	c.DropVetoes(all[0])
+	if got := c.KeepVetoes(set(1)); got != all[0] {
+		t.Errorf("with one place free, a set is kept at %d, not %d", got, all[0])
+	}
+	for _, s := range all {
+		c.DropVetoes(s)
 	}
 }

@@ -76,7 +76,8 @@ func (t *Tuner) Init(a *abi.TunerInitArgs) error {
 	expect, known := t.Expect(comm)
 	vetoes, ranges := judge(expect)
 	if *a.Ctx = t.Keep(vetoes); *a.Ctx == 0 {
-		log.Warn("CollNet on %d nodes: nothing is vetoed, since too many communicators have vetoes of their own", comm.Nodes)
+		log.Warn("CollNet on %d nodes: nothing is vetoed, since this process has no room for the vetoes of another communicator; "+
+			"ranks that have room may choose otherwise, and wait for this one: end communicators that are no longer used, or set WEFT_COLLNET=0 on all ranks", comm.Nodes)
 		return nil
 	}
 	log.Info(report.Init, "CollNet on %d nodes: %s, whatever NCCL would take instead; other sizes where it is %.2f times as fast (%s)", comm.Nodes, ranges, gain, known)

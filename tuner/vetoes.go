@@ -2,7 +2,6 @@ package tuner
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -37,29 +36,24 @@ func judge(expect Expect) (*Vetoes, string) {
 	v := new(Vetoes)
 	var said []string
 	for _, c := range collectives {
+		var worth [sizes]allowed
+		for k := range worth {
+			worth[k] = worthOf(slices.Concat(expect(c.f, 1<<k), expect(c.f, 2<<k-1)))
+		}
 		sure := ^uint64(0)
 		for a := range Alternatives {
 			for p := range choose.Protocols {
-				v[c.f][a][p] = ^uint64(0)
-			}
-		}
-		for k := range sizes {
-			least, most := worthOf(expect(c.f, 1<<k)), worthOf(expect(c.f, 2<<k-1))
-			bits := uint64(1) << k
-			if k == sizes-1 {
-				bits = math.MaxUint64 << k
-			}
-			for a := range Alternatives {
-				for p := range choose.Protocols {
-					if least[a][p] && most[a][p] {
-						v[c.f][a][p] &^= bits
+				set := uint64(0)
+				for k := range worth {
+					if worth[k][a][p] {
+						set |= 1 << k
 					}
 				}
-			}
-		}
-		for a := range Alternatives {
-			for p := range choose.Protocols {
-				sure &^= v[c.f][a][p]
+				if worth[sizes-1][a][p] {
+					set |= ^uint64(1<<sizes - 1)
+				}
+				v[c.f][a][p] = ^set
+				sure &= set
 			}
 		}
 		said = append(said, c.name+" "+ranges(sure))
@@ -70,7 +64,7 @@ func judge(expect Expect) (*Vetoes, string) {
 // allowed are the alternatives beside which collNet gains enough.
 type allowed [Alternatives][choose.Protocols]bool
 
-// worthOf judges a size; every one of the times must do.
+// worthOf holds collNet against the alternatives; all of the times must gain enough.
 func worthOf(all []Times) (w allowed) {
 	for a := range w {
 		for p := range w[a] {

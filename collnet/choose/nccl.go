@@ -17,20 +17,18 @@ const (
 	Protocols // how many there are
 )
 
-// protocols: what a step costs within a node (NVLink) in a ring and in a tree, and over the network in the two, beyond the
-// path's latency (a ring of one GPU a node takes the tree's); what of the bytes is data; how many bytes a rank of a tree has before it passes them on; and the seconds that the
-// proxy takes for a byte, since it looks at the flags of each line of LL before it sends. The steps are those of NCCL
-// 2.30.7, ncclTunerConstantsDefaults in src/graph/tuning.cc; the shares of data follow from the protocols' lines, the parts
-// from buffers and chunks (calcCollChunking in src/enqueue.cc); LL's seconds were measured, 0.5e-9 to 0.7e-9 (tuner,
-// TestMeasured).
+// protocols are what NCCL's cost. The steps are those of NCCL 2.30.7, ncclTunerConstantsDefaults in src/graph/tuning.cc; the
+// shares of data follow from the protocols' lines, the parts from buffers and chunks (calcCollChunking in src/enqueue.cc).
 var protocols = [Protocols]struct {
-	inRing, inTree   time.Duration
-	ring, tree       time.Duration
-	data, part, look float64
+	inRing, inTree time.Duration // a step within a node, over NVLink
+	ring, tree     time.Duration // a step over the network, beyond the path's latency
+	data           float64       // share of the bytes
+	part           float64       // bytes that a rank of a tree has before it passes them on
+	look           float64       // seconds a byte of the proxy, which looks at the flags of LL's lines; measured 0.5e-9 to 0.7e-9
 }{
-	{600 * time.Nanosecond, 600 * time.Nanosecond, 2700 * time.Nanosecond, 5000 * time.Nanosecond, 0.5, 64 << 10, 0.5e-9}, // data: 4 of 8 bytes
-	{1900 * time.Nanosecond, 1250 * time.Nanosecond, 4000 * time.Nanosecond, 8500 * time.Nanosecond, 120. / 128., 32 << 10, 0},
-	{3400 * time.Nanosecond, 4 * time.Microsecond, 14 * time.Microsecond, 14 * time.Microsecond, 1, 512 << 10, 0},
+	LL:     {600 * time.Nanosecond, 600 * time.Nanosecond, 2700 * time.Nanosecond, 5 * time.Microsecond, 0.5, 64 << 10, 0.5e-9},
+	LL128:  {1900 * time.Nanosecond, 1250 * time.Nanosecond, 4 * time.Microsecond, 8500 * time.Nanosecond, 120. / 128., 32 << 10, 0},
+	Simple: {3400 * time.Nanosecond, 4 * time.Microsecond, 14 * time.Microsecond, 14 * time.Microsecond, 1, 512 << 10, 0},
 }
 
 // ahead is how much longer a round of ours takes than a step of NCCL, which has posted its receives long before and does
@@ -56,7 +54,7 @@ func RingTime(op schedule.Op, ranks, nodes int, f Fabric, p Protocol) time.Durat
 	c := protocols[p]
 	hop := c.ring
 	if ranks == nodes {
-		hop = c.tree
+		hop = c.tree // as NCCL has it, too
 	}
 	return time.Duration(network)*(hop+f.step()) + time.Duration(inside)*c.inRing + seconds(sent/c.data*(1/bandwidth+c.look))
 }
