@@ -18,13 +18,13 @@ import (
 
 // collectiveSizes are measured in one process each, with so many iterations.
 var collectiveSizes = []struct {
-	sizes string
+	bytes []int64
 	iters int
 }{
-	{"8,1K,16K,64K", 300},
-	{"256K,1M,4M", 30},
-	{"16M,64M", 4},
-	{"256M", 2},
+	{[]int64{8, 1 << 10, 16 << 10, 64 << 10}, 300},
+	{[]int64{256 << 10, 1 << 20, 4 << 20}, 30},
+	{[]int64{16 << 20, 64 << 20}, 4},
+	{[]int64{256 << 20}, 2},
 }
 
 const mostOfRun = 10 * time.Minute // of one weft run, whose ranks end by themselves when one is stuck
@@ -40,14 +40,17 @@ var collectivePaths = []struct {
 }
 
 // collectives compares all-reduces of the library's collNet with those of a ring over the library's net table, whose ranks
-// reduce in plain C, in the same round, between processes that share this machine's cores.
+// reduce in plain C, and over TCP with those of Open MPI, in the same round, between processes that share this machine's cores.
 func collectives(c *config) error {
+	if c.mpi == "" {
+		fmt.Println("without Open MPI: its mpirun, mpicc and mpi.h are not all here")
+	}
 	for _, path := range collectivePaths {
 		env, remove, err := c.pathOf(path.delay)
 		if err != nil {
 			return err
 		}
-		err = c.collectivesOver(path.name, env)
+		err = c.collectivesOver(path.name, env, path.delay < 0 && c.mpi != "")
 		remove()
 		if err != nil {
 			return fmt.Errorf("%s: %w", path.name, err)
@@ -64,19 +67,40 @@ func (c *config) pathOf(delay float64) (env []string, remove func(), err error) 
 	return c.simulatedAt(delay)
 }
 
-func (c *config) collectivesOver(name string, env []string) error {
+// trial is one way to have all-reduces of some sizes.
+type trial struct {
+	name  string
+	times func(ranks int, bytes []int64, iters int) ([]timed, error)
+}
+
+func (c *config) collectivesOver(name string, env []string, mpi bool) error {
+	run := func(ranks int, bytes []int64, iters int, env []string, more ...string) ([]timed, error) {
+		args := []string{"--nranks", strconv.Itoa(ranks), "--sizes", listed(bytes), "--iters", strconv.Itoa(iters), "--check", "0", "--json", "--local"}
+		return c.times(env, append(args, more...)...)
+	}
+	trials := []trial{{"ring", func(ranks int, bytes []int64, iters int) ([]timed, error) {
+		return run(ranks, bytes, iters, env, "--plugin", c.library())
+	}}}
 	libraries := []string{c.library()}
 	if c.vs != "" {
 		libraries = append(libraries, c.vs)
 	}
-	fmt.Printf("%s\n%5s %10s %12s", name, "ranks", "bytes", "ring")
 	for _, l := range libraries {
-		fmt.Printf("  %32s", filepath.Base(l))
+		trials = append(trials, trial{filepath.Base(l), func(ranks int, bytes []int64, iters int) ([]timed, error) {
+			return run(ranks, bytes, iters, slices.Concat(env, []string{"WEFT_COLLNET=1"}), "--plugin", l, "--coll", "allreduce")
+		}})
+	}
+	if mpi {
+		trials = append(trials, trial{"Open MPI", c.openMPI})
+	}
+	fmt.Printf("%s\n%5s %10s %12s", name, "ranks", "bytes", trials[0].name)
+	for _, t := range trials[1:] {
+		fmt.Printf("  %32s", t.name)
 	}
 	fmt.Println("   (us, medians; in brackets: of the time of the ring in the same round; ~: disturbed)")
 	for _, ranks := range []int{2, 3, 4, 8} {
 		for _, part := range collectiveSizes {
-			if err := c.allReduces(ranks, part.sizes, part.iters, libraries, env); err != nil {
+			if err := c.allReduces(trials, ranks, part.bytes, part.iters); err != nil {
 				return err
 			}
 		}
@@ -84,43 +108,35 @@ func (c *config) collectivesOver(name string, env []string) error {
 	return nil
 }
 
+func listed(bytes []int64) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(bytes), " ", ","), "[]")
+}
+
 // allReduces measures some sizes between so many ranks.
-func (c *config) allReduces(ranks int, sizes string, iters int, libraries, env []string) error {
-	common := []string{"--nranks", strconv.Itoa(ranks), "--sizes", sizes, "--iters", strconv.Itoa(iters), "--check", "0", "--json", "--local"}
-	trials := []func() ([]timed, error){func() ([]timed, error) {
-		return c.times(env, slices.Concat(common, []string{"--plugin", c.library()})...)
-	}}
-	for _, l := range libraries {
-		trials = append(trials, func() ([]timed, error) {
-			return c.times(slices.Concat(env, []string{"WEFT_COLLNET=1"}), slices.Concat(common, []string{"--plugin", l, "--coll", "allreduce"})...)
-		})
-	}
-	var bytes []int64
+func (c *config) allReduces(trials []trial, ranks int, bytes []int64, iters int) error {
 	took := make([][][]float64, len(trials)) // of a trial, of a size, in each round
 	disturbed := make([]int, len(trials))
+	for i := range took {
+		took[i] = make([][]float64, len(bytes))
+	}
 	for range c.rounds {
-		for i, trial := range trials {
+		for i, t := range trials {
 			var all []timed
 			noisy, err := rounds.Calmly(used, func() (err error) {
-				all, err = trial()
+				all, err = t.times(ranks, bytes, iters)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if want := strings.Count(sizes, ",") + 1; len(all) != want {
-				return fmt.Errorf("%d ranks: weft run tells of %d sizes of %d (%s)", ranks, len(all), want, sizes)
+			if len(all) != len(bytes) {
+				return fmt.Errorf("%s, %d ranks: %d times of %d sizes (%v)", t.name, ranks, len(all), len(bytes), bytes)
 			}
 			if noisy {
 				disturbed[i]++
 			}
-			if took[i] == nil {
-				took[i] = make([][]float64, len(all))
-			}
-			bytes = bytes[:0]
-			for s, t := range all {
-				took[i][s] = append(took[i][s], t.us)
-				bytes = append(bytes, t.size)
+			for s, one := range all {
+				took[i][s] = append(took[i][s], one.us)
 			}
 		}
 	}

@@ -21,6 +21,7 @@ type config struct {
 	nets            string // folder of NCCL's own networks, as make nccl-nets builds them
 	bothEnds        string // the program that holds both ends of a connection
 	events          string // the program that calls the profiler
+	mpi             string // the program that times Open MPI's all-reduce; "": there is none
 	rounds          int
 	root            string
 }
@@ -47,7 +48,7 @@ var chapters = []chapter{
 	{"rdmaconns", "the same on simulated verbs", rdmaConnections},
 	{"striping", "simulated verbs: a device made of two, of which one is slower, beside each of them alone", striping},
 	{"tcpstriping", "the same on TCP, over shaped cables between network namespaces", tcpStriping},
-	{"coll", "all-reduces of collNet beside a ring over the net table, over TCP and simulated verbs", collectives},
+	{"coll", "all-reduces of collNet beside a ring over the net table, over TCP and simulated verbs, and beside Open MPI where there is one", collectives},
 	{"lazy", "simulated verbs: connects with 16 QPs each, made at once or later", lazyLanes},
 	{"reuse", "simulated verbs: connections with 16 QPs each, closed and connected again", reuse},
 }
@@ -75,6 +76,7 @@ func main() {
 	flag.StringVar(&c.dist, "dist", "dist", "folder that make filled")
 	flag.StringVar(&c.bothEnds, "both", ".cache/bench/both", "the program built from internal/bench/both")
 	flag.StringVar(&c.events, "events", ".cache/bench/events", "the program built from internal/bench/events")
+	flag.StringVar(&c.mpi, "mpi", "", "the program built from internal/bench/mpi, where Open MPI is")
 	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
 	flag.StringVar(&c.nets, "nets", "", "folder with libnccl-net-socket.so and libnccl-net-ib.so, NCCL's own networks, to measure alternately")
 	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")
@@ -94,7 +96,7 @@ func (c *config) run(only []string) error {
 	if c.root, err = os.Getwd(); err != nil {
 		return err
 	}
-	for _, p := range []*string{&c.dist, &c.vs, &c.nets, &c.bothEnds, &c.events} {
+	for _, p := range []*string{&c.dist, &c.vs, &c.nets, &c.bothEnds, &c.events, &c.mpi} {
 		if *p != "" {
 			if *p, err = filepath.Abs(*p); err != nil {
 				return err
