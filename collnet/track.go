@@ -154,10 +154,15 @@ func (t *track) test() (bool, error) {
 	return came || left, err
 }
 
-// finished takes out the messages that are complete.
+// finished takes out the messages that are complete. It does not ask after receives of later rounds, which are posted early:
+// over TCP each question is a system call.
 func (t *track) finished(all *[]message) (moved bool, err error) {
 	kept := (*all)[:0]
 	for _, m := range *all {
+		if m.round > t.round {
+			kept = append(kept, m)
+			continue
+		}
 		done, size, err := m.link.Test(m.request)
 		switch {
 		case err != nil:
@@ -212,7 +217,8 @@ func (t *track) came() bool {
 		!slices.ContainsFunc(t.receiving, func(m message) bool { return m.round == t.round })
 }
 
-// awaits adds to the groups what must be done before the track can move, and 0, and to the others what else is under way.
+// awaits adds to the groups what must be done before the track can move, and 0, and to the others the sends that are under
+// way besides, which move when they are looked at.
 func (t *track) awaits(groups, others []uintptr) ([]uintptr, []uintptr) {
 	if t.op == nil {
 		return groups, others
@@ -234,8 +240,6 @@ func (t *track) awaits(groups, others []uintptr) ([]uintptr, []uintptr) {
 	for _, m := range t.receiving {
 		if m.round == t.round {
 			groups = append(groups, m.request)
-		} else {
-			others = append(others, m.request)
 		}
 	}
 	return append(groups, 0), others
