@@ -39,9 +39,9 @@ func costOf(op schedule.Op, a schedule.Algorithm) cost {
 			ways = 2
 		}
 		each := all / n
-		scatter = cost{n - 1, ways * (n - 1), each * (1 + wide*(n-2)), each * (2 + (n-2)*2*wide), ways}
+		scatter = cost{n - 1, ways * (n - 1), each * (1 + float64(wide*(n-2))), float64(each * (2 + float64((n-2)*2*wide))), ways}
 		if wide > 1 {
-			scatter.reduced += each * (n - 2) // widened first
+			scatter.reduced += float64(each * (n - 2)) // widened first
 		}
 		gather = cost{n - 1, ways * (n - 1), each * (n - 1), 0, ways}
 	}
@@ -72,10 +72,12 @@ func cubed(op schedule.Op, a schedule.Algorithm, all, wide float64) cost {
 	if a == schedule.Matchings {
 		ways = 2
 	}
-	scatter := cost{log, ways * log, all * (first/2 + wide*(0.5-1/corners)), 2 * all * (first/2 + wide*(0.5-1/corners)), ways}
+	halves := float64(first/2) + float64(wide*(0.5-1/corners))
+	scatter := cost{log, ways * log, all * halves, 2 * all * halves, ways}
 	gather := cost{log, ways * log, all * (1 - 1/corners), 0, ways}
 	if a == schedule.Doubling {
-		scatter = cost{log, log, all * (first + wide*(log-1)), 2 * all * (first + wide*(log-1)), 1}
+		each := first + float64(wide*(log-1))
+		scatter = cost{log, log, all * each, 2 * all * each, 1}
 		gather = cost{}
 	}
 	sum := of(op.Kind, scatter, gather)

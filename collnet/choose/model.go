@@ -13,6 +13,9 @@ const (
 	reduction = 10e9                 // bytes read per second; measured 17.8e9 for float inside the L2, assumed beyond it
 )
 
+// All ranks compute these times, and must choose alike: where a product is added to something, float64 keeps the compiler
+// from joining both, which some processors can and others cannot (TestRanksComputeAlike).
+
 // Time is how long an algorithm is expected to take for an operation: the latency
 // of its rounds, and what it moves and computes, of which chunks do one while
 // others do the other, unless the thread that computes is what moves the bytes. A
@@ -24,11 +27,11 @@ func Time(op schedule.Op, a schedule.Algorithm, f Fabric) time.Duration {
 		links = c.links
 	}
 	chunks := math.Ceil(max(total(op), 1) / f.chunk())
-	latency := c.rounds * (f.Path.Latency + perRound).Seconds()
+	latency := float64(c.rounds * (f.Path.Latency + perRound).Seconds())
 	wire := c.sent / links / f.bandwidth()
-	work := c.reduced/reduction + f.Path.Gap.Seconds()*max(c.messages-c.rounds, 0)
+	work := c.reduced/reduction + float64(f.Path.Gap.Seconds()*max(c.messages-c.rounds, 0))
 	if chunks > 1 {
-		work += f.Path.Gap.Seconds() * c.messages * (chunks - 1)
+		work += float64(f.Path.Gap.Seconds() * c.messages * (chunks - 1))
 	}
 	moved := max(wire, work) + min(wire, work)/chunks
 	if f.Copied {

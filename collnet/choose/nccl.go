@@ -70,6 +70,6 @@ func TreeTime(op schedule.Op, ranks, nodes int, f Fabric, p Protocol) time.Durat
 	hops := passes * (bits.Len(uint(nodes)) - 1)
 	bytes := total(op) / c.data
 	part := min(bytes, c.part)
-	wire := (float64(hops)*part + float64(passes)*(bytes-part)) * (1/f.bandwidth() + c.look)
+	wire := (float64(float64(hops)*part) + float64(float64(passes)*(bytes-part))) * (1/f.bandwidth() + c.look)
 	return time.Duration(hops)*(c.tree+f.step()) + time.Duration(passes*(ranks/max(nodes, 1)-1))*c.inTree + seconds(wire)
 }
