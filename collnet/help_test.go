@@ -1,10 +1,12 @@
 package collnet
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"weft/abi"
+	"weft/collnet/choose"
 	"weft/internal/report"
 )
 
@@ -78,6 +80,81 @@ func TestHelpIsBounded(t *testing.T) {
 		t.Errorf("%d chunks were begun by one call, at most %d may be", m.chunks, limit)
 	}
 	m.pass.Unlock()
+	for r, request := range requests {
+		if _, code := all[r].wait(request); code != 0 {
+			t.Errorf("rank %d: code %d", r, code)
+		}
+		buffers[r].end()
+	}
+	w.end(t, all)
+}
+
+// asking is a link that remembers which requests are asked after.
+type asking struct {
+	Link
+	asked map[uintptr]bool
+}
+
+func (l asking) Test(request uintptr) (bool, int, error) {
+	l.asked[request] = true
+	return l.Link.Test(request)
+}
+
+// Receives of later rounds are posted early, but nobody asks after them before their round.
+func TestLaterRoundsAreNotAskedAfter(t *testing.T) {
+	w, all := inMemory(t, 8, 64<<10)
+	const count = 16
+	slow := choose.Of(choose.Fabric{N: len(all), Path: choose.Path{Gap: time.Millisecond, Bandwidth: 1e9}}) // doubling: three rounds
+	for _, m := range all {
+		m.pass.Lock()
+		m.choices = slow
+		m.pass.Unlock()
+	}
+	var requests [8]uintptr
+	var buffers [8]*buffer
+	reduce := func(r int) {
+		buffers[r] = all[r].memory(8 * count)
+		requests[r] = all[r].began(func() (uintptr, error) {
+			return all[r].AllReduce(buffers[r].Buf, buffers[r].at(4*count), count, abi.Float32, abi.Sum)
+		})
+	}
+	m, first, asked := all[0], all[4], map[uintptr]bool{}
+	reduce(4) // it takes what rank 0 sends it in the first round
+	first.pass.Lock()
+	m.pass.Lock() // neither its goroutine nor the call that follows works
+	for _, track := range m.tracks {
+		for rank, l := range track.receives {
+			if l != nil {
+				track.receives[rank] = asking{l, asked}
+			}
+		}
+	}
+	reduce(0)
+	for range 3 {
+		m.help()
+	}
+	later := 0
+	for _, track := range m.tracks {
+		for _, one := range track.receiving {
+			if one.round == track.round {
+				continue
+			}
+			later++
+			if asked[one.request] || slices.Contains(m.awaited, one.request) {
+				t.Errorf("round %d: a receive of round %d is asked after", track.round, one.round)
+			}
+		}
+	}
+	if later == 0 || len(asked) == 0 || len(m.awaited) < 2 {
+		t.Errorf("%d receives of later rounds are posted, %d requests were asked after, %d awaited: want some of each", later, len(asked), len(m.awaited))
+	}
+	m.pass.Unlock()
+	first.pass.Unlock()
+	for r := range all {
+		if requests[r] == 0 {
+			reduce(r)
+		}
+	}
 	for r, request := range requests {
 		if _, code := all[r].wait(request); code != 0 {
 			t.Errorf("rank %d: code %d", r, code)
