@@ -1,11 +1,12 @@
 # Figures, each beside its yardstick in the same run.
 
-# Open MPI, of which mpicc and mpirun are on PATH, with its headers (package libopenmpi-dev); else coll is without it.
-MPI = $(shell mpirun --version 2>/dev/null | grep -q 'Open MPI' && echo '\#include <mpi.h>' | mpicc -E - >/dev/null 2>&1 && echo $(CACHE)/bench/mpi)
+# Open MPI is on PATH, with its headers (package libopenmpi-dev); else coll is without it. Asked by bench alone: it takes a while.
+MPI = mpirun --version 2>/dev/null | grep -q 'Open MPI' && mpicc -fsyntax-only internal/bench/mpi/allreduce.c >/dev/null 2>&1
 
-bench: all simverbs $(CACHE)/bench/both $(MPI) $(if $(NCCL_SRC),nccl-nets) ## bandwidth, latency, CPU, connects, memory, over TCP and simulated verbs, beside plain C loops, collNet beside Open MPI (NCCL_SRC=TREE: and NCCL's own networks; VS=OTHER.so: and another plugin; ONLY=CHAPTERS; ROUNDS=N)
+bench: all simverbs $(CACHE)/bench/both $(if $(NCCL_SRC),nccl-nets) ## bandwidth, latency, CPU, connects, memory, over TCP and simulated verbs, beside plain C loops, collNet beside Open MPI (NCCL_SRC=TREE: and NCCL's own networks; VS=OTHER.so: and another plugin; ONLY=CHAPTERS; ROUNDS=N)
+	@if $(MPI); then $(MAKE) --no-print-directory $(CACHE)/bench/mpi; else rm -f $(CACHE)/bench/mpi; fi
 	@$(call alive,building the benchmarks,$(GO) build -o $(CACHE)/bench/bench ./internal/bench)
-	@$(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both $(if $(MPI),-mpi $(MPI)) $(if $(VS),-vs $(VS)) $(if $(NCCL_SRC),-nets $$($(call NCCL_MAKE,$(firstword $(NCCL_TREES))) where)) $(if $(ONLY),-only $(ONLY)) $(if $(ROUNDS),-n $(ROUNDS))
+	@$(CACHE)/bench/bench -dist $(DIST) -both $(CACHE)/bench/both -mpi $(CACHE)/bench/mpi $(if $(VS),-vs $(VS)) $(if $(NCCL_SRC),-nets $$($(call NCCL_MAKE,$(firstword $(NCCL_TREES))) where)) $(if $(ONLY),-only $(ONLY)) $(if $(ROUNDS),-n $(ROUNDS))
 
 $(CACHE)/bench/both: $(wildcard internal/bench/both/*.[ch] headers/nccl/*.h headers/verbs/*.h)
 	@mkdir -p $(@D)

@@ -21,7 +21,7 @@ type config struct {
 	nets            string // folder of NCCL's own networks, as make nccl-nets builds them
 	bothEnds        string // the program that holds both ends of a connection
 	events          string // the program that calls the profiler
-	mpi             string // the program that times Open MPI's all-reduce; "": there is none
+	mpi             string // the program that times Open MPI's all-reduce; there is none without Open MPI
 	rounds          int
 	root            string
 }
@@ -76,7 +76,7 @@ func main() {
 	flag.StringVar(&c.dist, "dist", "dist", "folder that make filled")
 	flag.StringVar(&c.bothEnds, "both", ".cache/bench/both", "the program built from internal/bench/both")
 	flag.StringVar(&c.events, "events", ".cache/bench/events", "the program built from internal/bench/events")
-	flag.StringVar(&c.mpi, "mpi", "", "the program built from internal/bench/mpi, where Open MPI is")
+	flag.StringVar(&c.mpi, "mpi", ".cache/bench/mpi", "the program built from internal/bench/mpi, which is there where Open MPI is")
 	flag.StringVar(&c.vs, "vs", "", "another plugin to measure alternately")
 	flag.StringVar(&c.nets, "nets", "", "folder with libnccl-net-socket.so and libnccl-net-ib.so, NCCL's own networks, to measure alternately")
 	flag.StringVar(&c.iface, "iface", "lo", "network interface (NCCL_SOCKET_IFNAME)")

@@ -10,8 +10,7 @@ import (
 )
 
 // openMPI has Open MPI's all-reduce timed between so many ranks of this machine, over TCP alone, on the interface that the
-// library uses. Its ranks give way to each other as those of weft run do, which Open MPI arranges where there are more ranks
-// than cores.
+// library uses. Where there are more ranks than cores, they give way to each other, as --oversubscribe has them do.
 func (c *config) openMPI(ranks int, sizes []int64, iters int) ([]timed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), mostOfRun)
 	defer cancel()
