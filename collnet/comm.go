@@ -105,7 +105,12 @@ func (c *Comm) closed() bool {
 
 // fail ends c: what is under way and what is asked from now on fails with the first cause, and the other ranks hear of
 // it. pass is held.
-func (c *Comm) fail(err error, say func(report.Logger, error)) {
+func (c *Comm) fail(err error) { c.end(err, report.Say, Link.Fail) }
+
+// giveUp does so where the host itself ends what is under way: an abort, no failure. pass is held.
+func (c *Comm) giveUp(err error) { c.end(err, report.Mention, Link.GiveUp) }
+
+func (c *Comm) end(err error, say func(report.Logger, error), tell func(Link, error)) {
 	c.queue.Lock()
 	first := c.queue.failed == nil
 	if first {
@@ -118,7 +123,7 @@ func (c *Comm) fail(err error, say func(report.Logger, error)) {
 	say(c.ctx.Log, err)
 	code := c.ctx.Code(err, c.ctx.Table)
 	for _, l := range c.links() {
-		l.Fail(err)
+		tell(l, err)
 	}
 	c.take()
 	for _, o := range c.pending {

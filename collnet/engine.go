@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"weft/collnet/schedule"
-	"weft/internal/report"
 )
 
 // rest is for how many ticks without an operation the goroutine looks on, before it sleeps until it is woken.
@@ -86,7 +85,7 @@ func (c *Comm) once() (t turn) {
 	}
 	moved, err := c.step()
 	if err != nil {
-		c.fail(err, report.Say)
+		c.fail(err)
 	}
 	c.await(moved)
 	return turn{busy: len(c.pending) > 0, moved: moved}

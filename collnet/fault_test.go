@@ -62,7 +62,7 @@ func TestLostRank(t *testing.T) {
 					if m.rank == dead {
 						named = lostMark
 					}
-					if m.log.Count("WARN", named) != 1 || m.log.Count("WARN") != 1 {
+					if m.log.Count("WARN", named) != 1 || m.log.Count("WARN") != 1 || m.log.Count("WARN", "look at the peer's log") != 0 {
 						t.Errorf("rank %d, while rank %d is dead: %v", m.rank, dead, m.log.Lines())
 					}
 				}
@@ -102,7 +102,7 @@ func TestAbort(t *testing.T) {
 				if _, code := m.wait(request); code != 100+int32(report.Peer) {
 					t.Errorf("code %d", code)
 				}
-				if m.log.Count("WARN", lostMark+"1 of 3") != 1 {
+				if m.log.Count("WARN", lostMark+"1 of 3") != 1 || how == "deregister" && m.log.Count("WARN", "an abort") != 1 {
 					t.Errorf("%v", m.log.Lines())
 				}
 			})

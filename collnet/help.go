@@ -1,7 +1,6 @@
 package collnet
 
 import (
-	"weft/internal/report"
 	"weft/transport/task"
 )
 
@@ -22,7 +21,7 @@ func (c *Comm) Help() bool {
 
 // help is Help with pass held.
 func (c *Comm) help() {
-	defer task.Rescue(c.ctx.Log, "collNet", func(err error) { c.fail(err, report.Say) })
+	defer task.Rescue(c.ctx.Log, "collNet", c.fail)
 	if c.closed() {
 		return
 	}
@@ -32,7 +31,7 @@ func (c *Comm) help() {
 	for i := 0; i < mostSteps && moved && c.computed < sliceOf; i++ {
 		var err error
 		if moved, err = c.step(); err != nil {
-			c.fail(err, report.Say)
+			c.fail(err)
 		}
 	}
 	c.await(moved)

@@ -219,11 +219,14 @@ func (l *memLink) DeregMr(handle uintptr) error {
 func (l *memLink) Cabled() bool { return false }
 func (l *memLink) Peer() string { return fmt.Sprintf("host%d", l.peer) }
 
-func (l *memLink) Fail(why error) {
+func (l *memLink) Fail(why error)   { l.end("the peer gave the connection up: %s", why) }
+func (l *memLink) GiveUp(why error) { l.end("an abort: %s", why) }
+
+func (l *memLink) end(format string, why error) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	if l.usable() == nil {
-		l.p.failed = report.Errorf(report.Peer, "link", "the peer gave the connection up: %s", report.Reason(why))
+		l.p.failed = report.Errorf(report.Peer, "link", format, report.Reason(why)).Try("look at the peer's log")
 	}
 }
 

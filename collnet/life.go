@@ -27,7 +27,7 @@ func (c *Comm) run() {
 	defer task.Rescue(c.ctx.Log, "collNet", func(err error) {
 		c.pass.Lock()
 		defer c.pass.Unlock()
-		c.fail(err, report.Say)
+		c.fail(err)
 	})
 	c.work()
 }

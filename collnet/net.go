@@ -27,7 +27,8 @@ type Link interface {
 	DeregMr(handle uintptr) error
 	Cabled() bool // RDMA carries it
 	Peer() string
-	Fail(why error) // the peer hears why
+	Fail(why error)   // the peer hears why
+	GiveUp(why error) // the same, where the host gave the comm up: the peer hears that this was no failure
 	Close() error
 }
 

@@ -51,7 +51,7 @@ func (c *Comm) DeregMr(handle uintptr) error {
 	c.take()
 	for _, o := range c.pending {
 		if !o.done() && (o.send.uses(r) || o.recv.uses(r)) {
-			c.fail(c.errorf(report.Misuse, "deregMr", "the host gave up what was in flight: %s used the %d bytes at %#x that it deregisters, as an abort does", o.name, r.size, uint64(r.address)), report.Mention)
+			c.giveUp(c.errorf(report.Misuse, "deregMr", "the host gave up what was in flight: %s used the %d bytes at %#x that it deregisters, as an abort does", o.name, r.size, uint64(r.address)))
 			break
 		}
 	}

@@ -27,8 +27,8 @@ const lostMark = "the collective comm lost rank "
 func (s self) lost(op string, rank int, l Link, err error) error {
 	cause := report.CauseOf(err)
 	text := err.Error()
-	if i := strings.Index(text, lostMark); i >= 0 { // the rank has it from another
-		text = text[i:]
+	if reason := report.Reason(err); strings.Contains(reason, lostMark) { // the rank has it from another, whose log says no more
+		text = reason[strings.Index(reason, lostMark):]
 	} else {
 		text = fmt.Sprintf("%s%d of %d: %s", lostMark, rank, s.n, text)
 	}

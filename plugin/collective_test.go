@@ -301,8 +301,34 @@ func TestCollectivesOverLoopback(t *testing.T) {
 	}
 }
 
-// One rank aborts while the others wait for it: they fail and name it.
+// One rank aborts while the others wait for it: they fail, name it, and say that it was an abort.
 func TestAbortOverLoopback(t *testing.T) {
+	t.Run("close", func(t *testing.T) {
+		abortOverLoopback(t, func(b *bench, comm uintptr) {
+			if err := b.collNet().CloseColl(&abi.CollNetCloseCollArgs{CollComm: comm}); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("deregister", func(t *testing.T) {
+		abortOverLoopback(t, func(b *bench, comm uintptr) {
+			_, address, handle := b.words(t, comm, 1<<20)
+			var request uintptr
+			if err := b.collNet().Iallreduce(&abi.CollNetIallreduceArgs{CollComm: comm, SendData: address, RecvData: address, Count: 1 << 20, DataType: abi.Int32, SendMhandle: handle, RecvMhandle: handle, Request: &request}); err != nil {
+				t.Error(err)
+			}
+			if err := b.collNet().DeregMr(&abi.CollNetDeregMrArgs{CollComm: comm, Mhandle: handle}); err != nil {
+				t.Error(err)
+			}
+			if err := b.collNet().CloseColl(&abi.CollNetCloseCollArgs{CollComm: comm}); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+func abortOverLoopback(t *testing.T, abort func(b *bench, comm uintptr)) {
+	t.Helper()
 	all, comms := overLoopback(t, 3, abi.NetNewest)
 	var wg sync.WaitGroup
 	for r, b := range all[:2] {
@@ -317,15 +343,13 @@ func TestAbortOverLoopback(t *testing.T) {
 				t.Errorf("rank %d: code %d", r, code)
 			}
 			// One for all connections, of which each has its line at INFO.
-			if w := b.host.lines(levelWarn); len(w) != 1 || !strings.Contains(w[0].text, "lost rank 2 of 3") {
+			if w := b.host.lines(levelWarn); len(w) != 1 || !strings.Contains(w[0].text, "lost rank 2 of 3") || !strings.Contains(w[0].text, "this is an abort") {
 				t.Errorf("rank %d warns %v", r, w)
 			}
 		})
 	}
 	time.Sleep(50 * time.Millisecond)
-	if err := all[2].collNet().CloseColl(&abi.CollNetCloseCollArgs{CollComm: comms[2]}); err != nil {
-		t.Error(err)
-	}
+	abort(all[2], comms[2])
 	wg.Wait()
 	for r, b := range all[:2] {
 		if err := b.collNet().CloseColl(&abi.CollNetCloseCollArgs{CollComm: comms[r]}); err != nil {

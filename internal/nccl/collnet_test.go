@@ -2,12 +2,18 @@ package nccl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // collectives are the settings with which NCCL reduces through weft's collNet.
 var collectives = []string{"WEFT_COLLNET=1", "NCCL_COLLNET_ENABLE=1", "NCCL_ALGO=CollNetChain", "NCCL_PROTO=Simple", "SIMGPU_TRACE_KERNELS=1"}
+
+// chain reports whether a rank has played one of CollNet.
+func chain(k *Rank) bool {
+	return slices.ContainsFunc(k.all(), func(l string) bool { return strings.Contains(l, fmt.Sprintf("algorithm %d", collNetChain)) })
+}
 
 // chained reports whether the release has a chain of CollNet that is played.
 func chained(t *testing.T, r Release) {
@@ -26,8 +32,8 @@ func TestCollectivesOfWeft(t *testing.T) {
 				j.Ranks, j.Env = ranks, collectives
 				run := peacefully(t, j, "sizes", "ops=allreduce", "max=4M", "rounds=1")
 				for _, k := range run.Ranks {
-					if said := run.Ranks[0].Said(); !strings.Contains(said, fmt.Sprintf("algorithm %d", collNetChain)) {
-						t.Errorf("no chain was played:\n%s", said)
+					if !chain(run.Ranks[0]) {
+						t.Errorf("no chain was played:\n%s", run.Ranks[0].Said())
 					}
 					if n := ours(t, run, k.Number, "collNet offers"); n["INFO"] != 1 {
 						t.Errorf("rank %d: collNet is not offered: %v", k.Number, n)
@@ -50,8 +56,36 @@ func TestCollectivesUnwanted(t *testing.T) {
 		chained(t, r)
 		run := peacefully(t, Job{Release: r, Network: tcp(t, r), Ranks: 2, Env: []string{"NCCL_COLLNET_ENABLE=1", "SIMGPU_TRACE_KERNELS=1"}},
 			"sizes", "ops=allreduce", "max=64K", "rounds=1")
-		if said := run.Ranks[0].Said(); strings.Contains(said, fmt.Sprintf("algorithm %d", collNetChain)) {
-			t.Errorf("a chain was played:\n%s", said)
+		if chain(run.Ranks[0]) {
+			t.Errorf("a chain was played:\n%s", run.Ranks[0].Said())
+		}
+	})
+}
+
+// TestCollectivesAmongOthers has weft reduce while communicators come, are split, overlap and go, and while other collectives
+// and sends, which go through its net table, are under way.
+func TestCollectivesAmongOthers(t *testing.T) {
+	overBoth(t, func(t *testing.T, j Job) {
+		if !j.Release.Since(2, 24) {
+			t.Skipf("%s takes no algorithm for one function alone", j.Release)
+		}
+		j.Env = slices.Concat(collectives, []string{"NCCL_ALGO=Ring;allreduce:CollNetChain"})
+		for _, c := range []struct {
+			ranks int
+			mode  []string
+		}{
+			{3, []string{"several", "n=3", "rounds=3"}},
+			{4, []string{"split"}},
+			{3, []string{"storm", "n=4"}},
+			{3, []string{"outstanding", "n=8", "size=4M"}},
+			{4, []string{"random", "n=150", "seed=5", "type=f16"}},
+		} {
+			t.Run(c.mode[0], func(t *testing.T) {
+				j.Ranks = c.ranks
+				if run := peacefully(t, j, c.mode...); !chain(run.Ranks[0]) {
+					t.Errorf("no chain was played:\n%s", run.Ranks[0].Said())
+				}
+			})
 		}
 	})
 }

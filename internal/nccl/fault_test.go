@@ -12,23 +12,28 @@ const quiet = "NCCL_DEBUG=WARN"
 // An abort in mid-flight is no fault of the network: every rank gets out, and a new communicator works. Who still waited for
 // one that was quicker is warned of it, in one line that names the abort.
 func TestAbort(t *testing.T) {
-	overBoth(t, func(t *testing.T, j Job) {
-		if j.Release.Since(2, 23) && !j.Release.Since(2, 26) {
-			t.Skipf("%s hangs in ncclCommAbort while operations are under way, over its own sockets too", j.Release)
+	overBoth(t, func(t *testing.T, j Job) { aborted(t, j) })
+}
+
+// aborted has all ranks abort in mid-flight, and join again.
+func aborted(t *testing.T, j Job) *Run {
+	t.Helper()
+	if j.Release.Since(2, 23) && !j.Release.Since(2, 26) {
+		t.Skipf("%s hangs in ncclCommAbort while operations are under way, over its own sockets too", j.Release)
+	}
+	j.Env = append([]string{quiet}, j.Env...)
+	run := start(t, j, "abort", "absent=1")
+	if err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range run.Ranks {
+		all, named := ours(t, run, k.Number, ""), ours(t, run, k.Number, "this is an abort")
+		if all["WARN"] > named["WARN"] || named["WARN"] > j.Ranks-1 {
+			log, err := run.Log(k.Number)
+			t.Errorf("rank %d: %d warnings, %d of them of an abort, for %d peers: %v %v", k.Number, all["WARN"], named["WARN"], j.Ranks-1, log, err)
 		}
-		j.Env = []string{quiet}
-		run := start(t, j, "abort", "absent=1")
-		if err := run.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range run.Ranks {
-			all, named := ours(t, run, k.Number, ""), ours(t, run, k.Number, "this is an abort")
-			if all["WARN"] > named["WARN"] || named["WARN"] > j.Ranks-1 {
-				log, err := run.Log(k.Number)
-				t.Errorf("rank %d: %d warnings, %d of them of an abort, for %d peers: %v %v", k.Number, all["WARN"], named["WARN"], j.Ranks-1, log, err)
-			}
-		}
-	})
+	}
+	return run
 }
 
 // told requires that NCCL tells a rank of the failure, and that weft has said why, in one line, with one of these texts.
@@ -68,6 +73,12 @@ func (r Release) mute() bool {
 func traffic(t *testing.T, j Job, keys ...string) *Run {
 	t.Helper()
 	j.Ranks = 2
+	return trafficOf(t, j, keys...)
+}
+
+// trafficOf is traffic of all ranks.
+func trafficOf(t *testing.T, j Job, keys ...string) *Run {
+	t.Helper()
 	j.Env = append([]string{quiet}, j.Env...)
 	return start(t, j, append([]string{"traffic", "abort=0"}, keys...)...)
 }
@@ -115,29 +126,34 @@ func TestIdleRankKilled(t *testing.T) {
 func TestRankStopped(t *testing.T) {
 	overBoth(t, func(t *testing.T, j Job) {
 		j.Env = []string{"WEFT_TIMEOUT=2"}
-		run := traffic(t, j, "count=300", "size=1M", "idle=300")
-		underWay(t, run)
-		if err := j.Network.Stop(run.Ranks[1].Cmd.Process.Pid); err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range run.Ranks {
-			if err := k.Go(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(6 * time.Second)
-		if err := run.Ranks[1].Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-		if err := run.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range run.Ranks {
-			if _, err := k.Says("all operations are done", patience); err != nil {
-				t.Error(err)
-			}
-		}
+		stopped(t, traffic(t, j, "count=300", "size=1M", "idle=300"))
 	})
+}
+
+// stopped stops a rank for longer than WEFT_TIMEOUT, while others wait for it.
+func stopped(t *testing.T, run *Run) {
+	t.Helper()
+	underWay(t, run)
+	if err := run.Network.Stop(run.Ranks[1].Cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range run.Ranks {
+		if err := k.Go(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(6 * time.Second)
+	if err := run.Ranks[1].Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range run.Ranks {
+		if _, err := k.Says("all operations are done", patience); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A link that goes down, or loses everything without a word, is told on both sides.

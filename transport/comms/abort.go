@@ -24,6 +24,9 @@ func (c *Comm) gaveUp(err error) {
 	}
 }
 
+// GiveUp ends c on both sides because the host gave up what c is a part of.
+func (c *Comm) GiveUp(err error) { c.fail(err, abort) }
+
 // AbortedBy ends c, which is attached, because the peer's host gave it up. It
 // reports whether this was the first cause.
 func (c *Comm) AbortedBy(err *report.Error) bool {

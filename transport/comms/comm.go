@@ -172,20 +172,29 @@ func (c *Comm) Attached(m *session.Member) {
 	}
 }
 
+// hears is what the peer is told of the end of a comm.
+type hears int
+
+const (
+	nothing hears = iota
+	failure
+	abort // that this was no failure
+)
+
 // Fail ends the comm on both sides.
-func (c *Comm) Fail(err error) { c.fail(err, true) }
+func (c *Comm) Fail(err error) { c.fail(err, failure) }
 
 // lost ends the comm here: for causes that came from the peer, or when nothing
 // reaches it any more. It reports whether this was the first.
-func (c *Comm) lost(err error) bool { return c.fail(err, false) }
+func (c *Comm) lost(err error) bool { return c.fail(err, nothing) }
 
 // fail ends the comm for the host: every later isend, irecv and test returns
 // the code of the first cause.
-func (c *Comm) fail(err error, tell bool) bool {
+func (c *Comm) fail(err error, peer hears) bool {
 	c.mu.Lock()
 	first := c.failed == nil && !c.closed
 	if first {
-		c.because(err, tell)
+		c.because(err, peer)
 	}
 	c.mu.Unlock()
 	if first {
@@ -198,13 +207,13 @@ func (c *Comm) fail(err error, tell bool) bool {
 // because records and logs the first cause, tells the peer, and queues the fence,
 // all before any call can return its code: the host may then end the process at
 // once, or free memory. c.mu is held.
-func (c *Comm) because(err error, tell bool) {
+func (c *Comm) because(err error, peer hears) {
 	c.failed = err
 	if c.says() {
 		report.Say(c.host.Log, err)
 	}
-	if tell {
-		c.member.TellFailed(report.Reason(err), false)
+	if peer != nothing {
+		c.member.TellFailed(report.Reason(err), peer == abort)
 	}
 	c.fenced.later()
 }

@@ -56,7 +56,11 @@ func (c *Comm) Fault(f *fastpath.Fault) int32 {
 	if c.suspect != nil && err.Cause == report.Peer {
 		err.Remedy = "its control connection had ended as well: " + c.suspect.Err.Error() + "; " + c.suspect.Remedy
 	}
-	c.because(err, f.Kind != fastpath.FaultPeerClosed)
+	peer := failure
+	if f.Kind == fastpath.FaultPeerClosed {
+		peer = nothing
+	}
+	c.because(err, peer)
 	return c.code(err)
 }
 

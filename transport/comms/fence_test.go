@@ -45,7 +45,7 @@ func TestFailedCommIsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.mu.Lock()
-	c.because(report.Errorf(report.Host, "test", "a cause"), true)
+	c.because(report.Errorf(report.Host, "test", "a cause"), failure)
 	c.mu.Unlock()
 	fences.mu.Lock()
 	known := fences.all[&c.fenced]
