@@ -30,6 +30,10 @@ type Options struct {
 	Stderr   io.Writer     // default: kept (last 16 KiB) for DeathError
 }
 
+// starts is how long a host may take until it is ready: no plugin is in it yet, and under a sanitizer on busy cores that can
+// be more than a call may take.
+const starts = 60 * time.Second
+
 // LogLine is one line that the plugin gave to NCCL's logger, or a signal event.
 type LogLine struct {
 	Level  int // 1 VERSION, 2 WARN, 3 INFO, 4 ABORT, 5 TRACE, 6 ATTN
@@ -121,9 +125,9 @@ func Start(o Options) (*Host, error) {
 		return h, h.loadFirst()
 	case <-h.dead:
 		return nil, h.Err()
-	case <-time.After(o.Deadline):
+	case <-time.After(max(o.Deadline, starts)):
 		h.Kill()
-		return nil, fmt.Errorf("start %s: not ready within %v", o.Name, o.Deadline)
+		return nil, fmt.Errorf("start %s: not ready within %v", o.Name, max(o.Deadline, starts))
 	}
 }
 
