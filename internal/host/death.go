@@ -18,11 +18,12 @@ type DeathError struct {
 	Name     string
 	Signal   syscall.Signal // 0 when it exited
 	Exit     int
-	Expected bool     // this client sent SIGKILL
-	Deadline string   // the command that ran past its deadline, if that is why
-	Inside   []string // plugin calls that had not returned: "thread: slot"
-	Last     []string // the last plugin call of every other thread
-	Pending  []string // commands without a reply: "thread: command"
+	Expected bool          // this client sent SIGKILL
+	Deadline string        // what ran past its deadline, if that is why
+	CPU      time.Duration // that the process used: little where it waited, or where others had the cores
+	Inside   []string      // plugin calls that had not returned: "thread: slot"
+	Last     []string      // the last plugin call of every other thread
+	Pending  []string      // commands without a reply: "thread: command"
 	Stderr   string
 }
 
@@ -31,7 +32,7 @@ func (e *DeathError) Error() string {
 	fmt.Fprintf(&b, "%s: ", e.Name)
 	switch {
 	case e.Deadline != "":
-		fmt.Fprintf(&b, "%s; killed", e.Deadline)
+		fmt.Fprintf(&b, "%s; killed after %v of CPU time", e.Deadline, e.CPU.Round(time.Millisecond))
 	case e.Expected:
 		b.WriteString("killed by this program")
 	case e.Signal == unix.SIGKILL:
@@ -109,7 +110,7 @@ func (h *Host) bury() {
 	h.conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond)) // replies sent before its end still count
 	<-h.drained
 	h.conn.Close()
-	d := &DeathError{Name: h.opts.Name}
+	d := &DeathError{Name: h.opts.Name, CPU: h.cmd.ProcessState.UserTime() + h.cmd.ProcessState.SystemTime()}
 	if ws, ok := h.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
 		if ws.Signaled() {
 			d.Signal = ws.Signal()
@@ -131,10 +132,11 @@ func (h *Host) bury() {
 	close(h.dead)
 }
 
-func (h *Host) expire(p *Pending) {
+// expire kills the process; what says which deadline has passed.
+func (h *Host) expire(what string) {
 	h.mu.Lock()
 	if h.expired == "" {
-		h.expired = fmt.Sprintf("%s on thread %s did not answer within %v", p.w.cmd, p.w.thread, p.limit)
+		h.expired = what
 	}
 	h.mu.Unlock()
 	_ = h.cmd.Process.Signal(unix.SIGKILL)

@@ -24,15 +24,11 @@ type Options struct {
 	Env      []string      // added to (and overriding) this process's environment
 	Clean    bool          // start from PATH, HOME, TMPDIR and LD_LIBRARY_PATH only
 	Dir      string        // working directory
-	Deadline time.Duration // of a call; default 60 s
+	Deadline time.Duration // of a call, and of the start; default 60 s
 	Log      func(LogLine) // every line that the plugin logs; called in order, must not block
 	Stdout   io.Writer     // default: dropped
 	Stderr   io.Writer     // default: kept (last 16 KiB) for DeathError
 }
-
-// starts is how long a host may take until it is ready: no plugin is in it yet, and under a sanitizer on busy cores that can
-// be more than a call may take.
-const starts = 60 * time.Second
 
 // LogLine is one line that the plugin gave to NCCL's logger, or a signal event.
 type LogLine struct {
@@ -60,7 +56,7 @@ type Host struct {
 	logs    []LogLine
 	signals map[int]int
 	killed  bool   // this client sent SIGKILL
-	expired string // the command that ran past its deadline
+	expired string // what ran past its deadline
 
 	death   error // written before dead is closed
 	dead    chan struct{}
@@ -125,9 +121,10 @@ func Start(o Options) (*Host, error) {
 		return h, h.loadFirst()
 	case <-h.dead:
 		return nil, h.Err()
-	case <-time.After(max(o.Deadline, starts)):
-		h.Kill()
-		return nil, fmt.Errorf("start %s: not ready within %v", o.Name, max(o.Deadline, starts))
+	case <-time.After(o.Deadline):
+		h.expire(fmt.Sprintf("not ready within %v of its start", o.Deadline))
+		<-h.dead
+		return nil, h.Err()
 	}
 }
 
@@ -289,7 +286,7 @@ func (p *Pending) Wait() (*Reply, error) {
 		return &Reply{Call: p.w.cmd}, p.h.Err()
 	case <-t.C:
 	}
-	p.h.expire(p)
+	p.h.expire(fmt.Sprintf("%s on thread %s did not answer within %v", p.w.cmd, p.w.thread, p.limit))
 	<-p.h.dead
 	return &Reply{Call: p.w.cmd}, p.h.Err()
 }

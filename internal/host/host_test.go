@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -148,6 +150,19 @@ func TestForkAndSignals(t *testing.T) {
 		if err != nil || time.Now().After(wait) {
 			t.Fatalf("counted %d signals (%v)", r.Int("count"), err)
 		}
+	}
+}
+
+// A program that is no host, or hangs before it is one, is ended.
+func TestNeverReady(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "deaf")
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := host.Start(host.Options{Bin: bin, Name: "victim", Deadline: time.Second})
+	var d *host.DeathError
+	if !errors.As(err, &d) || !strings.Contains(err.Error(), "victim: not ready within 1s of its start; killed after ") {
+		t.Errorf("%v", err)
 	}
 }
 
