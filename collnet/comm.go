@@ -110,6 +110,7 @@ func (c *Comm) fail(err error) { c.end(err, report.Say, Link.Fail) }
 // giveUp does so where the host itself ends what is under way: an abort, no failure. pass is held.
 func (c *Comm) giveUp(err error) { c.end(err, report.Mention, Link.GiveUp) }
 
+// end is what both do; tell is for each of the links.
 func (c *Comm) end(err error, say func(report.Logger, error), tell func(Link, error)) {
 	c.queue.Lock()
 	first := c.queue.failed == nil

@@ -1,8 +1,6 @@
 package collnet
 
-import (
-	"weft/transport/task"
-)
+import "weft/transport/task"
 
 // mostSteps is for how many the caller's thread stays, while messages come and go. It leaves earlier where it has computed.
 const mostSteps = 16

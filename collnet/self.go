@@ -27,8 +27,8 @@ const lostMark = "the collective comm lost rank "
 func (s self) lost(op string, rank int, l Link, err error) error {
 	cause := report.CauseOf(err)
 	text := err.Error()
-	if reason := report.Reason(err); strings.Contains(reason, lostMark) { // the rank has it from another, whose log says no more
-		text = reason[strings.Index(reason, lostMark):]
+	if _, told, relayed := strings.Cut(report.Reason(err), lostMark); relayed { // without the remedy: that rank's log says no more
+		text = lostMark + told
 	} else {
 		text = fmt.Sprintf("%s%d of %d: %s", lostMark, rank, s.n, text)
 	}
