@@ -159,12 +159,19 @@ func (e *Env) until(bytes int64, what string, step func() bool) {
 	}
 }
 
-// within calls step until it reports true, or the limit is over.
+// within calls step until it reports true, or the limit is over. What is not over soon, and may hang, is asked after
+// less and less often, as weft-host does: the cores are for what moves.
 func (e *Env) within(limit time.Duration, step func() bool) bool {
-	for deadline := time.Now().Add(limit); !step(); {
-		if time.Now().After(deadline) {
+	for begin := time.Now(); !step(); {
+		gone := time.Since(begin)
+		if gone > limit {
 			return false
+		}
+		if gone > pollFreely {
+			time.Sleep(min(gone/50, 5*time.Millisecond))
 		}
 	}
 	return true
 }
+
+const pollFreely = 10 * time.Millisecond

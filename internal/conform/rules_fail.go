@@ -1,10 +1,6 @@
 package conform
 
-import (
-	"time"
-
-	"weft/internal/host"
-)
+import "weft/internal/host"
 
 // legal tells whether a table's callers know the code.
 func legal(version int, c host.Result) bool {
@@ -20,13 +16,13 @@ func legal(version int, c host.Result) bool {
 // postsTo posts to a peer that has gone, until test has told of it twice: what is posted after that is taken, too. That test tells
 // of it at all is for other rules.
 func (l *link) postsTo(gone string, next func() *op) {
-	o := next()
-	for told, end := 0, time.Now().Add(l.e.o.Patience); told < 2 && time.Now().Before(end); {
+	o, told := next(), 0
+	l.e.within(l.e.o.Patience, func() bool {
 		if o.req == 0 {
 			if o.post(); o.err != nil {
 				l.e.failf("%s after the %s had gone returned %v itself", o.what, gone, host.Code(o.err))
 			}
-			continue
+			return false
 		}
 		o.test()
 		if o.err != nil {
@@ -35,7 +31,8 @@ func (l *link) postsTo(gone string, next func() *op) {
 		if o.err != nil || o.done {
 			o = next()
 		}
-	}
+		return told == 2
+	})
 }
 
 var failRules = []*Rule{

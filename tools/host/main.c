@@ -81,6 +81,7 @@ void req_run(struct req* q) {
 
 static void* work(void* worker) {
   struct worker* w = me = worker;
+  if (w != &workers[0]) pthread_setname_np(pthread_self(), w->name); /* of another it takes a file of /proc */
   for (;;) {
     pthread_mutex_lock(&w->mu);
     while (!w->head) pthread_cond_wait(&w->some, &w->mu);
@@ -130,7 +131,6 @@ static void take(char* line) {
   if (fresh && nworkers > before) {
     pthread_t t;
     pthread_create(&t, NULL, work, w);
-    pthread_setname_np(t, w->name);
     pthread_detach(t);
   }
   pthread_mutex_lock(&w->mu);

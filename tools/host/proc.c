@@ -24,7 +24,8 @@
 int signal_pipe[2];
 void signal_event(int sig);
 static uint64_t counts[65];
-static uint64_t own_fds[16]; /* bits: descriptors that were open before any plugin */
+enum { OWN_FDS = 1024 };
+static uint64_t own_fds[OWN_FDS / 64]; /* bits: descriptors that were open before any plugin */
 
 static int each_fd(void (*fn)(int fd, void* arg), void* arg) {
   DIR* d = opendir("/proc/self/fd");
@@ -39,22 +40,19 @@ static int each_fd(void (*fn)(int fd, void* arg), void* arg) {
   return n;
 }
 
-static void own(int fd, void* unused) {
-  (void)unused;
-  if (fd < 1024) own_fds[fd / 64] |= 1ULL << (fd % 64);
-}
-
 /* A constructor, since a library that is linked into the host opens its own before main; and called by main too, since
- * glibc up to 2.33 calls no constructor of a program that was linked on a later one. */
+ * glibc up to 2.33 calls no constructor of a program that was linked on a later one. Every host does this: a folder of
+ * /proc that a process has looked into makes its end a hundred times as dear to the kernel. */
 __attribute__((constructor)) void remember_fds(void) {
   static bool remembered;
-  if (!remembered) each_fd(own, NULL);
+  for (int fd = 0; !remembered && fd < OWN_FDS; fd++)
+    if (fcntl(fd, F_GETFD) >= 0) own_fds[fd / 64] |= 1ULL << (fd % 64);
   remembered = true;
 }
 
 static void leaky(int fd, void* arg) {
   struct text* t = arg;
-  if (fd < 1024 && own_fds[fd / 64] >> (fd % 64) & 1) return;
+  if (fd < OWN_FDS && own_fds[fd / 64] >> (fd % 64) & 1) return;
   const int flags = fcntl(fd, F_GETFD);
   if (flags >= 0 && !(flags & FD_CLOEXEC)) text_add(t, "%s%d", t->len ? "," : "", fd);
 }

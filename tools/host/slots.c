@@ -220,7 +220,10 @@ bool slot_command(struct req* q) {
     if (writes[s].entry) io.out = ptr(q, writes[s].entry);
     PLUGIN(q, slot_names[s], rc = call(t, s, q, &io));
     if (rc == 0 && again(s, q, &io) && clock_late(&c, q)) return true;
-    if ((++tries & 63) == 0) sched_yield();
+    if ((++tries & 63) == 0) {
+      sched_yield();
+      clock_nap(&c);
+    }
   } while (rc == 0 && again(s, q, &io));
   if (tries > 1) q->ns = now_ns() - c.t0;
   if (rc == NOT_CALLED) {
