@@ -3,7 +3,7 @@
 STEP    = $(CACHE)/check
 # A package ends itself before its step is ended, which shows where it stood. Both are for what hangs on a machine however slow.
 # test-vet goes over everything, once.
-GOTEST  = $(GO) test -timeout 38m
+GOTEST  = $(GO) test -vet=off -timeout 38m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself, nor the
 # pages. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers (SUITE) for weft's commands too.
 TABLES  = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/...
