@@ -11,6 +11,9 @@ CC    ?= gcc
 DIST  ?= dist
 CACHE := .cache
 
+# Without its path in it, what is compiled here serves the copies that tests and CI make of the tree.
+export GOFLAGS := $(strip -trimpath $(filter-out -trimpath,$(GOFLAGS)))
+
 all: dist ## build the library, its links, weft and weft-host into dist/lib and dist/bin
 
 include mk/build.mk mk/test.mk mk/sanitize.mk mk/delays.mk mk/lint.mk mk/bench.mk mk/packages.mk mk/release.mk mk/site.mk mk/ci.mk

@@ -22,8 +22,7 @@ test-arm64: $(STEP) ## the library compiled for arm64, its stress drivers, confo
 	@mv $(ARM_DIST)/bin/weft-host $(ARM_DIST)/bin/weft-host.arm64
 	@printf '#!/bin/sh\nexec $(ARM_RUN) "$$0.arm64" "$$@"\n' >$(ARM_DIST)/bin/weft-host && chmod +x $(ARM_DIST)/bin/weft-host
 	@$(STEP) "stress drivers on arm64" $(MAKE) --no-print-directory stress-arm64
-	@$(ARM_TEST) $(STEP) -kind gotest "conformance on arm64" $(GOTEST) -count=1 -run '^TestLibrary(OverRDMA)?$$/^$(ARM_TABLE)$$' ./internal/conform
-	@$(ARM_TEST) $(STEP) -kind gotest "table calls on arm64" $(GOTEST) -count=1 ./internal/fuzz
+	@$(ARM_TEST) $(STEP) -kind gotest "conformance and table calls on arm64" $(GOTEST) -count=1 -run '^TestLibrary(OverRDMA)?$$/^$(ARM_TABLE)$$|^TestTableCalls$$' ./internal/conform ./internal/fuzz
 
 stress-arm64: $(addprefix $(CACHE)/stress/arm64/,stress hostile lanes gates inorder kernels)
 	for d in stress hostile lanes; do timeout 300 $(ARM_RUN) $(CACHE)/stress/arm64/$$d $(STRESS_SEED) 2 || exit 1; done

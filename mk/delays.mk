@@ -8,6 +8,6 @@ test-delays: $(STEP) ## Go tests and the suite with random pauses around locks, 
 	@GOFLAGS="$$GOFLAGS -overlay=$(DELAYS)/overlay.json" $(STEP) "build with pauses" $(GO) run ./internal/link/weftlink -o $(DELAYS)/dist
 	@WEFT_TEST_DIST=$(DELAYS)/dist WEFT_TEST_DELAYS=$(or $(LEVEL),1) \
 	  $(STEP) -kind gotest -limit 60m "tests with pauses" $(GO) test -timeout 29m \
-	    -overlay $(DELAYS)/overlay.json $(if $(RUN),-run '$(RUN)') $(SUITE) ./transport/... ./plugin/... ./internal/faults
+	    -overlay $(DELAYS)/overlay.json $(if $(RUN),-run '$(RUN)') $(AGAIN) $(SUITE) ./transport/... ./plugin/... ./internal/faults
 
 .PHONY: test-delays

@@ -5,9 +5,13 @@ STEP    = $(CACHE)/check
 # test-vet goes over everything, once.
 GOTEST  = $(GO) test -vet=off -timeout 38m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself, nor the
-# pages. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers (SUITE) for weft's commands too.
-TABLES  = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths)$$' ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/...
+# pages, nor C that has sanitizers of its own. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers
+# (SUITE) for weft's commands too.
+AGAIN   = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths|TestStress)$$'
+TABLES  = ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/...
 SUITE   = $(TABLES) ./tools/weft/...
+# These wait more than they work: they begin first, beside what works.
+WAITING = ./transport ./tools/weft ./internal/faults
 RESULTS = $(abspath $(CACHE)/results)
 STEPS   = test-regen test-vet test-exports test-unit test-c test-preempt test-beside
 
@@ -34,7 +38,7 @@ test-exports: $(STEP)
 	@$(STEP) "vet of exported functions" $(GO) vet -vettool=$(abspath $(CACHE)/weftvet) ./...
 
 test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes
-	@$(STEP) -kind gotest "tests" $(GOTEST) ./...
+	@$(STEP) -kind gotest "tests" $(GOTEST) $(WAITING) ./...
 
 test-invented: $(STEP) ## every test, in a copy of the tree with two made-up releases of NCCL: what only the next header would break
 	@$(STEP) -kind gotest -limit 60m "every test with made-up releases" $(GO) test -timeout 58m -count=1 -run TestInventedReleases/two ./gen/proof -whole
@@ -43,12 +47,12 @@ test-c: $(STEP)
 	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory stress
 
 test-preempt: $(STEP)
-	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) $(TABLES)
+	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) $(AGAIN) $(TABLES)
 
 test-beside: $(STEP)
 	@mkdir -p $(CACHE)/second
 	@$(STEP) "build a second Go library" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
-	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(TABLES)
+	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(AGAIN) $(TABLES)
 
 # TIME is the whole of it; what is run is copied first, so that the tree may change meanwhile.
 fuzz: ## fuzz table calls and every decoder for TIME (1m) in all; ONLY=tables or decoders; SEED=N plays a failed round again
