@@ -5,7 +5,7 @@ STEP    = $(CACHE)/check
 # test-vet goes over everything, once.
 GOTEST  = $(GO) test -vet=off -timeout 38m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself, nor the
-# pages, nor C that has sanitizers of its own. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers
+# pages, nor C that test-c has under sanitizers. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers
 # (SUITE) for weft's commands too.
 AGAIN   = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths|TestStress)$$'
 TABLES  = ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/...
@@ -37,8 +37,9 @@ test-exports: $(STEP)
 	@$(call alive,building the vet of exported functions,$(GO) build -o $(CACHE)/weftvet ./internal/exportvet/weftvet)
 	@$(STEP) "vet of exported functions" $(GO) vet -vettool=$(abspath $(CACHE)/weftvet) ./...
 
+# TestStress is test-c for who calls go test alone.
 test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes
-	@$(STEP) -kind gotest "tests" $(GOTEST) $(WAITING) ./...
+	@$(STEP) -kind gotest "tests" $(GOTEST) -skip '^TestStress$$' $(WAITING) ./...
 
 test-invented: $(STEP) ## every test, in a copy of the tree with two made-up releases of NCCL: what only the next header would break
 	@$(STEP) -kind gotest -limit 60m "every test with made-up releases" $(GO) test -timeout 58m -count=1 -run TestInventedReleases/two ./gen/proof -whole

@@ -168,7 +168,7 @@ func (e *Env) within(limit time.Duration, step func() bool) bool {
 			return false
 		}
 		if gone > pollFreely {
-			time.Sleep(min(gone/50, 5*time.Millisecond))
+			time.Sleep(min(gone/50, time.Millisecond))
 		}
 	}
 	return true

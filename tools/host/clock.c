@@ -24,7 +24,7 @@ bool clock_late(const struct clock* c, struct req* q) {
 void clock_nap(const struct clock* c) {
   const int64_t gone = now_ns() - c->t0, nap = gone / 50;
   if (gone < 10 * 1000000) return;
-  nanosleep(&(struct timespec){.tv_nsec = nap < 5 * 1000000 ? nap : 5 * 1000000}, NULL);
+  nanosleep(&(struct timespec){.tv_nsec = nap < 1000000 ? nap : 1000000}, NULL);
 }
 
 static int64_t tv_ns(struct timeval t) { return (t.tv_sec * 1000000LL + t.tv_usec) * 1000; }
