@@ -10,8 +10,8 @@ GOTEST  = $(GO) test -vet=off -timeout 38m
 AGAIN   = -count=1 -skip '^(TestBroken|TestGood|TestPages|TestDoctorOfPaths|TestStress)$$'
 TABLES  = ./lib/... ./internal/release/... ./internal/conform/... ./internal/fuzz/...
 SUITE   = $(TABLES) ./tools/weft/...
-# These wait more than they work: they begin first, beside what works.
-WAITING = ./transport ./tools/weft ./internal/faults
+# In this order what waits (transport, conform, weft's commands) runs beside what works.
+ORDER   = ./transport ./collnet/... ./gen/... ./internal/conform ./tools/weft ./...
 RESULTS = $(abspath $(CACHE)/results)
 STEPS   = test-regen test-vet test-exports test-unit test-c test-preempt test-beside
 
@@ -39,21 +39,21 @@ test-exports: $(STEP)
 
 # TestStress is test-c for who calls go test alone.
 test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes
-	@$(STEP) -kind gotest "tests" $(GOTEST) -skip '^TestStress$$' $(WAITING) ./...
+	@$(STEP) -kind gotest "tests" $(GOTEST) -skip '^TestStress$$' $(ORDER)
 
 test-invented: $(STEP) ## every test, in a copy of the tree with two made-up releases of NCCL: what only the next header would break
 	@$(STEP) -kind gotest -limit 60m "every test with made-up releases" $(GO) test -timeout 58m -count=1 -run TestInventedReleases/two ./gen/proof -whole
 
 test-c: $(STEP)
-	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory stress
+	@$(STEP) "C parts under TSan, ASan and UBSan" $(MAKE) --no-print-directory -j2 stress
 
 test-preempt: $(STEP)
-	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) $(AGAIN) $(TABLES)
+	@GODEBUG=asyncpreemptoff=0 $(STEP) -kind gotest "suite with asynchronous preemption" $(GOTEST) -parallel 4 $(AGAIN) $(TABLES)
 
 test-beside: $(STEP)
 	@mkdir -p $(CACHE)/second
 	@$(STEP) "build a second Go library" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -o $(CACHE)/second/libsecond.so ./internal/link/second
-	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) $(AGAIN) $(TABLES)
+	@WEFT_HOST_FIRST=$(abspath $(CACHE)/second/libsecond.so) $(STEP) -kind gotest "suite beside a second Go library" $(GOTEST) -parallel 4 $(AGAIN) $(TABLES)
 
 # TIME is the whole of it; what is run is copied first, so that the tree may change meanwhile.
 fuzz: ## fuzz table calls and every decoder for TIME (1m) in all; ONLY=tables or decoders; SEED=N plays a failed round again
