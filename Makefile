@@ -11,7 +11,7 @@ CC    ?= gcc
 DIST  ?= dist
 CACHE := .cache
 
-# Without its path in it, what is compiled here serves the copies that tests and CI make of the tree.
+# Compiled without the path of the tree: tests and CI make copies of it, and find in Go's cache what was compiled here.
 export GOFLAGS := $(strip -trimpath $(filter-out -trimpath,$(GOFLAGS)))
 
 all: dist ## build the library, its links, weft and weft-host into dist/lib and dist/bin

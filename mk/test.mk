@@ -2,7 +2,7 @@
 
 STEP    = $(CACHE)/check
 # A package ends itself before its step is ended, which shows where it stood. Both are for what hangs on a machine however slow.
-# test-vet goes over everything, once.
+# Not vetted here: test-vet does that, once.
 GOTEST  = $(GO) test -vet=off -timeout 38m
 # What starts hosts with the built library in them, and so runs again under other conditions; not what tests conform itself, nor the
 # pages, nor C that test-c has under sanitizers. The conditions of a host's process (TABLES) are for what calls the tables, sanitizers
@@ -37,7 +37,7 @@ test-exports: $(STEP)
 	@$(call alive,building the vet of exported functions,$(GO) build -o $(CACHE)/weftvet ./internal/exportvet/weftvet)
 	@$(STEP) "vet of exported functions" $(GO) vet -vettool=$(abspath $(CACHE)/weftvet) ./...
 
-# TestStress is test-c for who calls go test alone.
+# TestStress is a short test-c, for those who call go test by hand.
 test-unit: $(STEP) ## all Go tests: unit, fuzz seeds, the generator's proofs, conformance, many processes
 	@$(STEP) -kind gotest "tests" $(GOTEST) -skip '^TestStress$$' $(ORDER)
 

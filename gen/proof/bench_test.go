@@ -80,7 +80,7 @@ func bench(t *testing.T, root string, last *invention) string {
 	t.Helper()
 	runs := [][]string{
 		{"./gen/parse", "./headers", "./collnet", "./profiler", "./tuner"},
-		{"-skip", "TestExportsAreNotForTests", "./internal/archtest"}, // which has every test compiled
+		{"-skip", "TestExportsAreNotForTests", "./internal/archtest"}, // it compiles every test, and knows no versions
 		{"-run", "TestUpToDate|TestShims|TestNulls", "./gen", "./gen/proof"},
 		{"-run", "TestOtherFamilies", "./internal/host"},
 		{"-run", fmt.Sprintf("^TestLibrary(OverRDMA)?$/_v(%d|%d|%d)$", last.Net, last.Profiler, last.Tuner), "./internal/conform"},

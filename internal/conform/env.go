@@ -159,8 +159,8 @@ func (e *Env) until(bytes int64, what string, step func() bool) {
 	}
 }
 
-// within calls step until it reports true, or the limit is over. What is not over soon, and may hang, is asked after
-// less and less often, as weft-host does: the cores are for what moves.
+// within calls step until it reports true, or the limit is over. A step that goes on
+// for long may hang: it is repeated less and less often, as weft-host does, and leaves the cores to others.
 func (e *Env) within(limit time.Duration, step func() bool) bool {
 	for begin := time.Now(); !step(); {
 		gone := time.Since(begin)
@@ -174,4 +174,4 @@ func (e *Env) within(limit time.Duration, step func() bool) bool {
 	return true
 }
 
-const pollFreely = 10 * time.Millisecond
+const pollFreely = 10 * time.Millisecond // most steps are over by then

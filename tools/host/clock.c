@@ -20,7 +20,8 @@ bool clock_late(const struct clock* c, struct req* q) {
   return true;
 }
 
-/* What is not over soon, and may hang, is asked after less and less often: the cores are for what moves. */
+/* A loop that goes on for long may hang: from 10 ms on it sleeps a 50th of its time at each call, at most 1 ms, and
+ * leaves the cores to others. */
 void clock_nap(const struct clock* c) {
   const int64_t gone = now_ns() - c->t0, nap = gone / 50;
   if (gone < 10 * 1000000) return;

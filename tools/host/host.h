@@ -198,7 +198,7 @@ struct clock {
 };
 void clock_start(struct clock* c, const struct req* q);
 bool clock_late(const struct clock* c, struct req* q); /* past its limit: fail() was called */
-void clock_nap(const struct clock* c);
+void clock_nap(const struct clock* c); /* for loops that have polled in vain */
 void clock_cpu(const struct clock* c, struct req* q);
 void loop_failed(struct req* q, const char* slot, int rc);
 void percentiles(struct req* q, int64_t* ns, int n);

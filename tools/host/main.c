@@ -81,7 +81,7 @@ void req_run(struct req* q) {
 
 static void* work(void* worker) {
   struct worker* w = me = worker;
-  if (w != &workers[0]) pthread_setname_np(pthread_self(), w->name); /* of another it takes a file of /proc */
+  if (w != &workers[0]) pthread_setname_np(pthread_self(), w->name); /* of another thread by /proc: see remember_fds */
   for (;;) {
     pthread_mutex_lock(&w->mu);
     while (!w->head) pthread_cond_wait(&w->some, &w->mu);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define WF_WAITS 16384u
+#define WF_WAITS 16384u /* make bench has ten thousand at once */
 
 struct wf_wait {
 	uint64_t id; /* 0: nobody waits here */
