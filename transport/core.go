@@ -75,7 +75,8 @@ func Open(cfg Config) (*Core, error) {
 	c.stall = stall.New(stall.Config{Log: cfg.Log, Host: c.host, PID: c.pid, Least: cfg.Knobs.Seconds(knob.StallSeconds), Comms: c.openComms})
 	c.serve = serves(c.watch, c.lanes, c.stall)
 	c.sessions = session.NewAll(c.ofSessions(reaper.Lingers))
-	c.plain = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: reaper}
+	c.plain = &streams.Shared{Knobs: cfg.Knobs, Log: cfg.Log, Net: c.net, Flows: tcp.NewFlows(c.timeout, cfg.Log), Reaper: reaper,
+		Small: tcp.NewCoalescer(cfg.Log, reaper.Lingers)}
 	c.ways = ways(&c.env, c.lanes, c.plain)
 	comms.Install(&comms.Host{Log: cfg.Log, Code: cfg.Code})
 	if cfg.Verbs != nil {

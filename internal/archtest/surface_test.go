@@ -14,9 +14,7 @@ import (
 var forTests = map[string]string{
 	"transport.Core.Close":                 "the library's core lives as long as its process, those of tests do not",
 	"transport/fastpath.Comm.Hold":         "tests meet a gate that is held, as it is for moments only",
-	"transport/fastpath.Comm.Release":      "the other half of Hold",
 	"transport/fastpath.Stats.Announced":   "a counter may be read by a test alone",
-	"transport/fastpath.Stats.Messages":    "a counter may be read by a test alone",
 	"transport/rdma.AlgoRing":              "as NCCL numbers them",
 	"transport/rdma.ProtoLL":               "as NCCL numbers them",
 	"transport/rdma.ProtoLL128":            "as NCCL numbers them",

@@ -34,7 +34,16 @@ static int keep_fault(uint64_t cookie, const struct wf_fault* f) {
 	return 100 + (int)f->kind;
 }
 
-static const struct wf_upcalls keeper = {.fault = keep_fault};
+static __thread uint64_t wanted; // times
+
+static void keep_wants(uint64_t cookie) {
+	(void)cookie;
+	wanted++;
+}
+
+static uint64_t wants(void) { return wanted; }
+
+static const struct wf_upcalls keeper = {.fault = keep_fault, .wants = keep_wants};
 
 static const struct wf_upcalls* upcalls(void) { return &keeper; }
 static struct wf_fault last_fault(void) { return last; }
@@ -109,6 +118,9 @@ type Fault struct {
 	Seq, Want, Got    uint64
 	Where             string
 }
+
+// Wants is how often lanes have wanted their Go side on this thread.
+func Wants() int { return int(C.wants()) }
 
 // Upcalls is a table (*C.struct_wf_upcalls) that keeps the last fault of a
 // thread and returns 100 more than its kind.

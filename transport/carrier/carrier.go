@@ -68,10 +68,11 @@ type Explaining interface {
 	Explain(f *fastpath.Fault, err *report.Error) *report.Error
 }
 
-// Flushing is a carrier that makes what a flush needs when one waits for it.
-type Flushing interface {
-	// FlushWaits says that one does. It waits for nothing.
-	FlushWaits()
+// Wanted is a carrier of which its lanes in the executor want something now and then.
+type Wanted interface {
+	// Wants says that they do: queue pairs for a flush that waits, or to know whether
+	// small sends are fast enough to be coalesced. It waits for nothing.
+	Wants()
 }
 
 // Comm is what a carrier may ask of the comm that it carries, and tell it.

@@ -66,8 +66,8 @@ func weftCoreWants(cookie C.uint64_t) {
 		}
 	}()
 	if c, ok := comms.Get(uint64(cookie)); ok {
-		if f, is := c.carrier.(carrier.Flushing); is {
-			f.FlushWaits()
+		if w, is := c.carrier.(carrier.Wanted); is {
+			w.Wants()
 		}
 	}
 }

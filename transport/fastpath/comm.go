@@ -82,6 +82,21 @@ func (c *Comm) Hear() {
 	}
 }
 
+// Coalesce says from now on, at any time, whether small sends over streams are done once they are copied, and leave together.
+func (c *Comm) Coalesce(on bool) {
+	var word uint32
+	if on {
+		word = 1
+	}
+	atomic.StoreUint32(&c.view.coalesce, word)
+}
+
+// Streak is how many small sends over streams in a row, one at a time, make the comm's lanes want their Go side.
+func (c *Comm) Streak() uint32 { return atomic.LoadUint32(&c.view.streakMost) }
+
+// SetStreak changes that, at any time.
+func (c *Comm) SetStreak(sends uint32) { atomic.StoreUint32(&c.view.streakMost, sends) }
+
 // Fail ends the comm: every later call on it returns code, but requests that are done are still reported done. The first
 // code stays. It reports whether this call was the first.
 func (c *Comm) Fail(code int32) bool {
@@ -133,12 +148,13 @@ func (c *Comm) Free() {
 
 // Stats is what a comm has done so far.
 type Stats struct {
-	Messages    uint64 // handed to the kernel, or arrived in full
+	Messages    uint64 // handed to the kernel, coalesced, or arrived in full
 	Bytes       uint64
 	Outstanding uint32 // requests whose end the host has not seen
 	Unsent      uint32 // posted sends that are not wholly handed over, or which the kernel reads where they lie
 	Incomplete  uint32 // posted groups of receives that are not complete
 	Announced   uint64 // groups of receives whose CTS is wholly handed over
+	Coalesced   uint32 // small sends that are done and have not left
 	Code        int32  // what the comm failed with, or 0
 
 	Uncopied  uint64 // bytes that the kernel has sent over TCP from where they lie
@@ -155,6 +171,7 @@ func (c *Comm) Snapshot() Stats {
 		Unsent:      atomic.LoadUint32(&c.view.unsent),
 		Incomplete:  atomic.LoadUint32(&c.view.incomplete),
 		Announced:   atomic.LoadUint64(&c.view.ctsOut) - 1,
+		Coalesced:   atomic.LoadUint32(&c.view.coalesced),
 		Code:        int32(uint32(atomic.LoadUint64(&c.view.error))),
 		Uncopied:    atomic.LoadUint64(&c.view.uncopied),
 		Copies:      atomic.LoadUint32(&c.view.zeroCopied)&wfZeroCopied != 0,

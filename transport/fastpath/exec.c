@@ -55,6 +55,13 @@ int wf_leave_fault(struct wf_thread* t, struct wf_comm* c, const char* call) {
 	return code;
 }
 
+static WF_COLD void wf_wants(struct wf_thread* t) {
+	const struct wf_upcalls* up = wf_default_upcalls();
+	uint64_t cookie = wf_get(t->wants);
+	wf_put(t->wants, (uint64_t)0);
+	if (up) up->wants(cookie);
+}
+
 /* Sends queued output of the thread's comms, at most WF_FLUSH_COMMS of them. Outside the gate. */
 void wf_flush_list(struct wf_thread* t, const char* call) {
 	struct wf_comm* first = NULL;
@@ -78,6 +85,7 @@ void wf_flush_list(struct wf_thread* t, const char* call) {
 		}
 		if (left < 0) wf_leave_fault(t, c, call);
 		wf_leave(t);
+		if (wf_unlikely(wf_get(t->wants))) wf_wants(t);
 	}
 }
 

@@ -14,7 +14,8 @@ struct wf_upcalls {
 	 * PEER_CLOSED, SOCKET, PROTOCOL, INTERNAL, COMPLETION and POST end the comm: every later call on it returns the
 	 * returned code. ENDED: it has ended, and its cause may not have been said. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
-	/* A flush waits for queue pairs that the comm does not have yet. Waits for nothing. */
+	/* The comm's lanes want something of their Go side. Queue pairs: a flush waits for some that the comm does not have
+	 * yet. Streams: small sends follow one another, one at a time. Waits for nothing. */
 	void (*wants)(uint64_t comm_cookie);
 };
 
@@ -100,6 +101,7 @@ int wf_track_fd(int fd);   /* close it in a forked child; 0, or errno */
 void wf_untrack_fd(int fd);
 /* connections that still drain: process exit waits for them, at most 2 s. written by: core */
 extern uint32_t wf_reaping;
+extern uint32_t wf_exiting; /* 1: the process has called exit */
 
 /* ---- what a lane's provider calls, inside the gate ---- */
 /* records a fault; returns -1 */

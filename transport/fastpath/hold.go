@@ -31,6 +31,24 @@ func (c *Comm) Release() {
 	c.gate.Unlock()
 }
 
+// TryHold is Hold that waits for nothing: false if a thread of the host is inside a call on the comm, or another goroutine has
+// the gate.
+func (c *Comm) TryHold() bool {
+	if !c.gate.TryLock() {
+		return false
+	}
+	if C.wf_hold_try(c.c) == 0 {
+		c.gate.Unlock()
+		return false
+	}
+	C.wf_barrier()
+	if C.wf_hold_clear(c.c) == 0 {
+		c.Release()
+		return false
+	}
+	return true
+}
+
 // holdAll holds every comm, with one barrier for all, or none. The comms are in the order of their index.
 func holdAll(comms []*Comm) error {
 	deadline := time.Now().Add(holdDeadline)

@@ -266,7 +266,9 @@ struct wf_comm {
 	uint32_t refuse_code; /* what requests of a refused group end with */
 	uint64_t error;       /* generation << 32 | code; code 0: healthy */
 	uint64_t list_before; /* the comm before it on the output list; under the lock of listed */
-	uint64_t pad1[5];
+	uint32_t coalesce;    /* tcp sender: 1: small sends are done once they are copied. written by: core, at any time */
+	uint32_t streak_most; /* tcp sender: a streak of so many wants that. written by: core, at any time */
+	uint64_t pad1[4];
 
 	/* line 2, the owner's. written by: owner */
 	uint64_t owner;       /* record of the thread that called last; survives Free */
@@ -326,7 +328,10 @@ struct wf_comm {
 	uint64_t uncopied;    /* tcp sender: bytes that the kernel has sent from where they lie */
 	uint32_t zero_open;   /* tcp sender: writes of such bytes that the kernel may still read */
 	uint32_t zero_copied; /* tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied */
-	uint64_t pad5[3];
+	uint32_t coalesced;   /* tcp sender: small sends that are done and not wholly written, whose bytes are in stash[] */
+	uint32_t coalesced_at, coalesced_end; /* and are those from the one to the other */
+	uint32_t streak;      /* tcp sender: small sends in a row that were one at a time, with nothing else in between */
+	uint64_t pad5[1];
 
 	struct wf_lane lanes[WF_LANES];
 	struct wf_gauge gauge[WF_LANES];
@@ -369,7 +374,8 @@ struct wf_thread {
 	struct wf_fault fault; /* raised inside the gate, reported after leaving it; kind 0: none */
 	uint32_t idle;      /* polls of receives over TCP that found nothing */
 	uint32_t writes;    /* large ones over TCP, of all its comms */
-	uint64_t pad[4];
+	uint64_t wants;     /* cookie of the comm whose lanes want the core, 0: none; it hears outside the gate */
+	uint64_t pad[3];
 };
 
 /* Registered memory. Never freed; recycled with a new generation. written by: core */

@@ -14,6 +14,7 @@
 uint32_t weft_progress_epoch;
 uint32_t wf_forked_child;
 uint32_t wf_reaping;
+uint32_t wf_exiting;
 
 static uint64_t* wf_fds; /* a bit per descriptor; NULL: forks cannot be watched */
 static uint64_t wf_upcalls_default;
@@ -76,6 +77,7 @@ void wf_untrack_fd(int fd) {
 /* exit() must not cut connections whose last bytes are still on their way. */
 __attribute__((destructor)) static void wf_drain(void) {
 	uint64_t deadline = wf_clock() + WF_DRAIN; /* by the clock: on a busy machine a nap of 1 ms takes ten */
+	wf_store(wf_exiting, 1u);
 	while (wf_load(wf_reaping) && !wf_load(wf_forked_child) && wf_clock() < deadline)
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
 }

@@ -15,7 +15,7 @@ func TestStress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources = append(sources, "../tcp/stream.c", "../tcp/frames.c", "../tcp/zerocopy.c", "../record/record.c", "../meter/meter.c")
+	sources = append(sources, "../tcp/stream.c", "../tcp/coalesce.c", "../tcp/frames.c", "../tcp/zerocopy.c", "../record/record.c", "../meter/meter.c")
 	sim, err := filepath.Glob("../../tools/simverbs/*.c")
 	if err != nil {
 		t.Fatal(err)

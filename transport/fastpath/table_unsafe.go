@@ -35,3 +35,8 @@ func ProgressWake() {
 func SetReaping(n int) {
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&C.wf_reaping)), uint32(n))
 }
+
+// Exiting reports whether the process has called exit.
+func Exiting() bool {
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.wf_exiting))) != 0
+}

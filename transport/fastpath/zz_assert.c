@@ -234,8 +234,12 @@ _Static_assert(offsetof(struct wf_comm, error) == 72, "offset of struct wf_comm.
 _Static_assert(sizeof(((struct wf_comm*)0)->error) == 8, "size of struct wf_comm.error");
 _Static_assert(offsetof(struct wf_comm, list_before) == 80, "offset of struct wf_comm.list_before");
 _Static_assert(sizeof(((struct wf_comm*)0)->list_before) == 8, "size of struct wf_comm.list_before");
-_Static_assert(offsetof(struct wf_comm, pad1) == 88, "offset of struct wf_comm.pad1");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad1) == 40, "size of struct wf_comm.pad1");
+_Static_assert(offsetof(struct wf_comm, coalesce) == 88, "offset of struct wf_comm.coalesce");
+_Static_assert(sizeof(((struct wf_comm*)0)->coalesce) == 4, "size of struct wf_comm.coalesce");
+_Static_assert(offsetof(struct wf_comm, streak_most) == 92, "offset of struct wf_comm.streak_most");
+_Static_assert(sizeof(((struct wf_comm*)0)->streak_most) == 4, "size of struct wf_comm.streak_most");
+_Static_assert(offsetof(struct wf_comm, pad1) == 96, "offset of struct wf_comm.pad1");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad1) == 32, "size of struct wf_comm.pad1");
 _Static_assert(offsetof(struct wf_comm, owner) == 128, "offset of struct wf_comm.owner");
 _Static_assert(sizeof(((struct wf_comm*)0)->owner) == 8, "size of struct wf_comm.owner");
 _Static_assert(offsetof(struct wf_comm, listed) == 136, "offset of struct wf_comm.listed");
@@ -328,8 +332,16 @@ _Static_assert(offsetof(struct wf_comm, zero_open) == 352, "offset of struct wf_
 _Static_assert(sizeof(((struct wf_comm*)0)->zero_open) == 4, "size of struct wf_comm.zero_open");
 _Static_assert(offsetof(struct wf_comm, zero_copied) == 356, "offset of struct wf_comm.zero_copied");
 _Static_assert(sizeof(((struct wf_comm*)0)->zero_copied) == 4, "size of struct wf_comm.zero_copied");
-_Static_assert(offsetof(struct wf_comm, pad5) == 360, "offset of struct wf_comm.pad5");
-_Static_assert(sizeof(((struct wf_comm*)0)->pad5) == 24, "size of struct wf_comm.pad5");
+_Static_assert(offsetof(struct wf_comm, coalesced) == 360, "offset of struct wf_comm.coalesced");
+_Static_assert(sizeof(((struct wf_comm*)0)->coalesced) == 4, "size of struct wf_comm.coalesced");
+_Static_assert(offsetof(struct wf_comm, coalesced_at) == 364, "offset of struct wf_comm.coalesced_at");
+_Static_assert(sizeof(((struct wf_comm*)0)->coalesced_at) == 4, "size of struct wf_comm.coalesced_at");
+_Static_assert(offsetof(struct wf_comm, coalesced_end) == 368, "offset of struct wf_comm.coalesced_end");
+_Static_assert(sizeof(((struct wf_comm*)0)->coalesced_end) == 4, "size of struct wf_comm.coalesced_end");
+_Static_assert(offsetof(struct wf_comm, streak) == 372, "offset of struct wf_comm.streak");
+_Static_assert(sizeof(((struct wf_comm*)0)->streak) == 4, "size of struct wf_comm.streak");
+_Static_assert(offsetof(struct wf_comm, pad5) == 376, "offset of struct wf_comm.pad5");
+_Static_assert(sizeof(((struct wf_comm*)0)->pad5) == 8, "size of struct wf_comm.pad5");
 _Static_assert(offsetof(struct wf_comm, lanes) == 384, "offset of struct wf_comm.lanes");
 _Static_assert(sizeof(((struct wf_comm*)0)->lanes) == 2048, "size of struct wf_comm.lanes");
 _Static_assert(offsetof(struct wf_comm, gauge) == 2432, "offset of struct wf_comm.gauge");
@@ -389,8 +401,10 @@ _Static_assert(offsetof(struct wf_thread, idle) == 88, "offset of struct wf_thre
 _Static_assert(sizeof(((struct wf_thread*)0)->idle) == 4, "size of struct wf_thread.idle");
 _Static_assert(offsetof(struct wf_thread, writes) == 92, "offset of struct wf_thread.writes");
 _Static_assert(sizeof(((struct wf_thread*)0)->writes) == 4, "size of struct wf_thread.writes");
-_Static_assert(offsetof(struct wf_thread, pad) == 96, "offset of struct wf_thread.pad");
-_Static_assert(sizeof(((struct wf_thread*)0)->pad) == 32, "size of struct wf_thread.pad");
+_Static_assert(offsetof(struct wf_thread, wants) == 96, "offset of struct wf_thread.wants");
+_Static_assert(sizeof(((struct wf_thread*)0)->wants) == 8, "size of struct wf_thread.wants");
+_Static_assert(offsetof(struct wf_thread, pad) == 104, "offset of struct wf_thread.pad");
+_Static_assert(sizeof(((struct wf_thread*)0)->pad) == 24, "size of struct wf_thread.pad");
 
 _Static_assert(sizeof(struct wf_mr) == 128, "size of struct wf_mr");
 _Static_assert(_Alignof(struct wf_mr) == 8, "alignment of struct wf_mr");

@@ -274,7 +274,9 @@ type wfComm struct {
 	refuseCode  uint32 // what requests of a refused group end with
 	error       uint64 // generation << 32 | code; code 0: healthy
 	listBefore  uint64 // the comm before it on the output list; under the lock of listed
-	pad1        [5]uint64
+	coalesce    uint32 // tcp sender: 1: small sends are done once they are copied. written by: core, at any time
+	streakMost  uint32 // tcp sender: a streak of so many wants that. written by: core, at any time
+	pad1        [4]uint64
 	owner       uint64 // line 2, the owner's. written by: owner
 	listed      uint64 // record of the thread on whose output list it stands, or 0; under that record's lock
 	listNext    uint64 // next comm on that list; under that record's lock
@@ -316,23 +318,27 @@ type wfComm struct {
 	ctsNext     uint32 // tcp: line counter of the group at cts_out
 	// calls that find nothing to do until output that waits for company leaves: CTS, or a sender's small
 	// messages
-	lazy       uint32
-	unsaid     uint32 // bytes that came ahead since CTS left
-	refused    uint32 // 1: a group was refused, and messages that belong to it may still come
-	heard      uint32 // both sides: 1: the lanes know that a profiler may hear of messages
-	unheard    uint32 // events in a row that no profiler wanted
-	openEvents uint32 // that it has
-	messages   uint64 // line 5, counters for logs. written by: owner
-	bytes      uint64
-	vain       uint64 // isends that returned no request: no receive was posted, or no slot free
-	uncopied   uint64 // tcp sender: bytes that the kernel has sent from where they lie
-	zeroOpen   uint32 // tcp sender: writes of such bytes that the kernel may still read
-	zeroCopied uint32 // tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied
-	pad5       [3]uint64
-	lanes      [32]wfLane
-	gauge      [32]wfGauge
-	places     uint32 // of the order, in use. written by: core, at any time
-	pad6       [63]uint32
+	lazy         uint32
+	unsaid       uint32 // bytes that came ahead since CTS left
+	refused      uint32 // 1: a group was refused, and messages that belong to it may still come
+	heard        uint32 // both sides: 1: the lanes know that a profiler may hear of messages
+	unheard      uint32 // events in a row that no profiler wanted
+	openEvents   uint32 // that it has
+	messages     uint64 // line 5, counters for logs. written by: owner
+	bytes        uint64
+	vain         uint64 // isends that returned no request: no receive was posted, or no slot free
+	uncopied     uint64 // tcp sender: bytes that the kernel has sent from where they lie
+	zeroOpen     uint32 // tcp sender: writes of such bytes that the kernel may still read
+	zeroCopied   uint32 // tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied
+	coalesced    uint32 // tcp sender: small sends that are done and not wholly written, whose bytes are in stash[]
+	coalescedAt  uint32 // and are those from the one to the other
+	coalescedEnd uint32 // and are those from the one to the other
+	streak       uint32 // tcp sender: small sends in a row that were one at a time, with nothing else in between
+	pad5         [1]uint64
+	lanes        [32]wfLane
+	gauge        [32]wfGauge
+	places       uint32 // of the order, in use. written by: core, at any time
+	pad6         [63]uint32
 	// provider memory of the lanes. From the second page on Free gives all back to the system; the first
 	// stream's is before it, so that an idle comm has one page
 	area  [3072]uint64
@@ -372,7 +378,8 @@ type wfThread struct {
 	fault    wfFault // raised inside the gate, reported after leaving it; kind 0: none
 	idle     uint32  // polls of receives over TCP that found nothing
 	writes   uint32  // large ones over TCP, of all its comms
-	pad      [4]uint64
+	wants    uint64  // cookie of the comm whose lanes want the core, 0: none; it hears outside the gate
+	pad      [3]uint64
 }
 
 // wfMr is struct wf_mr: Registered memory. Never freed; recycled with a new generation. written by:
@@ -506,7 +513,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-68]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-72]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listBefore)-80]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad1)-88]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalesce)-88]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.streakMost)-92]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad1)-96]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.owner)-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listed)-136]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listNext)-144]
@@ -553,7 +562,11 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.uncopied)-344]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroOpen)-352]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroCopied)-356]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-360]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalesced)-360]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalescedAt)-364]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalescedEnd)-368]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.streak)-372]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-376]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3456]
@@ -583,7 +596,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.fault)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.idle)-88]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.writes)-92]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.wants)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-104]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.last)-4]

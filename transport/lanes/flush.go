@@ -111,8 +111,8 @@ func (v *Carrier) warmLoops(s *session.Session) {
 	})
 }
 
-// FlushWaits makes them for a flush. It waits for nothing itself.
-func (v *Carrier) FlushWaits() {
+// Wants makes them for a flush that waits. It waits for nothing itself.
+func (v *Carrier) Wants() {
 	c := v.comm
 	if !v.loops.wanted.CompareAndSwap(false, true) {
 		return

@@ -25,6 +25,7 @@ type Shared struct {
 	Net    *rendezvous.Network
 	Flows  *tcp.Flows
 	Reaper *tcp.Reaper
+	Small  *tcp.Coalescer
 
 	egress       tcp.Egress
 	noCongestion sync.Once // a congestion control that cannot be had is said once
@@ -202,12 +203,22 @@ func (t *Carrier) Streams() carrier.StreamState {
 	return st
 }
 
+// Wants has the comm's small sends looked at, whether they are to be coalesced.
+func (t *Carrier) Wants() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fds != nil {
+		t.shared.Small.Add(t.fp)
+	}
+}
+
 // Forget lets go of the streams.
 func (t *Carrier) Forget() {
 	t.shared.Flows.Remove(t)
 	t.mu.Lock()
 	t.fds = nil
 	t.mu.Unlock()
+	t.shared.Small.Remove(t.fp)
 }
 
 // Cut resets the streams if the kernel still reads the host's memory, which is not to be read any more.
@@ -223,7 +234,8 @@ func (t *Carrier) Shut(m *session.Member, busy bool) {
 	if t.zero {
 		t.comm.Log().Info(report.Net, "close on %s with %s: %s", t.opts.Device.Name, t.opts.Peer, t.uncopied())
 	}
-	t.shared.Reaper.Add(tcp.DetachStreams(t.fp), t.fp)
+	fds, rest := tcp.DetachStreams(t.fp)
+	t.shared.Reaper.Add(fds, rest, t.fp)
 }
 
 // uncopied tells how much of what was sent the kernel did not copy.

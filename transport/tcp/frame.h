@@ -8,11 +8,18 @@
 #include "../fastpath/event.h"
 #include "../fastpath/gate.h"
 
+#include <errno.h>
 #include <sys/types.h>
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
 #define WF_AHEAD_MOST (128u << 10)   /* a payload up to here may go ahead, */
 #define WF_AHEAD_STRIPED (16u << 10) /* and up to here where larger ones can use several streams */
+#define WF_SMALL (16u << 10)    /* sends up to here wait for company */
+#define WF_GATHER 8u            /* frames in one write, */
+#define WF_TOGETHER (32u << 10) /* and bytes after which no further one is taken */
+#define WF_SOON 8u              /* calls that find nothing to do, for which small sends wait for company */
+#define WF_COALESCE (8u << 10)  /* sends up to here are coalesced; to copy larger ones costs as much as it saves */
+#define WF_STREAK 64u           /* small sends in a row, one at a time, after which the core sees how fast they are */
 
 _Static_assert(sizeof(struct wf_frame) == 32, "frame header");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");
@@ -48,6 +55,23 @@ static inline union wf_words wf_frame_get(uint64_t* words) {
 static inline struct wf_stream* wf_stream_at(struct wf_lane* l, uint32_t i) {
 	return (struct wf_stream*)(uintptr_t)(wf_get(l->area) + i * WF_STREAM_BYTES);
 }
+
+/* The kernel has no room or nothing to read: not now. */
+static inline int wf_not_now(int err) { return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM; }
+
+/* The nth queued send may wait for others: it is not larger than most, and nothing of it has left. */
+static inline int wf_may_wait(struct wf_comm* c, uint32_t nth, uint32_t most) {
+	struct wf_req* r = &c->req[wf_get(c->queue[nth % WF_REQUESTS])];
+	return !wf_get(r->cursor) && wf_get(r->e[0].size) <= most;
+}
+
+/* stream.c: frames between the queue and a stream. */
+WF_HIDDEN uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_piece* p);
+WF_HIDDEN void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t k);
+
+/* coalesce.c: small sends that are done before they leave. */
+WF_HIDDEN int wf_coalesce(struct wf_comm* c, struct wf_lane* l);
+WF_HIDDEN void wf_streak(struct wf_comm* c);
 
 /* frames.c: what a header that has arrived says. 0, or -1 after a fault. */
 WF_HIDDEN int wf_data_frame(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s);

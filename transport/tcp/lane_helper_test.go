@@ -60,11 +60,28 @@ func socketpairs(t *testing.T, n int) (fds [2][]int) {
 // connectedBy makes them over descriptors of either side; stash: bytes that the sender takes the receiver to keep.
 func connectedBy(t *testing.T, fds [2][]int, device, stash uint32) (tx, rx *side) {
 	t.Helper()
+	tx, rx = opened(t, fds, device, stash)
+	t.Cleanup(func() {
+		tx.end(t, fds[0])
+		rx.end(t, fds[1])
+	})
+	return tx, rx
+}
+
+// heard has what the executor tells of comms made from now on kept for the test.
+func heard(t *testing.T) {
+	fastpath.SetUpcalls(hostcalls.Upcalls())
+	t.Cleanup(func() { fastpath.SetUpcalls(nil) })
+}
+
+// opened makes them, and the caller ends them.
+func opened(t *testing.T, fds [2][]int, device, stash uint32) (tx, rx *side) {
+	t.Helper()
 	runtime.LockOSThread() // what a receive asks for leaves with later calls of the thread that posted it
 	t.Cleanup(runtime.UnlockOSThread)
 	sides := [2]*side{}
 	for i, kind := range []fastpath.Kind{fastpath.Send, fastpath.Recv} {
-		c, err := fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i)})
+		c, err := fastpath.New(fastpath.Options{Kind: kind, Device: device, Cookie: uint64(i) + 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,21 +97,22 @@ func connectedBy(t *testing.T, fds [2][]int, device, stash uint32) (tx, rx *side
 		}
 		sides[i] = s
 	}
-	t.Cleanup(func() {
-		for i, s := range sides {
-			_ = s.comm.Close()
-			got := tcp.DetachStreams(s.comm)
-			if fmt.Sprint(got) != fmt.Sprint(fds[i]) {
-				t.Errorf("detached %v of %v", got, fds[i])
-			}
-			for _, fd := range got {
-				fastpath.UntrackFD(fd)
-				_ = unix.Close(fd)
-			}
-			s.comm.Free()
-		}
-	})
 	return sides[0], sides[1]
+}
+
+// end closes a side and its descriptors.
+func (s *side) end(t *testing.T, fds []int) {
+	t.Helper()
+	_ = s.comm.Close()
+	got, _ := tcp.DetachStreams(s.comm)
+	if fmt.Sprint(got) != fmt.Sprint(fds) {
+		t.Errorf("detached %v of %v", got, fds)
+	}
+	for _, fd := range got {
+		fastpath.UntrackFD(fd)
+		_ = unix.Close(fd)
+	}
+	s.comm.Free()
 }
 
 // isend repeats a send until it is taken.

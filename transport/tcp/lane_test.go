@@ -156,7 +156,7 @@ func TestPeerCloses(t *testing.T) {
 			end, request = tx, first
 		}
 		other := map[*side]*side{tx: rx, rx: tx}[end]
-		fds := tcp.DetachStreams(other.comm)
+		fds, _ := tcp.DetachStreams(other.comm)
 		if err := unix.Shutdown(fds[0], unix.SHUT_RDWR); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"weft/transport/fastpath"
 )
@@ -52,16 +53,30 @@ func AttachStreams(c *fastpath.Comm, lane int, fds []int, stash uint32) error {
 	return nil
 }
 
+// writeCoalesced writes what small sends have left behind. It reports whether all has left, or can no more.
+func writeCoalesced(c *fastpath.Comm) bool {
+	if !c.TryHold() {
+		return false
+	}
+	defer c.Release()
+	return C.wf_coalesced_write((*C.struct_wf_comm)(c.Slab())) != 1
+}
+
 // Cut resets the streams of a comm that is closed or has failed, of which the kernel still reads the host's memory (AllowZeroCopy).
 func Cut(c *fastpath.Comm) { C.wf_stream_cut((*C.struct_wf_comm)(c.Slab())) }
 
-// DetachStreams takes the streams of a closed comm back, in the order in which they were attached.
-func DetachStreams(c *fastpath.Comm) []int {
+// DetachStreams takes the streams of a closed comm back, in the order in which they were attached. rest is what small sends
+// have left behind for the first one.
+func DetachStreams(c *fastpath.Comm) (streams []int, rest []byte) {
 	var raw [C.WF_STREAMS]C.int
-	n := int(C.wf_stream_detach((*C.struct_wf_comm)(c.Slab()), &raw[0], C.WF_STREAMS))
+	slab := (*C.struct_wf_comm)(c.Slab())
+	if n := slab.coalesced_end - slab.coalesced_at; n > 0 {
+		rest = C.GoBytes(unsafe.Add(unsafe.Pointer(&slab.stash), slab.coalesced_at), C.int(n))
+	}
+	n := int(C.wf_stream_detach(slab, &raw[0], C.WF_STREAMS))
 	fds := make([]int, n)
 	for i := range fds {
 		fds[i] = int(raw[i])
 	}
-	return fds
+	return fds, rest
 }

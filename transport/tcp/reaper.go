@@ -15,8 +15,8 @@ import (
 
 // Reaper ends the streams of closed comms without losing a byte that the
 // kernel took: close() on a socket with unread input would reset it, and with it
-// what it has not sent yet. So it discards input, says that no more will come,
-// and reads to the peer's end. One goroutine serves all, and none exists while
+// what it has not sent yet. So it discards input, writes what the kernel had no room
+// for, says that no more will come, and reads to the peer's end. One goroutine serves all, and none exists while
 // there is nothing to reap.
 type Reaper struct {
 	limit time.Duration
@@ -35,6 +35,7 @@ type Reaper struct {
 // draining is one stream; the last of its comm frees the executor's slab.
 type draining struct {
 	fd       int
+	rest     []byte // still to be written
 	deadline time.Time
 	owner    *drainingComm
 }
@@ -49,23 +50,29 @@ func NewReaper(limit time.Duration, log report.Logger) *Reaper {
 	return &Reaper{limit: limit, log: log, poll: -1, wake: -1, streams: map[int]*draining{}, sink: make([]byte, 16<<10)}
 }
 
-// Add takes over the descriptors of a closed comm.
-func (r *Reaper) Add(fds []int, fp *fastpath.Comm) {
+// Add takes over the descriptors of a closed comm; rest is still to be written to the first.
+func (r *Reaper) Add(fds []int, rest []byte, fp *fastpath.Comm) {
 	owner := &drainingComm{fp: fp}
 	deadline := time.Now().Add(r.limit)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, fd := range fds {
+	for i, fd := range fds {
 		if r.drain(fd) {
 			fastpath.CloseFD(fd)
 			continue
 		}
-		unix.Shutdown(fd, unix.SHUT_WR)
-		if !r.start() || r.add(fd) != nil {
+		d := &draining{fd: fd, deadline: deadline, owner: owner}
+		if i == 0 {
+			d.rest = rest
+		}
+		events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP)
+		if !d.write() {
+			events |= unix.EPOLLOUT
+		}
+		if !r.start() || r.add(fd, events) != nil {
 			fastpath.CloseFD(fd) // out of descriptors: better a reset than a leak
 			continue
 		}
-		d := &draining{fd: fd, deadline: deadline, owner: owner}
 		owner.left++
 		r.streams[fd] = d
 		r.order = append(r.order, d)
@@ -102,14 +109,33 @@ func (r *Reaper) start() bool {
 	}
 	fastpath.TrackFD(r.poll)
 	fastpath.TrackFD(r.wake)
-	r.add(r.wake)
+	r.add(r.wake, unix.EPOLLIN)
 	r.running = true
 	go r.run()
 	return true
 }
 
-func (r *Reaper) add(fd int) error {
-	return unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
+func (r *Reaper) add(fd int, events uint32) error {
+	return unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
+}
+
+// write writes the rest, and then says that no more will come. It reports whether
+// that is done, or the stream has failed.
+func (d *draining) write() bool {
+	for len(d.rest) > 0 {
+		n, err := unix.SendmsgN(d.fd, d.rest, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+			return false
+		case err != nil:
+			d.rest = nil
+		default:
+			d.rest = d.rest[n:]
+		}
+	}
+	unix.Shutdown(d.fd, unix.SHUT_WR)
+	return true
 }
 
 // run reaps until nothing is left.
@@ -158,7 +184,14 @@ func (r *Reaper) reap(events []unix.EpollEvent) {
 			unix.Read(r.wake, b[:])
 			continue
 		}
-		if d := r.streams[int(e.Fd)]; d != nil && r.drain(d.fd) {
+		d := r.streams[int(e.Fd)]
+		if d == nil {
+			continue
+		}
+		if len(d.rest) > 0 && d.write() {
+			unix.EpollCtl(r.poll, unix.EPOLL_CTL_MOD, d.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(d.fd)})
+		}
+		if r.drain(d.fd) {
 			r.finish(d)
 		}
 	}

@@ -27,11 +27,9 @@
 #define WF_SHARE (32u << 10)     /* each at least these */
 #define WF_READ (128u << 10)     /* one read, whose bytes the host finds in the cache */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
-#define WF_SMALL 1024u           /* sends up to here wait for company; writes of twice that are copied together */
-#define WF_GATHER 8u             /* frames in one write */
-#define WF_SOON 8u               /* calls that find nothing to do, for which small sends wait for company */
 #define WF_ALONE 16u             /* sends that leave at once after one to which no company came */
 #define WF_STAGING 2048u
+#define WF_COPIED (8u << 10)     /* writes up to here are copied together, which is cheaper than a vector */
 
 _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
 
@@ -44,13 +42,10 @@ static int wf_broken(struct wf_lane* l, uint32_t stream, const char* where, ssiz
 	return -1;
 }
 
-/* The kernel has no room or nothing to read: not now. */
-static int wf_not_now(int err) { return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM; }
-
 /* ---- sender ---- */
 
 /* The frames that the stream would write next: its unfinished one, then from the queue on. Takes nothing yet. */
-static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_piece* p) {
+uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream* s, struct wf_piece* p) {
 	uint32_t n = 0, bytes = 0, chunk = wf_get(l->chunk);
 	uint32_t head = wf_get(c->queue_head), tail = wf_get(c->queue_tail);
 	if (wf_get(s->tx_slot) != WF_NONE) {
@@ -61,7 +56,7 @@ static uint32_t wf_gather(struct wf_comm* c, struct wf_lane* l, struct wf_stream
 		bytes = WF_FRAME + p[0].head.frame.len - p[0].done;
 		n = 1;
 	}
-	for (uint32_t cursor = WF_NONE; n < WF_GATHER && head != tail && bytes < WF_SMALL; n++) {
+	for (uint32_t cursor = WF_NONE; n < WF_GATHER && head != tail && bytes < WF_TOGETHER; n++) {
 		uint32_t slot = wf_get(c->queue[head % WF_REQUESTS]);
 		struct wf_req* r = &c->req[slot];
 		int ahead = wf_get(r->entry) == WF_AHEAD;
@@ -97,9 +92,9 @@ static uint32_t wf_share(struct wf_comm* c) {
 	return WF_SHARE_SUM / comms > WF_SHARE ? WF_SHARE_SUM / comms : WF_SHARE;
 }
 
-/* Writes the pieces with one call; small ones are copied together, which is cheaper than a vector. */
+/* Writes the pieces with one call. */
 static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uint32_t most, size_t* want) {
-	unsigned char buf[2 * WF_SMALL];
+	unsigned char buf[WF_COPIED];
 	struct iovec iov[2 * WF_GATHER];
 	size_t vecs = 0, used = 0;
 	*want = 0;
@@ -121,7 +116,7 @@ static ssize_t wf_write(struct wf_stream* s, struct wf_piece* p, uint32_t n, uin
 }
 
 /* k bytes of the pieces were written: takes from the queue what was begun, ends what is finished, keeps what is cut. */
-static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t k) {
+void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* p, uint32_t n, size_t k) {
 	for (uint32_t i = 0; i < n && (k || p[i].done); i++) {
 		struct wf_req* r = &c->req[p[i].slot];
 		if (!p[i].done) {
@@ -144,12 +139,6 @@ static void wf_written(struct wf_comm* c, struct wf_stream* s, struct wf_piece* 
 	}
 }
 
-/* The nth queued send may wait for others: it is small, and nothing of it has left. */
-static int wf_may_wait(struct wf_comm* c, uint32_t nth) {
-	struct wf_req* r = &c->req[wf_get(c->queue[nth % WF_REQUESTS])];
-	return !wf_get(r->cursor) && wf_get(r->e[0].size) <= WF_SMALL;
-}
-
 /* Small sends that follow one another wait for company, until the host has tested one of them twice, or calls
  * anything else in vain. A send after a pause, in which the host looked for messages of others, leaves at once:
  * somebody waits for it. So do those of a host that never has two under way. */
@@ -157,6 +146,8 @@ static int wf_waits(struct wf_comm* c) {
 	uint32_t head = wf_get(c->queue_head), tail = wf_get(c->queue_tail), n = tail - head, alone = wf_get(c->alone),
 		idle = wf_get(wf_self->idle);
 	int pushed = wf_get(c->push) >= WF_PUSH;
+	int again = idle == wf_get(c->idle) && n == 1 && wf_may_wait(c, head, WF_COALESCE);
+	if (!again) wf_put(c->streak, 0u);
 	if (pushed && n == 1) wf_put(c->alone, WF_ALONE);
 	if (pushed || n >= WF_GATHER || wf_get(c->unsent) != n) { /* unsent: a stream is in the middle of one */
 		wf_put(c->push, 0u);
@@ -165,15 +156,21 @@ static int wf_waits(struct wf_comm* c) {
 	if (alone) wf_put(c->alone, alone - 1);
 	if (alone || idle != wf_get(c->idle)) {
 		wf_put(c->idle, idle);
+		if (again) wf_streak(c);
 		return 0;
 	}
-	if (!wf_may_wait(c, head) || !wf_may_wait(c, tail - 1)) return 0;
+	if (!wf_may_wait(c, head, WF_SMALL) || !wf_may_wait(c, tail - 1, WF_SMALL)) return 0;
 	if (n == 1) wf_put(c->lazy, WF_SOON);
 	wf_list(wf_self, c); /* the host may ask for anything but this comm's sends */
 	return 1;
 }
 
 static int wf_stream_send(struct wf_comm* c, struct wf_lane* l) {
+	if (wf_unlikely(wf_get(c->coalesce) | wf_get(c->coalesced)) && !wf_get(l->index)) {
+		int rc = wf_coalesce(c, l);
+		if (rc < 0) return wf_broken(l, 0, "send", rc, errno);
+		if (rc || !wf_get(c->unsent)) return 0;
+	}
 	if (wf_waits(c)) return 0;
 	uint32_t streams = wf_get(l->streams), rotor = wf_get(l->rotor), share = wf_share(c), moved = 0;
 	int begun = wf_get(wf_stream_at(l, rotor)->tx_slot) != WF_NONE;
@@ -274,7 +271,8 @@ static int wf_stream_flush(struct wf_comm* c, struct wf_lane* l) {
 	if (wf_get(l->index)) return 0;
 	if (wf_get(c->kind) == WF_KIND_SEND) {
 		wf_put(c->push, (uint32_t)WF_PUSH);
-		return wf_get(c->unsent) ? wf_stream_send(c, l) : 0;
+		int rc = wf_get(c->unsent) ? wf_stream_send(c, l) : 0;
+		return rc < 0 ? rc : wf_get(c->coalesced) > 0; /* nobody tests these any more */
 	}
 	uint64_t first = wf_get(c->cts_out), next = wf_get(c->next_seq), seq = first;
 	uint32_t n = 0, skip = wf_get(l->cts_bytes), line = wf_get(c->cts_next);
@@ -371,6 +369,8 @@ void wf_stream_attach(struct wf_comm* c, uint32_t lane, const int* fds, uint32_t
 	}
 	wf_put(c->nlanes, lane + 1);
 	if (!lane) wf_put(c->ahead_room, stash < WF_STASH ? stash : WF_STASH);
+	wf_put(c->coalesce, 0u);
+	wf_put(c->streak_most, WF_STREAK);
 	wf_put(c->lanes[0].ahead, (before + n > 1 ? WF_AHEAD_STRIPED : WF_AHEAD_MOST) + 1);
 	for (uint32_t i = 0; i <= lane; i++) wf_put(c->lanes[i].chunk, before + n > 1 ? WF_CHUNK : WF_SIZE_MAX);
 }

@@ -66,6 +66,8 @@ extern uint64_t wf_cover_key; /* random, below 2^61-1, and no peer's to know. wr
 
 /* before the comm is opened; stash: the peer's, of a sender */
 void wf_stream_attach(struct wf_comm* comm, uint32_t lane, const int* fds, uint32_t n, uint32_t stash);
+/* gate held: writes small sends that are done and have not left. 0: none are left, 1: some are; -1: errno */
+int wf_coalesced_write(struct wf_comm* comm);
 void wf_stream_cut(struct wf_comm* comm); /* zerocopy.c; after it has failed or is closed, before wf_stream_detach */
 uint32_t wf_stream_detach(struct wf_comm* comm, int* fds, uint32_t room); /* after it is closed; number of streams */
 

@@ -7,6 +7,8 @@
 
 #include "harness.h"
 
+#include "../../tcp/stream.h"
+
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -275,6 +277,10 @@ static void* service(void* seed) {
 		}
 		wf_store(c->places, (uint32_t)(draw(&s) % WF_ORDER + 1));
 		hold(c);
+		if (wf_get(c->lanes[0].streams) && wf_get(c->kind) == WF_KIND_SEND) { /* small sends end before they leave */
+			wf_store(c->coalesce, (uint32_t)(draw(&s) % 2));
+			if (!(uint32_t)wf_load(c->error)) wf_coalesced_write(c);
+		}
 		CHECK(!wf_comm_uses(c, (uint64_t)(uintptr_t)h), "used?");
 		if (draw(&s) % 8 == 0) usleep(200);
 		wf_hold_end(c);

@@ -1,0 +1,163 @@
+package tcp
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"weft/internal/report"
+	"weft/transport/fastpath"
+	"weft/transport/task"
+)
+
+const (
+	coalesceEvery = 250 * time.Microsecond // a turn
+	coalesceRest  = 16 * time.Millisecond  // a turn at most, while nobody sends
+	coalesceLeast = 64_000                 // sends a second; slower ones are not tried
+	coalesceGain  = 1.5                    // as many times the sends a second, at least
+	streakFirst   = 64                     // small sends in a row after which a comm is looked at
+	streakMost    = 1 << 20                // the same, of one that is looked at in vain every time
+)
+
+// Coalescer decides whose small sends are done once they are copied (coalesce.c).
+// That is for a host that sends one after the other as fast as it can. Where there is
+// a pause between two sends, the first would only wait for the second. So a comm whose
+// small sends follow one another is tried, and stays for as long as its host sends
+// faster by half for it.
+//
+// It also owns what has not left: a turn without a send writes it, so that nothing
+// waits for more than two turns. One goroutine serves all comms, and none exists
+// while there are none.
+type Coalescer struct {
+	log     report.Logger
+	lingers func(n int) // counts comms for which the exit of the process waits
+
+	mu      sync.Mutex
+	comms   []*coalescing // protected by mu, as all below
+	running bool
+}
+
+// coalescing is a comm that is looked at. All is protected by Coalescer.mu.
+type coalescing struct {
+	fp    *fastpath.Comm
+	state coalesceState
+	base  float64   // sends a second without
+	sends uint64    // when it was looked at last,
+	at    time.Time // and when that was
+}
+
+// coalesceState is where a comm stands; each follows the one before it.
+type coalesceState int
+
+const (
+	measured coalesceState = iota
+	begun                  // since the last turn, whose sends are of both kinds
+	tried
+	gains
+	over // but for what is still to be written
+)
+
+// NewCoalescer returns one; lingers counts comms for which the exit of the process waits.
+func NewCoalescer(log report.Logger, lingers func(n int)) *Coalescer {
+	return &Coalescer{log: log, lingers: lingers}
+}
+
+// Add looks at the sends of an open comm for as long as it is worth it, at most until Remove.
+func (o *Coalescer) Add(fp *fastpath.Comm) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.ContainsFunc(o.comms, func(c *coalescing) bool { return c.fp == fp }) {
+		return
+	}
+	o.comms = append(o.comms, &coalescing{fp: fp, sends: fp.Snapshot().Messages, at: time.Now()})
+	if !o.running {
+		o.running = true
+		go o.run()
+	}
+}
+
+// Remove lets go of a comm that is about to be closed: it touches it no more.
+func (o *Coalescer) Remove(fp *fastpath.Comm) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.comms = slices.DeleteFunc(o.comms, func(c *coalescing) bool {
+		if c.fp == fp {
+			o.end(c)
+		}
+		return c.fp == fp
+	})
+}
+
+// run looks at the comms turn by turn until none is left.
+func (o *Coalescer) run() {
+	defer task.Rescue(o.log, "isend", func(error) { o.giveUp() })
+	pause := coalesceEvery
+	for {
+		time.Sleep(pause)
+		sent, more := o.turn(time.Now())
+		if !more {
+			return
+		}
+		if pause = min(2*pause, coalesceRest); sent {
+			pause = coalesceEvery
+		}
+	}
+}
+
+// turn looks at every comm. It reports whether any has sent, and whether any is left.
+func (o *Coalescer) turn(now time.Time) (sent, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.comms = slices.DeleteFunc(o.comms, func(c *coalescing) bool {
+		is := c.fp.Snapshot()
+		sent = sent || is.Messages != c.sends
+		rate := float64(is.Messages-c.sends) / now.Sub(c.at).Seconds()
+		c.sends, c.at = is.Messages, now
+		if o.judge(c, rate, is.Code != 0 || fastpath.Exiting()); c.state != over {
+			return false
+		}
+		return is.Code != 0 || writeCoalesced(c.fp) // from here on no call coalesces any more
+	})
+	o.running = len(o.comms) > 0
+	return sent, o.running
+}
+
+// judge decides how a comm goes on that has sent at that rate since the last turn. Called with mu held.
+func (o *Coalescer) judge(c *coalescing, rate float64, ends bool) {
+	switch {
+	case ends:
+		o.end(c)
+	case c.state == measured && rate >= coalesceLeast:
+		c.base, c.state = rate, begun
+		c.fp.Coalesce(true)
+		o.lingers(1)
+	case c.state == begun && rate > 0:
+		c.state = tried
+	case (c.state == tried || c.state == gains) && rate >= coalesceGain*c.base:
+		c.state = gains
+		c.fp.SetStreak(streakFirst)
+	case c.state != over:
+		if c.state != gains {
+			c.fp.SetStreak(min(2*c.fp.Streak(), streakMost))
+		}
+		o.end(c)
+	}
+}
+
+// end has every send leave again before it is done. Called with mu held.
+func (o *Coalescer) end(c *coalescing) {
+	if c.fp.Coalesce(false); c.state != measured && c.state != over {
+		o.lingers(-1)
+	}
+	c.state = over
+}
+
+// giveUp lets go of all comms, after a defect: a new goroutine serves what comes later.
+func (o *Coalescer) giveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.comms {
+		o.end(c)
+	}
+	o.comms, o.running = nil, false
+}
