@@ -15,6 +15,7 @@ var forTests = map[string]string{
 	"transport.Core.Close":                 "the library's core lives as long as its process, those of tests do not",
 	"transport/fastpath.Comm.Hold":         "tests meet a gate that is held, as it is for moments only",
 	"transport/fastpath.Stats.Announced":   "a counter may be read by a test alone",
+	"transport/fastpath.Stats.Coalesced":   "a counter may be read by a test alone",
 	"transport/rdma.AlgoRing":              "as NCCL numbers them",
 	"transport/rdma.ProtoLL":               "as NCCL numbers them",
 	"transport/rdma.ProtoLL128":            "as NCCL numbers them",

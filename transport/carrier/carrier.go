@@ -71,7 +71,7 @@ type Explaining interface {
 // Wanted is a carrier of which its lanes in the executor want something now and then.
 type Wanted interface {
 	// Wants says that they do: queue pairs for a flush that waits, or to know whether
-	// small sends are fast enough to be coalesced. It waits for nothing.
+	// small sends are fast enough to be coalesced. It waits for no peer and no card.
 	Wants()
 }
 

@@ -59,8 +59,8 @@ func weftCoreFault(cookie C.uint64_t, f *C.struct_wf_fault) (code C.int) {
 func weftCoreWants(cookie C.uint64_t) {
 	defer func() {
 		if r := recover(); r != nil {
-			err := task.Panicked(lastHost.Load().Log, "iflush", "", r)
-			if c, ok := comms.Get(uint64(cookie)); ok { // its flush would wait for ever
+			err := task.Panicked(lastHost.Load().Log, "wants", "", r)
+			if c, ok := comms.Get(uint64(cookie)); ok { // a flush of it would wait for ever
 				c.Fail(err)
 			}
 		}

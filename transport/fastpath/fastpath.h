@@ -15,7 +15,7 @@ struct wf_upcalls {
 	 * returned code. ENDED: it has ended, and its cause may not have been said. */
 	int (*fault)(uint64_t comm_cookie, const struct wf_fault* fault);
 	/* The comm's lanes want something of their Go side. Queue pairs: a flush waits for some that the comm does not have
-	 * yet. Streams: small sends follow one another, one at a time. Waits for nothing. */
+	 * yet. Streams: small sends follow one another, one at a time. Waits for no peer and no card. */
 	void (*wants)(uint64_t comm_cookie);
 };
 

@@ -279,7 +279,8 @@ struct wf_comm {
 	uint32_t slots;       /* slots ever used; those above were never touched */
 	uint32_t outstanding; /* requests that the host has not seen end */
 	uint32_t round;       /* grows when a request is tested again: lanes are polled once per round */
-	/* posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they lie */
+	/* posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they lie; the
+	 * coalesced ones count as one */
 	uint32_t unsent;
 	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
 	uint32_t push;
@@ -322,7 +323,7 @@ struct wf_comm {
 	uint32_t open_events; /* that it has */
 
 	/* line 5, counters for logs. written by: owner */
-	uint64_t messages;    /* messages whose last byte was handed over or arrived */
+	uint64_t messages;    /* messages whose last byte was handed over, or coalesced, or arrived */
 	uint64_t bytes;
 	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free */
 	uint64_t uncopied;    /* tcp sender: bytes that the kernel has sent from where they lie */
@@ -361,7 +362,7 @@ struct wf_comm {
 	struct wf_refusal refusals[WF_LINES]; /* tcp receive side: the last refused groups, at seq mod 256 */
 	struct wf_req_events req_events[WF_SLOTS]; /* by request slot; written only where wf_comm.events is set */
 	uint64_t pad8[176]; /* whole pages */
-	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says */
+	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says. Or coalesced ones */
 };
 
 /* A thread that calls in. Never freed; a later thread takes over the record of one that ended, with its list. */

@@ -1,7 +1,7 @@
 /* send.c: isend, and how sends find their receives.
  *
- * A small send whose receive is not known yet goes ahead of it (ahead.c): it is over when it is handed to the
- * kernel, and is given its line when the CTS of a group with its tag arrives, before any other send is. */
+ * A small send whose receive is not known yet goes ahead of it (ahead.c): it is over when the kernel has
+ * it, or a copy does, and is given its line when the CTS of a group with its tag arrives, before any other send is. */
 #include "ahead.h"
 #include "count.h"
 

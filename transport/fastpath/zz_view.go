@@ -286,7 +286,7 @@ type wfComm struct {
 	outstanding uint32 // requests that the host has not seen end
 	round       uint32 // grows when a request is tested again: lanes are polled once per round
 	// posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they
-	// lie
+	// lie; the coalesced ones count as one
 	unsent uint32
 	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
 	push uint32
@@ -363,7 +363,7 @@ type wfComm struct {
 	refusals  [256]wfRefusal   // tcp receive side: the last refused groups, at seq mod 256
 	reqEvents [512]wfReqEvents // by request slot; written only where wf_comm.events is set
 	pad8      [176]uint64      // whole pages
-	stash     [65536]uint64    // messages that came ahead; where in it, their sender says
+	stash     [65536]uint64    // messages that came ahead; where in it, their sender says. Or coalesced ones
 }
 
 // wfThread is struct wf_thread: A thread that calls in. Never freed; a later thread takes over the

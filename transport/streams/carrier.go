@@ -52,8 +52,9 @@ type Carrier struct {
 	pathOf []int    // by stream
 	zero   bool     // large payloads are to be sent from where they lie
 
-	mu  sync.Mutex
-	fds []int // of the streams, until close; protected by mu
+	mu    sync.Mutex
+	fds   []int  // of the streams, until close; protected by mu
+	owned func() // says that what the comm has not written has its owner; once fds are forgotten
 }
 
 // carrier is what carries a comm; until it is open, its connections are the caller's.
@@ -203,7 +204,7 @@ func (t *Carrier) Streams() carrier.StreamState {
 	return st
 }
 
-// Wants has the comm's small sends looked at, whether they are to be coalesced.
+// Wants has the comm's small sends looked at, whether they are to be coalesced. It waits for the locks of short looks only.
 func (t *Carrier) Wants() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,7 +219,7 @@ func (t *Carrier) Forget() {
 	t.mu.Lock()
 	t.fds = nil
 	t.mu.Unlock()
-	t.shared.Small.Remove(t.fp)
+	t.owned = t.shared.Small.Remove(t.fp)
 }
 
 // Cut resets the streams if the kernel still reads the host's memory, which is not to be read any more.
@@ -236,6 +237,7 @@ func (t *Carrier) Shut(m *session.Member, busy bool) {
 	}
 	fds, rest := tcp.DetachStreams(t.fp)
 	t.shared.Reaper.Add(fds, rest, t.fp)
+	t.owned()
 }
 
 // uncopied tells how much of what was sent the kernel did not copy.

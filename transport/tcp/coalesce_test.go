@@ -247,6 +247,32 @@ func TestCoalescedUnread(t *testing.T) {
 	}
 }
 
+// What does not leave until the deadline of a close is told of.
+func TestCoalescedNeverRead(t *testing.T) {
+	fds := socketpairs(t, 1)
+	tx, rx := opened(t, fds, 149, tcp.Stash)
+	defer rx.end(t, fds[1])
+	begin(t, tx, rx)
+	tx.comm.Coalesce(true)
+	small(t, tx, 1, 1000)
+	if err := tx.comm.Close(); err != nil {
+		t.Fatal(err)
+	}
+	streams, rest := tcp.DetachStreams(tx.comm)
+	for filler := make([]byte, 64<<10); ; {
+		if _, err := unix.Write(streams[0], filler); err != nil {
+			break
+		}
+	}
+	var log report.Recorder
+	tcp.NewReaper(50*time.Millisecond, &log).Add(streams, rest, tx.comm)
+	for end := time.Now().Add(30 * time.Second); log.Count("WARN", "1032 bytes of small sends") == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("nobody tells of them: %q", log.Lines())
+		}
+	}
+}
+
 // A peer that closes is noticed by the next send that reaches the kernel; what was done stays done.
 func TestCoalescedPeerCloses(t *testing.T) {
 	heard(t)
@@ -324,9 +350,9 @@ func TestCoalescer(t *testing.T) {
 func TestCoalescerWrites(t *testing.T) {
 	fds := socketpairs(t, 1)
 	tx, rx := connectedBy(t, fds, 147, tcp.Stash)
-	o := tcp.NewTurnedCoalescer(func(int) {})
+	lingering, n := 0, 0
+	o := tcp.NewTurnedCoalescer(func(n int) { lingering += n })
 	o.Begin(tx.comm)
-	n := 0
 	for _, sends := range []int{24, 48} {
 		for range sends {
 			numbers(t, tx, n)
@@ -343,13 +369,13 @@ func TestCoalescerWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, more := o.Turn(); !more {
-			t.Error("it is forgotten with sends that have not left")
+		if _, more := o.Turn(); !more || lingering != 1 {
+			t.Errorf("forgotten with sends that have not left: more %v, exit waits for %d", more, lingering)
 		}
 	}
 	tx.comm.Release()
-	if _, more := o.Turn(); more || tx.comm.Snapshot().Coalesced != 0 {
-		t.Errorf("more %v, %+v", more, tx.comm.Snapshot())
+	if _, more := o.Turn(); more || lingering != 0 || tx.comm.Snapshot().Coalesced != 0 {
+		t.Errorf("more %v, exit waits for %d, %+v", more, lingering, tx.comm.Snapshot())
 	}
 	numbered(t, rx, 0, n, func(int) int { return 8 })
 }

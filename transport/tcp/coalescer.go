@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	coalesceEvery = 250 * time.Microsecond // a turn
-	coalesceRest  = 16 * time.Millisecond  // a turn at most, while nobody sends
-	coalesceLeast = 64_000                 // sends a second; slower ones are not tried
-	coalesceGain  = 1.5                    // as many times the sends a second, at least
-	streakFirst   = 64                     // small sends in a row after which a comm is looked at
-	streakMost    = 1 << 20                // the same, of one that is looked at in vain every time
+	coalesceEvery = time.Millisecond      // a turn, which Go makes no shorter where it has nothing else to do
+	coalesceRest  = 16 * time.Millisecond // a turn at most, while nobody sends
+	coalesceLeast = 64_000                // sends a second; slower ones are not tried
+	coalesceGain  = 1.5                   // as many times the sends a second, at least
+	streakFirst   = 64                    // small sends in a row after which a comm is looked at
+	streakMost    = 1 << 20               // the same, of one that is looked at in vain every time
 )
 
 // Coalescer decides whose small sends are done once they are copied (coalesce.c).
@@ -26,8 +26,8 @@ const (
 // faster by half for it.
 //
 // It also owns what has not left: a turn without a send writes it, so that nothing
-// waits for more than two turns. One goroutine serves all comms, and none exists
-// while there are none.
+// waits for more than two turns, but for a kernel that has no room. One goroutine
+// serves all comms, and none exists while there are none.
 type Coalescer struct {
 	log     report.Logger
 	lingers func(n int) // counts comms for which the exit of the process waits
@@ -39,11 +39,12 @@ type Coalescer struct {
 
 // coalescing is a comm that is looked at. All is protected by Coalescer.mu.
 type coalescing struct {
-	fp    *fastpath.Comm
-	state coalesceState
-	base  float64   // sends a second without
-	sends uint64    // when it was looked at last,
-	at    time.Time // and when that was
+	fp      *fastpath.Comm
+	state   coalesceState
+	lingers bool      // the exit of the process waits for it
+	base    float64   // sends a second without
+	sends   uint64    // when it was looked at last,
+	at      time.Time // and when that was
 }
 
 // coalesceState is where a comm stands; each follows the one before it.
@@ -76,16 +77,21 @@ func (o *Coalescer) Add(fp *fastpath.Comm) {
 	}
 }
 
-// Remove lets go of a comm that is about to be closed: it touches it no more.
-func (o *Coalescer) Remove(fp *fastpath.Comm) {
+// Remove lets go of a comm that is about to be closed: it touches it no more. The
+// exit of the process waits for what has not left until owned is called, by whoever
+// writes it.
+func (o *Coalescer) Remove(fp *fastpath.Comm) (owned func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	owned = func() {}
 	o.comms = slices.DeleteFunc(o.comms, func(c *coalescing) bool {
 		if c.fp == fp {
-			o.end(c)
+			c.end()
+			owned = func() { o.drop(c) }
 		}
 		return c.fp == fp
 	})
+	return owned
 }
 
 // run looks at the comms turn by turn until none is left.
@@ -94,7 +100,7 @@ func (o *Coalescer) run() {
 	pause := coalesceEvery
 	for {
 		time.Sleep(pause)
-		sent, more := o.turn(time.Now())
+		sent, more := o.turn(time.Now)
 		if !more {
 			return
 		}
@@ -105,32 +111,41 @@ func (o *Coalescer) run() {
 }
 
 // turn looks at every comm. It reports whether any has sent, and whether any is left.
-func (o *Coalescer) turn(now time.Time) (sent, more bool) {
+func (o *Coalescer) turn(clock func() time.Time) (sent, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	now := clock()
 	o.comms = slices.DeleteFunc(o.comms, func(c *coalescing) bool {
 		is := c.fp.Snapshot()
+		if now.Sub(c.at) < coalesceEvery/8 { // it was added just now: so short a time says nothing
+			sent = true
+			return false
+		}
 		sent = sent || is.Messages != c.sends
 		rate := float64(is.Messages-c.sends) / now.Sub(c.at).Seconds()
 		c.sends, c.at = is.Messages, now
 		if o.judge(c, rate, is.Code != 0 || fastpath.Exiting()); c.state != over {
 			return false
 		}
-		return is.Code != 0 || writeCoalesced(c.fp) // from here on no call coalesces any more
+		if is.Code == 0 && !writeCoalesced(c.fp) { // once the gate was held no call coalesces any more
+			return false
+		}
+		o.drop(c)
+		return true
 	})
 	o.running = len(o.comms) > 0
 	return sent, o.running
 }
 
-// judge decides how a comm goes on that has sent at that rate since the last turn. Called with mu held.
+// judge decides how a comm goes on that has sent at that rate since the last turn; ends: it cannot. Called with mu held.
 func (o *Coalescer) judge(c *coalescing, rate float64, ends bool) {
 	switch {
 	case ends:
-		o.end(c)
+		c.end()
 	case c.state == measured && rate >= coalesceLeast:
-		c.base, c.state = rate, begun
-		c.fp.Coalesce(true)
+		c.base, c.state, c.lingers = rate, begun, true
 		o.lingers(1)
+		c.fp.Coalesce(true)
 	case c.state == begun && rate > 0:
 		c.state = tried
 	case (c.state == tried || c.state == gains) && rate >= coalesceGain*c.base:
@@ -140,16 +155,22 @@ func (o *Coalescer) judge(c *coalescing, rate float64, ends bool) {
 		if c.state != gains {
 			c.fp.SetStreak(min(2*c.fp.Streak(), streakMost))
 		}
-		o.end(c)
+		c.end()
 	}
 }
 
 // end has every send leave again before it is done. Called with mu held.
-func (o *Coalescer) end(c *coalescing) {
-	if c.fp.Coalesce(false); c.state != measured && c.state != over {
+func (c *coalescing) end() {
+	c.fp.Coalesce(false)
+	c.state = over
+}
+
+// drop has the exit of the process no longer wait for a comm, which has one owner.
+func (o *Coalescer) drop(c *coalescing) {
+	if c.lingers {
+		c.lingers = false
 		o.lingers(-1)
 	}
-	c.state = over
 }
 
 // giveUp lets go of all comms, after a defect: a new goroutine serves what comes later.
@@ -157,7 +178,8 @@ func (o *Coalescer) giveUp() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.comms {
-		o.end(c)
+		c.end()
+		o.drop(c)
 	}
 	o.comms, o.running = nil, false
 }

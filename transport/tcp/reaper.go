@@ -29,6 +29,7 @@ type Reaper struct {
 	order   []*draining       // by deadline; entries already gone have fd -1
 	running bool
 	others  int    // comms that end without streams
+	lost    int    // bytes that had no room until the deadline, and are not told of yet
 	sink    []byte // where discarded bytes go; not on a stack, which would have to grow
 }
 
@@ -143,7 +144,10 @@ func (r *Reaper) run() {
 	defer task.Rescue(r.log, "close", func(error) { r.giveUp() })
 	events := make([]unix.EpollEvent, 128)
 	for {
-		wait, more := r.due()
+		wait, lost, more := r.due()
+		if lost > 0 { // not under the lock: a log may stand still
+			r.log.Warn("close: %d bytes of small sends, which were done for the host, did not leave: the peer has read nothing for %v; look at its log", lost, r.limit)
+		}
 		if !more {
 			return
 		}
@@ -155,16 +159,17 @@ func (r *Reaper) run() {
 	}
 }
 
-// due closes what has had its time and returns how long until the next; false
-// when nothing is left.
-func (r *Reaper) due() (wait time.Duration, more bool) {
+// due closes what has had its time and returns how long until the next, and how many
+// bytes that cost; more is false when nothing is left.
+func (r *Reaper) due() (wait time.Duration, lost int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = r.expire(time.Now())
 	if len(r.streams) == 0 {
 		r.stop()
 	}
-	return wait, r.running
+	lost, r.lost = r.lost, 0
+	return wait, lost, r.running
 }
 
 // stop forgets the goroutine. Called with mu held.
@@ -222,6 +227,7 @@ func (r *Reaper) expire(now time.Time) time.Duration {
 		r.order[0] = nil
 		r.order = r.order[1:]
 		if d.fd >= 0 {
+			r.lost += len(d.rest)
 			r.finish(d)
 		}
 	}

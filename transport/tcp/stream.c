@@ -32,6 +32,7 @@
 #define WF_COPIED (8u << 10)     /* writes up to here are copied together, which is cheaper than a vector */
 
 _Static_assert(sizeof(struct wf_stream) <= WF_STREAM_BYTES, "stream fits its area");
+_Static_assert(WF_TOGETHER <= WF_SHARE, "a share cuts the last piece of a write only");
 
 uint64_t wf_cover_key;
 
