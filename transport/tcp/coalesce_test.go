@@ -166,7 +166,7 @@ func TestStreak(t *testing.T) {
 			tx, rx := connected(t, 1, 148)
 			tx.comm.SetStreak(8)
 			before := hostcalls.Wants()
-			for n := range 30 { // one of 17 waits for company, and is not counted
+			for n := range 30 { // the first one waits for company, and is not counted
 				if _, rc := hostcalls.Finish(t, isend(t, tx, tx.buf(0, c.size, 0))); rc != 0 {
 					t.Fatalf("send %d: code %d", n, rc)
 				}

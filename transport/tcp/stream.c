@@ -27,7 +27,7 @@
 #define WF_SHARE (32u << 10)     /* each at least these */
 #define WF_READ (128u << 10)     /* one read, whose bytes the host finds in the cache */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
-#define WF_ALONE 16u             /* sends that leave at once after one to which no company came */
+#define WF_ALONE 64u             /* sends that leave at once after one to which no company came */
 #define WF_STAGING 2048u
 #define WF_COPIED (8u << 10)     /* writes up to here are copied together, which is cheaper than a vector */
 
