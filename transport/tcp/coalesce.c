@@ -2,8 +2,8 @@
  * second one to join only comes when the first is done. So where the core finds that such sends follow one another
  * fast (coalescer.go), each is copied, is done, and waits for company. They leave when there are WF_GATHER, with any
  * send that is not of these, when the host calls something else in vain, and by the core when nothing of it happens
- * for a while. What precedes a close or an exit still leaves, if the
- * peer reads; what a process has not written when it is killed does not. */
+ * for a while. What precedes a close or an exit still leaves, if the peer reads; what a process has not written when
+ * it is killed does not. */
 #include "frame.h"
 
 #include <errno.h>
