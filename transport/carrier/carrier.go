@@ -68,10 +68,10 @@ type Explaining interface {
 	Explain(f *fastpath.Fault, err *report.Error) *report.Error
 }
 
-// Wanted is a carrier of which its lanes in the executor want something now and then.
-type Wanted interface {
-	// Wants says that they do: queue pairs for a flush that waits, or to know whether
-	// small sends are fast enough to be coalesced. It waits for no peer and no card.
+// Wanting is a carrier whose lanes, in the executor, ask it for something now and then.
+type Wanting interface {
+	// Wants says that they do: for queue pairs, since a flush waits for them, or for a
+	// look at how fast small sends follow one another. It waits for no peer and no card.
 	Wants()
 }
 

@@ -66,7 +66,7 @@ func weftCoreWants(cookie C.uint64_t) {
 		}
 	}()
 	if c, ok := comms.Get(uint64(cookie)); ok {
-		if w, is := c.carrier.(carrier.Wanted); is {
+		if w, is := c.carrier.(carrier.Wanting); is {
 			w.Wants()
 		}
 	}

@@ -236,7 +236,7 @@ func (t *Carrier) Shut(m *session.Member, busy bool) {
 		t.comm.Log().Info(report.Net, "close on %s with %s: %s", t.opts.Device.Name, t.opts.Peer, t.uncopied())
 	}
 	fds, rest := tcp.DetachStreams(t.fp)
-	t.shared.Reaper.Add(fds, rest, t.fp)
+	t.shared.Reaper.Add(fds, tcp.Rest{Bytes: rest, Device: t.opts.Device.Name, Peer: t.opts.Peer}, t.fp)
 	t.owned()
 }
 

@@ -239,7 +239,7 @@ func TestCoalescedUnread(t *testing.T) {
 		t.Fatal("nothing is left to write")
 	}
 	reaper := tcp.NewReaper(time.Minute, report.Discard{})
-	reaper.Add(streams, rest, tx.comm)
+	reaper.Add(streams, tcp.Rest{Bytes: rest}, tx.comm)
 	numbered(t, rx, 1, sent, size)
 	r, _ := hostcalls.Irecv(rx.handle, rx.buf(0, 1000, 0)) // behind what was done is the end, not half a message
 	if _, rc := hostcalls.Finish(t, r); rc == 0 || hostcalls.LastFault().Kind != uint32(fastpath.FaultPeerClosed) {
@@ -265,8 +265,8 @@ func TestCoalescedNeverRead(t *testing.T) {
 		}
 	}
 	var log report.Recorder
-	tcp.NewReaper(50*time.Millisecond, &log).Add(streams, rest, tx.comm)
-	for end := time.Now().Add(30 * time.Second); log.Count("WARN", "1032 bytes of small sends") == 0; time.Sleep(time.Millisecond) {
+	tcp.NewReaper(50*time.Millisecond, &log).Add(streams, tcp.Rest{Bytes: rest, Device: "eth7", Peer: "a peer"}, tx.comm)
+	for end := time.Now().Add(30 * time.Second); log.Count("WARN", "close on eth7 with a peer", "1032 bytes of small sends") == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("nobody tells of them: %q", log.Lines())
 		}

@@ -15,8 +15,7 @@ const (
 	coalesceRest  = 16 * time.Millisecond // a turn at most, while nobody sends
 	coalesceLeast = 64_000                // sends a second; slower ones are not tried
 	coalesceGain  = 1.5                   // as many times the sends a second, at least
-	streakFirst   = 64                    // small sends in a row after which a comm is looked at, as WF_STREAK
-	streakMost    = 1 << 20               // the same, of one that is looked at in vain every time
+	streakMost    = 1 << 20               // small sends in a row after which one is looked at again that was in vain every time
 )
 
 // Coalescer decides whose small sends are done once they are copied (coalesce.c).

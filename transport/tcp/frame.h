@@ -19,7 +19,6 @@
 #define WF_TOGETHER (32u << 10)      /* and bytes after which no further one is taken */
 #define WF_SOON 8u                   /* calls that find nothing to do, for which small sends wait for company */
 #define WF_COALESCE (8u << 10)       /* sends up to here are coalesced; to copy larger ones costs what it saves */
-#define WF_STREAK 64u                /* small sends in a row, one at a time, after which the core looks at them */
 
 _Static_assert(sizeof(struct wf_frame) == 32, "frame header");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little endian");

@@ -26,6 +26,9 @@ var coverKey = sync.OnceFunc(func() {
 // Stash is how many bytes a receiving comm keeps of messages that came ahead of their receives.
 const Stash = C.WF_STASH
 
+// streakFirst is after how many small sends in a row a comm is looked at, to begin with.
+const streakFirst = C.WF_STREAK
+
 // AttachStreams makes fds the streams of a lane of c, before c is opened; stash is what the peer keeps of messages
 // ahead, if c sends. Lanes are attached in order, from 0; stream 0 of
 // lane 0 also carries the CTS. The fds are non-blocking and close-on-exec; they belong to the lane until DetachStreams.

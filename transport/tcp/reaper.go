@@ -16,8 +16,8 @@ import (
 // Reaper ends the streams of closed comms without losing a byte that the
 // kernel took: close() on a socket with unread input would reset it, and with it
 // what it has not sent yet. So it discards input, writes what the kernel had no room
-// for, says that no more will come, and reads to the peer's end. One goroutine serves all, and none exists while
-// there is nothing to reap.
+// for, says that no more will come, and reads to the peer's end. One goroutine serves
+// all, and none exists while there is nothing to reap.
 type Reaper struct {
 	limit time.Duration
 	log   report.Logger
@@ -29,14 +29,20 @@ type Reaper struct {
 	order   []*draining       // by deadline; entries already gone have fd -1
 	running bool
 	others  int    // comms that end without streams
-	lost    int    // bytes that had no room until the deadline, and are not told of yet
+	lost    []Rest // what had no room until the deadline, and is not told of yet
 	sink    []byte // where discarded bytes go; not on a stack, which would have to grow
+}
+
+// Rest is what small sends of a closed comm have left behind, which were done for the host.
+type Rest struct {
+	Bytes        []byte
+	Device, Peer string // between which the comm was
 }
 
 // draining is one stream; the last of its comm frees the executor's slab.
 type draining struct {
 	fd       int
-	rest     []byte // still to be written
+	rest     Rest // still to be written
 	deadline time.Time
 	owner    *drainingComm
 }
@@ -52,7 +58,7 @@ func NewReaper(limit time.Duration, log report.Logger) *Reaper {
 }
 
 // Add takes over the descriptors of a closed comm; rest is still to be written to the first.
-func (r *Reaper) Add(fds []int, rest []byte, fp *fastpath.Comm) {
+func (r *Reaper) Add(fds []int, rest Rest, fp *fastpath.Comm) {
 	owner := &drainingComm{fp: fp}
 	deadline := time.Now().Add(r.limit)
 	r.mu.Lock()
@@ -123,16 +129,16 @@ func (r *Reaper) add(fd int, events uint32) error {
 // write writes the rest, and then says that no more will come. It reports whether
 // that is done, or the stream has failed.
 func (d *draining) write() bool {
-	for len(d.rest) > 0 {
-		n, err := unix.SendmsgN(d.fd, d.rest, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	for len(d.rest.Bytes) > 0 {
+		n, err := unix.SendmsgN(d.fd, d.rest.Bytes, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
 			return false
 		case err != nil:
-			d.rest = nil
+			d.rest.Bytes = nil
 		default:
-			d.rest = d.rest[n:]
+			d.rest.Bytes = d.rest.Bytes[n:]
 		}
 	}
 	unix.Shutdown(d.fd, unix.SHUT_WR)
@@ -145,8 +151,9 @@ func (r *Reaper) run() {
 	events := make([]unix.EpollEvent, 128)
 	for {
 		wait, lost, more := r.due()
-		if lost > 0 { // not under the lock: a log may stand still
-			r.log.Warn("close: %d bytes of small sends, which were done for the host, did not leave: the peer has read nothing for %v; look at its log", lost, r.limit)
+		for _, l := range lost { // not under the lock: a log may stand still
+			report.Say(r.log, report.Errorf(report.Peer, "close", "%d bytes of small sends did not leave, which were done for the host: the peer has not read for %v since", len(l.Bytes), r.limit).
+				On(l.Device).With(l.Peer).Try("look at the peer's log; WEFT_TIMEOUT gives it longer"))
 		}
 		if !more {
 			return
@@ -159,16 +166,16 @@ func (r *Reaper) run() {
 	}
 }
 
-// due closes what has had its time and returns how long until the next, and how many
-// bytes that cost; more is false when nothing is left.
-func (r *Reaper) due() (wait time.Duration, lost int, more bool) {
+// due closes what has had its time and returns how long until the next, and what that
+// lost; more is false when nothing is left.
+func (r *Reaper) due() (wait time.Duration, lost []Rest, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = r.expire(time.Now())
 	if len(r.streams) == 0 {
 		r.stop()
 	}
-	lost, r.lost = r.lost, 0
+	lost, r.lost = r.lost, nil
 	return wait, lost, r.running
 }
 
@@ -193,7 +200,7 @@ func (r *Reaper) reap(events []unix.EpollEvent) {
 		if d == nil {
 			continue
 		}
-		if len(d.rest) > 0 && d.write() {
+		if len(d.rest.Bytes) > 0 && d.write() {
 			unix.EpollCtl(r.poll, unix.EPOLL_CTL_MOD, d.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(d.fd)})
 		}
 		if r.drain(d.fd) {
@@ -227,7 +234,9 @@ func (r *Reaper) expire(now time.Time) time.Duration {
 		r.order[0] = nil
 		r.order = r.order[1:]
 		if d.fd >= 0 {
-			r.lost += len(d.rest)
+			if len(d.rest.Bytes) > 0 {
+				r.lost = append(r.lost, d.rest)
+			}
 			r.finish(d)
 		}
 	}

@@ -32,6 +32,7 @@
 #define WF_FRAME_CTS 2
 #define WF_FRAME_DATA 3
 #define WF_FRAME_AHEAD 4
+#define WF_STREAK 64u /* small sends in a row, one at a time, after which the core looks at them */
 #define WF_ZEROS 32 /* writes of a stream that the kernel may still read */
 
 struct wf_frame {

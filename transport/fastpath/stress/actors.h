@@ -68,8 +68,9 @@ static int fault(uint64_t cookie, const struct wf_fault* f) {
 	if (k->told) wf_comm_fail(other, wf_get(other->gen), CODE_CLOSED);
 	return CODE_CLOSED;
 }
-/* The core would begin to make what a flush waits for: the drivers bring it by themselves. */
-static void wants(uint64_t cookie) { CHECK(cookie, "a flush of no comm"); }
+/* The core would begin to make what a flush waits for, or look at how fast small sends are: the drivers bring the one
+ * and decide the other by themselves. */
+static void wants(uint64_t cookie) { CHECK(cookie, "lanes of no comm"); }
 static const struct wf_upcalls upcalls = {.fault = fault, .wants = wants};
 
 /* What both ends know of a group. */
