@@ -30,6 +30,9 @@ type Won struct {
 // sets connected (unless nil) once the address has answered.
 func (n *Network) Attempt(ctx context.Context, h *wire.Handle, p Path, role wire.Role, o tcp.Options, connected *atomic.Bool) (*Won, error) {
 	var k *Conn
+	if role != wire.RoleControl {
+		o.Congestion = tcp.CongestionFor(n.knobs, n.Local.Own(p.local, p.Remote.Addr()))
+	}
 	for {
 		var err error
 		if k, err = dial(ctx, p, n.Narrow.apply(p, o), !n.Local.has(p.Remote.Addr())); err == nil {

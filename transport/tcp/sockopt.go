@@ -23,7 +23,8 @@ type Options struct {
 	TOS            int  // the whole byte of IP_TOS or IPV6_TCLASS
 	NoDelay        bool // frames go out at once: weft does its own gathering
 	UserTimeout    time.Duration
-	MaxSeg         int // bytes that a packet carries at most, both ways, if set before connect; 0: what both interfaces take
+	Congestion     Congestion // what cannot be had is told when the connection stands
+	MaxSeg         int        // bytes that a packet carries at most, both ways, if set before connect; 0: what both interfaces take
 }
 
 // DataOptions are those of a stream. It has no user timeout: a peer whose
@@ -84,6 +85,7 @@ func (o Options) Apply(fd int) error {
 			return err
 		}
 	}
+	_, _ = o.Congestion.Apply(fd)
 	if o.MaxSeg > 0 {
 		if err := setInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MaxSeg, "TCP_MAXSEG"); err != nil {
 			return err

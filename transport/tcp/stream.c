@@ -24,7 +24,7 @@
 
 #define WF_CALL_BYTES (4u << 20) /* bytes that one visit of a stream may move, and one write */
 #define WF_SHARE_SUM (1u << 20)  /* bytes that the sending comms of a thread write in one round, */
-#define WF_SHARE (32u << 10)     /* each at least these */
+#define WF_SHARE (128u << 10)    /* each at least these */
 #define WF_READ (128u << 10)     /* one read, whose bytes the host finds in the cache */
 #define WF_CHUNK (128u << 10)    /* frame of a large message when there are several streams */
 #define WF_ALONE 64u             /* sends that leave at once after one to which no company came */
