@@ -122,7 +122,8 @@ func (t *Carrier) attach() error {
 	return nil
 }
 
-// congestion gives a stream its congestion control; own: to an address of this machine.
+// congestion gives a stream its congestion control; own: to an address of this machine. A stream that this side has opened was
+// given it before it connected: here the line of the connection learns why, and the log what stood in the way.
 func (t *Carrier) congestion(k *rendezvous.Conn, path string, own bool) {
 	s := t.shared
 	why, err := tcp.CongestionFor(s.Knobs, own).Apply(k.FD)

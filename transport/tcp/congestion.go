@@ -49,10 +49,10 @@ func CongestionFor(k *knob.Values, own bool) Congestion {
 // error, of a name that was asked for, is for the log: what the administrator chose
 // stays, and the connection serves.
 //
-// The side that sends applies it before it connects. A connection that BBR has
-// begun is paced by timers for good, under whatever control comes later
-// (sk_pacing_status): between processes of one host, all-to-all steps of many
-// connections took up to a third longer for it.
+// The connecting side, which sends the data, applies it before it connects. A
+// connection that has begun with BBR is paced by the kernel's timers for good, under
+// whatever control comes later: bbr_init sets sk_pacing_status, and nothing takes it
+// back.
 func (c Congestion) Apply(fd int) (why string, err error) {
 	if c.Name == "" {
 		return c.Why, nil

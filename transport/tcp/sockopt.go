@@ -23,7 +23,7 @@ type Options struct {
 	TOS            int  // the whole byte of IP_TOS or IPV6_TCLASS
 	NoDelay        bool // frames go out at once: weft does its own gathering
 	UserTimeout    time.Duration
-	Congestion     Congestion // what cannot be had is told when the connection stands
+	Congestion     Congestion // to be set before connect, see its Apply; what stands in the way is told by whoever applies it again
 	MaxSeg         int        // bytes that a packet carries at most, both ways, if set before connect; 0: what both interfaces take
 }
 
