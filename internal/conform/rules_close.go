@@ -20,6 +20,40 @@ func (l *link) closing(what string) error {
 	panic(what)
 }
 
+// leave sends n messages of size bytes, closes the sender and ends its process as soon as they are done, and requires every byte
+// at the receiver.
+func (l *link) leave(n int, size int64) {
+	e := l.e
+	var recvs, sends []*op
+	var bufs []*buf
+	for i := range n {
+		b := l.rx.buf(size)
+		bufs = append(bufs, b)
+		recvs = append(recvs, l.recvOp(1, b))
+		sends = append(sends, l.pattern(size, uint64(i), 1))
+	}
+	// One receive more than messages: its credit reaches a sender that is closing.
+	recvs = append(recvs, l.recvOp(1, l.rx.buf(10)))
+	e.until(int64(n)*size, "all sends done", func() bool {
+		_, err := round(recvs)
+		e.must(err, "receiver")
+		for range 30 { // ahead of the receiver, so that much is still under way at the end
+			sent, err := round(sends)
+			e.must(err, "sender")
+			if sent {
+				return true
+			}
+		}
+		return false
+	})
+	e.must(l.tx.net.CloseSend(l.send), "closeSend")
+	e.must(l.tx.h.Exit("exit", 0), "end of the sender's process")
+	e.run(recvs[:n]...)
+	for i, b := range bufs {
+		b.holds(size, uint64(i), fmt.Sprintf("message %d of %d, %d bytes each, of a sender that has left", i, n, size))
+	}
+}
+
 func permutations(list []string) [][]string {
 	if len(list) < 2 {
 		return [][]string{list}
@@ -76,35 +110,12 @@ var closeRules = []*Rule{
 		}},
 	{ID: "close.data", Says: "a sender may close and leave as soon as its sends are done: every byte still arrives",
 		Basis: basisProxy, Check: func(e *Env) {
-			l := e.apart()
-			const n, size = 8, 1 << 20
-			var recvs, sends []*op
-			var bufs []*buf
-			for i := range n {
-				b := l.rx.buf(size)
-				bufs = append(bufs, b)
-				recvs = append(recvs, l.recvOp(1, b))
-				sends = append(sends, l.pattern(size, uint64(i), 1))
-			}
-			// One receive more than messages: its credit reaches a sender that is closing.
-			recvs = append(recvs, l.recvOp(1, l.rx.buf(10)))
-			e.until(n*size, "all sends done", func() bool {
-				_, err := round(recvs)
-				e.must(err, "receiver")
-				for range 30 { // ahead of the receiver, so that much is still under way at the end
-					sent, err := round(sends)
-					e.must(err, "sender")
-					if sent {
-						return true
-					}
-				}
-				return false
-			})
-			e.must(l.tx.net.CloseSend(l.send), "closeSend")
-			e.must(l.tx.h.Exit("exit", 0), "end of the sender's process")
-			e.run(recvs[:n]...)
-			for i, b := range bufs {
-				b.holds(size, uint64(i), fmt.Sprintf("message %d of a sender that has left", i))
+			// What the kernel's buffers hold, so that the receiver has no turn between the last send and the close; and more than that.
+			for _, m := range []struct {
+				n    int
+				size int64
+			}{{2, 256 << 10}, {8, 1 << 20}} {
+				e.apart().leave(m.n, m.size)
 			}
 		}},
 	{ID: "close.peer", Says: "a receive whose sender has closed without sending is never done",
