@@ -2,7 +2,6 @@ package rendezvous
 
 import (
 	"hash/fnv"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"weft/internal/report"
+	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -45,17 +45,9 @@ func (l *LocalAddrs) find(a netip.Addr) (found, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.at) > localFresh {
-		all, err := net.InterfaceAddrs()
 		l.at, l.have = now, nil
-		if err == nil {
-			l.have = make(map[netip.Addr]struct{}, len(all))
-		}
-		for _, a := range all {
-			if n, ok := a.(*net.IPNet); ok {
-				if ip, ok := netip.AddrFromSlice(n.IP); ok {
-					l.have[ip.Unmap()] = struct{}{}
-				}
-			}
+		if all, err := tcp.Addresses(); err == nil {
+			l.have = all
 		}
 	}
 	_, found = l.have[a.Unmap().WithZone("")]

@@ -3,7 +3,6 @@ package tcp
 import (
 	"encoding/binary"
 	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"syscall"
@@ -42,13 +41,24 @@ func (e *Egress) Interface(fd int, local, remote netip.Addr) string {
 	name, ok := e.have[key]
 	if !ok {
 		if index, err := route(local, remote); err == nil {
-			if i, err := net.InterfaceByIndex(index); err == nil {
-				name = i.Name
-			}
+			name = interfaceName(fd, index)
 		}
 		e.have[key] = name
 	}
 	return name
+}
+
+// interfaceName asks a socket's network namespace for one name: package net would list all its interfaces.
+func interfaceName(fd, index int) string {
+	r, err := unix.NewIfreq("")
+	if err != nil {
+		return ""
+	}
+	r.SetUint32(uint32(index))
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFNAME, r); err != nil {
+		return ""
+	}
+	return r.Name()
 }
 
 // route asks the kernel by which interface packets from local to remote leave.

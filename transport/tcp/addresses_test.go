@@ -2,6 +2,9 @@ package tcp
 
 import (
 	"encoding/binary"
+	"maps"
+	"net"
+	"net/netip"
 	"syscall"
 	"testing"
 )
@@ -44,10 +47,31 @@ func TestParseAddress(t *testing.T) {
 		{"family", message(syscall.AF_PACKET, 24, 0, 3, attr(syscall.IFA_LOCAL, 10, 0, 0, 1)), ""},
 		{"short", &syscall.NetlinkMessage{Data: []byte{syscall.AF_INET, 24}}, ""},
 	} {
-		got, ok := parseAddress(c.m)
+		got, flags, ok := parseAddress(c.m)
+		ok = ok && canBind(flags)
 		if ok != (c.want != "") || ok && (got.Prefix.String() != c.want || got.IfIndex != 3) {
 			t.Errorf("%s: %v, %v", c.name, got, ok)
 		}
+	}
+}
+
+// The addresses are those that package net finds by another way.
+func TestAddresses(t *testing.T) {
+	got, err := Addresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[netip.Addr]struct{}{}
+	for _, a := range all {
+		addr, _ := netip.AddrFromSlice(a.(*net.IPNet).IP)
+		want[addr.Unmap()] = struct{}{}
+	}
+	if len(want) == 0 || !maps.Equal(got, want) {
+		t.Errorf("%v, package net has %v", got, want)
 	}
 }
 
@@ -56,7 +80,7 @@ func FuzzParseAddress(f *testing.F) {
 	f.Add(message(syscall.AF_INET6, 200, 8, 3, attr(syscall.IFA_ADDRESS, 1), attr(ifaFlags, 1)).Data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := &syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: syscall.RTM_NEWADDR}, Data: data}
-		if a, ok := parseAddress(m); ok && !a.Prefix.IsValid() {
+		if a, _, ok := parseAddress(m); ok && !a.Prefix.IsValid() {
 			t.Errorf("%x gives %v", data, a)
 		}
 	})
