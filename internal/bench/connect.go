@@ -28,10 +28,8 @@ func rdmaConnections(c *config) error {
 }
 
 func (c *config) connections(plugins []string, counts []int64, env ...string) error {
-	for _, plugin := range plugins {
-		if err := connectOne(c, plugin, env); err != nil {
-			return err
-		}
+	if err := c.oneByOne(plugins, env); err != nil {
+		return err
 	}
 	for _, n := range counts {
 		if err := c.storms(plugins, n, env); err != nil {
@@ -109,19 +107,38 @@ func (r *rig) connects(n int) (ms []float64, err error) {
 	return ms, nil
 }
 
-// connectOne connects 200 times in sequence and shows the spread of connect until its comm is there.
-func connectOne(c *config, plugin string, env []string) error {
+// oneByOne shows what the first connect of a process takes until its comm is there, in alternating rounds, and the spread of 200 in
+// sequence.
+func (c *config) oneByOne(plugins, env []string) error {
+	first := make([][]float64, len(plugins))
+	for range c.rounds {
+		for i, plugin := range plugins {
+			ms, err := c.connects(plugin, 1, env)
+			if err != nil {
+				return err
+			}
+			first[i] = append(first[i], ms...)
+		}
+	}
+	for i, plugin := range plugins {
+		ms, err := c.connects(plugin, 200, env)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  %-24s single connect: p50 %.2f ms, p99 %.2f ms; the first of a process %.2f ms\n",
+			filepath.Base(plugin), rounds.Median(ms), ms[len(ms)*99/100], rounds.Median(first[i]))
+	}
+	return nil
+}
+
+// connects makes n connections in sequence between new processes, and returns their times as rig.connects does.
+func (c *config) connects(plugin string, n int, env []string) ([]float64, error) {
 	r, err := c.newRig(plugin, env...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.close()
-	ms, err := r.connects(200)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("  %-24s single connect: p50 %.2f ms, p99 %.2f ms\n", filepath.Base(plugin), rounds.Median(ms), ms[len(ms)*99/100])
-	return nil
+	return r.connects(n)
 }
 
 // crowd is many connections from one process to the other; comms and handles lie in arrays in the hosts.
