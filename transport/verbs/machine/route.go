@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -16,19 +15,19 @@ const fibMatch = 0x2000
 
 // kernelRoute looks for a route from an address by a network device.
 func kernelRoute(dev string, from, to netip.Addr) (bool, error) {
-	link, err := net.InterfaceByName(dev)
-	if err != nil {
-		return false, err
-	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return false, fmt.Errorf("netlink socket: %w", err)
 	}
 	defer unix.Close(fd)
+	link, err := interfaceIndex(fd, dev)
+	if err != nil {
+		return false, err
+	}
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}); err != nil {
 		return false, fmt.Errorf("netlink socket: %w", err)
 	}
-	if err := unix.Sendto(fd, routeRequest(link.Index, from, to), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if err := unix.Sendto(fd, routeRequest(link, from, to), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return false, fmt.Errorf("netlink RTM_GETROUTE: %w", err)
 	}
 	b := make([]byte, 4096)
@@ -36,7 +35,19 @@ func kernelRoute(dev string, from, to netip.Addr) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("netlink RTM_GETROUTE: %w", err)
 	}
-	return routeAnswer(b[:n], link.Index)
+	return routeAnswer(b[:n], link)
+}
+
+// interfaceIndex asks for one interface: package net would list all of them, at each connect.
+func interfaceIndex(fd int, dev string) (int, error) {
+	r, err := unix.NewIfreq(dev)
+	if err == nil {
+		err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, r)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("index of interface %s: %w", dev, err)
+	}
+	return int(r.Uint32()), nil
 }
 
 // leavesBy is RTA_OIF among a route's attributes; 0: it is not there.
