@@ -110,7 +110,7 @@ var closeRules = []*Rule{
 		}},
 	{ID: "close.data", Says: "a sender may close and leave as soon as its sends are done: every byte still arrives",
 		Basis: basisProxy, Check: func(e *Env) {
-			// What the kernel's buffers hold, so that the receiver has no turn between the last send and the close; and more than that.
+			// First what the kernel's buffers hold: the sender closes before the receiver has read any of it. Then more than that.
 			for _, m := range []struct {
 				n    int
 				size int64

@@ -26,7 +26,7 @@ func bindable() ([]ifname.Address, error) {
 	return all, nil
 }
 
-// Addresses are those that this machine has. One whose duplicate address detection runs, as it does again when a link comes
+// Addresses are those that this machine has, IPv4 as such. One whose duplicate address detection runs, as it does again when a link comes
 // back, is among them. Package net would ask for every interface as well, which takes several times as long.
 func Addresses() (map[netip.Addr]struct{}, error) {
 	dump, err := dumpAddresses()
@@ -35,7 +35,7 @@ func Addresses() (map[netip.Addr]struct{}, error) {
 	}
 	all := map[netip.Addr]struct{}{}
 	for a := range dump {
-		all[a.Prefix.Addr()] = struct{}{}
+		all[a.Prefix.Addr().Unmap()] = struct{}{}
 	}
 	return all, nil
 }
