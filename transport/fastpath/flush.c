@@ -14,20 +14,21 @@ int wf_verbs_reads(struct wf_comm* c, struct wf_verbs* v) {
 		struct wf_req* r = &c->req[slot];
 		for (uint32_t left; (left = wf_get(r->devices)); wf_put(r->devices, left & (left - 1))) {
 			uint32_t d = (uint32_t)__builtin_ctz(left);
-			if (!wf_get(v->flush[d])) return 1;
+			struct wf_device* on = &v->device[d];
+			if (!wf_get(on->flush)) return 1;
 			struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
-			if (wf_get(v->reads[d]) >= wf_get(v->flush_depth)) return 0;
+			if (wf_get(on->reads) >= wf_get(v->flush_depth)) return 0;
 			if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a flush is gone", 0, 0, 0, 0);
-			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(v->lkey[d])};
+			struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&c->sink[d], .length = 1, .lkey = wf_get(on->lkey)};
 			uint64_t id = (uint64_t)WF_WR_READ << 60 | (uint64_t)(WF_LANES + d) << 54 | (uint64_t)slot << 30;
 			struct ibv_send_wr *bad, wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1,
 				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
-				.wr.rdma = {wf_get(r->e[0].data), wf_get(mr->rkey[d])}};
-			struct ibv_qp* qp = wf_ibv(wf_get(v->flush[d]));
+				.wr.rdma = {wf_get(r->e[0].data), wf_get(mr->key[d].rkey)}};
+			struct ibv_qp* qp = wf_ibv(wf_get(on->flush));
 			int rc = qp->context->ops.post_send(qp, &wr, &bad);
 			if (rc) return wf_post_failed(WF_LANES + d, "ibv_post_send of a flush", rc);
-			wf_put(v->reads[d], wf_get(v->reads[d]) + 1);
-			wf_put(v->open[d], wf_get(v->open[d]) + 1);
+			wf_put(on->reads, wf_get(on->reads) + 1);
+			wf_put(on->open, wf_get(on->open) + 1);
 		}
 		wf_put(c->queue_head, wf_get(c->queue_head) + 1);
 		wf_put(c->unsent, wf_get(c->unsent) - 1);
@@ -66,8 +67,9 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 /* Gate held: hands over a device's flush QP. 0, or errno. */
 int wf_verbs_flush_by(struct wf_comm* c, uint32_t d, uint64_t qp, uint32_t depth) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	if (wf_get(c->state) != WF_COMM_OPEN || d >= v->devices || !(v->flushes >> d & 1) || v->flush[d]) return EINVAL;
-	v->flush[d] = qp;
+	struct wf_device* on = &v->device[d % WF_DEVICES];
+	if (wf_get(c->state) != WF_COMM_OPEN || d >= v->devices || !(v->flushes >> d & 1) || on->flush) return EINVAL;
+	on->flush = qp;
 	if (depth < v->flush_depth) v->flush_depth = depth;
 	return 0;
 }

@@ -120,10 +120,10 @@ func attach(c *Comm, p *VerbsPlan, first int, from uint64) error {
 			return bad("lane %d is %+v", i, l)
 		case l.Device < 0 || l.Device >= devices || l.PeerDevice < 0 || l.PeerDevice >= len(p.PeerKeys):
 			return bad("lane %d goes from device %d of %d to device %d of %d", i, l.Device, devices, l.PeerDevice, len(p.PeerKeys))
-		case plan.cq[l.Device] != 0 && plan.cq[l.Device] != C.uint64_t(l.CQ):
+		case plan.device[l.Device].cq != 0 && plan.device[l.Device].cq != C.uint64_t(l.CQ):
 			return bad("lane %d has another completion queue than its device", i)
 		}
-		plan.cq[l.Device] = C.uint64_t(l.CQ)
+		plan.device[l.Device].cq = C.uint64_t(l.CQ)
 		plan.qp[i] = C.struct_wf_qp{
 			qp: C.uint64_t(l.QP), device: C.uint32_t(l.Device), peer_device: C.uint32_t(l.PeerDevice),
 			depth: C.uint32_t(l.SendDepth), inline_size: C.uint32_t(l.Inline), most: C.uint32_t(l.MaxMessage),
@@ -144,14 +144,14 @@ func attach(c *Comm, p *VerbsPlan, first int, from uint64) error {
 		if f.QP == 0 {
 			continue
 		}
-		if C.uint64_t(f.CQ) != plan.cq[i] {
+		if C.uint64_t(f.CQ) != plan.device[i].cq {
 			return bad("the flush QP of device %d has another CQ than its lanes", i)
 		}
-		plan.flush[i] = C.uint64_t(f.QP)
+		plan.device[i].flush = C.uint64_t(f.QP)
 		plan.flush_depth = min(plan.flush_depth, C.uint32_t(max(f.Depth, 1)))
 	}
 	for i, k := range p.Keys {
-		plan.lkey[i] = C.uint32_t(k.LKey)
+		plan.device[i].lkey = C.uint32_t(k.LKey)
 	}
 	for i, k := range p.PeerKeys {
 		plan.peer_key[i] = C.uint32_t(k)

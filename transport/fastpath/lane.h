@@ -47,11 +47,13 @@ struct wf_qp {
 	uint32_t mark;   /* request whose completion ends the measure at hand */
 	uint64_t sent;   /* bytes posted whose time is taken */
 	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
+	/* line 1 */
 	uint64_t goal;   /* of these, complete with the mark */
 	uint64_t since;  /* when the measure began */
 	/* bytes of a message of one share whose time is taken. Nobody counts those of the messages ahead, nor of the
 	 * ones posted until it was complete: they are taken to be as many. 0: several shares, or seen already */
 	uint64_t each;
+	uint64_t pad[5];
 };
 
 /* One share of the group at the head of the queue. written by: owner */
@@ -66,32 +68,42 @@ struct wf_more {
 	uint32_t lanes, width, single, pad;
 };
 
-/* What the lanes of a comm share, in its area: the plan, as the core made it, and what the owner keeps, which begins
- * as 0. */
-struct wf_verbs {
-	uint64_t cq[WF_DEVICES];     /* struct ibv_cq*, per local device */
-	uint64_t flush[WF_DEVICES];  /* struct ibv_qp*, connected to itself; 0: none yet */
-	uint64_t peer;               /* address of the peer's ring */
-	uint32_t devices, flushes /* devices whose data must be flushed, a bit each */, flush_depth, flush_always;
-	uint32_t stripe_min, ar_threshold;
-	uint32_t spare; /* groups of receives for which there are entries in every queue, whatever is due */
-	uint32_t lkey[WF_DEVICES];     /* of the slab's range, per local device */
-	uint32_t peer_key[WF_DEVICES]; /* of the peer's range, per its device */
-	struct wf_more next;           /* lanes that are attached and carry nothing yet; its lanes 0: none */
+/* What a comm has of one local device. The owner keeps open and reads, which begin as 0. */
+struct wf_device {
+	uint64_t cq;     /* struct ibv_cq*; 0: no lane is on it */
+	uint64_t flush;  /* struct ibv_qp*, connected to itself; 0: none yet */
+	uint32_t lkey;   /* of the slab's range */
+	uint32_t open;   /* signaled sends and reads that are not complete */
+	uint32_t reads;  /* of those, reads */
+};
 
+/* What the lanes of a comm share, in its area: the plan, as the core made it, and what the owner keeps, which begins
+ * as 0. Line 1 has what most messages need of both. */
+struct wf_verbs {
+	uint64_t peer;                 /* address of the peer's ring */
+	uint32_t peer_key[WF_DEVICES]; /* of the peer's range, per its device */
+	uint32_t flushes /* devices whose data must be flushed, a bit each */, flush_depth, flush_always;
+	uint32_t stripe_min, ar_threshold;
+	uint32_t pad;
+
+	uint32_t devices;
+	uint32_t spare; /* groups of receives for which there are entries in every queue, whatever is due */
 	/* written by: owner */
-	uint32_t width;              /* lanes of a group that several share */
-	uint32_t rotor;              /* first lane of the next group of several shares */
-	uint32_t turn;               /* place in the order of the next group of one */
-	uint32_t open[WF_DEVICES];   /* signaled sends and reads that are not complete */
-	uint32_t reads[WF_DEVICES];  /* of those, reads */
+	uint32_t turn;   /* place in the order of the next group of one */
 	uint32_t single; /* a message of at most as many bytes, alone in its group, is one request */
-	/* the group at the head of the queue; shares 0: not begun */
-	uint32_t shares, lane, n, plain, heard;
+	uint32_t shares; /* of the group at the head of the queue; 0: not begun */
+	uint32_t lane;   /* the first that carries it */
+	uint32_t width;  /* lanes of a group that several share */
+	uint32_t rotor;  /* first lane of the next group of several shares */
+	struct wf_device device[WF_DEVICES];
+
+	struct wf_more next; /* the plan's: lanes that are attached and carry nothing yet; its lanes 0: none */
+	uint32_t n, plain;   /* of the group at the head of the queue */
+	struct wf_qp qp[WF_LANES];
+	uint32_t heard;
 	uint32_t todo;  /* a bit per share that is not wholly posted */
 	uint32_t timed; /* 1: its lanes take the time */
 	struct wf_part part[WF_LANES];
-	struct wf_qp qp[WF_LANES];
 };
 
 #endif

@@ -245,35 +245,36 @@ struct wf_gauge {
 
 /* A comm: head of the slab. */
 struct wf_comm {
-	/* line 0, identity. written by: core */
+	/* line 0, read by every call. written by: core, but for held, error and owner, which any thread writes, seldom */
 	uint32_t gen;      /* generation of the slab, in the comm's handle; survives Free */
 	uint32_t state;    /* enum wf_comm_state */
 	uint32_t kind;     /* WF_KIND_SEND or WF_KIND_RECV */
 	uint32_t device;
-	uint64_t cookie;   /* the core's name for the comm */
-	uint64_t upcalls;  /* const struct wf_upcalls* */
 	uint32_t index;    /* number of the slab */
-	uint32_t nlanes;
-	uint32_t cuts;     /* 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead */
-	uint32_t pad9;
+	uint32_t held;     /* 1: somebody holds the gate */
+	uint64_t error;    /* generation << 32 | code; code 0: healthy */
+	uint64_t owner;    /* record of the thread that called last */
 	/* the host's callback for net events, ncclProfilerCallback_t; 0: none. The owner takes it away while no profiler
 	 * wants any, the core gives it back */
 	uint64_t events;
-	uint64_t meter;    /* where its messages are counted, struct weft_meter_place*; 0: nowhere */
-
-	/* line 1, orders from other threads. written by: any */
-	uint32_t held;        /* 1: somebody holds the gate */
-	uint32_t refuse_code; /* what requests of a refused group end with */
-	uint64_t error;       /* generation << 32 | code; code 0: healthy */
-	uint64_t list_before; /* the comm before it on the output list; under the lock of listed */
-	uint32_t coalesce;    /* tcp sender: 1: small sends are done once they are copied. written by: core, at any time */
+	uint32_t nlanes;
+	uint32_t cuts;     /* 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead */
+	uint32_t coalesce; /* tcp sender: 1: small sends are done once they are copied. written by: core, at any time */
 	uint32_t streak_most; /* tcp sender: a streak of so many wants that. written by: core, at any time */
-	uint64_t pad1[4];
 
-	/* line 2, the owner's. written by: owner */
-	uint64_t owner;       /* record of the thread that called last; survives Free */
+	/* line 1, seldom read. written by: core */
+	uint64_t cookie;      /* the core's name for the comm */
+	uint64_t upcalls;     /* const struct wf_upcalls* */
+	uint64_t meter;       /* where its messages are counted, struct weft_meter_place*; 0: nowhere */
+	uint64_t list_before; /* the comm before it on the output list; under the lock of listed */
+	uint64_t list_next;   /* the next one; also links freed slabs */
+	uint32_t refuse_code; /* what requests of a refused group end with. written by: any */
+	uint32_t pad1[5];
+
+	/* line 2, both sides. written by: owner */
 	uint64_t listed;      /* record of the thread on whose output list it stands, or 0; under that record's lock */
-	uint64_t list_next;   /* next comm on that list; under that record's lock */
+	uint64_t messages;    /* messages whose last byte was handed over, or coalesced, or arrived */
+	uint64_t bytes;
 	uint32_t req_gen;     /* generation given to the last request; survives Free */
 	uint32_t free_head;   /* free request slots, last freed first */
 	uint32_t slots;       /* slots ever used; those above were never touched */
@@ -282,13 +283,12 @@ struct wf_comm {
 	/* posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they lie; the
 	 * coalesced ones count as one */
 	uint32_t unsent;
-	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
-	uint32_t push;
 	/* of ahead[], in use: a comm has one direction, so either side's messages have the same place. sender: those that
 	 * left before their CTS; receiver: those that wait for a receive */
 	uint32_t aheads;
 	uint32_t ahead_first; /* they are ahead[ahead_first % WF_AHEADS] and those that follow */
-	uint32_t last_write;  /* tcp: the thread's count of large writes when this comm's last one left */
+	uint32_t queue_head;  /* requests that lanes have not wholly taken: queue[queue_head..queue_tail) */
+	uint32_t queue_tail;
 
 	/* line 3, send side. written by: owner */
 	uint64_t head_seq;    /* group at the head, from 1: the one that sends are matched in */
@@ -298,8 +298,9 @@ struct wf_comm {
 	uint32_t cts_line;    /* line counter of the next CTS to arrive (tcp) */
 	uint64_t cts_seq;     /* number of the next CTS group to arrive (tcp) */
 	uint32_t cts_entry;   /* entries of it that have arrived (tcp) */
-	uint32_t queue_head;  /* requests that lanes have not wholly taken: queue[queue_head..queue_tail) */
-	uint32_t queue_tail;
+	/* tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH */
+	uint32_t push;
+	uint32_t last_write;  /* tcp: the thread's count of large writes when this comm's last one left */
 	uint32_t head_n;      /* its receives, as its first line said; 0: not seen yet */
 	uint32_t ahead_at;    /* where the free part of the peer's stash begins */
 	uint32_t ahead_room;  /* bytes of the stash; written by: core */
@@ -322,35 +323,31 @@ struct wf_comm {
 	uint32_t unheard;     /* events in a row that no profiler wanted */
 	uint32_t open_events; /* that it has */
 
-	/* line 5, counters for logs. written by: owner */
-	uint64_t messages;    /* messages whose last byte was handed over, or coalesced, or arrived */
-	uint64_t bytes;
-	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free */
-	uint64_t uncopied;    /* tcp sender: bytes that the kernel has sent from where they lie */
-	uint32_t zero_open;   /* tcp sender: writes of such bytes that the kernel may still read */
-	uint32_t zero_copied; /* tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied */
-	uint32_t coalesced;   /* tcp sender: small sends that are done and not wholly written, whose bytes are in stash[] */
-	uint32_t coalesced_at, coalesced_end; /* and are those from the one to the other */
-	uint32_t streak;      /* tcp sender: small sends in a row that were one at a time, with nothing else in between */
-	uint64_t pad5[1];
+	/* line 5, tcp senders. written by: owner */
+	uint64_t vain;        /* isends that returned no request: no receive was posted, or no slot free; verbs, too */
+	uint64_t uncopied;    /* bytes that the kernel has sent from where they lie */
+	uint32_t zero_open;   /* writes of such bytes that the kernel may still read */
+	uint32_t zero_copied; /* why the kernel has copied such bytes all the same: enum wf_zero_copied */
+	/* small sends that are done and not wholly written, whose bytes are those of stash[] from the one to the other */
+	uint32_t coalesced, coalesced_at, coalesced_end;
+	uint32_t streak;      /* small sends in a row that were one at a time, with nothing else in between */
+	uint64_t pad5[3];
 
 	struct wf_lane lanes[WF_LANES];
-	struct wf_gauge gauge[WF_LANES];
-	uint32_t places;      /* of the order, in use. written by: core, at any time */
-	uint32_t pad6[63];
-	/* provider memory of the lanes. From the second page on Free gives all back to the system; the first stream's is
-	 * before it, so that an idle comm has one page */
-	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8];
-
 	/* the lanes in turn, for messages that one lane carries: each as often as its weight says */
+	uint32_t places, pad6; /* of the order, in use. written by: core, at any time */
 	struct wf_turn order[WF_ORDER];
+	uint64_t pad7[31];
+	/* provider memory of the lanes. Free gives the pages behind the first back; the first stream's is before them */
+	uint64_t area[WF_STREAMS * WF_STREAM_BYTES / 8];
+	struct wf_gauge gauge[WF_LANES];
 	/* slots of posted requests that lanes take in order: sends, or flushes on the receive side, which has no sends */
 	uint32_t queue[WF_REQUESTS];
 	/* receive side: slot of group seq at seq mod 256; WF_GROUP_DONE | n once it is complete and the slot another's: one
 	 * load tells which, and n lines become free when all groups before it are complete */
 	uint32_t group[WF_LINES];
 	uint32_t match[WF_GROUP];    /* send side: slots matched in the head group */
-	uint32_t pad7[8];
+	uint32_t pad8[8];
 	/* ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send side, records
 	 * on the receive side: trust nothing. out: what is written into the peer's ring. sink: where flushes read to. */
 	struct wf_cts_line ring[WF_LINES + WF_LINES_SPARE];
@@ -361,7 +358,7 @@ struct wf_comm {
 	struct wf_ahead_message ahead[WF_AHEADS];
 	struct wf_refusal refusals[WF_LINES]; /* tcp receive side: the last refused groups, at seq mod 256 */
 	struct wf_req_events req_events[WF_SLOTS]; /* by request slot; written only where wf_comm.events is set */
-	uint64_t pad8[176]; /* whole pages */
+	uint64_t pad9[176]; /* whole pages */
 	uint64_t stash[WF_STASH / 8]; /* messages that came ahead; where in it, their sender says. Or coalesced ones */
 };
 
@@ -379,6 +376,11 @@ struct wf_thread {
 	uint64_t pad[3];
 };
 
+/* What a port that carries comms of a device calls registered memory. */
+struct wf_keys {
+	uint32_t lkey, rkey;
+};
+
 /* Registered memory. Never freed; recycled with a new generation. written by: core */
 struct wf_mr {
 	uint32_t gen;    /* generation in its handle; 0: not registered */
@@ -388,12 +390,11 @@ struct wf_mr {
 	uint64_t addr;   /* address that the host names */
 	uint64_t length;
 	uint64_t base;   /* address of the first byte as it is registered */
-	uint64_t cookie; /* the core's name for it */
-	uint32_t user;   /* 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any */
-	uint32_t pad0;
 	uint64_t cpu;    /* address where the CPU reaches the first byte, for TCP; 0: it does not */
-	uint32_t lkey[WF_DEVICES]; /* verbs: per port that carries comms of the device */
-	uint32_t rkey[WF_DEVICES];
+	uint32_t user;   /* 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any */
+	uint32_t pad;
+	struct wf_keys key[WF_DEVICES]; /* the first is on the line of what is said above */
+	uint64_t cookie; /* the core's name for it */
 };
 
 #endif

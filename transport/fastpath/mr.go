@@ -67,8 +67,8 @@ func RegisterMR(m MR) (uintptr, error) {
 		if i < len(m.Keys) {
 			k = m.Keys[i]
 		}
-		atomic.StoreUint32(&mr.lkey[i], k.LKey)
-		atomic.StoreUint32(&mr.rkey[i], k.RKey)
+		atomic.StoreUint32(&mr.key[i].lkey, k.LKey)
+		atomic.StoreUint32(&mr.key[i].rkey, k.RKey)
 	}
 	atomic.StoreUint32(&mr.user, 0)
 	gen := max(1, (atomic.LoadUint32(&mr.last)+1)&wfGenMask)
@@ -88,8 +88,8 @@ func SetKeys(handle uintptr, port int, k Keys) error {
 	if err != nil {
 		return err
 	}
-	atomic.StoreUint32(&mr.lkey[port], k.LKey)
-	atomic.StoreUint32(&mr.rkey[port], k.RKey)
+	atomic.StoreUint32(&mr.key[port].lkey, k.LKey)
+	atomic.StoreUint32(&mr.key[port].rkey, k.RKey)
 	return nil
 }
 

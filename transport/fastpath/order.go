@@ -3,8 +3,12 @@ package fastpath
 import "sync/atomic"
 
 // turns are the lanes in the order in which they take messages that one of them carries: each as often as its weight
-// says, but at least once, and spread evenly. timed lanes have the time of their first message taken.
+// says, but at least once, and spread evenly. timed lanes have the time of their first message taken. One lane has one turn:
+// the order is then on one line of the cache.
 func turns(weights []uint32, timed bool) []wfTurn {
+	if len(weights) == 1 {
+		return []wfTurn{{}}
+	}
 	sum, total := 0, 0
 	for _, w := range weights {
 		sum += int(w)
@@ -27,7 +31,7 @@ func turns(weights []uint32, timed bool) []wfTurn {
 		}
 		due[next] -= total
 		turn := wfTurn{lane: uint32(next)}
-		if timed && len(weights) > 1 && !seen[next] {
+		if timed && !seen[next] {
 			turn.timed = 1
 		}
 		seen[next], order = true, append(order, turn)

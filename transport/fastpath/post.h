@@ -8,7 +8,11 @@
 
 #include "verbs/verbs.h"
 
+#include <string.h>
+
 _Static_assert(sizeof(struct wf_verbs) <= WF_STREAMS * WF_STREAM_BYTES, "fits the area");
+_Static_assert(offsetof(struct wf_verbs, devices) == 64 && offsetof(struct wf_verbs, qp) == 384 &&
+	sizeof(struct wf_qp) == 128, "what is used together is on one line");
 _Static_assert(WF_BATCH >= WF_GROUP, "a batch");
 
 WF_HIDDEN void wf_take_lanes(struct wf_comm* c, struct wf_verbs* v);
@@ -46,7 +50,7 @@ static inline uint32_t wf_room(struct wf_lane* l, struct wf_qp* q) {
 /* Numbers one work request; a signaled one gives back what was posted before it. */
 static inline void wf_number(struct wf_verbs* v, struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr* wr,
 	uint32_t kind, uint32_t slot, int signaled) {
-	uint32_t number = wf_get(l->posted), *open = &v->open[wf_get(q->device)];
+	uint32_t number = wf_get(l->posted), *open = &v->device[wf_get(q->device)].open;
 	wr->wr_id = (uint64_t)kind << 60 | wf_get(q->id) | (uint64_t)slot << 30 | (number & 0x3fffffff);
 	wf_put(l->posted, number + 1);
 	wf_put(q->silent, signaled ? 0u : wf_get(q->silent) + 1);
@@ -67,25 +71,29 @@ static inline int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr
 /* Fills a CTS line. An empty buffer has no memory, and no keys. */
 static inline void wf_cts(struct wf_cts_line* out, struct wf_entry* e, uint32_t devices, uint32_t n_i, uint64_t seq) {
 	static struct wf_mr nothing;
-	uint32_t cap = wf_get(e->cap), d = 0, *key = (wf_likely(cap) ? wf_mr_of(wf_get(e->mr)) : &nothing)->rkey;
+	uint32_t cap = wf_get(e->cap), d = 0;
+	struct wf_keys* key = (wf_likely(cap) ? wf_mr_of(wf_get(e->mr)) : &nothing)->key;
 	wf_put(out->addr, wf_get(e->data));
 	wf_put(out->size, (uint64_t)cap);
-	do wf_put(out->rkey[d], wf_get(key[d]));
+	memset(out->rkey, 0, sizeof out->rkey);
+	do wf_put(out->rkey[d], wf_get(key[d].rkey));
 	while (wf_unlikely(++d < devices));
 	wf_put(out->tag, wf_get(e->tag));
 	wf_put(out->n_i, n_i);
 	wf_put(out->seq, seq);
 }
 
-/* A write from the slab's out line into the same line of the peer's ring. */
+/* A write of bytes at from, which may lie in the slab's range alone unless they travel in the request, to a line of
+ * the peer's ring. */
 static inline void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge,
-	uint32_t line, uint32_t bytes) {
+	const void* from, uint32_t line, uint32_t bytes) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)&c->out[line], .length = bytes,
-		.lkey = wf_get(v->lkey[wf_get(q->device)])};
+	int carried = bytes <= wf_get(q->inline_size);
+	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)from, .length = bytes,
+		.lkey = carried ? 0 : wf_get(v->device[wf_get(q->device)].lkey)};
 	wr->sg_list = sge;
 	wr->num_sge = 1;
-	wr->send_flags = bytes <= wf_get(q->inline_size) ? IBV_SEND_INLINE : 0;
+	wr->send_flags = carried ? IBV_SEND_INLINE : 0;
 	wr->wr.rdma.remote_addr = wf_get(v->peer) + line * sizeof *c->ring;
 	wr->wr.rdma.rkey = wf_get(v->peer_key[wf_get(q->peer_device)]);
 }

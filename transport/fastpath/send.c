@@ -47,6 +47,7 @@ static void wf_refuse_group(struct wf_comm* c) {
 
 static void wf_queue(struct wf_comm* c, uint32_t slot) {
 	uint32_t tail = wf_get(c->queue_tail);
+	if (tail == wf_get(c->queue_head)) wf_put(c->queue_head, tail = 0); /* the start of the queue stays cached */
 	wf_put(c->queue[tail % WF_REQUESTS], slot);
 	wf_put(c->queue_tail, tail + 1);
 	wf_put(c->req[slot].left, 1u);

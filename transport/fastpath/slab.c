@@ -13,7 +13,7 @@ typedef uint64_t __attribute__((may_alias)) wf_word;
 _Static_assert(sizeof(struct wf_comm) % WF_PAGE == 0, "slabs are whole pages");
 _Static_assert(offsetof(struct wf_comm, area) + WF_STREAM_BYTES == WF_PAGE, "the first page survives");
 _Static_assert((offsetof(struct wf_comm, late) - offsetof(struct wf_comm, ring)) % 8 == 0, "the ring is words");
-_Static_assert(offsetof(struct wf_comm, held) == 64 && offsetof(struct wf_comm, owner) == 128, "a line per writer");
+_Static_assert(offsetof(struct wf_comm, cookie) == 64 && offsetof(struct wf_comm, listed) == 128, "a line per writer");
 
 uint64_t wf_slab_dir[(WF_SLAB_MASK + 1) / WF_SLABS];
 uint64_t wf_mr_dir[(WF_MRS_MASK + 1) / WF_MRS];
@@ -83,17 +83,14 @@ struct wf_comm* wf_comm_new(uint32_t kind, uint32_t device, uint64_t cookie, con
 	uint32_t gen = (wf_get(c->gen) + 1) & WF_GEN_MASK;
 	if (!gen) gen = 1;
 	wf_store(c->gen, gen);
+	uint32_t req_gen = wf_get(c->req_gen);
+	wf_clear(&c->owner, (char*)c + WF_PAGE);
 	wf_put(c->kind, kind);
 	wf_put(c->device, device);
 	wf_put(c->cookie, cookie);
 	wf_put(c->upcalls, (uint64_t)(uintptr_t)upcalls);
 	wf_put(c->refuse_code, 5u); /* ncclInvalidUsage, until the core names another */
 	wf_store(c->error, (uint64_t)gen << 32);
-	uint32_t req_gen = wf_get(c->req_gen);
-	wf_put(c->nlanes, 0u);
-	wf_put(c->cuts, 0u);
-	wf_put(c->meter, (uint64_t)0);
-	wf_clear(&c->owner, (char*)c + WF_PAGE);
 	wf_put(c->req_gen, req_gen);
 	wf_put(c->free_head, WF_NONE);
 	uint64_t* first[] = {&c->head_seq, &c->cts_seq, &c->next_seq, &c->tail_seq, &c->cts_out};

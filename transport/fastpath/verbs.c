@@ -98,8 +98,9 @@ static void wf_completed(struct wf_comm* c, struct wf_verbs* v, uint64_t id) {
 	struct wf_req* r = &c->req[slot];
 	uint32_t d = kind == WF_WR_READ ? lane % WF_DEVICES : wf_get(v->qp[lane].device);
 	uint32_t completed = wf_get(l->completed);
-	wf_put(v->open[d], wf_get(v->open[d]) - 1);
-	if (kind == WF_WR_READ) wf_put(v->reads[d], wf_get(v->reads[d]) - 1);
+	struct wf_device* on = &v->device[d];
+	wf_put(on->open, wf_get(on->open) - 1);
+	if (kind == WF_WR_READ) wf_put(on->reads, wf_get(on->reads) - 1);
 	else wf_put(l->completed, completed + (((uint32_t)id + 1 - completed) & 0x3fffffff));
 	if (wf_unlikely(wf_get(v->qp[lane].sent) != wf_get(v->qp[lane].base)))
 		wf_sample(&c->gauge[lane], l, &v->qp[lane], (uint32_t)id);
@@ -148,7 +149,7 @@ static int wf_refill_some(struct wf_verbs* v, uint32_t lanes) {
  * cause. */
 static inline __attribute__((always_inline)) int wf_poll(struct wf_comm* c, struct wf_verbs* v, uint32_t d,
 	uint32_t polls) {
-	struct ibv_cq* cq = (struct ibv_cq*)(uintptr_t)wf_get(v->cq[d]);
+	struct ibv_cq* cq = (struct ibv_cq*)(uintptr_t)wf_get(v->device[d].cq);
 	struct ibv_wc wc[WF_BATCH], bad;
 	uint32_t failed = 0, refill = 0;
 	int got, rc = 0;
@@ -192,15 +193,24 @@ static int wf_verbs_progress(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	uint32_t send = wf_get(c->kind) == WF_KIND_SEND;
 	uint32_t d = 0, devices = wf_get(v->devices);
-	do if (wf_likely(wf_get(v->cq[d])) && (!send || wf_get(v->open[d])) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
-	while (wf_unlikely(++d < devices));
+	do {
+		struct wf_device* on = &v->device[d];
+		if (wf_likely(wf_get(on->cq)) && (!send || wf_get(on->open)) && wf_poll(c, v, d, WF_POLLS) < 0) return -1;
+	} while (wf_unlikely(++d < devices));
 	return wf_unlikely(wf_get(c->queue_head) != wf_get(c->queue_tail)) ? wf_verbs_send(c, l) : 0;
+}
+
+/* The lines of a group behind its first. */
+static WF_COLD void wf_cts_further(struct wf_cts_line* out, struct wf_req* r, uint32_t devices, uint64_t seq) {
+	uint32_t group = wf_get(r->n);
+	for (uint32_t i = 1; i < group; i++) wf_cts(&out[i], &r->e[i], devices, group << 16 | i, seq);
 }
 
 /* Writes the CTS lines of [cts_out, next_seq), one request per group. 0: all are posted, 1: some are left. */
 static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	struct wf_verbs* v = wf_verbs_of(c);
 	struct wf_qp* q = &v->qp[0];
+	uint32_t devices = wf_get(v->devices);
 	uint64_t seq = wf_get(c->cts_out), next = wf_get(c->next_seq);
 	if (wf_unlikely(wf_get(c->kind) != WF_KIND_RECV || seq == next)) return 0;
 	if (wf_unlikely(next - wf_get(c->tail_seq) > wf_get(v->spare)) &&
@@ -210,13 +220,16 @@ static int wf_verbs_flush(struct wf_comm* c, struct wf_lane* l) {
 	for (; seq < next && wf_room(l, q); seq++) {
 		uint32_t slot = wf_get(c->group[seq % WF_LINES]);
 		struct wf_req* r = &c->req[slot];
-		uint32_t line = wf_get(r->line) % WF_LINES, group = wf_get(r->n), i = 0;
+		uint32_t line = wf_get(r->line) % WF_LINES, group = wf_get(r->n), bytes = group * (uint32_t)sizeof *c->out;
 		struct ibv_send_wr wr;
 		struct ibv_sge sge;
-		do wf_cts(&c->out[line + i], &r->e[i], wf_get(v->devices), group << 16 | i, seq);
-		while (wf_unlikely(++i < group));
+		/* a request that carries its lines has taken them once it is posted: no line of out need be cached for it */
+		struct wf_cts_line carried[WF_GROUP], *out = carried;
+		if (wf_unlikely(bytes > wf_get(q->inline_size))) out = &c->out[line];
+		wf_cts(out, &r->e[0], devices, group << 16, seq);
+		if (wf_unlikely(group > 1)) wf_cts_further(out, r, devices, seq);
 		wr.opcode = IBV_WR_RDMA_WRITE;
-		wf_line_wr(c, q, &wr, &sge, line, group * (uint32_t)sizeof *c->out);
+		wf_line_wr(c, q, &wr, &sge, out, line, bytes);
 		wf_number(v, l, q, &wr, WF_WR_CTS, slot, wf_get(q->silent) + 1 >= wf_get(q->depth) / 4);
 		wf_put(c->cts_out, seq + 1);
 		if (wf_post(l, q, &wr, 1) < 0) return -1;
@@ -256,11 +269,15 @@ int wf_verbs_attach(struct wf_comm* c, const struct wf_verbs* plan) {
 		*q = plan->qp[i];
 		q->id = (uint64_t)i << 54;
 		memset(&c->lanes[i], 0, sizeof c->lanes[i]);
+		memset(&c->gauge[i], 0, sizeof c->gauge[i]);
 		wf_put(c->lanes[i].index, i);
 		int rc = wf_refill(q);
 		if (rc) return rc;
 	}
-	memcpy(v, plan, offsetof(struct wf_verbs, width));
+	memcpy(v, plan, offsetof(struct wf_verbs, turn));
+	for (uint32_t d = 0; d < WF_DEVICES; d++)
+		if (!v->device[d].cq) v->device[d] = plan->device[d]; /* those of before have work under way */
+	v->next = plan->next;
 	v->next.single = single;
 	v->single = 0;
 	/* later a flush may read it outside the gate (late.c) */
@@ -282,7 +299,7 @@ int wf_verbs_drain(struct wf_comm* c, struct wf_fault* read) {
 	struct wf_thread *self = wf_self, scratch = {.used = 1};
 	wf_self = &scratch;
 	for (uint32_t d = 0; wf_get(c->nlanes) && d < wf_get(v->devices); d++)
-		if (wf_get(v->cq[d]) && wf_poll_now(c, v, d, 1u << 16) < 0 && scratch.fault.want >> 60 == WF_WR_READ)
+		if (wf_get(v->device[d].cq) && wf_poll_now(c, v, d, 1u << 16) < 0 && scratch.fault.want >> 60 == WF_WR_READ)
 			*read = scratch.fault;
 	wf_self = self;
 	return read->kind != 0;

@@ -103,7 +103,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 		struct wf_mr* mr = wf_mr_lookup(wf_get(r->e[0].mr));
 		if (wf_unlikely(!mr)) return wf_raise(WF_FAULT_INTERNAL, "memory of a posted send is gone", 0, seq, size, 0);
 		*sge = (struct ibv_sge){.addr = wf_get(r->e[0].data) + from, .length = len,
-			.lkey = wf_get(mr->lkey[wf_get(q->device)])};
+			.lkey = wf_get(mr->key[wf_get(q->device)].lkey)};
 		wr->sg_list = sge;
 		wr->num_sge = 1;
 		if (len <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST) wr->send_flags = IBV_SEND_INLINE;
@@ -118,7 +118,7 @@ static int wf_fill(struct wf_comm* c, struct wf_verbs* v, struct wf_qp* q, uint3
 	}
 	wf_put(v->part[share].entry, entry);
 	wf_put(v->part[share].offset, 0u);
-	wf_line_wr(c, q, wr, sge, line, WF_RECORD);
+	wf_line_wr(c, q, wr, sge, &c->out[line], line, WF_RECORD);
 	if (!share && !wf_get(v->plain)) {
 		struct wf_record* record = wf_record_on(&c->out[line]);
 		wf_put(record->seq, seq);
@@ -220,13 +220,15 @@ static inline int wf_single(struct wf_comm* c, struct wf_verbs* v, uint32_t head
 		return 0;
 	struct wf_mr* mr = wf_mr_of(wf_get(r->e[0].mr));
 	struct wf_cts_line* line = &c->ring[wf_get(r->line) % WF_LINES];
-	struct ibv_sge sge = {.addr = wf_get(r->e[0].data), .length = size, .lkey = wf_get(mr->lkey[wf_get(q->device)])};
+	int carried = size <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST;
+	struct ibv_sge sge = {.addr = wf_get(r->e[0].data), .length = size,
+		.lkey = carried ? 0 : wf_get(mr->key[wf_get(q->device)].lkey)};
 	struct ibv_send_wr wr; /* what a WRITE does not read stays as it is */
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
 	wr.imm_data = htonl((uint32_t)(seq & 4095) << 20);
-	wr.send_flags = size <= wf_get(q->inline_size) && wf_get(mr->kind) == WF_MEM_HOST ? IBV_SEND_INLINE : 0;
+	wr.send_flags = carried ? IBV_SEND_INLINE : 0;
 	wr.wr.rdma.remote_addr = wf_get(line->addr);
 	wr.wr.rdma.rkey = wf_get(line->rkey[wf_get(q->peer_device)]);
 	wf_put(r->parts, 1u);

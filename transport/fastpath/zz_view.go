@@ -255,31 +255,34 @@ type wfGauge struct {
 
 // wfComm is struct wf_comm: A comm: head of the slab.
 type wfComm struct {
-	_       structs.HostLayout
-	gen     uint32 // line 0, identity. written by: core
-	state   uint32 // enum wf_comm_state
-	kind    uint32 // WF_KIND_SEND or WF_KIND_RECV
-	device  uint32
-	cookie  uint64 // the core's name for the comm
-	upcalls uint64 // const struct wf_upcalls*
-	index   uint32 // number of the slab
-	nlanes  uint32
-	cuts    uint32 // 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead
-	pad9    uint32
+	_ structs.HostLayout
+	// line 0, read by every call. written by: core, but for held, error and owner, which any thread writes,
+	// seldom
+	gen    uint32
+	state  uint32 // enum wf_comm_state
+	kind   uint32 // WF_KIND_SEND or WF_KIND_RECV
+	device uint32
+	index  uint32 // number of the slab
+	held   uint32 // 1: somebody holds the gate
+	error  uint64 // generation << 32 | code; code 0: healthy
+	owner  uint64 // record of the thread that called last
 	// the host's callback for net events, ncclProfilerCallback_t; 0: none. The owner takes it away while no
 	// profiler wants any, the core gives it back
 	events      uint64
-	meter       uint64 // where its messages are counted, struct weft_meter_place*; 0: nowhere
-	held        uint32 // line 1, orders from other threads. written by: any
-	refuseCode  uint32 // what requests of a refused group end with
-	error       uint64 // generation << 32 | code; code 0: healthy
-	listBefore  uint64 // the comm before it on the output list; under the lock of listed
+	nlanes      uint32
+	cuts        uint32 // 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead
 	coalesce    uint32 // tcp sender: 1: small sends are done once they are copied. written by: core, at any time
 	streakMost  uint32 // tcp sender: a streak of so many wants that. written by: core, at any time
-	pad1        [4]uint64
-	owner       uint64 // line 2, the owner's. written by: owner
-	listed      uint64 // record of the thread on whose output list it stands, or 0; under that record's lock
-	listNext    uint64 // next comm on that list; under that record's lock
+	cookie      uint64 // line 1, seldom read. written by: core
+	upcalls     uint64 // const struct wf_upcalls*
+	meter       uint64 // where its messages are counted, struct weft_meter_place*; 0: nowhere
+	listBefore  uint64 // the comm before it on the output list; under the lock of listed
+	listNext    uint64 // the next one; also links freed slabs
+	refuseCode  uint32 // what requests of a refused group end with. written by: any
+	pad1        [5]uint32
+	listed      uint64 // line 2, both sides. written by: owner
+	messages    uint64 // messages whose last byte was handed over, or coalesced, or arrived
+	bytes       uint64
 	reqGen      uint32 // generation given to the last request; survives Free
 	freeHead    uint32 // free request slots, last freed first
 	slots       uint32 // slots ever used; those above were never touched
@@ -288,13 +291,12 @@ type wfComm struct {
 	// posted sends, or flushes, that are not wholly handed over, or which the kernel still reads where they
 	// lie; the coalesced ones count as one
 	unsent uint32
-	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
-	push uint32
 	// of ahead[], in use: a comm has one direction, so either side's messages have the same place. sender:
 	// those that left before their CTS; receiver: those that wait for a receive
 	aheads      uint32
 	aheadFirst  uint32 // they are ahead[ahead_first % WF_AHEADS] and those that follow
-	lastWrite   uint32 // tcp: the thread's count of large writes when this comm's last one left
+	queueHead   uint32 // requests that lanes have not wholly taken: queue[queue_head..queue_tail)
+	queueTail   uint32
 	headSeq     uint64 // line 3, send side. written by: owner
 	headLine    uint32 // its line counter
 	headMask    uint32 // its entries that are matched
@@ -302,47 +304,53 @@ type wfComm struct {
 	ctsLine     uint32 // line counter of the next CTS to arrive (tcp)
 	ctsSeq      uint64 // number of the next CTS group to arrive (tcp)
 	ctsEntry    uint32 // entries of it that have arrived (tcp)
-	queueHead   uint32 // requests that lanes have not wholly taken: queue[queue_head..queue_tail)
-	queueTail   uint32
-	headN       uint32 // its receives, as its first line said; 0: not seen yet
-	aheadAt     uint32 // where the free part of the peer's stash begins
-	aheadRoom   uint32 // bytes of the stash; written by: core
-	idle        uint32 // tcp: the thread's count of idle polls when a send left last
-	alone       uint32 // tcp: sends that leave at once, since none came to the last one that waited
-	nextSeq     uint64 // line 4, receive side. written by: owner
-	tailSeq     uint64 // oldest group that is not complete
-	nextLine    uint32 // line counter of the next group
-	tailLine    uint32 // line counter below which every line is free again
-	ctsOut      uint64 // first group whose CTS is not wholly sent
-	incomplete  uint32 // groups that are not complete
-	ctsNext     uint32 // tcp: line counter of the group at cts_out
+	// tcp: tests of sends since sends left; small ones wait for company while it is below WF_PUSH
+	push       uint32
+	lastWrite  uint32 // tcp: the thread's count of large writes when this comm's last one left
+	headN      uint32 // its receives, as its first line said; 0: not seen yet
+	aheadAt    uint32 // where the free part of the peer's stash begins
+	aheadRoom  uint32 // bytes of the stash; written by: core
+	idle       uint32 // tcp: the thread's count of idle polls when a send left last
+	alone      uint32 // tcp: sends that leave at once, since none came to the last one that waited
+	nextSeq    uint64 // line 4, receive side. written by: owner
+	tailSeq    uint64 // oldest group that is not complete
+	nextLine   uint32 // line counter of the next group
+	tailLine   uint32 // line counter below which every line is free again
+	ctsOut     uint64 // first group whose CTS is not wholly sent
+	incomplete uint32 // groups that are not complete
+	ctsNext    uint32 // tcp: line counter of the group at cts_out
 	// calls that find nothing to do until output that waits for company leaves: CTS, or a sender's small
 	// messages
-	lazy         uint32
-	unsaid       uint32 // bytes that came ahead since CTS left
-	refused      uint32 // 1: a group was refused, and messages that belong to it may still come
-	heard        uint32 // both sides: 1: the lanes know that a profiler may hear of messages
-	unheard      uint32 // events in a row that no profiler wanted
-	openEvents   uint32 // that it has
-	messages     uint64 // line 5, counters for logs. written by: owner
-	bytes        uint64
-	vain         uint64 // isends that returned no request: no receive was posted, or no slot free
-	uncopied     uint64 // tcp sender: bytes that the kernel has sent from where they lie
-	zeroOpen     uint32 // tcp sender: writes of such bytes that the kernel may still read
-	zeroCopied   uint32 // tcp sender: why the kernel has copied such bytes all the same: enum wf_zero_copied
-	coalesced    uint32 // tcp sender: small sends that are done and not wholly written, whose bytes are in stash[]
-	coalescedAt  uint32 // and are those from the one to the other
-	coalescedEnd uint32 // and are those from the one to the other
-	streak       uint32 // tcp sender: small sends in a row that were one at a time, with nothing else in between
-	pad5         [1]uint64
+	lazy       uint32
+	unsaid     uint32 // bytes that came ahead since CTS left
+	refused    uint32 // 1: a group was refused, and messages that belong to it may still come
+	heard      uint32 // both sides: 1: the lanes know that a profiler may hear of messages
+	unheard    uint32 // events in a row that no profiler wanted
+	openEvents uint32 // that it has
+	vain       uint64 // line 5, tcp senders. written by: owner
+	uncopied   uint64 // bytes that the kernel has sent from where they lie
+	zeroOpen   uint32 // writes of such bytes that the kernel may still read
+	zeroCopied uint32 // why the kernel has copied such bytes all the same: enum wf_zero_copied
+	// small sends that are done and not wholly written, whose bytes are those of stash[] from the one to
+	// the other
+	coalesced uint32
+	// small sends that are done and not wholly written, whose bytes are those of stash[] from the one to
+	// the other
+	coalescedAt uint32
+	// small sends that are done and not wholly written, whose bytes are those of stash[] from the one to
+	// the other
+	coalescedEnd uint32
+	streak       uint32 // small sends in a row that were one at a time, with nothing else in between
+	pad5         [3]uint64
 	lanes        [32]wfLane
-	gauge        [32]wfGauge
-	places       uint32 // of the order, in use. written by: core, at any time
-	pad6         [63]uint32
-	// provider memory of the lanes. From the second page on Free gives all back to the system; the first
-	// stream's is before it, so that an idle comm has one page
+	places       uint32 // the lanes in turn, for messages that one lane carries: each as often as its weight says
+	pad6         uint32 // the lanes in turn, for messages that one lane carries: each as often as its weight says
+	order        [128]wfTurn
+	pad7         [31]uint64
+	// provider memory of the lanes. Free gives the pages behind the first back; the first stream's is
+	// before them
 	area  [3072]uint64
-	order [128]wfTurn // the lanes in turn, for messages that one lane carries: each as often as its weight says
+	gauge [32]wfGauge
 	// slots of posted requests that lanes take in order: sends, or flushes on the receive side, which has
 	// no sends
 	queue [256]uint32
@@ -350,7 +358,7 @@ type wfComm struct {
 	// another's: one load tells which, and n lines become free when all groups before it are complete
 	group [256]uint32
 	match [8]uint32 // send side: slots matched in the head group
-	pad7  [8]uint32
+	pad8  [8]uint32
 	// ring, out and sink are one range, registered on verbs. ring: what the peer writes, CTS on the send
 	// side, records on the receive side: trust nothing. out: what is written into the peer's ring. sink:
 	// where flushes read to.
@@ -362,7 +370,7 @@ type wfComm struct {
 	ahead     [256]wfAheadMessage
 	refusals  [256]wfRefusal   // tcp receive side: the last refused groups, at seq mod 256
 	reqEvents [512]wfReqEvents // by request slot; written only where wf_comm.events is set
-	pad8      [176]uint64      // whole pages
+	pad9      [176]uint64      // whole pages
 	stash     [65536]uint64    // messages that came ahead; where in it, their sender says. Or coalesced ones
 }
 
@@ -382,6 +390,13 @@ type wfThread struct {
 	pad      [3]uint64
 }
 
+// wfKeys is struct wf_keys: What a port that carries comms of a device calls registered memory.
+type wfKeys struct {
+	_    structs.HostLayout
+	lkey uint32
+	rkey uint32
+}
+
 // wfMr is struct wf_mr: Registered memory. Never freed; recycled with a new generation. written by:
 // core
 type wfMr struct {
@@ -393,12 +408,11 @@ type wfMr struct {
 	addr   uint64 // address that the host names
 	length uint64
 	base   uint64 // address of the first byte as it is registered
-	cookie uint64 // the core's name for it
+	cpu    uint64 // address where the CPU reaches the first byte, for TCP; 0: it does not
 	user   uint32 // 1 + index of the only comm that used it; 0: none did, WF_NONE: several. written by: any
-	pad0   uint32
-	cpu    uint64    // address where the CPU reaches the first byte, for TCP; 0: it does not
-	lkey   [8]uint32 // verbs: per port that carries comms of the device
-	rkey   [8]uint32
+	pad    uint32
+	key    [8]wfKeys // the first is on the line of what is said above
+	cookie uint64    // the core's name for it
 }
 
 // Every size and offset is the header's: another value does not compile.
@@ -501,34 +515,35 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.state)-4]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.kind)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.device)-12]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cookie)-16]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.upcalls)-24]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.index)-32]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nlanes)-36]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cuts)-40]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad9)-44]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.events)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.meter)-56]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.held)-64]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-68]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-72]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listBefore)-80]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalesce)-88]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.streakMost)-92]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad1)-96]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.owner)-128]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listed)-136]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listNext)-144]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.index)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.held)-20]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.error)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.owner)-32]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.events)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.nlanes)-48]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cuts)-52]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalesce)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.streakMost)-60]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.cookie)-64]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.upcalls)-72]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.meter)-80]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listBefore)-88]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listNext)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refuseCode)-104]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad1)-108]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.listed)-128]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-136]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-144]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqGen)-152]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.freeHead)-156]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.slots)-160]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.outstanding)-164]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.round)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.unsent)-172]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.push)-176]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheads)-180]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadFirst)-184]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lastWrite)-188]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheads)-176]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadFirst)-180]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queueHead)-184]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queueTail)-188]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headSeq)-192]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headLine)-200]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headMask)-204]
@@ -536,8 +551,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsLine)-212]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsSeq)-216]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ctsEntry)-224]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queueHead)-228]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queueTail)-232]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.push)-228]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lastWrite)-232]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.headN)-236]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadAt)-240]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.aheadRoom)-244]
@@ -556,27 +571,26 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.heard)-308]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.unheard)-312]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.openEvents)-316]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.messages)-320]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.bytes)-328]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.vain)-336]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.uncopied)-344]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroOpen)-352]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroCopied)-356]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalesced)-360]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalescedAt)-364]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalescedEnd)-368]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.streak)-372]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-376]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.vain)-320]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.uncopied)-328]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroOpen)-336]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.zeroCopied)-340]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalesced)-344]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalescedAt)-348]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.coalescedEnd)-352]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.streak)-356]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad5)-360]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.lanes)-384]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-2432]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-3456]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-3460]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.places)-2432]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad6)-2436]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-2440]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-3464]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.area)-3712]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.order)-28288]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.gauge)-28288]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.queue)-29312]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.group)-30336]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.match)-31360]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad7)-31392]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-31392]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ring)-31424]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.out)-48256]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.sink)-65088]
@@ -585,7 +599,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.ahead)-332416]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.refusals)-338560]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.reqEvents)-350848]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad8)-449152]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.pad9)-449152]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfComm{}.stash)-450560]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfThread{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.inCall)-0]
@@ -598,6 +612,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.writes)-92]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.wants)-96]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfThread{}.pad)-104]
+	_ = [1]struct{}{}[unsafe.Sizeof(wfKeys{})-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfKeys{}.lkey)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfKeys{}.rkey)-4]
 	_ = [1]struct{}{}[unsafe.Sizeof(wfMr{})-128]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.gen)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.last)-4]
@@ -606,10 +623,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.addr)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.length)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.base)-32]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cookie)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cpu)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.user)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad0)-52]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cpu)-56]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.lkey)-64]
-	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.rkey)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.pad)-52]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.key)-56]
+	_ = [1]struct{}{}[unsafe.Offsetof(wfMr{}.cookie)-120]
 )

@@ -93,14 +93,14 @@ static void make_end(struct end* x, struct actor* a, int e, const struct config*
 			offsetof(struct wf_comm, late) - offsetof(struct wf_comm, ring), ACCESS);
 		x->data[d] = ibv_reg_mr(ports[e][d].pd, a->mem, MEMORY, ACCESS);
 		CHECK(x->cq[d] && x->shared[d] && x->data[d], "objects");
-		p->lkey[d] = x->shared[d]->lkey;
-		p->cq[d] = (uint64_t)(uintptr_t)x->cq[d];
-		wf_put(mr->lkey[d], gradual && d ? 0 : x->data[d]->lkey);
-		wf_put(mr->rkey[d], gradual && d ? 0 : x->data[d]->rkey);
+		p->device[d].lkey = x->shared[d]->lkey;
+		p->device[d].cq = (uint64_t)(uintptr_t)x->cq[d];
+		wf_put(mr->key[d].lkey, gradual && d ? 0 : x->data[d]->lkey);
+		wf_put(mr->key[d].rkey, gradual && d ? 0 : x->data[d]->rkey);
 		if (!e || !c->flush) continue;
 		x->flush[d] = make_qp(&ports[e][d], x->cq[d], 2, 1, 0);
 		connect_qp(x->flush[d], x->flush[d], &ports[e][d].gid);
-		p->flush[d] = (uint64_t)(uintptr_t)x->flush[d];
+		p->device[d].flush = (uint64_t)(uintptr_t)x->flush[d];
 		p->flushes |= 1u << d;
 	}
 	wf_put(mr->kind, WF_MEM_HOST);
@@ -129,7 +129,7 @@ static void lanes(int i) {
 		if (gradual) {
 			first.next.lanes = first.next.width = first.devices = 1;
 			first.flushes &= 1;
-			memset(first.flush, 0, sizeof first.flush);
+			for (int d = 0; d < WF_DEVICES; d++) first.device[d].flush = 0;
 		}
 		CHECK(!wf_verbs_attach(actors[e]->c, &first), "attach");
 		for (uint32_t l = 0; l < configs[i].lanes; l++) connect_qp(x->qp[l], peer->qp[l], &ports[!e][l % PAIRS].gid);
@@ -204,10 +204,10 @@ static void* grower(void* seed) {
 			struct wf_verbs plan = x->plan;
 			struct wf_mr* mr = wf_mr_lookup((uint64_t)(uintptr_t)actors[e]->mr);
 			for (int d = 1; d < PAIRS; d++) {
-				wf_put(mr->lkey[d], x->data[d]->lkey);
-				wf_put(mr->rkey[d], x->data[d]->rkey);
+				wf_put(mr->key[d].lkey, x->data[d]->lkey);
+				wf_put(mr->key[d].rkey, x->data[d]->rkey);
 			}
-			memset(plan.flush, 0, sizeof plan.flush);
+			for (int d = 0; d < WF_DEVICES; d++) plan.device[d].flush = 0;
 			plan.next.from = from; /* of the receiver, which comes first */
 			hold(c);
 			CHECK(!wf_verbs_attach(c, &plan), "attach more");
