@@ -67,9 +67,9 @@ int wf_verbs_land(struct wf_comm* c, void* data, uint64_t size, void* mhandle, v
 /* Gate held: hands over a device's flush QP. 0, or errno. */
 int wf_verbs_flush_by(struct wf_comm* c, uint32_t d, uint64_t qp, uint32_t depth) {
 	struct wf_verbs* v = wf_verbs_of(c);
-	struct wf_device* on = &v->device[d % WF_DEVICES];
-	if (wf_get(c->state) != WF_COMM_OPEN || d >= v->devices || !(v->flushes >> d & 1) || on->flush) return EINVAL;
-	on->flush = qp;
+	if (wf_get(c->state) != WF_COMM_OPEN || d >= v->devices || !(v->flushes >> d & 1) || v->device[d].flush)
+		return EINVAL;
+	v->device[d].flush = qp;
 	if (depth < v->flush_depth) v->flush_depth = depth;
 	return 0;
 }

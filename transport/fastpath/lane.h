@@ -47,7 +47,7 @@ struct wf_qp {
 	uint32_t mark;   /* request whose completion ends the measure at hand */
 	uint64_t sent;   /* bytes posted whose time is taken */
 	uint64_t base;   /* of these, known to be complete; equal: no measure is at hand, and nobody reads the clock */
-	/* line 1 */
+	/* line 1, for measures alone */
 	uint64_t goal;   /* of these, complete with the mark */
 	uint64_t since;  /* when the measure began */
 	/* bytes of a message of one share whose time is taken. Nobody counts those of the messages ahead, nor of the
@@ -98,9 +98,11 @@ struct wf_verbs {
 	struct wf_device device[WF_DEVICES];
 
 	struct wf_more next; /* the plan's: lanes that are attached and carry nothing yet; its lanes 0: none */
-	uint32_t n, plain;   /* of the group at the head of the queue */
+	uint64_t pad1;
 	struct wf_qp qp[WF_LANES];
-	uint32_t heard;
+
+	/* the group at the head of the queue, once it is begun and is no single request */
+	uint32_t n, plain, heard;
 	uint32_t todo;  /* a bit per share that is not wholly posted */
 	uint32_t timed; /* 1: its lanes take the time */
 	struct wf_part part[WF_LANES];

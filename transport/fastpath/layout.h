@@ -262,12 +262,12 @@ struct wf_comm {
 	uint32_t coalesce; /* tcp sender: 1: small sends are done once they are copied. written by: core, at any time */
 	uint32_t streak_most; /* tcp sender: a streak of so many wants that. written by: core, at any time */
 
-	/* line 1, seldom read. written by: core */
+	/* line 1, seldom used. written by: core, but for the links */
 	uint64_t cookie;      /* the core's name for the comm */
 	uint64_t upcalls;     /* const struct wf_upcalls* */
 	uint64_t meter;       /* where its messages are counted, struct weft_meter_place*; 0: nowhere */
 	uint64_t list_before; /* the comm before it on the output list; under the lock of listed */
-	uint64_t list_next;   /* the next one; also links freed slabs */
+	uint64_t list_next;   /* the next one, under the same lock; also links freed slabs */
 	uint32_t refuse_code; /* what requests of a refused group end with. written by: any */
 	uint32_t pad1[5];
 

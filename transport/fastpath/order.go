@@ -3,8 +3,8 @@ package fastpath
 import "sync/atomic"
 
 // turns are the lanes in the order in which they take messages that one of them carries: each as often as its weight
-// says, but at least once, and spread evenly. timed lanes have the time of their first message taken. One lane has one turn:
-// the order is then on one line of the cache.
+// says, but at least once, and spread evenly. timed lanes have the time of their first message taken. A single lane has one
+// turn, so that its comm uses one cache line of the order.
 func turns(weights []uint32, timed bool) []wfTurn {
 	if len(weights) == 1 {
 		return []wfTurn{{}}

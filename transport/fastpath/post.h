@@ -68,7 +68,8 @@ static inline int wf_post(struct wf_lane* l, struct wf_qp* q, struct ibv_send_wr
 	return wf_unlikely(rc) ? wf_post_failed(wf_get(l->index), "ibv_post_send", rc) : 0;
 }
 
-/* Fills a CTS line. An empty buffer has no memory, and no keys. */
+/* Fills a CTS line, which may be of the stack: the keys of devices that the comm has not are 0. An empty buffer has no
+ * memory, and no keys. */
 static inline void wf_cts(struct wf_cts_line* out, struct wf_entry* e, uint32_t devices, uint32_t n_i, uint64_t seq) {
 	static struct wf_mr nothing;
 	uint32_t cap = wf_get(e->cap), d = 0;
@@ -83,8 +84,8 @@ static inline void wf_cts(struct wf_cts_line* out, struct wf_entry* e, uint32_t 
 	wf_put(out->seq, seq);
 }
 
-/* A write of bytes at from, which may lie in the slab's range alone unless they travel in the request, to a line of
- * the peer's ring. */
+/* A write to a line of the peer's ring. from is in the slab's registered range, or anywhere where the request carries
+ * the bytes. */
 static inline void wf_line_wr(struct wf_comm* c, struct wf_qp* q, struct ibv_send_wr* wr, struct ibv_sge* sge,
 	const void* from, uint32_t line, uint32_t bytes) {
 	struct wf_verbs* v = wf_verbs_of(c);

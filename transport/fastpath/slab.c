@@ -13,7 +13,8 @@ typedef uint64_t __attribute__((may_alias)) wf_word;
 _Static_assert(sizeof(struct wf_comm) % WF_PAGE == 0, "slabs are whole pages");
 _Static_assert(offsetof(struct wf_comm, area) + WF_STREAM_BYTES == WF_PAGE, "the first page survives");
 _Static_assert((offsetof(struct wf_comm, late) - offsetof(struct wf_comm, ring)) % 8 == 0, "the ring is words");
-_Static_assert(offsetof(struct wf_comm, cookie) == 64 && offsetof(struct wf_comm, listed) == 128, "a line per writer");
+_Static_assert(offsetof(struct wf_comm, cookie) == 64 && offsetof(struct wf_comm, listed) == 128,
+	"what is used together is on one line");
 
 uint64_t wf_slab_dir[(WF_SLAB_MASK + 1) / WF_SLABS];
 uint64_t wf_mr_dir[(WF_MRS_MASK + 1) / WF_MRS];

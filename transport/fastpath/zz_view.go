@@ -273,11 +273,11 @@ type wfComm struct {
 	cuts        uint32 // 1: a send that is larger than its receive is cut to it, not refused; nothing leaves ahead
 	coalesce    uint32 // tcp sender: 1: small sends are done once they are copied. written by: core, at any time
 	streakMost  uint32 // tcp sender: a streak of so many wants that. written by: core, at any time
-	cookie      uint64 // line 1, seldom read. written by: core
+	cookie      uint64 // line 1, seldom used. written by: core, but for the links
 	upcalls     uint64 // const struct wf_upcalls*
 	meter       uint64 // where its messages are counted, struct weft_meter_place*; 0: nowhere
 	listBefore  uint64 // the comm before it on the output list; under the lock of listed
-	listNext    uint64 // the next one; also links freed slabs
+	listNext    uint64 // the next one, under the same lock; also links freed slabs
 	refuseCode  uint32 // what requests of a refused group end with. written by: any
 	pad1        [5]uint32
 	listed      uint64 // line 2, both sides. written by: owner
