@@ -4,7 +4,22 @@ package hostcalls
 
 /*
 #cgo CFLAGS: -std=gnu11 -Wall -I${SRCDIR}/../../transport/fastpath
+#include <sys/resource.h>
 #include "fastpath.h"
+
+static long sleeps(void) { // of this thread
+	struct rusage u;
+	return getrusage(1, &u) ? -1 : u.ru_nvcsw; // RUSAGE_THREAD, which needs _GNU_SOURCE
+}
+
+static int call_accepts(uintptr_t listen, int n, long* slept) {
+	int waits = 0;
+	void* comm;
+	const long before = sleeps();
+	for (int i = 0; i < n; i++) waits += weft_accept_waits(listen, &comm);
+	*slept = sleeps() - before;
+	return waits;
+}
 
 static int call_isend(uintptr_t comm, uintptr_t data, size_t size, int tag, uintptr_t mh, uintptr_t* req) {
 	return weft_isend((void*)comm, (void*)data, size, tag, (void*)mh, NULL, (void**)req);
@@ -62,6 +77,13 @@ type Buf struct {
 	Size   uint64
 	Tag    int32
 	Handle uintptr // of its registration
+}
+
+// AcceptPolls polls a listen n times in a row. waits: of how many nothing had come; slept: how often the thread did meanwhile.
+func AcceptPolls(listen uint64, n int) (waits, slept int) {
+	var s C.long
+	w := C.call_accepts(C.uintptr_t(listen), C.int(n), &s)
+	return int(w), int(s)
 }
 
 // Isend posts a send; a request of 0 means "not yet".

@@ -36,10 +36,13 @@ int wf_wait_asked(uint64_t id, uint64_t of) {
 
 static int wf_waiting(uint64_t id, uint64_t of, void** comm) {
 	struct wf_wait* w = wf_wait_at(id, of);
-	if (!id || wf_load(w->id) != id || wf_load(w->of) != of) return 0;
-	if (!wf_load(w->asked)) wf_store(w->asked, 1u);
-	*comm = NULL;
-	return 1;
+	const int vain = id && wf_load(w->id) == id && wf_load(w->of) == of;
+	if (vain) {
+		if (!wf_load(w->asked)) wf_store(w->asked, 1u);
+		*comm = NULL;
+	}
+	wf_polled(vain);
+	return vain;
 }
 
 int weft_connect_waits(const void* handle, void** comm) {
