@@ -42,6 +42,7 @@ func (n *Network) Attempt(ctx context.Context, h *wire.Handle, p Path, role wire
 			return nil, err
 		}
 	}
+	n.table.Holds(k.FD, n.log)
 	if connected != nil {
 		connected.Store(true)
 	}

@@ -17,6 +17,7 @@ type Network struct {
 	Local  LocalAddrs
 	Narrow NarrowPaths
 	Files  task.FileLimit
+	table  task.FileTable
 }
 
 // NewNetwork returns the network of a process whose interfaces these are.

@@ -266,6 +266,7 @@ func (r *Sockets) accept(s *socket) (more bool) {
 	if err != nil {
 		return true
 	}
+	r.net.table.Holds(c.FD, r.net.log)
 	c.waits(r.strangers.enter(c)) // the kernel's backlog holds the others meanwhile
 	go r.receive(s, c)
 	return true
