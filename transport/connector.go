@@ -174,9 +174,22 @@ func (k *connector) timeUp(limit time.Duration) {
 	}
 }
 
-// run connects, trying again as NCCL_SOCKET_RETRY_CNT says.
+// run connects when it is its turn. Until then thousands may wait here, on the stacks
+// that goroutines begin with.
 func (k *connector) run(ctx context.Context) {
 	defer task.Rescue(k.ctx.opts.Log, "connect", func(err error) { k.finish(nil, err) })
+	leave, err := k.ctx.outgoing.Enter(ctx)
+	if err != nil {
+		k.finish(nil, k.lost(err, 1))
+		return
+	}
+	task.DeepStack()
+	k.try(ctx, leave)
+}
+
+// try connects, again and again as NCCL_SOCKET_RETRY_CNT says; leave gives the slot of
+// the first time back.
+func (k *connector) try(ctx context.Context, leave func()) {
 	o := tcp.DataOptions(k.ctx.cfg.Knobs, k.trafficClass)
 	paths := rendezvous.Paths(k.dev.Interfaces(), &k.handle)
 	retries := int(k.ctx.cfg.Knobs.Int(knob.SocketRetryCnt))
@@ -189,31 +202,33 @@ func (k *connector) run(ctx context.Context) {
 		k.finish(c, err)
 	}
 	for n := 1; ; n++ {
-		leave, err := k.ctx.outgoing.Enter(ctx)
-		if err != nil {
-			finish(nil, k.lost(err, n))
-			return
-		}
 		w, err := k.ctx.net.Race(ctx, &k.handle, paths, o)
 		if err == nil {
 			c, err := k.complete(ctx, w)
 			leave()
-			if lost := (*rendezvous.NarrowError)(nil); errors.As(err, &lost) && k.ctx.net.Narrow.Smaller(lost) {
+			lost := (*rendezvous.NarrowError)(nil)
+			switch {
+			case errors.As(err, &lost) && k.ctx.net.Narrow.Smaller(lost):
 				paths, n = []rendezvous.Path{w.Path}, n-1
-				continue
-			}
-			if n <= retries && rendezvous.TimedOut(err) && ctx.Err() == nil {
+			case n <= retries && rendezvous.TimedOut(err) && ctx.Err() == nil:
 				slow = err // its process may only have been slow; its host knows nothing of the comm before go
-				if pause(ctx, time.Duration(n)*sleep) {
-					continue
+				if !pause(ctx, time.Duration(n)*sleep) {
+					finish(c, err)
+					return
 				}
+			default:
+				finish(c, err)
+				return
 			}
-			finish(c, err)
-			return
+		} else {
+			leave()
+			if n > retries || !rendezvous.Again(err) || !pause(ctx, time.Duration(n)*sleep) {
+				finish(nil, k.lost(err, n))
+				return
+			}
 		}
-		leave()
-		if n > retries || !rendezvous.Again(err) || !pause(ctx, time.Duration(n)*sleep) {
-			finish(nil, k.lost(err, n))
+		if leave, err = k.ctx.outgoing.Enter(ctx); err != nil {
+			finish(nil, k.lost(err, n+1))
 			return
 		}
 	}

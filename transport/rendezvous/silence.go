@@ -22,10 +22,16 @@ var (
 // connect that fails says so itself.
 var ErrWithdrawn = errors.New("the connecting side gave this attempt up")
 
-// receive is silent until frame 1 proves the token of a listen, which then has
-// the connection.
+// receive serves a connection that was accepted.
 func (r *Sockets) receive(s *socket, c *Conn) {
 	defer task.Rescue(r.net.log, "accept", func(error) { c.Close() })
+	task.DeepStack()
+	r.judge(s, c)
+}
+
+// judge is silent until frame 1 proves the token of a listen, which then has
+// the connection.
+func (r *Sockets) judge(s *socket, c *Conn) {
 	c.SetDeadline(time.Now().Add(HandshakeLimit))
 	f1, l, err := r.frame1(c)
 	if err != nil {
