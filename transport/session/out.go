@@ -1,6 +1,8 @@
 package session
 
 import (
+	"runtime"
+
 	"golang.org/x/sys/unix"
 
 	"weft/internal/report"
@@ -18,6 +20,7 @@ const outLimit = 1 << 20 // bytes waiting for a peer that does not read
 // is sending already. A session that is over swallows it.
 func (s *Session) Tell(m Frame) {
 	if s.enqueue(m) {
+		runtime.Gosched() // others that are about to tell something join: a packet for all of them
 		s.flush()
 	}
 }
