@@ -1,7 +1,7 @@
 package rendezvous
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"weft/internal/report"
@@ -28,7 +28,7 @@ func Build(h *wire.Hello) string {
 
 // EndName is how messages call the device and process at the other end of a comm.
 func EndName(h *wire.Hello, c *Conn) string {
-	return fmt.Sprintf("%s of %s", h.Name, PeerName(h, c))
+	return h.Name + " of " + PeerName(h, c)
 }
 
 // EndDevice is the device of an end, by its name.
@@ -39,5 +39,5 @@ func EndDevice(name string) string {
 
 // PeerName is how messages call the process at the other end of c.
 func PeerName(h *wire.Hello, c *Conn) string {
-	return fmt.Sprintf("%s pid %d (%s)", h.Host, h.PID, c.Remote())
+	return h.Host + " pid " + strconv.FormatUint(uint64(h.PID), 10) + " (" + c.Remote().String() + ")"
 }
