@@ -79,7 +79,7 @@ type Buf struct {
 	Handle uintptr // of its registration
 }
 
-// AcceptPolls polls a listen n times in a row. waits: of how many nothing had come; slept: how often the thread did meanwhile.
+// AcceptPolls polls a listen n times in a row. waits: polls that found nothing; slept: how often the thread slept meanwhile.
 func AcceptPolls(listen uint64, n int) (waits, slept int) {
 	var s C.long
 	w := C.call_accepts(C.uintptr_t(listen), C.int(n), &s)

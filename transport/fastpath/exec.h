@@ -25,7 +25,8 @@ WF_HIDDEN WF_COLD int wf_ended(int code, const char* call, uint32_t kind, void* 
 	void** request);
 WF_HIDDEN WF_COLD uint32_t wf_reclaim(struct wf_comm* c);
 WF_HIDDEN void wf_end_group(struct wf_comm* c, struct wf_req* r, uint32_t state);
-WF_HIDDEN void wf_polled(int vain); /* by this thread, a connect or an accept: nothing came of it. May rest a moment */
+/* this thread has polled a connect or an accept; vain: nothing came of it. The thread may rest a moment */
+WF_HIDDEN void wf_polled(int vain);
 /* event.c */
 WF_HIDDEN WF_COLD void wf_events_start(struct wf_comm* c, uint32_t slot, void** phandles);
 WF_HIDDEN WF_COLD void wf_events_stop(struct wf_comm* c, uint32_t slot);

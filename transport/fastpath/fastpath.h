@@ -54,7 +54,7 @@ int weft_test(void* request, int* done, int* sizes);
 int weft_null(const char* function, const char* name);
 int weft_misuse(const char* function, const char* what, uint64_t got); /* the same for any other argument */
 /* 1: nothing has come yet of the connect whose state the handle has, or to the listen: *comm is NULL, and Go need not
- * be asked */
+ * be asked. A thread that does nothing else may sleep here for 0.2 ms (rest.c) */
 int weft_connect_waits(const void* handle, void** comm);
 int weft_accept_waits(uintptr_t listen, void** comm);
 /* Makes progress for a request, as test does. 1: it is not done; 0: it is; -1: it has failed, or only test can tell. */

@@ -1,6 +1,6 @@
 /* rest.c: a thread of the host that does nothing but poll connects and accepts rests between its polls. On a host with
  * few processors it would take them from the handshakes that it waits for: of a thousand connects at once, polls took a
- * third of the CPU time. Whatever comes about of a connect or an accept ends the rest. */
+ * third of the CPU time. What comes of a connect or an accept from the first of those polls on ends the rest. */
 #define _GNU_SOURCE
 #include "exec.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define WF_POLLS 256u   /* in a row, of which nothing came */
-#define WF_BUSY 100000u /* nanoseconds: a host that takes longer for them does other things between, and goes on */
+#define WF_BUSY 100000u /* nanoseconds: a host that takes longer for them does other work between them, and goes on */
 #define WF_REST 200000  /* nanoseconds at most */
 
 /* The thread's polls since its last rest, or since one of which something came. */
@@ -22,7 +22,7 @@ static __thread struct {
 
 void wf_polled(int vain) {
 	const struct timespec most = {.tv_nsec = WF_REST};
-	if (!vain) {
+	if (!vain || wf_self) { /* or it moves data as well */
 		wf_vain.polls = 0;
 		return;
 	}

@@ -19,17 +19,17 @@ func TestRest(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		polls int
-		news  bool // something comes of every further poll
+		news  bool // something comes of a poll before them
 		rests bool
 	}{
 		{"nothing comes", 1000, false, true},
 		{"something comes of every hundredth", 99, true, false},
 	} {
 		rests := 0
-		for range turns { // a thread that is kept from the processor for long seems to do other things between
+		for range turns { // a thread that is kept from the processor for long seems to do other work between
 			if c.news {
 				if waits, _ := hostcalls.AcceptPolls(other, 1); waits != 0 {
-					t.Fatalf("%s: nothing came of the other either", c.what)
+					t.Fatalf("%s: a poll of a listen that does not wait was answered here", c.what)
 				}
 			}
 			waits, slept := hostcalls.AcceptPolls(listen, c.polls)
@@ -40,7 +40,7 @@ func TestRest(t *testing.T) {
 				break
 			}
 		}
-		if (rests > 0) != c.rests {
+		if few := turns / 20; (rests > 0) != c.rests && (c.rests || rests > few) { // a page fault may sleep as well
 			t.Errorf("%s: the thread slept %d times", c.what, rests)
 		}
 	}

@@ -23,7 +23,7 @@ func mrAt(index uint32) (*wfMr, error) {
 	return (*wfMr)(unsafe.Pointer(mr)), nil
 }
 
-// ProgressWake tells threads that block in an old table's connect or accept that something changed.
+// ProgressWake tells threads that block in an old table's connect or accept, or rest between polls, that something changed.
 func ProgressWake() {
 	const futexWakePrivate = 1 | 128
 	epoch := (*uint32)(unsafe.Pointer(&C.weft_progress_epoch))
