@@ -30,7 +30,7 @@ func (r *ready) attach(id uint64) error {
 	}
 	m := wire.Attach{Header: wire.Header{Session: r.session.ID, Comm: r.member.ID}}
 	m.Sign(r.won.Token, &r.won.F1, &r.won.F2)
-	r.session.Tell(&m)
+	r.session.TellTogether(&m)
 	r.last.Session, r.last.Comm = r.session.ID, r.member.ID
 	return nil
 }

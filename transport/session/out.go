@@ -19,8 +19,23 @@ const outLimit = 1 << 20 // bytes waiting for a peer that does not read
 // Tell sends m and returns when it is with the kernel, or with a goroutine that
 // is sending already. A session that is over swallows it.
 func (s *Session) Tell(m Frame) {
-	if s.enqueue(m) {
-		runtime.Gosched() // others that are about to tell something join: a packet for all of them
+	if s.enqueue(m, false) {
+		s.flush()
+	}
+}
+
+// TellTogether sends m with what others tell in the same moment, in one packet. When
+// it returns, m is where Tell has it, or one of the others is about to send it.
+func (s *Session) TellTogether(m Frame) {
+	if !s.enqueue(m, true) {
+		return
+	}
+	runtime.Gosched()
+	s.out.Lock()
+	left := s.out.joined
+	s.out.joined = false
+	s.out.Unlock()
+	if left {
 		s.flush()
 	}
 }
@@ -29,7 +44,7 @@ func (s *Session) Tell(m Frame) {
 // the kernel takes is with it when the call returns: the host may end the process
 // at once, and without its exit handlers, when it hears of an error.
 func (s *Session) TellLater(m Frame) {
-	if s.enqueue(m) && !s.flushNow() {
+	if s.enqueue(m, false) && !s.flushNow() {
 		go s.flush()
 	}
 }
@@ -68,9 +83,9 @@ func (s *Session) flushNow() bool {
 }
 
 // enqueue appends m, numbered, and reports whether the caller is the one to
-// flush. A process that exits before that is done waits for it a moment, so
+// flush; joined: once others had time to join. A process that exits before that is done waits for it a moment, so
 // that its peer hears why.
-func (s *Session) enqueue(m Frame) bool {
+func (s *Session) enqueue(m Frame, joined bool) bool {
 	s.out.Lock()
 	defer s.out.Unlock()
 	if len(s.out.queue) > outLimit {
@@ -81,11 +96,13 @@ func (s *Session) enqueue(m Frame) bool {
 	s.out.queue = m.Append(s.out.queue)
 	s.out.message++
 	wire.Stamp(s.out.queue[start:], s.ID, s.out.message)
-	if s.out.writing {
+	if s.out.writing && (joined || !s.out.joined) {
 		return false
 	}
-	s.out.writing = true
-	s.all.cfg.Lingers(1)
+	if !s.out.writing {
+		s.all.cfg.Lingers(1)
+	}
+	s.out.writing, s.out.joined = true, joined
 	return true
 }
 

@@ -207,6 +207,57 @@ func TestToldBeforeTheCallReturns(t *testing.T) {
 	}
 }
 
+// So it is while another waits for others to join: nobody who is in a hurry waits for it.
+func TestTheHurriedWriteForOthers(t *testing.T) {
+	a := start()
+	k, in := conns.Pair(t)
+	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
+	defer s.End(report.Errorf(report.Host, "test", "over"))
+	go io.Copy(io.Discard, in)
+	for range 500 {
+		if m := (&wire.Failed{Reason: "a cause"}); !s.enqueue(m, true) || s.enqueue(m, true) { // as TellTogether, before its turn comes
+			t.Fatal("none, or two, are to write for all that join")
+		}
+		s.TellLater(&wire.Failed{Reason: "a cause"})
+		s.out.Lock()
+		left, writing, joined := len(s.out.queue), s.out.writing, s.out.joined
+		s.out.Unlock()
+		if left > 0 || writing || joined || a.lingers.Load() != 0 {
+			t.Fatalf("%d bytes are this process's still (writing %v, joined %v), and %d hold it", left, writing, joined, a.lingers.Load())
+		}
+	}
+}
+
+// Whoever tells something, and however, it arrives, once.
+func TestAllThatIsToldArrives(t *testing.T) {
+	a := start()
+	k, in := conns.Pair(t)
+	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
+	defer s.End(report.Errorf(report.Host, "test", "over"))
+	tells := []func(Frame){s.Tell, s.TellTogether, s.TellTogether, s.TellLater}
+	const each = 500
+	for i := range 4 * len(tells) {
+		go func() {
+			for range each {
+				tells[i%len(tells)](&wire.Failed{Reason: "a cause"})
+			}
+		}()
+	}
+	rd := wire.NewReader(in)
+	in.SetDeadline(time.Now().Add(time.Minute))
+	for n := range 4 * len(tells) * each {
+		if _, err := rd.Next(); err != nil {
+			t.Fatalf("message %d: %v", n, err)
+		}
+	}
+	eventually(t, "nobody writes", func() bool { return a.lingers.Load() == 0 })
+	s.out.Lock()
+	defer s.out.Unlock()
+	if len(s.out.queue) > 0 || s.out.writing || s.out.joined {
+		t.Errorf("%d bytes wait (writing %v, joined %v)", len(s.out.queue), s.out.writing, s.out.joined)
+	}
+}
+
 // A message that the kernel has not taken yet keeps the process from exiting, for a moment.
 func TestExitWaitsForMessages(t *testing.T) {
 	a := start()
