@@ -13,7 +13,7 @@ func TestHalfOpenHandshakesTakeNoTurn(t *testing.T) {
 	b := start(t, nil)
 	l, handle := b.listen(t, wire.HandleMax)
 	silent := peerOf(t, handle)
-	for range 12 * max(4, runtime.GOMAXPROCS(0)) { // three times as many as there are turns
+	for range 24 * max(4, runtime.GOMAXPROCS(0)) { // three times as many as there are turns
 		c, err := silent.Dial()
 		if err == nil {
 			defer c.Close()

@@ -9,9 +9,9 @@ import (
 )
 
 // FileTable keeps the kernel's table of this process's descriptors larger than
-// connections need. The kernel enlarges a full one, and threads that share it wait
-// meanwhile for a grace period of RCU: 4 to 9 ms, measured, in which nobody gets a
-// descriptor (expand_files in fs/file.c). A thousand connects at once met it three
+// connections need, as far as the soft limit of open files allows. The kernel enlarges
+// a full one, and who opens something waits meanwhile for a grace period of RCU: 4 to
+// 9 ms, measured (expand_files in fs/file.c). A thousand connects at once met it three
 // times on either side.
 type FileTable struct {
 	next    atomic.Int64 // the descriptor that asks for more room
@@ -20,8 +20,8 @@ type FileTable struct {
 
 const leastFiles = 1024
 
-// Holds makes room in the background, if fd, which was opened just now, takes the half
-// of what there is.
+// Holds makes room in the background, if fd, which was opened just now, is in the upper
+// half of the table.
 func (t *FileTable) Holds(fd int, log report.Logger) {
 	if int64(fd) < t.next.Load() || !t.growing.CompareAndSwap(false, true) {
 		return

@@ -1,11 +1,11 @@
 package task
 
-// handshakeStack is what a handshake takes of its goroutine's stack, and some more: bytes.
+// handshakeStack is what a handshake takes of its goroutine's stack, with a margin: bytes.
 const handshakeStack = 5 << 10
 
-// DeepStack gives the calling goroutine room for a handshake at once. It begins with
-// 2 KiB, and would be given twice as much each time that they are full; what is on the
-// stack by then is looked through and copied. Called where little is.
+// DeepStack gives the calling goroutine room for a handshake at once. A goroutine begins
+// with 2 KiB, or what the last collection found usual. Its stack doubles each time it is
+// full, and all that is on it is looked through and copied: call this where little is.
 //
 //go:noinline
 func DeepStack() {
