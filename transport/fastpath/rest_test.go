@@ -1,47 +1,40 @@
 package fastpath_test
 
 import (
-	"runtime"
 	"testing"
 
 	"weft/internal/hostcalls"
 	"weft/transport/fastpath"
 )
 
-// A thread that does nothing but poll sleeps now and then; one that learns something at times does not.
+// A thread that does nothing but poll sleeps now and then. One that learns something at times does not, nor does one
+// that moves data.
 func TestRest(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	const listen, other, turns = 0x7e57, 0x7e58, 2000
+	const listen, other, turns = 0x7e57, 0x7e58, 500
 	w := fastpath.AcceptWait(listen)
 	w.Begin()
 	defer w.End()
 	for _, c := range []struct {
 		what  string
-		polls int
-		news  bool // something comes of a poll before them
+		does  hostcalls.Poller
 		rests bool
 	}{
-		{"nothing comes", 1000, false, true},
-		{"something comes of every hundredth", 99, true, false},
+		{"nothing comes", hostcalls.Poller{Polls: 256}, true},
+		{"something comes of every hundredth poll", hostcalls.Poller{Other: other, Polls: 99}, false},
+		{"it moves data", hostcalls.Poller{Polls: 256, Moves: true}, false},
 	} {
-		rests := 0
-		for range turns { // a thread that is kept from the processor for long seems to do other work between
-			if c.news {
-				if waits, _ := hostcalls.AcceptPolls(other, 1); waits != 0 {
-					t.Fatalf("%s: a poll of a listen that does not wait was answered here", c.what)
-				}
-			}
-			waits, slept := hostcalls.AcceptPolls(listen, c.polls)
-			if waits != c.polls {
-				t.Fatalf("%s: %d of %d polls were answered", c.what, waits, c.polls)
-			}
-			if rests += slept; rests > 0 && c.rests {
-				break
-			}
+		c.does.Listen, c.does.Turns = listen, turns
+		waits, slept, err := c.does.Run()
+		if err != nil {
+			t.Fatalf("%s: %v", c.what, err)
 		}
-		if few := turns / 20; (rests > 0) != c.rests && (c.rests || rests > few) { // a page fault may sleep as well
-			t.Errorf("%s: the thread slept %d times", c.what, rests)
+		if waits != c.does.Polls*turns {
+			t.Errorf("%s: %d of %d polls found nothing", c.what, waits, c.does.Polls*turns)
+		}
+		// A thread that is kept from the processor for long seems to do other work between its polls, and a page fault
+		// may sleep as well.
+		if few := turns / 20; slept > few != c.rests {
+			t.Errorf("%s: the thread slept %d times in %d turns", c.what, slept, turns)
 		}
 	}
 }
