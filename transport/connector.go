@@ -187,8 +187,8 @@ func (k *connector) run(ctx context.Context) {
 	k.try(ctx, leave)
 }
 
-// try connects, again and again as NCCL_SOCKET_RETRY_CNT says; leave gives the slot of
-// the first time back.
+// try connects, again and again as NCCL_SOCKET_RETRY_CNT says; leave gives back the slot
+// of the first attempt.
 func (k *connector) try(ctx context.Context, leave func()) {
 	o := tcp.DataOptions(k.ctx.cfg.Knobs, k.trafficClass)
 	paths := rendezvous.Paths(k.dev.Interfaces(), &k.handle)

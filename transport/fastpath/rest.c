@@ -1,6 +1,7 @@
-/* rest.c: a thread of the host that does nothing but poll connects and accepts rests between its polls. On a host with
- * few processors it would take them from the handshakes that it waits for: of a thousand connects at once, polls took a
- * third of the CPU time. What comes of a connect or an accept from the first of those polls on ends the rest. */
+/* rest.c: a thread of the host that does nothing but poll connects and accepts rests after WF_POLLS of them. On a host
+ * with few processors it would take them from the handshakes that it waits for: of a thousand connects at once, polls
+ * took a third of the CPU time. Whatever comes of any connect or accept from the first of these polls on ends the
+ * rest. */
 #define _GNU_SOURCE
 #include "exec.h"
 

@@ -32,10 +32,10 @@ func (s *Session) TellTogether(m Frame) {
 	}
 	runtime.Gosched()
 	s.out.Lock()
-	left := s.out.joined
-	s.out.joined = false
+	mine := s.out.gathers
+	s.out.gathers = false
 	s.out.Unlock()
-	if left {
+	if mine { // else one that is in a hurry has written, or another of those that gather does
 		s.flush()
 	}
 }
@@ -82,10 +82,10 @@ func (s *Session) flushNow() bool {
 	return true
 }
 
-// enqueue appends m, numbered, and reports whether the caller is the one to
-// flush; joined: once others had time to join. A process that exits before that is done waits for it a moment, so
-// that its peer hears why.
-func (s *Session) enqueue(m Frame, joined bool) bool {
+// enqueue appends m, numbered, and reports whether the caller is the one to flush; one
+// that gathers lets others join before. A process that exits before that is done waits
+// for it a moment, so that its peer hears why.
+func (s *Session) enqueue(m Frame, gathers bool) bool {
 	s.out.Lock()
 	defer s.out.Unlock()
 	if len(s.out.queue) > outLimit {
@@ -96,13 +96,13 @@ func (s *Session) enqueue(m Frame, joined bool) bool {
 	s.out.queue = m.Append(s.out.queue)
 	s.out.message++
 	wire.Stamp(s.out.queue[start:], s.ID, s.out.message)
-	if s.out.writing && (joined || !s.out.joined) {
+	if s.out.writing && (gathers || !s.out.gathers) {
 		return false
 	}
 	if !s.out.writing {
 		s.all.cfg.Lingers(1)
 	}
-	s.out.writing, s.out.joined = true, joined
+	s.out.writing, s.out.gathers = true, gathers
 	return true
 }
 

@@ -45,7 +45,7 @@ type Session struct {
 		queue   []byte // protected, as all below
 		spare   []byte
 		writing bool
-		joined  bool // who is to write waits for others to join: whoever is in a hurry writes in its place
+		gathers bool // the one that is to write lets others join first: whoever is in a hurry writes in its place
 		message uint64
 	}
 }

@@ -40,6 +40,16 @@ func start() *process {
 	return p
 }
 
+// opened is a session of a process, until the test ends, and the peer's end of its connection.
+func opened(t *testing.T) (a *process, s *Session, in *rendezvous.Conn) {
+	t.Helper()
+	a = start()
+	k, in := conns.Pair(t)
+	s = a.New(k, &wire.Hello{Build: "test"}, nil, false)
+	t.Cleanup(func() { s.End(report.Errorf(report.Host, "test", "over")) })
+	return a, s, in
+}
+
 // eventually waits for something that comes about in the background.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -173,10 +183,7 @@ func TestLastHoldOfAControlConnection(t *testing.T) {
 // What is said of a peer's silence is how long it was, not how long it may be.
 func TestSilenceIsMeasured(t *testing.T) {
 	begin := time.Now()
-	a := start()
-	k, in := conns.Pair(t)
-	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.End(report.Errorf(report.Host, "test", "over"))
+	_, s, in := opened(t)
 	if _, err := in.Write([]byte{0}); err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +197,7 @@ func TestSilenceIsMeasured(t *testing.T) {
 
 // What the kernel takes at once is with it when TellLater returns: a process that ends then, by whatever means, has told its peer.
 func TestToldBeforeTheCallReturns(t *testing.T) {
-	a := start()
-	k, in := conns.Pair(t)
-	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.End(report.Errorf(report.Host, "test", "over"))
+	_, s, in := opened(t)
 	go io.Copy(io.Discard, in)
 	for range 500 {
 		s.TellLater(&wire.Failed{Reason: "a cause"})
@@ -209,10 +213,7 @@ func TestToldBeforeTheCallReturns(t *testing.T) {
 
 // So it is while another waits for others to join: nobody who is in a hurry waits for it.
 func TestTheHurriedWriteForOthers(t *testing.T) {
-	a := start()
-	k, in := conns.Pair(t)
-	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.End(report.Errorf(report.Host, "test", "over"))
+	a, s, in := opened(t)
 	go io.Copy(io.Discard, in)
 	for range 500 {
 		if m := (&wire.Failed{Reason: "a cause"}); !s.enqueue(m, true) || s.enqueue(m, true) { // as TellTogether, before its turn comes
@@ -220,20 +221,17 @@ func TestTheHurriedWriteForOthers(t *testing.T) {
 		}
 		s.TellLater(&wire.Failed{Reason: "a cause"})
 		s.out.Lock()
-		left, writing, joined := len(s.out.queue), s.out.writing, s.out.joined
+		left, writing, gathers := len(s.out.queue), s.out.writing, s.out.gathers
 		s.out.Unlock()
-		if left > 0 || writing || joined || a.lingers.Load() != 0 {
-			t.Fatalf("%d bytes are this process's still (writing %v, joined %v), and %d hold it", left, writing, joined, a.lingers.Load())
+		if left > 0 || writing || gathers || a.lingers.Load() != 0 {
+			t.Fatalf("%d bytes are this process's still (writing %v, gathers %v), and %d hold it", left, writing, gathers, a.lingers.Load())
 		}
 	}
 }
 
 // Whoever tells something, and however, it arrives, once.
 func TestAllThatIsToldArrives(t *testing.T) {
-	a := start()
-	k, in := conns.Pair(t)
-	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.End(report.Errorf(report.Host, "test", "over"))
+	a, s, in := opened(t)
 	tells := []func(Frame){s.Tell, s.TellTogether, s.TellTogether, s.TellLater}
 	const each = 500
 	for i := range 4 * len(tells) {
@@ -253,17 +251,14 @@ func TestAllThatIsToldArrives(t *testing.T) {
 	eventually(t, "nobody writes", func() bool { return a.lingers.Load() == 0 })
 	s.out.Lock()
 	defer s.out.Unlock()
-	if len(s.out.queue) > 0 || s.out.writing || s.out.joined {
-		t.Errorf("%d bytes wait (writing %v, joined %v)", len(s.out.queue), s.out.writing, s.out.joined)
+	if len(s.out.queue) > 0 || s.out.writing || s.out.gathers {
+		t.Errorf("%d bytes wait (writing %v, gathers %v)", len(s.out.queue), s.out.writing, s.out.gathers)
 	}
 }
 
 // A message that the kernel has not taken yet keeps the process from exiting, for a moment.
 func TestExitWaitsForMessages(t *testing.T) {
-	a := start()
-	k, in := conns.Pair(t)
-	s := a.New(k, &wire.Hello{Build: "test"}, nil, false)
-	defer s.End(report.Errorf(report.Host, "test", "over"))
+	a, s, in := opened(t)
 	full := func() bool {
 		s.out.Lock()
 		defer s.out.Unlock()

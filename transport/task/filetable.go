@@ -10,9 +10,9 @@ import (
 
 // FileTable keeps the kernel's table of this process's descriptors larger than
 // connections need, as far as the soft limit of open files allows. The kernel enlarges
-// a full one, and who opens something waits meanwhile for a grace period of RCU: 4 to
-// 9 ms, measured (expand_files in fs/file.c). A thousand connects at once met it three
-// times on either side.
+// a full one, and whoever opens something waits meanwhile for a grace period of RCU: 4
+// to 9 ms, measured (expand_files in fs/file.c). A thousand connects at once met it
+// three times on either side.
 type FileTable struct {
 	next    atomic.Int64 // the descriptor that asks for more room
 	growing atomic.Bool

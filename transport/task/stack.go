@@ -9,11 +9,11 @@ const handshakeStack = 5 << 10
 //
 //go:noinline
 func DeepStack() {
-	if untold != nil { // what is declared here is part of the frame all the same, and is not cleared
+	if never != nil { // room is part of the frame all the same, and is not cleared
 		var room [handshakeStack]byte
-		copy(room[:], untold)
-		untold = append(untold, room[:]...)
+		copy(room[:], never)
+		never = append(never, room[:]...)
 	}
 }
 
-var untold []byte // nil, which the compiler does not know
+var never []byte // nil; the compiler does not know that
