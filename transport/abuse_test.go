@@ -5,13 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"weft/transport/session"
 	"weft/transport/wire"
 )
 
@@ -113,25 +112,35 @@ func TestAttemptsGivenUpAreNoNews(t *testing.T) {
 	if err := over.Close(); err != nil {
 		t.Fatal(err)
 	}
-	comm, control, late := frame1(h, wire.RoleComm), frame1(h, wire.RoleControl), frame1(parsed(t, past), wire.RoleComm)
+	comm, inHello, again := frame1(h, wire.RoleComm), frame1(h, wire.RoleComm), frame1(h, wire.RoleComm)
+	control, late := frame1(h, wire.RoleControl), frame1(parsed(t, past), wire.RoleComm)
+	hello := helloOf("elsewhere")
 	for _, tc := range []struct {
 		name string
 		send []byte
-		read int
+		hear bool // the listener answers
 	}{
-		{"before frame 1", nil, 0},
-		{"before frame 3", comm.Append(nil), wire.Frame2Size},
-		{"a control connection before frame 3", control.Append(nil), wire.Frame2Size},
-		{"to a listen that was closed", late.Append(nil), 0},
+		{"before frame 1", nil, false},
+		{"before hello", comm.Append(nil), false},
+		{"in hello", append(inHello.Append(nil), hello[:20]...), false},
+		{"before frame 3", append(again.Append(nil), hello...), true},
+		{"a control connection before frame 3", control.Append(nil), true},
+		{"to a listen that was closed", late.Append(nil), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := client(t, h)
 			c.Write(tc.send)
-			if _, err := io.ReadFull(c, make([]byte, tc.read)); err != nil {
-				t.Fatal(err)
+			if tc.hear {
+				if _, err := io.ReadFull(c, make([]byte, wire.Frame2Size)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			c.(*net.TCPConn).CloseWrite()
-			silent(t, c)
+			if tc.hear {
+				drained(t, c)
+			} else {
+				silent(t, c)
+			}
 			if n := b.log.Count("", "listener") + b.log.Count("", "accept"); n != 0 {
 				t.Errorf("%d lines: %q", n, b.log.Lines())
 			}
@@ -145,22 +154,87 @@ func TestReplayIsRefused(t *testing.T) {
 	h := parsed(t, handle)
 	f := frame1(h, wire.RoleComm)
 	first := client(t, h)
-	first.Write(f.Append(nil))
+	first.Write(append(f.Append(nil), helloOf("elsewhere")...))
 	if _, err := io.ReadFull(first, make([]byte, wire.Frame2Size)); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
 		again := client(t, h)
-		again.Write(f.Append(nil))
+		again.Write(append(f.Append(nil), helloOf("elsewhere")...))
 		silent(t, again)
 	}
 }
 
-// script is what a well-behaved connecting side of a comm writes, by stage.
-func script(t *testing.T, h wire.Handle, c net.Conn, after func(f1 *wire.Frame1, f2 *wire.Frame2) []byte) {
+// drained requires that the listener closes c, whatever it says before.
+func drained(t *testing.T, c net.Conn) {
+	t.Helper()
+	var timeout net.Error
+	if _, err := io.Copy(io.Discard, c); errors.As(err, &timeout) && timeout.Timeout() {
+		t.Error("still open at the test's limit")
+	}
+}
+
+// helloOf is a hello of a process of a host.
+func helloOf(host string) []byte {
+	m := wire.Hello{Speaks: wire.Version, Process: wire.ProcessID{1}, Host: host}
+	return m.Append(nil)
+}
+
+// Who has recorded handshakes, and has waited until the listen has forgotten their nonces, takes the place of nobody who goes on
+// with his own: the oldest of those that have proven nothing else gives way.
+func TestReplaysFillNoListen(t *testing.T) {
+	b := start(t, nil)
+	l, handle := b.listen(t, wire.HandleMax)
+	h := parsed(t, handle)
+	p := peerOf(t, handle)
+	s := granted(t, p)
+	proven := halfway(t, p)
+	if err := s.Tell(p.Attach(proven, s, 1)); err != nil {
+		t.Fatal(err)
+	}
+	setups := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.setup)
+	}
+	for from, n := range []int{waitingLimit / 2, waitingLimit/2 + 10} { // an address has so many places for what carries no comm
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+from))}, Timeout: testLimit}
+		for range n {
+			c, err := d.Dial("tcp", h.Addrs[0].AddrPort().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			f1 := frame1(h, wire.RoleComm)
+			c.Write(append(f1.Append(nil), helloOf("elsewhere")...))
+			if _, err := io.ReadFull(c, make([]byte, wire.Frame2Size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := setups(); n != waitingLimit {
+		t.Errorf("%d comms are being set up, want %d", n, waitingLimit)
+	}
+	if _, err := start(t, nil).connect(handle); err != nil {
+		t.Fatal(err)
+	}
+	last := wire.Go{Header: wire.Header{Session: s.Session, Comm: 1}}
+	proven.Write(last.Append(p.Confirm(proven)))
+	for range 2 {
+		if c, err := accept(l); err != nil || c == nil {
+			t.Fatal(c, err)
+		}
+	}
+}
+
+// script writes what begins a comm, frame 1 and first, and what after makes of frame 2; nil: nothing more.
+func script(t *testing.T, h wire.Handle, c net.Conn, first []byte, after func(f1 *wire.Frame1, f2 *wire.Frame2) []byte) {
 	t.Helper()
 	f1 := frame1(h, wire.RoleComm)
-	c.Write(f1.Append(nil))
+	c.Write(append(f1.Append(nil), first...))
+	if after == nil {
+		return
+	}
 	b := make([]byte, wire.Frame2Size)
 	if _, err := io.ReadFull(c, b); err != nil {
 		t.Fatal(err)
@@ -176,42 +250,36 @@ func TestPeersThatBreakTheProtocol(t *testing.T) {
 	b := start(t, map[string]string{"WEFT_TIMEOUT": "1"})
 	l, handle := b.listen(t, wire.HandleMax)
 	h := parsed(t, handle)
-	hello := wire.Hello{Speaks: wire.Version, Process: wire.ProcessID{1}, Host: "elsewhere"}
 	confirm := func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
 		var f3 wire.Frame3
 		f3.Sign(&h.Token, f1, f2)
 		return f3.Append(nil)
 	}
-	long := hello.Append(nil)
+	hello, alien := helloOf("elsewhere"), wire.Hello{Speaks: wire.Version + 1, Process: wire.ProcessID{1}, Host: "elsewhere"}
+	long := slices.Clone(hello)
 	long[0], long[1] = 0xff, 0xff
-	alien := hello
-	alien.Speaks = wire.Version + 1
+	last := (&wire.Go{}).Append(nil)
+	type then = func(f1 *wire.Frame1, f2 *wire.Frame2) []byte
 	for _, tc := range []struct {
-		name string
-		then func(f1 *wire.Frame1, f2 *wire.Frame2) []byte
+		name  string
+		first []byte
+		then  then
 	}{
-		{"frame 3 without the token", func(*wire.Frame1, *wire.Frame2) []byte { return make([]byte, wire.Frame3Size) }},
-		{"oversized frame", func(a *wire.Frame1, b *wire.Frame2) []byte { return append(confirm(a, b), long...) }},
-		{"go before hello", func(a *wire.Frame1, b *wire.Frame2) []byte {
-			m := wire.Go{}
-			return m.Append(confirm(a, b))
-		}},
-		{"go right behind hello", func(a *wire.Frame1, b *wire.Frame2) []byte {
-			m := wire.Go{}
-			return m.Append(append(confirm(a, b), hello.Append(nil)...))
-		}},
-		{"another wire version", func(a *wire.Frame1, b *wire.Frame2) []byte { return append(confirm(a, b), alien.Append(nil)...) }},
-		{"silence after hello", func(a *wire.Frame1, b *wire.Frame2) []byte { return append(confirm(a, b), hello.Append(nil)...) }},
+		{"silence behind frame 1", nil, nil},
+		{"oversized hello", long, nil},
+		{"go in place of hello", last, nil},
+		{"go right behind hello", slices.Concat(hello, last), nil},
+		{"another wire version", alien.Append(nil), nil},
+		{"silence behind lanes", hello, nil},
+		{"frame 3 without the token", hello, func(*wire.Frame1, *wire.Frame2) []byte { return append(make([]byte, wire.Frame3Size), last...) }},
+		{"silence behind frame 3", hello, confirm},
+		{"hello in place of go", hello, func(a *wire.Frame1, b *wire.Frame2) []byte { return append(confirm(a, b), hello...) }},
+		{"oversized frame in place of go", hello, func(a *wire.Frame1, b *wire.Frame2) []byte { return append(confirm(a, b), long...) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := client(t, h)
-			script(t, h, c, tc.then)
-			if _, err := io.Copy(io.Discard, c); err != nil {
-				var timeout net.Error
-				if errors.As(err, &timeout) && timeout.Timeout() {
-					t.Error("still open at the test's limit")
-				}
-			}
+			script(t, h, c, tc.first, tc.then)
+			drained(t, c)
 		})
 	}
 	if b.log.Count("WARN handshake", "wire version 1", "wire version 2", "elsewhere") != 1 {
@@ -236,12 +304,11 @@ func TestAcceptHearsOfAPeerThatStopsBehindGo(t *testing.T) {
 	b := start(t, map[string]string{"WEFT_TIMEOUT": "1"})
 	l, handle := b.listen(t, wire.HandleMax)
 	h := parsed(t, handle)
-	hello := wire.Hello{Speaks: wire.Version, Process: wire.ProcessID{1}, Host: "elsewhere"}
 	c := client(t, h)
-	script(t, h, c, func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
-		var f3 wire.Frame3
+	var f3 wire.Frame3
+	script(t, h, c, helloOf("elsewhere"), func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
 		f3.Sign(&h.Token, f1, f2)
-		return append(f3.Append(nil), hello.Append(nil)...)
+		return nil
 	})
 	rd := wire.NewReader(c)
 	for range 2 { // its hello and lanes
@@ -250,7 +317,7 @@ func TestAcceptHearsOfAPeerThatStopsBehindGo(t *testing.T) {
 		}
 	}
 	m := wire.Go{Header: wire.Header{Session: 1, Comm: 1}}
-	c.Write(m.Append(nil))
+	c.Write(m.Append(f3.Append(nil)))
 	if got, err := accept(l); got != nil || err == nil || !strings.Contains(err.Error(), "not complete after 1s") {
 		t.Errorf("%v, %v; %q", got, err, b.log.Lines())
 	}
@@ -260,20 +327,20 @@ func TestCutAtEveryByte(t *testing.T) {
 	b := start(t, nil)
 	l, handle := b.listen(t, wire.HandleMax)
 	h := parsed(t, handle)
-	hello := wire.Hello{Speaks: wire.Version, Host: "elsewhere"}
-	f1 := frame1(h, wire.RoleComm)
-	for n := range wire.Frame1Size {
+	hello := helloOf("elsewhere")
+	for n := range wire.Frame1Size + len(hello) {
 		c := client(t, h)
-		c.Write(f1.Append(nil)[:n])
+		f1 := frame1(h, wire.RoleComm)
+		c.Write(append(f1.Append(nil), hello...)[:n])
 		c.Close()
 	}
-	total := wire.Frame3Size + len(hello.Append(nil))
-	for n := range total {
+	last := (&wire.Go{}).Append(nil)
+	for n := range wire.Frame3Size + len(last) {
 		c := client(t, h)
-		script(t, h, c, func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
+		script(t, h, c, hello, func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
 			var f3 wire.Frame3
 			f3.Sign(&h.Token, f1, f2)
-			return append(f3.Append(nil), hello.Append(nil)...)[:n]
+			return append(f3.Append(nil), last...)[:n]
 		})
 		c.(*net.TCPConn).SetLinger(0) // some with a reset instead of an end
 		c.Close()
@@ -314,69 +381,5 @@ func TestIdleClients(t *testing.T) {
 	wg.Wait()
 	if lines := b.log.Count("INFO NET listener"); lines > 5 {
 		t.Errorf("%d lines", lines)
-	}
-}
-
-// A peer that lies about what it waits for, or asks without an end, is believed of itself: nothing grows, the log has a line or
-// two, and the message that it sends in the end is taken.
-func TestPeersThatLieAboutWaits(t *testing.T) {
-	const many = 2000
-	same := func(n int, m func(h wire.Header, i uint64) session.Frame) func(s *session.Session, h wire.Header) {
-		return func(s *session.Session, h wire.Header) {
-			for i := range n {
-				s.Tell(m(h, uint64(i)))
-			}
-		}
-	}
-	roots := []uint8{wire.RootSilent, wire.RootOutside, wire.RootBusy, wire.RootPath, wire.RootDown, wire.RootBroken}
-	for _, tc := range []struct {
-		name string
-		lies func(s *session.Session, h wire.Header)
-		says string
-	}{
-		{"of comms that are not there", same(many, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: wire.Header{Comm: h.Comm + 1 + i}, Monitors: true, Why: wire.WaitSend, For: "n9:9", Root: wire.RootOutside, RootWho: "n9:9"}
-		}), "that process does not reply, though its machine does"},
-		{"of more than it has begun", same(1, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: h, Groups: 1<<64 - 1, Asks: true, Lacks: true, Owes: true, Moves: true, Monitors: true}
-		}), "its NCCL has sent it, and it has not come"},
-		{"of a chain as long as a name can be", same(1, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: h, Monitors: true, Why: wire.WaitSend, Millis: 1<<32 - 1, For: strings.Repeat("x", 500), RootAge: 1, Root: wire.RootSilent, RootWho: strings.Repeat("y", 500)}
-		}), "its NCCL has sent nothing; that process runs and waits itself for xxx"},
-		{"another each time", same(many, func(h wire.Header, i uint64) session.Frame {
-			return &wire.WaitReply{Header: h, Monitors: true, Why: wire.WaitSend, For: "n9:9", Root: roots[i%6], RootWho: "n9:9"}
-		}), "that process runs and waits itself for n9:9 to send"},
-		{"asks", func(s *session.Session, h wire.Header) {
-			same(many, func(h wire.Header, i uint64) session.Frame { return &wire.WaitAsk{Header: wire.Header{Comm: i << 40}} })(s, h)
-			s.Tell(&wire.WaitReply{Header: h, Monitors: true})
-		}, "its NCCL has sent nothing; that process runs and waits for nobody"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			a, b := start(t, nil), start(t, stallsSoon)
-			a.serve[wire.KindWaitAsk] = func(s *session.Session, frame []byte) error {
-				m, err := wire.ParseWaitAsk(frame)
-				if err == nil {
-					go tc.lies(s, m.Header)
-				}
-				return err
-			}
-			s, r := pair(t, a, b)
-			move(t, s, r, 8)
-			in := recv(r, register(t, r, buffer(t, 100), 100))
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			watching(b)
-			pumped(t, "a line", func() bool { return lines(b, "receive from") > 0 }, in)
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
-				t.Errorf("%d bytes more are in use", grown)
-			}
-			drive(t, "the message", send(s, register(t, s, buffer(t, 100), 100)), in)
-			if n := lines(b); n > 4 || lines(b, "receive from", tc.says) == 0 || b.log.Count("WARN") != n {
-				t.Errorf("%d lines: %q", n, b.log.Lines())
-			}
-		})
 	}
 }

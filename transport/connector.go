@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -190,7 +191,8 @@ func (k *connector) run(ctx context.Context) {
 // try connects, again and again as NCCL_SOCKET_RETRY_CNT says; leave gives back the slot
 // of the first attempt.
 func (k *connector) try(ctx context.Context, leave func()) {
-	o := tcp.DataOptions(k.ctx.cfg.Knobs, k.trafficClass)
+	mine := k.ctx.hello(k.dev)
+	by := rendezvous.Opening{Role: wire.RoleComm, First: mine.Append(nil), Options: tcp.DataOptions(k.ctx.cfg.Knobs, k.trafficClass)}
 	paths := rendezvous.Paths(k.dev.Interfaces(), &k.handle)
 	retries := int(k.ctx.cfg.Knobs.Int(knob.SocketRetryCnt))
 	sleep := time.Duration(k.ctx.cfg.Knobs.Int(knob.SocketRetrySleep)) * time.Millisecond
@@ -202,30 +204,34 @@ func (k *connector) try(ctx context.Context, leave func()) {
 		k.finish(c, err)
 	}
 	for n := 1; ; n++ {
-		w, err := k.ctx.net.Race(ctx, &k.handle, paths, o)
+		var c *ready
+		w, err := k.ctx.net.Race(ctx, &k.handle, paths, by)
 		if err == nil {
-			c, err := k.complete(ctx, w)
-			leave()
-			lost := (*rendezvous.NarrowError)(nil)
-			switch {
-			case errors.As(err, &lost) && k.ctx.net.Narrow.Smaller(lost):
-				paths, n = []rendezvous.Path{w.Path}, n-1
-			case n <= retries && rendezvous.TimedOut(err) && ctx.Err() == nil:
-				slow = err // its process may only have been slow; its host knows nothing of the comm before go
-				if !pause(ctx, time.Duration(n)*sleep) {
-					finish(c, err)
-					return
-				}
-			default:
-				finish(c, err)
-				return
-			}
-		} else {
-			leave()
+			c, err = k.complete(ctx, w)
+		}
+		leave()
+		lost := (*rendezvous.NarrowError)(nil)
+		switch narrow := errors.As(err, &lost); {
+		case narrow && k.ctx.net.Narrow.Smaller(lost):
+			others := slices.DeleteFunc(paths, func(p rendezvous.Path) bool { return p == lost.Path })
+			paths, n = append([]rendezvous.Path{lost.Path}, others...), n-1
+		case narrow:
+			finish(nil, k.classify(err, w))
+			return
+		case w == nil:
 			if n > retries || !rendezvous.Again(err) || !pause(ctx, time.Duration(n)*sleep) {
 				finish(nil, k.lost(err, n))
 				return
 			}
+		case n <= retries && rendezvous.TimedOut(err) && ctx.Err() == nil:
+			slow = err // its process may only have been slow; its host knows nothing of the comm before go
+			if !pause(ctx, time.Duration(n)*sleep) {
+				finish(c, err)
+				return
+			}
+		default:
+			finish(c, err)
+			return
 		}
 		if leave, err = k.ctx.outgoing.Enter(ctx); err != nil {
 			finish(nil, k.lost(err, n+1))

@@ -19,7 +19,7 @@ import (
 func (e *env) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path, dev *device.Device, trafficClass int32) (*session.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, rendezvous.HandshakeLimit)
 	defer cancel()
-	w, err := e.net.Attempt(ctx, h, p, wire.RoleControl, tcp.ControlOptions(e.cfg.Knobs, trafficClass), nil)
+	w, err := e.net.Attempt(ctx, h, p, rendezvous.Opening{Role: wire.RoleControl, Options: tcp.ControlOptions(e.cfg.Knobs, trafficClass)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the control connection: %w", err)
 	}
@@ -35,8 +35,8 @@ func (e *env) openSession(ctx context.Context, h *wire.Handle, p rendezvous.Path
 func (e *env) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, error) {
 	w.Conn.SetDeadline(time.Now().Add(e.timeout))
 	mine := e.hello(dev)
-	if err := w.Confirm(mine.Append(nil)); err != nil {
-		return nil, err
+	if err := w.Say(mine.Append(nil)); err != nil {
+		return nil, fmt.Errorf("sending hello: %w", err)
 	}
 	rd := wire.NewReader(w.Conn)
 	peer, err := w.ReadHello(rd, &mine)
@@ -68,10 +68,17 @@ func (e *env) opened(w *rendezvous.Won, dev *device.Device) (*session.Session, e
 // control serves a control connection: hellos, then what this process has and the
 // session. This goroutine goes on as the session's reader.
 func (h *handshake) control() error {
+	if _, err := h.conn.Write(h.f2.Append(nil)); err != nil {
+		return fmt.Errorf("sending frame 2: %w", err)
+	}
+	if err := h.confirmed(); err != nil {
+		return err
+	}
+	h.conn.SetDeadline(time.Now().Add(h.timeout))
 	if err := h.conn.Apply(tcp.ControlOptions(h.cfg.Knobs, -1)); err != nil {
 		return err
 	}
-	if err := h.readHello(nil, nil); err != nil {
+	if err := h.readHello(nil); err != nil {
 		return err
 	}
 	if n := h.reader.Buffered(); n != 0 {

@@ -34,7 +34,7 @@ func (d *dial) lost(err error, rounds int) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		e.Cause = report.Host
 		return e.Try("%s lost its address, or no local port is free: see net.ipv4.ip_local_port_range", d.dev.Name).See("WEFT-141")
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return e.Try("the peer closed this listen already, or something else has its port")
 	}
 	return e.Try("packets to the peer are lost: a firewall drops them, or the address belongs to another network; see NCCL_SOCKET_IFNAME and WEFT_PORT_RANGE").See("WEFT-101 WEFT-111 WEFT-115 WEFT-116")

@@ -5,13 +5,14 @@
 //
 //  1. Listen opens the process's rendezvous sockets, draws a listen id and a
 //     token, and writes both with the addresses into the handle.
-//  2. Connect races the handle's addresses. Each attempt sends frame 1; the
-//     listener is silent until that proves the token. The first valid frame 2 wins.
-//  3. Frame 3 and the hellos tell both sides who speaks. The pair's control
-//     connection is opened if it does not stand yet.
+//  2. Connect races the handle's addresses. Each attempt sends frame 1 and hello; the
+//     listener is silent until frame 1 proves the token. The first valid frame 2 wins.
+//  3. The listening side's hello comes behind it. The pair's control connection is
+//     opened if it does not stand yet.
 //  4. The best way that serves makes a carrier on both sides, of queue pairs or of
 //     the streams that the listening side asked for. The connecting side attaches
-//     the comm on the control connection and says go.
+//     the comm on the control connection and says go, behind frame 3 unless that went
+//     with an offer of queue pairs.
 //  5. Both sides hand the carrier to the C executor. All of this runs in
 //     goroutines; the host's calls only ask whether it is done.
 //

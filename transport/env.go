@@ -51,6 +51,7 @@ type setup interface {
 	from() wire.ProcessID
 	attach(m *session.Member, a *wire.Attach) error
 	abort(why error)
+	unproven() (since time.Time, is bool) // neither frame 3 nor attach has come: it may be a replay
 }
 
 func (e *env) init(cfg Config) {

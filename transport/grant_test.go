@@ -197,7 +197,6 @@ func TestOverheardHandshake(t *testing.T) {
 		if err := thief.Ask(k, wire.RoleComm); err != nil {
 			t.Fatal(err)
 		}
-		k.Write(append(thief.Confirm(k), thief.Hello()...))
 		k.NextPadded() // hello: it is being set up
 	})
 	t.Run("an attach", func(t *testing.T) {

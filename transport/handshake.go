@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"weft/internal/report"
@@ -37,9 +38,9 @@ func (h *handshake) says() bool {
 	return h.noise.Allows(h.conn.Remote().Addr(), h.listener.ctx.opts.Log)
 }
 
-// readHello reads the peer's hello and answers with ours followed by rest;
-// when the versions differ both sides can name each other.
-func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
+// readHello reads the peer's hello. Where the versions differ it answers with ours,
+// behind what is before it, so that both sides can name each other.
+func (h *handshake) readHello(before []byte) error {
 	frame, err := h.reader.NextPadded()
 	if err != nil {
 		return fmt.Errorf("reading hello: %w", err)
@@ -48,25 +49,56 @@ func (h *handshake) readHello(pads []byte, rest func(b []byte) []byte) error {
 		return err
 	}
 	mine := h.env.hello(h.listener.dev)
-	b := mine.Append(pads)
 	if mismatch := rendezvous.Versions(&mine, &h.hello); mismatch != nil {
-		h.conn.Write(b)
+		h.conn.Write(mine.Append(before))
 		if h.says() {
 			report.Say(h.listener.ctx.opts.Log, mismatch.On(h.listener.dev.Name))
 		}
 		return mismatch
 	}
-	if rest == nil {
-		return nil
-	}
-	if _, err := h.conn.Write(rest(b)); err != nil {
-		return fmt.Errorf("sending hello: %w", err)
-	}
 	return nil
 }
 
+// greet says frame 2, who this process is, and what it has for the comm, or why there is to be none.
+func (h *handshake) greet(in *inbound, pads []byte) (refused string, err error) {
+	b := h.f2.Append(nil)
+	leave, free := h.incoming.Try()
+	if !free || len(pads) > 0 { // frame 2 ends a race: it waits for nobody, and a path of small packets carries it
+		if _, err := h.conn.Write(b); err != nil {
+			leave()
+			return "", fmt.Errorf("sending frame 2: %w", err)
+		}
+		b = pads
+	}
+	if !free {
+		if leave, err = h.turn(); err != nil {
+			refused = "too many others connect at once"
+		}
+	}
+	if refused == "" && !in.register() {
+		refused = "the listen is closing, or has as many connections that its host has not accepted as it takes"
+	}
+	mine := h.env.hello(h.listener.dev)
+	b = mine.Append(b)
+	if refused != "" {
+		m := wire.Reject{Reason: refused}
+		b = m.Append(b)
+	} else {
+		var m wire.Lanes
+		for _, w := range slices.Backward(h.ways) {
+			w.Lanes(h.listener.dev, &m)
+		}
+		b = m.Append(b)
+	}
+	leave()
+	if _, err := h.conn.Write(b); err != nil {
+		return refused, fmt.Errorf("sending hello: %w", err)
+	}
+	return refused, nil
+}
+
 // turn waits for a slot among the handshakes that are served at once. It comes when
-// the peer has proven itself and said who it is: who is silent holds no slot.
+// the peer has said who it is: who is silent holds no slot.
 func (h *handshake) turn() (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(h.conn.Life, rendezvous.HandshakeLimit)
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weft/internal/knob"
@@ -31,6 +32,8 @@ type inbound struct {
 	peer     string
 	addr     netip.Addr // of the connecting process
 	deadline *time.Timer
+	since    time.Time
+	proven   atomic.Bool // frame 3 or attach has come
 
 	mu      sync.Mutex
 	limit   time.Duration      // what deadline was set to last
@@ -45,7 +48,7 @@ type inbound struct {
 }
 
 func newInbound(l *Listener, first *rendezvous.Conn, f1 wire.Frame1, f2 wire.Frame2) *inbound {
-	in := &inbound{ctx: l.ctx, listener: l, f1: f1, f2: f2, conns: make([]*rendezvous.Conn, l.dev.Streams())}
+	in := &inbound{ctx: l.ctx, listener: l, f1: f1, f2: f2, since: time.Now(), conns: make([]*rendezvous.Conn, l.dev.Streams())}
 	in.missing = len(in.conns) - 1 + 2 // streams after the first, attach, go
 	in.conns[0], in.addr = first, first.Remote().Addr()
 	in.deadline = time.AfterFunc(time.Hour, func() { // register sets the true time
@@ -74,6 +77,8 @@ func (in *inbound) register() bool {
 
 func (in *inbound) from() wire.ProcessID { return in.hello.Process }
 
+func (in *inbound) unproven() (since time.Time, is bool) { return in.since, !in.proven.Load() }
+
 // join takes in stream index.
 func (in *inbound) join(index int, c *rendezvous.Conn) error {
 	in.mu.Lock()
@@ -100,6 +105,7 @@ func (in *inbound) attach(m *session.Member, a *wire.Attach) error {
 		return errors.New("the comm is attached already, or was given up")
 	}
 	in.member = m
+	in.proven.Store(true)
 	if !in.went {
 		in.lingers()
 	}

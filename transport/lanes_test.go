@@ -331,7 +331,9 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &dial{ctx: a.ctx, dev: a.Devices()[a.dev], handle: parsed, trafficClass: -1}
-	w, err := a.net.Race(t.Context(), &d.handle, rendezvous.Paths(d.dev.Interfaces(), &d.handle), tcp.DataOptions(a.cfg.Knobs, -1))
+	mine := a.ctx.hello(d.dev)
+	w, err := a.net.Race(t.Context(), &d.handle, rendezvous.Paths(d.dev.Interfaces(), &d.handle),
+		rendezvous.Opening{Role: wire.RoleComm, First: mine.Append(nil), Options: tcp.DataOptions(a.cfg.Knobs, -1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +346,7 @@ func TestSimGivingUpBehindGoIsTold(t *testing.T) {
 	if err != nil || c.last.Flags&wire.FlagVerbs == 0 {
 		t.Fatal(c, err)
 	}
-	if _, err := w.Conn.Write(c.last.Append(nil)); err != nil {
+	if err := w.Say(c.last.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	c.leave(errAbandoned.Error())

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"sync"
+	"time"
 
 	"weft/internal/report"
 	"weft/transport/comms"
@@ -118,8 +119,9 @@ func (l *Listener) over() bool {
 }
 
 // fresh remembers a nonce and reports whether it is the first time. The oldest are
-// forgotten in the end: who then repeats one gets an answer, and no further, for
-// frame 3 proves the token anew.
+// forgotten in the end: who then repeats one gets an answer, and a place among the comms
+// that are being set up which is the first to go, and no further, for frame 3 proves the
+// token anew.
 func (l *Listener) fresh(n wire.Nonce) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,15 +143,37 @@ func (l *Listener) fresh(n wire.Nonce) bool {
 	return true
 }
 
-// begin records a comm whose set-up has begun.
+// begin records a comm whose set-up has begun. Where there are as many as there may be, the
+// oldest gives way that may be a replay.
 func (l *Listener) begin(in setup) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || len(l.setup)+len(l.ready) >= waitingLimit {
-		return false
+	var gone setup
+	full := len(l.setup)+len(l.ready) >= waitingLimit
+	if full && !l.closed {
+		gone = l.oldestUnproven()
+		delete(l.setup, gone)
 	}
-	l.setup[in] = struct{}{}
-	return true
+	taken := !l.closed && (!full || gone != nil)
+	if taken {
+		l.setup[in] = struct{}{}
+	}
+	l.mu.Unlock()
+	if gone != nil {
+		gone.abort(nil)
+	}
+	return taken
+}
+
+// oldestUnproven is the set-up without frame 3 and attach that has begun first; nil: there is
+// none. l.mu is held.
+func (l *Listener) oldestUnproven() (oldest setup) {
+	var begun time.Time
+	for in := range l.setup {
+		if since, is := in.unproven(); is && (oldest == nil || since.Before(begun)) {
+			oldest, begun = in, since
+		}
+	}
+	return oldest
 }
 
 // outcome is what one accept returns: a comm, or why this host could not make

@@ -12,7 +12,7 @@ import (
 	"weft/transport/wire"
 )
 
-// complete takes the winner from frame 3 to a comm that is ready.
+// complete takes the winner from frame 2 to a comm that is ready.
 func (d *dial) complete(ctx context.Context, w *rendezvous.Won) (*ready, error) {
 	w.Conn.SetDeadline(time.Now().Add(d.ctx.timeout))
 	uncut := rendezvous.CutOnCancel(ctx, w.Conn)
@@ -25,8 +25,8 @@ func (d *dial) complete(ctx context.Context, w *rendezvous.Won) (*ready, error) 
 	return c, nil
 }
 
-// outbound takes a won race to a comm that is ready: frame 3 and hello, session,
-// streams, attach. It then holds the session.
+// outbound takes a won race to a comm that is ready: hello, session, streams, attach.
+// It then holds the session.
 func (d *dial) outbound(ctx context.Context, w *rendezvous.Won) (*ready, error) {
 	peer, wants, err := d.agree(w)
 	if err != nil {
@@ -71,23 +71,18 @@ func (d *dial) carried(ctx context.Context, c *carrier.Call) (*ready, error) {
 	return r, nil
 }
 
-// agree exchanges hellos, in packets of full size, and reads what the listening
-// side wants.
+// agree reads the listening side's hello, which answers ours, and what it wants.
 func (d *dial) agree(w *rendezvous.Won) (*wire.Hello, *wire.Lanes, error) {
-	pads, g := d.ctx.net.Fill(w.Conn, w.Path)
-	peer, to, err := d.greet(w, pads)
-	if err = g.Judge(w.Path, err); err != nil {
+	peer, to, err := d.greeted(w)
+	if err = w.Judge(err); err != nil {
 		return nil, nil, err
 	}
 	d.ctx.net.Narrow.Passed(w.Path, w.Conn, d.dev.Name, func() string { return rendezvous.EndName(peer, w.Conn) }, d.ctx.opts.Log)
 	return peer, to, nil
 }
 
-func (d *dial) greet(w *rendezvous.Won, pads []byte) (*wire.Hello, *wire.Lanes, error) {
+func (d *dial) greeted(w *rendezvous.Won) (*wire.Hello, *wire.Lanes, error) {
 	mine := d.ctx.hello(d.dev)
-	if err := w.Confirm(mine.Append(pads)); err != nil {
-		return nil, nil, err
-	}
 	rd := readers.Get().(*wire.Reader)
 	rd.Reset(w.Conn)
 	defer func() { rd.Reset(nil); readers.Put(rd) }()

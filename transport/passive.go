@@ -3,7 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"io"
 	"time"
 
 	"weft/internal/report"
@@ -16,9 +16,9 @@ var errNoConfirm = errors.New("frame 3 does not prove the token")
 // A connection on the listening side, from the first frame to the comm that accept
 // hands out, in this order:
 //
-//	passive.go    its frames until both sides have proven themselves, then what the host offers
-//	handshake.go  the connecting side's hello, and which streams it has
-//	serve.go      its offers, until it says go or gives up
+//	passive.go    what each kind of connection says, in its order
+//	handshake.go  the hellos of both sides, and what the host offers
+//	serve.go      frame 3 and offers, until the connecting side says go or gives up
 //	inbound.go    its streams together, a session for it, and the comm
 //	listener.go   the comms that wait for an accept
 
@@ -39,29 +39,11 @@ func (l *Listener) proven(c *rendezvous.Conn, f1 wire.Frame1) {
 	}
 }
 
-// answer sends frame 2 and serves the role. It returns when the connection has
-// found its owner, or failed.
+// answer serves the role. It returns when the connection has found its owner, or
+// failed.
 func (h *handshake) answer() error {
 	h.f2.Nonce = wire.NewNonce()
 	h.f2.Sign(&h.listener.reach.Token, &h.f1)
-	if _, err := h.conn.Write(h.f2.Append(nil)); err != nil {
-		return fmt.Errorf("sending frame 2: %w", err)
-	}
-	b, err := h.reader.Bytes(wire.Frame3Size)
-	if err != nil {
-		if rendezvous.PeerGone(err) {
-			return rendezvous.ErrWithdrawn
-		}
-		return fmt.Errorf("reading frame 3: %w", err)
-	}
-	f3, err := wire.ParseFrame3(b)
-	if err != nil {
-		return err
-	}
-	if !f3.Verify(&h.listener.reach.Token, &h.f1, &h.f2) {
-		return errNoConfirm
-	}
-	h.conn.SetDeadline(time.Now().Add(h.timeout))
 	switch h.f1.Role {
 	case wire.RoleStream:
 		return h.stream()
@@ -71,43 +53,52 @@ func (h *handshake) answer() error {
 	return h.comm()
 }
 
-// comm serves the first stream of a comm: hello, lanes, then go.
-func (h *handshake) comm() error {
-	l := h.listener
-	in := newInbound(l, h.conn, h.f1, h.f2)
-	refused := ""
-	leave := func() {}
-	pads, g := h.net.Fill(h.conn, rendezvous.Path{Remote: h.conn.Remote()})
-	defer g.Stop()
-	err := h.readHello(pads, func(b []byte) []byte {
-		in.hello = h.hello
-		var err error
-		if leave, err = h.turn(); err != nil {
-			refused = "too many others connect at once"
-		} else if !in.register() {
-			refused = "the listen is closing, or has as many connections that its host has not accepted as it takes"
+// confirmed reads frame 3, and not a byte more.
+func (h *handshake) confirmed() error {
+	var b [wire.Frame3Size]byte
+	if _, err := io.ReadFull(h.conn, b[:]); err != nil {
+		if rendezvous.PeerGone(err) {
+			return rendezvous.ErrWithdrawn
 		}
-		if refused != "" {
-			m := wire.Reject{Reason: refused}
-			return m.Append(b)
-		}
-		var m wire.Lanes
-		for _, w := range slices.Backward(h.ways) {
-			w.Lanes(l.dev, &m)
-		}
-		return m.Append(b)
-	})
-	leave()
+		return fmt.Errorf("reading frame 3: %w", err)
+	}
+	return h.confirms(b[:])
+}
+
+// confirms judges frame 3.
+func (h *handshake) confirms(b []byte) error {
+	f3, err := wire.ParseFrame3(b)
 	if err != nil {
-		in.abort(nil)
 		return err
 	}
-	if refused != "" {
-		return errors.New("refused: " + refused)
+	if !f3.Verify(&h.listener.reach.Token, &h.f1, &h.f2) {
+		return errNoConfirm
 	}
-	if h.reader.Buffered() != 0 {
-		err := fmt.Errorf("%d bytes before lanes were agreed", h.reader.Buffered())
-		in.abort(err)
+	return nil
+}
+
+// comm serves the first stream of a comm: hellos and lanes, then go.
+func (h *handshake) comm() error {
+	if err := h.readHello(h.f2.Append(nil)); err != nil {
+		if rendezvous.PeerGone(err) {
+			return rendezvous.ErrWithdrawn
+		}
+		return err
+	}
+	if n := h.reader.Buffered(); n != 0 {
+		return fmt.Errorf("%d bytes before lanes were agreed", n)
+	}
+	h.conn.SetDeadline(time.Now().Add(h.timeout))
+	in := newInbound(h.listener, h.conn, h.f1, h.f2)
+	in.hello = h.hello
+	pads, g := h.net.Fill(h.conn, rendezvous.Path{Remote: h.conn.Remote()}, wire.Frame2Size)
+	defer g.Stop()
+	refused, err := h.greet(in, pads)
+	if err == nil && refused != "" {
+		err = errors.New("refused: " + refused)
+	}
+	if err != nil {
+		in.abort(nil)
 		return err
 	}
 	if err = h.last(in); err != nil {
@@ -140,8 +131,12 @@ func (h *handshake) stream() error {
 	if in == nil || in.listener != h.listener {
 		return errors.New("it joins a comm that is not being set up")
 	}
-	if _, err := h.conn.Write((&wire.Taken{}).Append(nil)); err != nil {
+	if _, err := h.conn.Write((&wire.Taken{}).Append(h.f2.Append(nil))); err != nil {
 		return fmt.Errorf("sending taken: %w", err)
 	}
+	if err := h.confirmed(); err != nil {
+		return err
+	}
+	h.conn.SetDeadline(time.Now().Add(h.timeout))
 	return in.join(int(m.Index), h.conn)
 }

@@ -71,7 +71,7 @@ func (r *ready) launch(d *dial) (*comms.Comm, error) {
 func (r *ready) build(d *dial) (*comms.Comm, error) {
 	via := r.won.Path.Substitute(d.dev.TCP, r.won.Conn)
 	r.won.Conn.SetDeadline(time.Now().Add(d.ctx.timeout))
-	if _, err := r.won.Conn.Write(r.last.Append(nil)); err != nil {
+	if err := r.won.Say(r.last.Append(nil)); err != nil {
 		return nil, fmt.Errorf("sending go: %w", err)
 	}
 	return comms.New(&d.ctx.comms, d.dev, fastpath.Send, r.peer, via, r.By)

@@ -1,13 +1,15 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 
 	"weft/transport/carrier"
+	"weft/transport/rendezvous"
 	"weft/transport/wire"
 )
 
-// last serves a comm's first stream from lanes to go. What a way makes takes the
+// last serves a comm's first stream from frame 3 to go. What a way makes takes the
 // place of what was made before; the carrier that go takes up is in's from then on.
 func (h *handshake) last(in *inbound) error {
 	a := &carrier.Arrival{For: in.comm(), From: in.from(), Conn: h.conn, Says: h.says, Patience: in.patience, Fail: in.fail}
@@ -20,8 +22,18 @@ func (h *handshake) last(in *inbound) error {
 		}
 	}
 	defer func() { discard() }()
+	frame, err := h.conn.FrameBehind(wire.Frame3Size, func(proof []byte) error {
+		err := h.confirms(proof)
+		in.proven.Store(in.proven.Load() || err == nil)
+		return err
+	})
+	switch {
+	case errors.Is(err, errNoConfirm):
+		return &streamError{err}
+	case err != nil && rendezvous.PeerGone(err) && !in.proven.Load():
+		return &streamError{rendezvous.ErrWithdrawn}
+	}
 	for asked := 0; ; asked++ {
-		frame, err := h.conn.Frame()
 		if err != nil {
 			return &streamError{fmt.Errorf("waiting for go: %w", err)}
 		}
@@ -55,6 +67,7 @@ func (h *handshake) last(in *inbound) error {
 		if held, err = way.Reply(a, frame); err != nil {
 			return err
 		}
+		frame, err = h.conn.Frame()
 	}
 }
 

@@ -7,6 +7,38 @@ import (
 	"weft/transport/wire"
 )
 
+// Frame 2 ends the connecting side's race of paths: it comes at once, however many others wait for their turn, and the rest of the
+// answer comes with the turn.
+func TestFrame2WaitsForNoTurn(t *testing.T) {
+	b := start(t, nil)
+	_, handle := b.listen(t, wire.HandleMax)
+	var turns []func()
+	for leave, free := b.incoming.Try(); free; leave, free = b.incoming.Try() {
+		turns = append(turns, leave)
+	}
+	p := peerOf(t, handle)
+	c, err := p.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := p.Ask(c, wire.RoleComm); err != nil {
+		t.Fatal(err)
+	}
+	alone := c.Buffered() == 0
+	for _, leave := range turns {
+		leave()
+	}
+	if !alone {
+		t.Error("there is more behind frame 2, and nobody has had a turn")
+	}
+	for _, want := range []wire.Kind{wire.KindHello, wire.KindLanes} {
+		if frame, err := c.NextPadded(); err != nil || wire.KindOf(frame) != want {
+			t.Errorf("%v, message of %v, want %v", err, wire.KindOf(frame), want)
+		}
+	}
+}
+
 // Who begins handshakes of comms and leaves them where they are keeps nobody from
 // his turn: a listen that is under such an attack serves others at once.
 func TestHalfOpenHandshakesTakeNoTurn(t *testing.T) {

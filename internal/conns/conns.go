@@ -38,7 +38,7 @@ func Pair(t testing.TB) (near, far *rendezvous.Conn) {
 		t.Fatal(err)
 	}
 	h := wire.Handle{ListenID: l.ID, Token: token, Addrs: addrs}
-	w, err := n.Race(t.Context(), &h, rendezvous.Paths(lo, &h), tcp.DataOptions(knobs, -1))
+	w, err := n.Race(t.Context(), &h, rendezvous.Paths(lo, &h), rendezvous.Opening{Role: wire.RoleComm, Options: tcp.DataOptions(knobs, -1)})
 	if err != nil {
 		t.Fatal(err)
 	}

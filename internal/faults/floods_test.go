@@ -109,7 +109,7 @@ var floods = []flood{
 		f.half(3000, func(_ *hostile.Peer, c *hostile.Conn) { c.Write([]byte("w")) })
 	}, 300, 64, 20, 4},
 	{"half-open handshakes of comms", func(f *flooded) {
-		f.half(1500, func(p *hostile.Peer, c *hostile.Conn) { p.Ask(c, wire.RoleComm) })
+		f.half(1500, func(p *hostile.Peer, c *hostile.Conn) { c.Write(p.Frame1(c, wire.RoleComm)) })
 	}, 1300, 64, 60, 4},
 	{"half-open handshakes of control connections", func(f *flooded) {
 		f.half(3000, func(p *hostile.Peer, c *hostile.Conn) { p.Ask(c, wire.RoleControl) })

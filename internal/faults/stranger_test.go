@@ -50,7 +50,7 @@ func TestStrangers(t *testing.T) {
 	wrong.Token[0] ^= 1
 	garbage := make([]byte, 1<<20)
 	rand.Read(garbage)
-	replayed := hello1(h, nil)
+	replayed := append(hello1(h, nil), stranger()...)
 	first := dial(t, at)
 	first.Write(replayed)
 	if _, err := io.ReadFull(first, make([]byte, wire.Frame2Size)); err != nil {
@@ -95,8 +95,17 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("not closed: %v", err)
 		}
 	})
-	t.Run("oversized frame after the proof", func(t *testing.T) { prove(t, h, at, bytes.Repeat([]byte{0xff}, 4096)) })
-	t.Run("garbage after the proof", func(t *testing.T) { prove(t, h, at, garbage) })
+	for _, say := range []struct {
+		name string
+		what []byte
+	}{{"oversized frame", bytes.Repeat([]byte{0xff}, 4096)}, {"garbage", garbage}} {
+		t.Run(say.name+" behind frame 1", func(t *testing.T) {
+			x := dial(t, at)
+			x.Write(append(hello1(h, nil), say.what...))
+			closed(t, x)
+		})
+		t.Run(say.name+" behind frame 3", func(t *testing.T) { prove(t, h, at, say.what) })
+	}
 	if n, err := b.n.Accept(lc); n != 0 || err != nil {
 		t.Errorf("a stranger was accepted: %#x, %v", uint64(n), err)
 	}
@@ -109,7 +118,7 @@ func prove(t *testing.T, h wire.Handle, at string, say []byte) {
 	rand.Read(f1.Nonce[:])
 	f1.Sign(&h.Token)
 	x := dial(t, at)
-	x.Write(f1.Append(nil))
+	x.Write(append(f1.Append(nil), stranger()...))
 	answer := make([]byte, wire.Frame2Size)
 	_, err := io.ReadFull(x, answer)
 	must(t, err, "answer to the proof")
@@ -121,11 +130,23 @@ func prove(t *testing.T, h wire.Handle, at string, say []byte) {
 	var f3 wire.Frame3
 	f3.Sign(&h.Token, &f1, &f2)
 	x.Write(append(f3.Append(nil), say...))
+	closed(t, x)
+}
+
+// closed requires that the listener closes x.
+func closed(t *testing.T, x net.Conn) {
+	t.Helper()
 	if _, err := io.Copy(io.Discard, x); err != nil {
 		if e, ok := err.(net.Error); ok && e.Timeout() {
 			t.Error("still open")
 		}
 	}
+}
+
+// stranger is a hello of nobody.
+func stranger() []byte {
+	m := wire.Hello{Speaks: wire.Version, PID: 1, Process: wire.ProcessID{7}, Host: "elsewhere"}
+	return m.Append(nil)
 }
 
 // legitimate connects with the handle that strangers were after, and moves data.

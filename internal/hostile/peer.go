@@ -49,11 +49,20 @@ func (p *Peer) Dial() (*Conn, error) {
 	return c, nil
 }
 
-// Ask sends frame 1 and takes in frame 2.
-func (p *Peer) Ask(c *Conn, role wire.Role) error {
+// Frame1 is what begins a connection.
+func (p *Peer) Frame1(c *Conn, role wire.Role) []byte {
 	c.F1.Role = role
 	c.F1.Sign(&p.Handle.Token)
-	if _, err := c.Write(c.F1.Append(nil)); err != nil {
+	return c.F1.Append(nil)
+}
+
+// Ask sends frame 1, where a comm begins with hello, and takes in frame 2.
+func (p *Peer) Ask(c *Conn, role wire.Role) error {
+	b := p.Frame1(c, role)
+	if role == wire.RoleComm {
+		b = append(b, p.Hello()...)
+	}
+	if _, err := c.Write(b); err != nil {
 		return err
 	}
 	b, err := c.Bytes(wire.Frame2Size)
@@ -152,8 +161,12 @@ func (c *Control) Tell(all ...Message) error {
 
 // Begin opens the first stream of a comm, as far as the lanes.
 func (p *Peer) Begin() (*Conn, error) {
-	c, err := p.Prove(wire.RoleComm, p.Hello())
+	c, err := p.Dial()
 	if err != nil {
+		return nil, err
+	}
+	if err := p.Ask(c, wire.RoleComm); err != nil {
+		c.Close()
 		return nil, err
 	}
 	for _, next := range []func() ([]byte, error){c.NextPadded, c.Next} { // hello, lanes
@@ -195,7 +208,7 @@ func (p *Peer) Finish(c *Conn, s *Control, id uint64) error {
 		return err
 	}
 	last := wire.Go{Header: wire.Header{Session: s.Session, Comm: id}}
-	_, err := c.Write(last.Append(nil))
+	_, err := c.Write(last.Append(p.Confirm(c)))
 	return err
 }
 

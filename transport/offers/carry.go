@@ -33,7 +33,7 @@ func (c *caller) carry(ctx context.Context, pairs []route.Pair, at []int, first 
 	if err := v.Offer(m); err != nil {
 		return nil, err
 	}
-	answer, err := exchangeOffer(ctx, c.Won.Conn, m, c.way.Queues.Timeout)
+	answer, err := exchangeOffer(ctx, c.Won, m, c.way.Queues.Timeout)
 	if err != nil {
 		return nil, &streamError{err}
 	}
@@ -48,15 +48,15 @@ func (c *caller) carry(ctx context.Context, pairs []route.Pair, at []int, first 
 	return v, nil
 }
 
-func exchangeOffer(ctx context.Context, c *rendezvous.Conn, m *wire.Offer, limit time.Duration) (wire.Answer, error) {
-	c.SetDeadline(time.Now().Add(limit))
+func exchangeOffer(ctx context.Context, w *rendezvous.Won, m *wire.Offer, limit time.Duration) (wire.Answer, error) {
+	w.Conn.SetDeadline(time.Now().Add(limit))
 	if ctx.Err() != nil { // it may have cut the connection before the deadline was set anew
 		return wire.Answer{}, context.Cause(ctx)
 	}
-	if _, err := c.Write(m.Append(nil)); err != nil {
+	if err := w.Say(m.Append(nil)); err != nil {
 		return wire.Answer{}, fmt.Errorf("sending an offer: %w", err)
 	}
-	frame, err := c.Frame()
+	frame, err := w.Conn.Frame()
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("waiting for the answer to an offer: %w", err)
 	}

@@ -18,8 +18,9 @@ import (
 // between them, which drops what is larger and says nothing. A handshake with
 // small messages passes there, and data never arrives. So each side's hello comes
 // in a packet of full size, and so does the message that joins a further stream,
-// on which data goes one way. A side whose packet is not acknowledged breaks off,
-// and the connecting one tries again with smaller packets, of both sides.
+// on which data goes one way; the frame before it comes in a small one, which shows
+// that the path carries those. A side whose large packet is not acknowledged breaks
+// off, and the connecting one tries again with smaller packets, of both sides.
 
 // narrowMTUs are tried in turn where larger packets are lost: Ethernet's, that of
 // most tunnels over it, and the smallest of IPv6.
@@ -127,12 +128,19 @@ func (e *NarrowError) Error() string {
 	return fmt.Sprintf("packets of MTU %d are lost on the path to %s, smaller ones pass: a port or tunnel on it has a smaller MTU than the hosts", e.MTU, e.Path)
 }
 
+func isNarrow(err error) bool {
+	lost := (*NarrowError)(nil)
+	return errors.As(err, &lost)
+}
+
 // Guard looks at a handshake's packets of full size on one connection, from a timer
 // that few handshakes live to see.
 type Guard struct {
 	conn *Conn
 	log  report.Logger
 	MTU  int // of the packets
+
+	before uint64 // bytes of the connection up to the packets, which come in small ones
 
 	mu     sync.Mutex
 	timer  *time.Timer // protected by mu, as all below
@@ -142,9 +150,9 @@ type Guard struct {
 	lost   bool
 }
 
-// Fill returns pads for a packet of full size on c, and its guard. What stays
-// within this host crosses no port.
-func (n *Network) Fill(k *Conn, p Path) ([]byte, *Guard) {
+// Fill returns pads for a packet of full size on k, and its guard; before is how many bytes
+// are written before them, in a small packet. What stays within this host crosses no port.
+func (n *Network) Fill(k *Conn, p Path, before int) ([]byte, *Guard) {
 	g := &Guard{conn: k, log: n.log, looked: time.Now()}
 	if n.Local.has(p.Remote.Addr()) {
 		return nil, g
@@ -153,7 +161,7 @@ func (n *Network) Fill(k *Conn, p Path) ([]byte, *Guard) {
 	if err != nil {
 		return nil, g
 	}
-	g.MTU = flow.MTU
+	g.MTU, g.before = flow.MTU, flow.Acked+uint64(before)
 	if x, ok := n.Narrow.of(p); ok {
 		g.MTU = x.MTU
 	}
@@ -184,7 +192,7 @@ func (g *Guard) check() {
 	now := time.Now()
 	g.seen.Saw(&flow, min(now.Sub(g.looked), 2*guardEvery), guardLimit)
 	g.looked = now
-	if g.seen.Still < guardLimit || !flow.Lost() || flow.Under && flow.Repeats < guardTries {
+	if !g.loses(&flow) {
 		g.timer.Reset(guardEvery)
 		return
 	}
@@ -193,10 +201,15 @@ func (g *Guard) check() {
 	g.conn.SetDeadline(time.Unix(1, 0))
 }
 
+// loses reports whether the path carries small packets and no large ones. g.mu is held.
+func (g *Guard) loses(now *tcp.Flow) bool {
+	return g.seen.Still >= guardLimit && now.Acked >= g.before && now.Lost() && (!now.Under || now.Repeats >= guardTries)
+}
+
 // Judge tells an error of a handshake that met a path's limit from others. The
 // other side resets the connection when its own packets are lost.
 func (g *Guard) Judge(p Path, err error) error {
-	if lost := g.Stop(); err != nil && (lost || g.MTU > 0 && errors.Is(err, syscall.ECONNRESET)) {
+	if lost := g.Stop(); lost || g.MTU > 0 && errors.Is(err, syscall.ECONNRESET) {
 		return &NarrowError{p, g.MTU}
 	}
 	return err

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"weft/transport/task"
-	"weft/transport/tcp"
 	"weft/transport/wire"
 )
 
@@ -29,9 +28,10 @@ type outcome struct {
 }
 
 // Race tries the paths, each a head start after the one before; a failure
-// starts the next at once. The first valid frame 2 wins and ends the others.
+// starts the next at once. The first valid frame 2 wins and ends the others. A path
+// that turns out to lose large packets ends them too: it is to be tried with smaller ones.
 // The first path nearly always wins, so it runs in the caller's goroutine.
-func (n *Network) Race(ctx context.Context, h *wire.Handle, paths []Path, o tcp.Options) (*Won, error) {
+func (n *Network) Race(ctx context.Context, h *wire.Handle, paths []Path, by Opening) (*Won, error) {
 	first, endFirst := context.WithCancel(ctx)
 	defer endFirst()
 	others, endOthers := context.WithCancel(ctx)
@@ -42,19 +42,19 @@ func (n *Network) Race(ctx context.Context, h *wire.Handle, paths []Path, o tcp.
 			return
 		}
 		defer task.Rescue(n.log, "connect", func(err error) { s.others <- outcome{err: &lostRace{cause: err}} })
-		w, err := n.raceOn(others, h, paths[1:], o)
-		if err == nil {
+		w, err := n.raceOn(others, h, paths[1:], by)
+		if err == nil || isNarrow(err) {
 			endFirst()
 		}
 		s.others <- outcome{w: w, err: err}
 	})
 	s.timer.Reset(attemptEvery)
-	w, err := n.Attempt(first, h, paths[0], wire.RoleComm, o, &s.connected)
+	w, err := n.Attempt(first, h, paths[0], by, &s.connected)
 	switch running := s.stop(); {
-	case !running && err == nil:
-		return w, nil
+	case !running && (err == nil || isNarrow(err)):
+		return w, err
 	case !running:
-		w, rest := n.raceOn(others, h, paths[1:], o)
+		w, rest := n.raceOn(others, h, paths[1:], by)
 		return w, lostAlso(paths[0], err, rest)
 	case err == nil:
 		endOthers()
@@ -109,7 +109,7 @@ func (s *headStart) stop() bool {
 }
 
 // raceOn races paths in goroutines of their own.
-func (n *Network) raceOn(ctx context.Context, h *wire.Handle, paths []Path, o tcp.Options) (*Won, error) {
+func (n *Network) raceOn(ctx context.Context, h *wire.Handle, paths []Path, by Opening) (*Won, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan outcome)
@@ -128,7 +128,7 @@ func (n *Network) raceOn(ctx context.Context, h *wire.Handle, paths []Path, o tc
 				}
 			}
 			defer task.Rescue(n.log, "connect", func(err error) { hand(outcome{nil, p, err}) })
-			w, err := n.Attempt(ctx, h, p, wire.RoleComm, o, nil)
+			w, err := n.Attempt(ctx, h, p, by, nil)
 			hand(outcome{w, p, err})
 		}()
 	}
@@ -143,8 +143,8 @@ func (n *Network) raceOn(ctx context.Context, h *wire.Handle, paths []Path, o tc
 		select {
 		case r := <-results:
 			running--
-			if r.err == nil {
-				return r.w, nil
+			if r.err == nil || isNarrow(r.err) {
+				return r.w, r.err
 			}
 			lost.lost = append(lost.lost, r)
 		case <-next.C:
@@ -208,7 +208,7 @@ func Short(err error) error {
 // yet or may be flooded, a route may come back.
 func Again(err error) bool {
 	for _, target := range []error{syscall.ECONNREFUSED, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
-		syscall.EAGAIN, syscall.EINTR, syscall.ECONNRESET, io.EOF, context.DeadlineExceeded} {
+		syscall.EAGAIN, syscall.EINTR, syscall.ECONNRESET, syscall.EPIPE, io.EOF, context.DeadlineExceeded} {
 		if errors.Is(err, target) {
 			return true
 		}

@@ -24,7 +24,7 @@ import (
 const (
 	backlog        = 4096
 	deferAccept    = 2 * time.Second // how long the kernel keeps a silent client to itself
-	HandshakeLimit = 5 * time.Second // from accept to a valid frame 3
+	HandshakeLimit = 5 * time.Second // from accept to hello, or to frame 3 where there is none before it
 )
 
 // Sockets is the process's one set of listening sockets, one per advertised

@@ -102,21 +102,19 @@ func (s *Shared) streams(ctx context.Context, c *carrier.Call) ([]*rendezvous.Co
 // stream opens stream i of the comm along a path, with packets that pass there.
 func (s *Shared) stream(ctx context.Context, c *carrier.Call, path rendezvous.Path, i int) (*rendezvous.Won, error) {
 	for {
-		v, err := s.Net.Attempt(ctx, c.Handle, path, wire.RoleStream, tcp.DataOptions(s.Knobs, c.TrafficClass), nil)
-		if err != nil {
-			return nil, err
-		}
-		pads, g := s.Net.Fill(v.Conn, path)
 		m := wire.Stream{Parent: c.Won.F2.Nonce, Index: uint8(i)}
-		err = v.Confirm(m.Append(pads))
+		v, err := s.Net.Attempt(ctx, c.Handle, path,
+			rendezvous.Opening{Role: wire.RoleStream, First: m.Append(nil), Options: tcp.DataOptions(s.Knobs, c.TrafficClass)}, nil)
 		if err == nil {
-			err = readTaken(v.Conn)
+			if err = v.Judge(readTaken(v.Conn)); err == nil {
+				err = v.Say(nil)
+			}
+			if err == nil {
+				s.Net.Narrow.Passed(path, v.Conn, c.Device.Name, func() string { return v.Conn.Remote().String() }, c.Log)
+				return v, nil
+			}
+			v.Conn.Close()
 		}
-		if err = g.Judge(path, err); err == nil {
-			s.Net.Narrow.Passed(path, v.Conn, c.Device.Name, func() string { return v.Conn.Remote().String() }, c.Log)
-			return v, nil
-		}
-		v.Conn.Close()
 		if lost := (*rendezvous.NarrowError)(nil); !errors.As(err, &lost) || !s.Net.Narrow.Smaller(lost) {
 			return nil, err
 		}

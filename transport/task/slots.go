@@ -24,15 +24,29 @@ func NewSlots() *Slots { return &Slots{make(chan struct{}, max(32, 8*runtime.GOM
 func (s *Slots) Enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.taken <- struct{}{}:
+		return s.entered(), nil
 	case <-ctx.Done():
 		return func() {}, context.Cause(ctx)
 	}
+}
+
+// Try is Enter for who does not wait; false: no slot is free.
+func (s *Slots) Try() (leave func(), free bool) {
+	select {
+	case s.taken <- struct{}{}:
+		return s.entered(), true
+	default:
+		return func() {}, false
+	}
+}
+
+func (s *Slots) entered() (leave func()) {
 	t := time.AfterFunc(slotLimit, func() { <-s.taken })
 	return func() {
 		if t.Stop() {
 			<-s.taken
 		}
-	}, nil
+	}
 }
 
 // Busy returns how many slots are taken.

@@ -80,7 +80,7 @@ func next(b []byte, first bool, last string) Part {
 		return Part{Bytes: len(b), What: dataName}
 	case begins(b):
 		return message(b)
-	case last == frame1Name || first && (len(b) == wire.Frame3Size || len(b) > wire.Frame3Size && begins(b[wire.Frame3Size:])):
+	case last == frame1Name || last == wire.KindStream.String() || (first || last == wire.KindHello.String()) && (len(b) == wire.Frame3Size || len(b) > wire.Frame3Size && begins(b[wire.Frame3Size:])):
 		return fixed("frame 3", b, wire.Frame3Size, func(b []byte) (any, error) { return wire.ParseFrame3(b) })
 	case first && (len(b) == wire.Frame2Size || len(b) > wire.Frame2Size && begins(b[wire.Frame2Size:])):
 		return fixed("frame 2", b, wire.Frame2Size, func(b []byte) (any, error) { return wire.ParseFrame2(b) })

@@ -30,12 +30,19 @@ func aHandle() []byte {
 func connecting() []byte {
 	f1 := wire.Frame1{Version: 1, Role: wire.RoleComm, ListenID: 0x1234, Nonce: wire.Nonce{1}}
 	b := f1.Append(nil)
-	b = (&wire.Frame3{}).Append(b)
-	b = (&wire.Hello{Header: head, Speaks: wire.Version, Device: 1, PID: 77, Process: wire.ProcessID{5}, Host: "node8", Build: "v1", Name: "eth0"}).Append(b)
 	b = (&wire.Pad{}).Append(b, 100)
+	b = (&wire.Hello{Header: head, Speaks: wire.Version, Device: 1, PID: 77, Process: wire.ProcessID{5}, Host: "node8", Build: "v1", Name: "eth0"}).Append(b)
+	b = (&wire.Frame3{}).Append(b)
 	b = (&wire.Offer{SL: 3, TC: 104, Further: 1, Shared: 1 << 40, Keys: []uint32{7}, Lanes: []wire.QPEnd{end}}).Append(b)
 	b = (&wire.Go{Header: head, NoRDMA: "no\nroute"}).Append(b)
 	return append(b, "data"...)
+}
+
+// further is what it says on a further stream, which has data behind frame 3.
+func further() []byte {
+	f1 := wire.Frame1{Version: 1, Role: wire.RoleStream, ListenID: 0x1234, Nonce: wire.Nonce{3}}
+	b := (&wire.Stream{Header: head, Parent: wire.Nonce{2}, Index: 1}).Append(f1.Append(nil))
+	return append((&wire.Frame3{}).Append(b), "data"...)
 }
 
 // listening is what the other side says.
@@ -67,8 +74,8 @@ func badBody() []byte {
 // What bytes of each kind are told as.
 func TestText(t *testing.T) {
 	for name, b := range map[string][]byte{
-		"handle": aHandle(), "connecting": connecting(), "listening": listening(), "other-version": wrong(), "bad-body": badBody(),
-		"nothing": nil, "stranger": []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "cut": connecting()[:40], "cut-message": connecting()[:wire.Frame1Size+wire.Frame3Size+50],
+		"handle": aHandle(), "connecting": connecting(), "further": further(), "listening": listening(), "other-version": wrong(), "bad-body": badBody(),
+		"nothing": nil, "stranger": []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "cut": connecting()[:40], "cut-message": connecting()[:wire.Frame1Size+150],
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder
@@ -77,7 +84,7 @@ func TestText(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden.File(t, filepath.Join("testdata", name+".txt"), got.String())
-			if good := slices.Contains([]string{"handle", "connecting", "listening", "nothing"}, name); r.Wrong() == good {
+			if good := slices.Contains([]string{"handle", "connecting", "further", "listening", "nothing"}, name); r.Wrong() == good {
 				t.Errorf("wrong %v, good %v", r.Wrong(), good)
 			}
 			for _, secret := range []string{"09090909", "080808"} {
