@@ -50,7 +50,9 @@ func ok(t *testing.T, program string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	text, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "NCCL_DEBUG=INFO") // it takes every line
+	text, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == lacks {
 		t.Skipf("this machine has too little: %s", text)
 	}

@@ -14,6 +14,9 @@ type collNet struct{ net netContext }
 // once, for all of them.
 type aside struct{ report.Logger }
 
+// Informs is that of the log itself.
+func (l aside) Informs() bool { return report.Informs(l.Logger) }
+
 func (l aside) Warn(format string, a ...any) { l.Info(report.Net, format, a...) }
 
 func (n collNet) Listen(dev int, handle []byte) (collnet.Door, error) {

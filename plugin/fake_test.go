@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -335,8 +336,11 @@ type bench struct {
 
 const nccl, other = uintptr(0xc0de), uintptr(0xbeef) // two log functions
 
+// newBench is a process in a host that prints INFO lines, unless env says otherwise.
 func newBench(t *testing.T, env map[string]string) *bench {
-	b := &bench{t: t, host: &fakeHost{env: env, thread: 1, requests: fakeRequests{all: map[uintptr]int32{}}, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
+	all := map[string]string{"NCCL_DEBUG": "INFO"}
+	maps.Copy(all, env)
+	b := &bench{t: t, host: &fakeHost{env: all, thread: 1, requests: fakeRequests{all: map[uintptr]int32{}}, modules: map[uintptr]module{nccl: {1, "libnccl.so"}, other: {2, "other.so"}}}}
 	b.engine = &fakeEngine{comms: map[uintptr]*fakeComm{}, listeners: map[uintptr]*fakeListener{}}
 	b.process = newProcess(b.host)
 	b.devices = func(*knob.Values, report.Logger) ([]*tcp.Device, error) {

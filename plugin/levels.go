@@ -71,11 +71,20 @@ func rocm(library string) int {
 	return number
 }
 
-// traces tells whether the host prints TRACE lines: NCCL_DEBUG names one level, and from 2.32 on NCCL_DEBUG_LEVELS adds some.
-func traces(h host) bool {
+// prints tells whether the host prints INFO and TRACE lines: NCCL_DEBUG names one level, and from 2.32 on NCCL_DEBUG_LEVELS adds
+// some. A host counts as one that prints INFO lines where that cannot be known: NCCL_WARN_ENABLE_DEBUG_INFO turns them on with
+// the first warning, and what an NCCL_ENV_PLUGIN gives is not seen here.
+func prints(h host) (infos, traces bool) {
 	level, _ := h.Getenv("NCCL_DEBUG")
 	more, _ := h.Getenv("NCCL_DEBUG_LEVELS")
-	return slices.ContainsFunc(append(strings.Split(more, ","), level), func(name string) bool {
-		return strings.EqualFold(name, "TRACE") || strings.EqualFold(name, "ALL")
-	})
+	names := append(strings.Split(more, ","), level)
+	named := func(of ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return slices.ContainsFunc(of, func(one string) bool { return strings.EqualFold(strings.TrimSpace(name), one) })
+		})
+	}
+	later, _ := h.Getenv("NCCL_WARN_ENABLE_DEBUG_INFO")
+	foreign, _ := h.Getenv("NCCL_ENV_PLUGIN")
+	traces = named("TRACE", "ALL")
+	return traces || named("INFO", "ABORT") || later != "" && later != "0" || foreign != "" && foreign != "none", traces
 }

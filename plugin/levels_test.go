@@ -76,19 +76,37 @@ func TestLevelsOfTwoHosts(t *testing.T) {
 	}
 }
 
-// Trace lines are formatted where the host prints them, and only there.
-func TestWhoPrintsTraces(t *testing.T) {
+// INFO and TRACE lines are formatted where the host prints them, and only there.
+func TestWhoPrintsWhat(t *testing.T) {
 	for _, c := range []struct {
-		level, more string
-		want        int
+		env    map[string]string
+		infos  int
+		traces int
 	}{
-		{"", "", 0}, {"INFO", "", 0}, {"trace", "", 1}, {"WARN", "INFO,TRACE", 1}, {"", "ALL", 1}, {"INFO", "ATTN", 0},
+		{map[string]string{"NCCL_DEBUG": ""}, 0, 0},
+		{map[string]string{"NCCL_DEBUG": "WARN"}, 0, 0},
+		{map[string]string{"NCCL_DEBUG": "VERSION"}, 0, 0},
+		{map[string]string{"NCCL_DEBUG": "INFO"}, 1, 0},
+		{map[string]string{"NCCL_DEBUG": "trace"}, 1, 1},
+		{map[string]string{"NCCL_DEBUG": "WARN", "NCCL_DEBUG_LEVELS": "INFO"}, 1, 0},
+		{map[string]string{"NCCL_DEBUG": "WARN", "NCCL_DEBUG_LEVELS": "INFO,TRACE"}, 1, 1},
+		{map[string]string{"NCCL_DEBUG": "", "NCCL_DEBUG_LEVELS": "ALL"}, 1, 1},
+		{map[string]string{"NCCL_DEBUG": "INFO", "NCCL_DEBUG_LEVELS": "ATTN"}, 1, 0},
+		{map[string]string{"NCCL_DEBUG": "WARN", "NCCL_WARN_ENABLE_DEBUG_INFO": "1"}, 1, 0},
+		{map[string]string{"NCCL_DEBUG": "", "NCCL_WARN_ENABLE_DEBUG_INFO": "0"}, 0, 0},
+		{map[string]string{"NCCL_DEBUG": "", "NCCL_ENV_PLUGIN": "libsite.so"}, 1, 0},
+		{map[string]string{"NCCL_DEBUG": "", "NCCL_ENV_PLUGIN": "none"}, 0, 0},
 	} {
-		b := newBench(t, map[string]string{"NCCL_DEBUG": c.level, "NCCL_DEBUG_LEVELS": c.more})
+		b := newBench(t, c.env)
 		b.mustInit(abi.NetNewest)
+		b.log.Info(report.Net, "informed")
 		b.log.Trace(report.Net, "traced")
-		if got := len(b.host.lines(int32(ncclLevels[trace]), "traced")); got != c.want {
-			t.Errorf("NCCL_DEBUG=%s NCCL_DEBUG_LEVELS=%s: %d lines, want %d", c.level, c.more, got, c.want)
+		infos, traces := len(b.host.lines(int32(ncclLevels[info]), "informed")), len(b.host.lines(int32(ncclLevels[trace]), "traced"))
+		if infos != c.infos || traces != c.traces {
+			t.Errorf("%v: %d INFO lines and %d TRACE lines, want %d and %d", c.env, infos, traces, c.infos, c.traces)
+		}
+		if told := report.Informs(aside{b.log}); told != (c.infos > 0) {
+			t.Errorf("%v: informs %t", c.env, told)
 		}
 	}
 }

@@ -41,7 +41,8 @@ type function struct {
 // context (the control connection, the reaper) is said through the first that lives.
 type voices struct {
 	host  host
-	trace atomic.Bool // the host prints TRACE lines; otherwise they are not even formatted
+	quiet atomic.Bool // the host prints no INFO lines: they are not even formatted
+	trace atomic.Bool // it prints TRACE lines; otherwise neither are they
 
 	forced atomic.Pointer[levels] // by the user; nil: those of each host
 
@@ -60,6 +61,9 @@ func (v *voices) force(name string) {
 }
 
 func (v *voices) add(fn uintptr, table int) *voice {
+	infos, traces := prints(v.host)
+	v.quiet.Store(!infos)
+	v.trace.Store(traces)
 	w := &voice{table: table}
 	v.replace(w, fn)
 	v.mu.Lock()
@@ -165,8 +169,13 @@ func (l logger) Warn(format string, a ...any) {
 }
 
 func (l logger) Info(sub report.Subsys, format string, a ...any) {
-	l.say(info, &sub, format, a...)
+	if l.Informs() {
+		l.say(info, &sub, format, a...)
+	}
 }
+
+// Informs reports whether anybody sees an INFO line.
+func (l logger) Informs() bool { return !l.voices.quiet.Load() }
 
 func (l logger) Trace(sub report.Subsys, format string, a ...any) {
 	if l.voices.trace.Load() {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLevelsFlagsAndPlace(t *testing.T) {
-	h := &fakeHost{modules: map[uintptr]module{nccl: {1, "libnccl.so"}}}
+	h := &fakeHost{env: map[string]string{"NCCL_DEBUG": "INFO"}, modules: map[uintptr]module{nccl: {1, "libnccl.so"}}}
 	for _, c := range []struct {
 		table     int
 		init, env uint64

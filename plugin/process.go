@@ -118,7 +118,6 @@ func (p *process) open(log report.Logger, table int) (engine, error) {
 	if e, err := p.current("init"); err == nil {
 		return e, nil
 	}
-	p.voices.trace.Store(traces(p.host))
 	knobs := knob.ParseEnv(p.host.Getenv, p.host.Environ)
 	p.voices.force(knobs.Text(knob.LogLevels))
 	log.Info(report.Init, "%s, first used through table v%d", version.String(), table)

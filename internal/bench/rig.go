@@ -50,7 +50,7 @@ func (c *config) openRig(ns [2]string, plugin string, env ...string) (*rig, erro
 		var h *host.Host
 		err := inside(ns[i], func() (err error) {
 			h, err = host.Start(host.Options{Bin: c.host(), Name: string(rune('a' + i)),
-				Env: append([]string{"NCCL_SOCKET_IFNAME=" + c.iface}, env...), Deadline: limit})
+				Env: append([]string{"NCCL_SOCKET_IFNAME=" + c.iface, "NCCL_DEBUG=WARN"}, env...), Deadline: limit})
 			return err
 		})
 		if err != nil {

@@ -60,7 +60,7 @@ func TestLevelsInAHost(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, c.command[0], c.command[1:]...)
-			cmd.Env = append(os.Environ(), "NCCL_SOCKET_IFNAME=lo", c.env)
+			cmd.Env = append(os.Environ(), "NCCL_SOCKET_IFNAME=lo", "NCCL_DEBUG=INFO", c.env)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -43,7 +43,7 @@ var foreigns = []struct {
 		{"NCCL_NET", "unset: which network to take, by its name", "the name is `weft`"},
 		{"NCCL_NET_PLUGIN", "unset: which libraries to look in", "`weft`, or the path of the library"},
 		{"NCCL_NET_PLUGIN_REF_COUNT", "0; 1: the library is never unloaded", "a Go library is never unloaded anyhow, and its state outlives dlclose"},
-		{"NCCL_DEBUG, NCCL_DEBUG_LEVELS, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE", "what is logged (the second from 2.32 on: levels besides), and where", "weft's lines go through NCCL's log; it looks at the first two only to know whether TRACE lines are worth their text. None of its lines is an ATTN"},
+		{"NCCL_DEBUG, NCCL_DEBUG_LEVELS, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE", "what is logged (the second from 2.32 on: levels besides), and where", "weft's lines go through NCCL's log; it looks at the first two, and at `NCCL_WARN_ENABLE_DEBUG_INFO`, only to know whether INFO and TRACE lines are worth their text. With `NCCL_ENV_PLUGIN` set they always are; a `libnccl-env.so` that NCCL finds without it does not count. None of its lines is an ATTN"},
 		{"NCCL_PSK", "unset; a key (from 2.32 on): NCCL's own TCP connections are encrypted", "none: connections prove a secret that NCCL's handle brings, but what they carry is not encrypted. A WARN says so; it does not show the key"},
 		{"NCCL_CONF_FILE", "`~/.nccl.conf`, `/etc/nccl.conf`: further settings", "they count for weft too: NCCL puts them into the environment"},
 		{"NCCL_ENV_PLUGIN", "unset; `libnccl-env.so` is tried (from 2.28 on): a library that gives variables their values", "what it gives does not reach weft, which reads the environment of the process: what concerns the network has to be set there"},

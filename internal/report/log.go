@@ -21,6 +21,13 @@ type Logger interface {
 	Trace(sub Subsys, format string, a ...any)
 }
 
+// Informs reports whether l has a use for INFO lines: what they say need not be found out
+// where it has none. A Logger that does not tell has one.
+func Informs(l Logger) bool {
+	i, tells := l.(interface{ Informs() bool })
+	return !tells || i.Informs()
+}
+
 // Discard is the Logger that says nothing.
 type Discard struct{}
 

@@ -104,6 +104,13 @@ func TestRunTellsTheLinks(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	})
+	t.Run("RDMA required, and few lines wanted", func(t *testing.T) {
+		t.Setenv("NCCL_DEBUG", "WARN")
+		status, text := job(t, world(t, "links-quiet", "10.1.1.1/24", "10.1.1.2/24"), "--require", "rdma")
+		if status != 0 || !strings.Contains(text, "RoCE sim0") {
+			t.Errorf("status %d\n%s", status, text)
+		}
+	})
 	t.Run("RDMA required", func(t *testing.T) {
 		if status, text := job(t, apart, "--require", "rdma"); status != 1 || !strings.Contains(text, "WEFT_REQUIRE=rdma") || strings.Contains(text, "all data right") {
 			t.Errorf("status %d\n%s", status, text)

@@ -36,7 +36,7 @@ type Comm struct {
 	dev     *device.Device
 	kind    fastpath.Kind
 	peer    string
-	about   string // how it is connected
+	about   string // how it is connected; empty where nobody reads it
 	cookie  uint64 // the executor's name for it
 	handle  uintptr
 	fp      *fastpath.Comm
@@ -78,7 +78,9 @@ func New(h *Host, dev *device.Device, kind fastpath.Kind, peer, via string, by c
 	}
 	c.dev.Ports.Open(h.Owner)
 	c.handle = c.fp.Open()
-	c.about = fmt.Sprintf("%s %s %s over %s", dev.Name, arrow(kind), peer, by.Describe(via))
+	if report.Informs(h.Log) {
+		c.about = fmt.Sprintf("%s %s %s over %s", dev.Name, arrow(kind), peer, by.Describe(via))
+	}
 	if kind == fastpath.Send {
 		c.Wanted()
 	}
@@ -92,7 +94,9 @@ func (c *Comm) Wanted() {
 	c.hosts = true
 	failed := c.failed
 	c.mu.Unlock()
-	c.host.Log.Info(report.Net, "%s", c.about)
+	if c.about != "" {
+		c.host.Log.Info(report.Net, "%s", c.about)
+	}
 	report.Say(c.host.Log, failed)
 }
 

@@ -46,11 +46,10 @@ type Carrier struct {
 	cookie uint64  // the executor's name for the comm
 	fp     *fastpath.Comm
 	comm   carrier.Comm // once it is open
-	facts  tcp.Facts
-	why    string   // the first stream has its congestion control
-	paths  []string // interfaces and addresses that the streams run between, each once
-	pathOf []int    // by stream
-	zero   bool     // large payloads are to be sent from where they lie
+	why    string       // the first stream has its congestion control
+	paths  []string     // interfaces and addresses that the streams run between, each once
+	pathOf []int        // by stream
+	zero   bool         // large payloads are to be sent from where they lie
 
 	mu    sync.Mutex
 	fds   []int  // of the streams, until close; protected by mu
@@ -114,7 +113,6 @@ func (t *Carrier) attach() error {
 			}
 		}
 	}
-	t.facts = tcp.ReadFacts(t.fds[0])
 	if err := tcp.AttachStreams(t.fp, 0, t.fds, t.opts.stash); err != nil {
 		return fmt.Errorf("attaching streams: %w", err)
 	}
@@ -159,14 +157,15 @@ func (t *Carrier) handover(k *rendezvous.Conn) (int, error) {
 	}
 }
 
-// Describe ends the log's line about a new comm.
+// Describe ends the log's line about a new comm, whose streams are open.
 func (t *Carrier) Describe(via string) string {
+	facts := tcp.ReadFacts(t.fds[0])
 	zero := ""
 	if t.zero {
 		zero = ", zero-copy"
 	}
 	return fmt.Sprintf("tcp%s, %d stream%s (%s), MTU %d, MSS %d, TOS %d, congestion control %s (%s)%s", via,
-		len(t.fds), report.Plural(len(t.fds)), report.Few(t.paths, 4, ", "), t.facts.MTU, t.facts.MSS, t.facts.TOS, t.facts.Congestion, t.why, zero)
+		len(t.fds), report.Plural(len(t.fds)), report.Few(t.paths, 4, ", "), facts.MTU, facts.MSS, facts.TOS, facts.Congestion, t.why, zero)
 }
 
 // pathOf tells by which interface and between which addresses a connection runs.
