@@ -12,7 +12,7 @@ import (
 const (
 	leastProcs  = 4         // with fewer, a call into Go waits milliseconds when two threads enter at once
 	mostProcs   = 8         // each is a thread, of which guest keeps a fixed number
-	gcPercent   = 200       // connections are long-lived: collect half as often as Go would
+	gcPercent   = 400       // connections are long-lived: collect a quarter as often as Go would
 	memoryLimit = 512 << 20 // of the Go heap; the process belongs to the host
 )
 
