@@ -21,7 +21,7 @@ import (
 const testLimit = 20 * time.Second
 
 // waitsForCTS is more than what leaves ahead of its receive over TCP.
-const waitsForCTS = 140_000
+const waitsForCTS = 280_000
 
 // netDevice is an interface of the test's own invention.
 func netDevice(index int, name string, streams int, addrs ...string) *tcp.Device {

@@ -141,10 +141,10 @@ func TestAheadInOrder(t *testing.T) {
 func aheadInOrder(t *testing.T, posted string, n, streams int, stash uint32) {
 	t.Helper()
 	tx, rx := connectedBy(t, socketpairs(t, streams), 134, stash)
-	const messages, slots, slot = 1200, 30, 135000
+	const messages, slots, slot = 900, 15, 270000
 	seed := rand.New(rand.NewPCG(uint64(n), uint64(streams)))
 	size := func(i int) int {
-		return []int{0, 8, 600, 1024, 1025, 5000, 16385, 16384, 131072, 131073}[i*7%10] // of any kind
+		return []int{0, 8, 600, 1024, 1025, 5000, 16385, 16384, 262144, 262145}[i*7%10] // of any kind
 	}
 	mark := func(b []byte, i int) {
 		for k := range b {

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #define WF_FRAME ((uint32_t)sizeof(struct wf_frame))
-#define WF_AHEAD_MOST (128u << 10)   /* a payload up to here may go ahead, */
+#define WF_AHEAD_MOST (256u << 10)   /* a payload up to here may go ahead, */
 #define WF_AHEAD_STRIPED (16u << 10) /* and up to here where larger ones can use several streams */
 #define WF_SMALL (16u << 10)         /* sends up to here wait for company */
 #define WF_GATHER 8u                 /* frames in one write, */

@@ -14,7 +14,7 @@ import (
 )
 
 // waitsForCTS is a message that is too large to leave ahead of its receive.
-const waitsForCTS = 140_000
+const waitsForCTS = 280_000
 
 // mapped is memory outside Go's heap, as a host's buffers are.
 func mapped(t *testing.T, n int) []byte {

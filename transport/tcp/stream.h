@@ -18,7 +18,7 @@
  * whichever stream takes them; a message of 0 bytes is one frame of 0. Receivers accept any cut into frames that do
  * not overlap.
  *
- * AHEAD is a message of at most 128 KiB that leaves before its CTS, on stream 0 of lane 0, where there are several of
+ * AHEAD is a message of at most 256 KiB that leaves before its CTS, on stream 0 of lane 0, where there are several of
  * at most 16 KiB: larger ones are for all streams. It belongs to the first receive of its tag, from group seq on,
  * that no message before it has. The receiver has a stash for those whose receive is not posted, and says how large
  * it is when the connection is made. Their sender chooses each one's place, and uses a place again, and has more

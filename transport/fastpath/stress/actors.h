@@ -14,8 +14,8 @@
 
 #define CONNS 6
 #define WINDOW 6 /* groups in flight a connection */
-#define BIG (256u << 10)
-#define AHEAD_MOST (128u << 10)   /* bytes of a message that may leave ahead of its CTS, */
+#define BIG (384u << 10)
+#define AHEAD_MOST (256u << 10)   /* bytes of a message that may leave ahead of its CTS, */
 #define AHEAD_STRIPED (16u << 10) /* and where there are several streams */
 #define CODE_CLOSED 6
 #define CODE_USAGE 5

@@ -140,9 +140,9 @@ static void recycled_of(int direct, int receives) {
 	h = (void*)(uintptr_t)wf_comm_open(c);
 	for (int i = 0; i < receives; i++)
 		CHECK(weft_test(old[i], &done, NULL) == 3 && !done, "request %d of the comm before", i);
-	unsigned char* mem = calloc(1, 140000);
-	void* mr = register_memory(mem, 140000, 0);
-	CHECK(weft_isend(h, mem, 140000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
+	unsigned char* mem = calloc(1, 280000);
+	void* mr = register_memory(mem, 280000, 0);
+	CHECK(weft_isend(h, mem, 280000, 0, mr, NULL, &r) == 0 && !r, "isend finds a receive of the comm before");
 	for (char* at = (char*)c->ring; at < (char*)c->late; at++) CHECK(!*at, "byte %td of the ring", at - (char*)c->ring);
 	hold(c);
 	wf_comm_close(c);
