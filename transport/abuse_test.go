@@ -183,7 +183,7 @@ func helloOf(host string) []byte {
 // Who has recorded handshakes, and has waited until the listen has forgotten their nonces, takes the place of nobody who goes on
 // with his own: the oldest of those that have proven nothing else gives way.
 func TestReplaysFillNoListen(t *testing.T) {
-	b := start(t, nil)
+	b := start(t, map[string]string{"WEFT_TIMEOUT": "60"}) // all of them are here at once
 	l, handle := b.listen(t, wire.HandleMax)
 	h := parsed(t, handle)
 	p := peerOf(t, handle)

@@ -116,7 +116,7 @@ func TestDataArrives(t *testing.T) {
 		t.Run(fmt.Sprint(streams, " streams"), func(t *testing.T) {
 			a, b := start(t, nil, lo(1)), start(t, nil, lo(streams))
 			s, r := pair(t, a, b)
-			for _, size := range []int{0, 1, 8, 1023, 1024, 1025, 128<<10 + 3, 4 << 20} {
+			for _, size := range []int{0, 1, 8, 1023, 1024, 1025, 128<<10 + 3, 256 << 10, 256<<10 + 3, 4 << 20} {
 				move(t, s, r, size)
 			}
 		})

@@ -120,7 +120,7 @@ func (l *Listener) over() bool {
 
 // fresh remembers a nonce and reports whether it is the first time. The oldest are
 // forgotten in the end: who then repeats one gets an answer, and a place among the comms
-// that are being set up which is the first to go, and no further, for frame 3 proves the
+// that are being set up until another needs it, and no further, for frame 3 proves the
 // token anew.
 func (l *Listener) fresh(n wire.Nonce) bool {
 	l.mu.Lock()

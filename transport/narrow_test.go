@@ -18,13 +18,16 @@ import (
 //
 //	namespace a           namespace m                    namespace b
 //	10.213.78.1 ── [p0, bridge sw0, q0] ── [q1, sw1, p1] ── 10.213.78.2
-type hop struct{ a, m, b string }
+type hop struct {
+	a, m, b string
+	beside  bool // there is a cable beside it, 10.213.79.1 ── 10.213.79.2
+}
 
 const hopMTU = 9000
 
 func newHop(t *testing.T) *hop {
 	t.Helper()
-	h := &hop{namespace(t, "hop-a"), namespace(t, "hop-m"), namespace(t, "hop-b")}
+	h := &hop{a: namespace(t, "hop-a"), m: namespace(t, "hop-m"), b: namespace(t, "hop-b")}
 	mtu := fmt.Sprint(hopMTU)
 	ip(t, "-n", h.m, "link", "add", "q0", "mtu", mtu, "type", "veth", "peer", "name", "q1", "mtu", mtu)
 	for i, ns := range []string{h.a, h.b} {
@@ -42,6 +45,17 @@ func newHop(t *testing.T) *hop {
 	return h
 }
 
+// cable lays one between the hosts, beside the switches.
+func (h *hop) cable(t *testing.T) {
+	t.Helper()
+	h.beside = true
+	ip(t, "-n", h.a, "link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", h.b)
+	for i, ns := range []string{h.a, h.b} {
+		ip(t, "-n", ns, "addr", "add", fmt.Sprintf("10.213.79.%d/24", i+1), "dev", "eth1")
+		ip(t, "-n", ns, "link", "set", "eth1", "up")
+	}
+}
+
 // narrow has ports of the switches pass packets up to a size.
 func (h *hop) narrow(t *testing.T, mtu int, ports ...string) {
 	t.Helper()
@@ -53,6 +67,9 @@ func (h *hop) narrow(t *testing.T, mtu int, ports ...string) {
 // processes are the two hosts', not connected yet, with T = 5 s unless env says otherwise.
 func (h *hop) processes(t *testing.T, sends, receives string, env ...string) (sender, receiver *peerProcess) {
 	in := func(ns, role, addr string) *peerProcess {
+		if h.beside {
+			addr += "," + strings.Replace(addr, ".78.", ".79.", 1)
+		}
 		return spawn(t, role, append([]string{"WEFT_TIMEOUT=5", childAddr + "=" + addr}, env...), "ip", "netns", "exec", ns)
 	}
 	receiver = in(h.b, receives, "10.213.78.2/24")
@@ -100,6 +117,25 @@ func TestPathIsNarrow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPathIsNarrowBesideAnother: a path that carries small packets is the first one still, and its size is found before another
+// address joins.
+func TestPathIsNarrowBesideAnother(t *testing.T) {
+	h := newHop(t)
+	h.cable(t)
+	h.narrow(t, 1500, "q0", "q1")
+	sender, receiver := h.processes(t, "sends on", "receives on", "WEFT_TIMEOUT=20")
+	sender.says(t, "moving")
+	if said := sender.warned("lost between 10.213.78.1 and 10.213.78.2, those of 1500 pass"); said != 1 {
+		t.Errorf("it is said %d times", said)
+	}
+	io.WriteString(sender.in, "enough\n")
+	for _, p := range []*peerProcess{sender, receiver} {
+		if code := p.says(t, "code"); code != "0" {
+			t.Errorf("code %s", code)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"weft/internal/report"
@@ -31,7 +32,7 @@ func (l *Listener) proven(c *rendezvous.Conn, f1 wire.Frame1) {
 	rd.Reset(nil)
 	readers.Put(rd)
 	if err != nil {
-		if !errors.Is(err, rendezvous.ErrWithdrawn) && !l.over() && h.says() {
+		if !errors.Is(err, rendezvous.ErrWithdrawn) && !errors.Is(err, net.ErrClosed) && !l.over() && h.says() { // closed here: by whoever knows why
 			l.ctx.opts.Log.Info(report.Net, "%v", report.Errorf(report.Peer, "accept", "%s connection: %w", f1.Role, err).
 				On(l.dev.Name).With(h.peer()))
 		}
@@ -98,7 +99,9 @@ func (h *handshake) comm() error {
 		err = errors.New("refused: " + refused)
 	}
 	if err != nil {
-		in.abort(nil)
+		if in.abort(nil); rendezvous.PeerGone(err) {
+			return rendezvous.ErrWithdrawn
+		}
 		return err
 	}
 	if err = h.last(in); err != nil {

@@ -57,7 +57,7 @@ func child(run func(*Context, *bufio.Reader) error) error {
 	dev := lo(1)
 	if a := os.Getenv(childAddr); a != "" {
 		streams, _ := strconv.Atoi(os.Getenv(childStreams))
-		dev = netDevice(0, "eth0", max(streams, 1), a)
+		dev = netDevice(0, "eth0", max(streams, 1), strings.Split(a, ",")...)
 	}
 	interfaces, provider := []*tcp.Device{dev}, (*verbs.Provider)(nil)
 	if hca := os.Getenv(childHCA); hca != "" {

@@ -24,7 +24,9 @@ func (h *handshake) last(in *inbound) error {
 	defer func() { discard() }()
 	frame, err := h.conn.FrameBehind(wire.Frame3Size, func(proof []byte) error {
 		err := h.confirms(proof)
-		in.proven.Store(in.proven.Load() || err == nil)
+		if err == nil {
+			in.proven.Store(true)
+		}
 		return err
 	})
 	switch {

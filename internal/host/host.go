@@ -151,7 +151,7 @@ func environment(o Options) []string {
 	} else {
 		env = os.Environ()
 	}
-	if level := strings.ToUpper(os.Getenv("NCCL_DEBUG")); level != "INFO" && level != "TRACE" {
+	if level := strings.ToUpper(os.Getenv("NCCL_DEBUG")); o.Clean || level != "INFO" && level != "TRACE" {
 		env = append(env, "NCCL_DEBUG=INFO") // a host takes every line, and plugins may look at this
 	}
 	return append(env, o.Env...)

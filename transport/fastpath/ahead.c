@@ -16,7 +16,7 @@ void wf_ahead_trim(struct wf_comm* c) {
 
 /* ---- sender ---- */
 
-static uint32_t wf_ahead_bytes(uint32_t size) { return (size + 8) & ~7u; } /* never 0: no two messages share a place */
+static uint32_t wf_ahead_bytes(uint32_t size) { return size ? (size + 7) & ~7u : 8; } /* none share a place */
 
 /* Where in the peer's stash so many bytes may lie; WF_NONE: nowhere, or the peer keeps as many messages as it can. */
 uint32_t wf_ahead_place(struct wf_comm* c, uint32_t size) {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	attemptEvery = 200 * time.Millisecond // head start of each address over the next
-	attemptMore  = 800 * time.Millisecond // further head start of one whose host has answered
+	attemptEvery = 200 * time.Millisecond    // head start of each address over the next
+	attemptMore  = guardLimit + 2*guardEvery // further head start of one whose host has answered: it may lose large packets
 )
 
 type outcome struct {
@@ -51,17 +51,16 @@ func (n *Network) Race(ctx context.Context, h *wire.Handle, paths []Path, by Ope
 	s.timer.Reset(attemptEvery)
 	w, err := n.Attempt(first, h, paths[0], by, &s.connected)
 	switch running := s.stop(); {
-	case !running && (err == nil || isNarrow(err)):
+	case err == nil || isNarrow(err):
+		if endOthers(); running {
+			if r := <-s.others; r.w != nil {
+				r.w.Conn.Close()
+			}
+		}
 		return w, err
 	case !running:
 		w, rest := n.raceOn(others, h, paths[1:], by)
 		return w, lostAlso(paths[0], err, rest)
-	case err == nil:
-		endOthers()
-		if r := <-s.others; r.w != nil {
-			r.w.Conn.Close()
-		}
-		return w, nil
 	}
 	r := <-s.others
 	return r.w, lostAlso(paths[0], err, r.err)
