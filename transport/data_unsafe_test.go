@@ -13,6 +13,7 @@ import (
 	"weft/internal/hostcalls"
 	"weft/internal/report"
 	"weft/transport/rdma"
+	"weft/transport/wire"
 )
 
 // buffer is memory outside Go's heap, as a host's is.
@@ -178,6 +179,46 @@ func TestCloseWithBytesInFlightLosesNone(t *testing.T) {
 		if in.code != 0 || !bytes.Equal(src, dst[i*size:(i+1)*size]) {
 			t.Errorf("message %d: code %d", i, in.code)
 		}
+	}
+}
+
+// A sender that has closed needs no clear-to-send any more, and its socket may go before the receiver has read: what the receiver
+// says then must not make the sender's kernel drop the rest.
+func TestCloseBeforeTheReceiverReads(t *testing.T) {
+	a, b := start(t, nil), start(t, map[string]string{"NCCL_SOCKET_RCVBUF": "65536"})
+	l, handle := b.listen(t, wire.HandleMax)
+	s, err := a.connect(handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := accept(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, n = 250 << 10, 2 // they leave ahead
+	src, dst := buffer(t, size), buffer(t, size*n)
+	for i := range src {
+		src[i] = byte(i * 7)
+	}
+	sb, rb := register(t, s, src, size), register(t, r, dst, size*n)
+	drive(t, "sends handed to the kernel", send(s, sb), send(s, sb))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the sender's stream is closed, and the control connection is left", func() bool { _, out := connections(t, handle); return out == 1 })
+	rb.Size = size
+	for i := range n {
+		rb.Addr = addrOf(dst[i*size:])
+		in := recv(r, rb)
+		drive(t, "a receive after the sender's close", in)
+		if in.code != 0 || !bytes.Equal(src, dst[i*size:(i+1)*size]) {
+			t.Fatalf("message %d: code %d; %q", i, in.code, b.log.Lines())
+		}
+	}
+	in := recv(r, rb) // its clear-to-send has nobody to go to
+	drive(t, "a receive without a message", in)
+	if in.code != 100+int32(report.Peer) {
+		t.Errorf("code %d", in.code)
 	}
 }
 

@@ -49,6 +49,8 @@ type Streaming interface {
 	Forget()
 	// Cut ends what the kernel still reads in the host's memory for a failed comm.
 	Cut()
+	// Mute has nothing more leave for a peer that has closed its side.
+	Mute()
 }
 
 // StreamState is what the kernel says of a comm's streams together.

@@ -170,7 +170,7 @@ func (c *Comm) Attached(m *session.Member) {
 	}
 	switch {
 	case closed:
-		c.fenced.left()
+		c.PeerClosed()
 	case theirs != nil:
 		c.lost(theirs)
 	}

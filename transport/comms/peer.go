@@ -5,6 +5,7 @@ import (
 
 	"weft/internal/report"
 	"weft/transport/carrier"
+	"weft/transport/fastpath"
 	"weft/transport/rendezvous"
 	"weft/transport/session"
 	"weft/transport/task"
@@ -13,8 +14,14 @@ import (
 
 // What a comm does when its peer, or the control connection, ends it.
 
-// PeerClosed is told that the peer has closed its side in good order.
-func (c *Comm) PeerClosed() { c.fenced.left() }
+// PeerClosed is told that the peer has closed its side in good order. What it sent may
+// still be on its way to a receiver.
+func (c *Comm) PeerClosed() {
+	if s, is := c.carrier.(carrier.Streaming); is && c.kind == fastpath.Recv {
+		s.Mute()
+	}
+	c.fenced.left()
+}
 
 // PeerRefused ends a group whose send was larger than our receive. One that the
 // peer cannot refuse, because it is over or was never announced, ends the comm.

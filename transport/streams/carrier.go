@@ -222,6 +222,16 @@ func (t *Carrier) Forget() {
 	t.owned = t.shared.Small.Remove(t.fp)
 }
 
+// Mute says the end of this side's bytes. A peer that has closed a comm may end its process while its kernel still has bytes for
+// us: a clear-to-send that arrives then would have it reset the stream, and drop them.
+func (t *Carrier) Mute() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, fd := range t.fds {
+		_ = unix.Shutdown(fd, unix.SHUT_WR) // of a stream that has ended it says nothing new
+	}
+}
+
 // Cut resets the streams if the kernel still reads the host's memory, which is not to be read any more.
 func (t *Carrier) Cut() { tcp.Cut(t.fp) }
 
