@@ -41,8 +41,8 @@ type function struct {
 // context (the control connection, the reaper) is said through the first that lives.
 type voices struct {
 	host  host
-	quiet atomic.Bool // the host prints no INFO lines: they are not even formatted
-	trace atomic.Bool // it prints TRACE lines; otherwise neither are they
+	quiet atomic.Bool // the host prints no INFO lines; then they are not even formatted
+	trace atomic.Bool // the host prints TRACE lines; otherwise they are not even formatted
 
 	forced atomic.Pointer[levels] // by the user; nil: those of each host
 

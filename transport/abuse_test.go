@@ -114,7 +114,7 @@ func TestAttemptsGivenUpAreNoNews(t *testing.T) {
 	}
 	comm, inHello, again := frame1(h, wire.RoleComm), frame1(h, wire.RoleComm), frame1(h, wire.RoleComm)
 	control, late := frame1(h, wire.RoleControl), frame1(parsed(t, past), wire.RoleComm)
-	hello := helloOf("elsewhere")
+	hello := peerOf(t, handle).Hello()
 	for _, tc := range []struct {
 		name string
 		send []byte
@@ -154,13 +154,13 @@ func TestReplayIsRefused(t *testing.T) {
 	h := parsed(t, handle)
 	f := frame1(h, wire.RoleComm)
 	first := client(t, h)
-	first.Write(append(f.Append(nil), helloOf("elsewhere")...))
+	first.Write(append(f.Append(nil), peerOf(t, handle).Hello()...))
 	if _, err := io.ReadFull(first, make([]byte, wire.Frame2Size)); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
 		again := client(t, h)
-		again.Write(append(f.Append(nil), helloOf("elsewhere")...))
+		again.Write(append(f.Append(nil), peerOf(t, handle).Hello()...))
 		silent(t, again)
 	}
 }
@@ -172,12 +172,6 @@ func drained(t *testing.T, c net.Conn) {
 	if _, err := io.Copy(io.Discard, c); errors.As(err, &timeout) && timeout.Timeout() {
 		t.Error("still open at the test's limit")
 	}
-}
-
-// helloOf is a hello of a process of a host.
-func helloOf(host string) []byte {
-	m := wire.Hello{Speaks: wire.Version, Process: wire.ProcessID{1}, Host: host}
-	return m.Append(nil)
 }
 
 // Who has recorded handshakes, and has waited until the listen has forgotten their nonces, takes the place of nobody who goes on
@@ -206,7 +200,7 @@ func TestReplaysFillNoListen(t *testing.T) {
 			}
 			defer c.Close()
 			f1 := frame1(h, wire.RoleComm)
-			c.Write(append(f1.Append(nil), helloOf("elsewhere")...))
+			c.Write(append(f1.Append(nil), p.Hello()...))
 			if _, err := io.ReadFull(c, make([]byte, wire.Frame2Size)); err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +249,7 @@ func TestPeersThatBreakTheProtocol(t *testing.T) {
 		f3.Sign(&h.Token, f1, f2)
 		return f3.Append(nil)
 	}
-	hello, alien := helloOf("elsewhere"), wire.Hello{Speaks: wire.Version + 1, Process: wire.ProcessID{1}, Host: "elsewhere"}
+	hello, alien := peerOf(t, handle).Hello(), wire.Hello{Speaks: wire.Version + 1, Process: wire.ProcessID{1}, Host: "elsewhere"}
 	long := slices.Clone(hello)
 	long[0], long[1] = 0xff, 0xff
 	last := (&wire.Go{}).Append(nil)
@@ -306,7 +300,7 @@ func TestAcceptHearsOfAPeerThatStopsBehindGo(t *testing.T) {
 	h := parsed(t, handle)
 	c := client(t, h)
 	var f3 wire.Frame3
-	script(t, h, c, helloOf("elsewhere"), func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
+	script(t, h, c, peerOf(t, handle).Hello(), func(f1 *wire.Frame1, f2 *wire.Frame2) []byte {
 		f3.Sign(&h.Token, f1, f2)
 		return nil
 	})
@@ -327,7 +321,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	b := start(t, nil)
 	l, handle := b.listen(t, wire.HandleMax)
 	h := parsed(t, handle)
-	hello := helloOf("elsewhere")
+	hello := peerOf(t, handle).Hello()
 	for n := range wire.Frame1Size + len(hello) {
 		c := client(t, h)
 		f1 := frame1(h, wire.RoleComm)

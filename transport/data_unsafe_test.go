@@ -187,14 +187,7 @@ func TestCloseWithBytesInFlightLosesNone(t *testing.T) {
 func TestCloseBeforeTheReceiverReads(t *testing.T) {
 	a, b := start(t, nil), start(t, map[string]string{"NCCL_SOCKET_RCVBUF": "65536"})
 	l, handle := b.listen(t, wire.HandleMax)
-	s, err := a.connect(handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := accept(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, r := meet(t, a, l, handle)
 	const size, n = 250 << 10, 2 // they leave ahead
 	src, dst := buffer(t, size), buffer(t, size*n)
 	for i := range src {

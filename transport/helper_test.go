@@ -157,7 +157,13 @@ func pair(t testing.TB, a, b *process) (send, recv *Comm) {
 	t.Helper()
 	l, h := b.listen(t, wire.HandleMax)
 	defer l.Close()
-	send, err := a.connect(h)
+	return meet(t, a, l, h)
+}
+
+// meet connects a process to a listen of another, and accepts.
+func meet(t testing.TB, a *process, l *Listener, handle []byte) (send, recv *Comm) {
+	t.Helper()
+	send, err := a.connect(handle)
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}

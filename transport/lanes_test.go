@@ -33,14 +33,7 @@ func TestSimFirstStreamEnds(t *testing.T) {
 	l, h := b.listen(t, wire.HandleMax)
 	defer l.Close()
 	for range 3 {
-		s, err := a.connect(h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := accept(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, r := meet(t, a, l, h)
 		if !overVerbs(s) || !overVerbs(r) {
 			t.Fatalf("TCP: %q %q", a.log.Lines(), b.log.Lines())
 		}

@@ -149,14 +149,7 @@ func TestCloseInAnyOrder(t *testing.T) {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			a, b := start(t, nil), start(t, nil)
 			l, h := b.listen(t, wire.HandleMax)
-			s, err := a.connect(h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := accept(l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, r := meet(t, a, l, h)
 			closers := []func() error{s.Close, r.Close, l.Close}
 			for _, i := range order {
 				if err := closers[i](); err != nil {

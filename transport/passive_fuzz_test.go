@@ -25,12 +25,18 @@ func grantIn(asked, replied []byte) (process wire.ProcessID, id uint64) {
 	}
 }
 
-// whole reports whether b ends with a message that began in it, so that the listener does not wait for more.
-func whole(b []byte) bool {
+// opening reports whether b has, behind its pads, a whole message, so that the listener waits for no more, and whether that is a
+// hello with nothing behind it, which it answers.
+func opening(b []byte) (whole, hello bool) {
 	rd := wire.NewReader(bytes.NewReader(b))
-	for {
-		if frame, err := rd.Next(); err != nil || wire.KindOf(frame) != wire.KindPad {
-			return err == nil
+	for read := 0; ; {
+		frame, err := rd.Next()
+		if err != nil {
+			return false, false
+		}
+		if read += len(frame); wire.KindOf(frame) != wire.KindPad {
+			_, err := wire.ParseHello(frame)
+			return true, err == nil && read == len(b)
 		}
 	}
 }
@@ -62,10 +68,10 @@ func FuzzAfterProof(f *testing.F) {
 		f1 := frame1(ph, wire.RoleComm+wire.Role((role-uint16(wire.RoleComm))%3))
 		c := client(t, ph)
 		c.Write(append(f1.Append(nil), first...))
-		answered := f1.Role == wire.RoleControl || len(first) > 0 && whole(first)
+		whole, hello := opening(first)
 		b := make([]byte, wire.Frame2Size)
-		if answered {
-			if _, err := io.ReadFull(c, b); err != nil && f1.Role == wire.RoleControl {
+		if whole || f1.Role == wire.RoleControl {
+			if _, err := io.ReadFull(c, b); err != nil && (f1.Role == wire.RoleControl || f1.Role == wire.RoleComm && hello) {
 				t.Fatal(err)
 			}
 			f2, _ := wire.ParseFrame2(b)

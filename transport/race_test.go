@@ -58,14 +58,7 @@ func TestRaceFindsTheListener(t *testing.T) {
 			h := parsed(t, handle)
 			h.Addrs = append([]wire.Endpoint{before}, h.Addrs...)
 			copy(handle, h.Append(nil))
-			s, err := a.connect(handle)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := accept(l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, r := meet(t, a, l, handle)
 			move(t, s, r, 100)
 			if c, err := l.Accept(); c != nil || err != nil {
 				t.Errorf("a second comm: %v %v", c, err)

@@ -19,15 +19,11 @@ func TestFrame2WaitsForNoTurn(t *testing.T) {
 		for leave, free := b.incoming.Try(); free; leave, free = b.incoming.Try() {
 			turns = append(turns, leave)
 		}
-		p := peerOf(t, handle)
 		var err error
-		if c, err = p.Dial(); err != nil {
+		if c, err = peerOf(t, handle).Open(wire.RoleComm); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		if err := p.Ask(c, wire.RoleComm); err != nil {
-			t.Fatal(err)
-		}
 		alone := c.Buffered() == 0
 		for _, leave := range turns {
 			leave()
@@ -48,14 +44,11 @@ func TestHalfOpenHandshakesTakeNoTurn(t *testing.T) {
 	l, handle := b.listen(t, wire.HandleMax)
 	silent := peerOf(t, handle)
 	for range 24 * max(4, runtime.GOMAXPROCS(0)) { // three times as many as there are turns
-		c, err := silent.Dial()
-		if err == nil {
-			defer c.Close()
-			err = silent.Ask(c, wire.RoleComm)
-		}
+		c, err := silent.Open(wire.RoleComm)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer c.Close()
 	}
 	if n := b.incoming.Busy(); n != 0 {
 		t.Errorf("%d turns are taken by who is silent", n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/host"
+	"weft/internal/hostile"
 	"weft/transport/wire"
 )
 
@@ -50,7 +51,7 @@ func TestStrangers(t *testing.T) {
 	wrong.Token[0] ^= 1
 	garbage := make([]byte, 1<<20)
 	rand.Read(garbage)
-	replayed := append(hello1(h, nil), stranger()...)
+	replayed := append(hello1(h, nil), hostile.New(h, patience).Hello()...)
 	first := dial(t, at)
 	first.Write(replayed)
 	if _, err := io.ReadFull(first, make([]byte, wire.Frame2Size)); err != nil {
@@ -118,7 +119,7 @@ func prove(t *testing.T, h wire.Handle, at string, say []byte) {
 	rand.Read(f1.Nonce[:])
 	f1.Sign(&h.Token)
 	x := dial(t, at)
-	x.Write(append(f1.Append(nil), stranger()...))
+	x.Write(append(f1.Append(nil), hostile.New(h, patience).Hello()...))
 	answer := make([]byte, wire.Frame2Size)
 	_, err := io.ReadFull(x, answer)
 	must(t, err, "answer to the proof")
@@ -141,12 +142,6 @@ func closed(t *testing.T, x net.Conn) {
 			t.Error("still open")
 		}
 	}
-}
-
-// stranger is a hello of nobody.
-func stranger() []byte {
-	m := wire.Hello{Speaks: wire.Version, PID: 1, Process: wire.ProcessID{7}, Host: "elsewhere"}
-	return m.Append(nil)
 }
 
 // legitimate connects with the handle that strangers were after, and moves data.

@@ -82,16 +82,26 @@ func (p *Peer) Confirm(c *Conn) []byte {
 	return f3.Append(nil)
 }
 
-// Prove takes a new connection through frames 1 to 3 and sends rest behind them.
-func (p *Peer) Prove(role wire.Role, rest []byte) (*Conn, error) {
+// Open takes a new connection up to frame 2.
+func (p *Peer) Open(role wire.Role) (*Conn, error) {
 	c, err := p.Dial()
 	if err != nil {
 		return nil, err
 	}
-	if err = p.Ask(c, role); err == nil {
-		_, err = c.Write(append(p.Confirm(c), rest...))
+	if err := p.Ask(c, role); err != nil {
+		c.Close()
+		return nil, err
 	}
+	return c, nil
+}
+
+// Prove takes a new connection through frames 1 to 3 and sends rest behind them.
+func (p *Peer) Prove(role wire.Role, rest []byte) (*Conn, error) {
+	c, err := p.Open(role)
 	if err != nil {
+		return nil, err
+	}
+	if _, err = c.Write(append(p.Confirm(c), rest...)); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -161,12 +171,8 @@ func (c *Control) Tell(all ...Message) error {
 
 // Begin opens the first stream of a comm, as far as the lanes.
 func (p *Peer) Begin() (*Conn, error) {
-	c, err := p.Dial()
+	c, err := p.Open(wire.RoleComm)
 	if err != nil {
-		return nil, err
-	}
-	if err := p.Ask(c, wire.RoleComm); err != nil {
-		c.Close()
 		return nil, err
 	}
 	for _, next := range []func() ([]byte, error){c.NextPadded, c.Next} { // hello, lanes

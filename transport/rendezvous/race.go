@@ -18,7 +18,7 @@ import (
 
 const (
 	attemptEvery = 200 * time.Millisecond    // head start of each address over the next
-	attemptMore  = guardLimit + 2*guardEvery // further head start of one whose host has answered: it may lose large packets
+	attemptMore  = guardLimit + 2*guardEvery // further head start of one whose host has answered: a guard takes as long
 )
 
 type outcome struct {
